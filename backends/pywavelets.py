@@ -1,0 +1,87 @@
+"""The reference backend: PyWavelets and NumPy, on the CPU, one trace after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pywt
+from numpy.typing import NDArray
+
+from wavefilt import shrinkage as shrink
+from wavefilt.vocabulary import Scope
+
+from .interface import Pyramid, Risk
+
+
+class PyWavelets:
+    name = "pywavelets"
+    dtypes = ("float32", "float64", "complex64", "complex128")
+
+    def describe(self) -> str:
+        return f"PyWavelets {pywt.__version__}, NumPy {np.__version__}"
+
+    def decompose(self, x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int) -> Pyramid:
+        samples = x.shape[-1]
+        details = []
+        for _ in range(level):  # pywt.wavedec warns beyond its maximum level; whether that matters is the caller's
+            x, detail = pywt.dwt(x, wavelet, mode)
+            details.append(detail)
+        return Pyramid((x, *reversed(details)), wavelet, mode, samples)
+
+    def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> ReferenceStatistics:
+        depth = max(pyramid.level for pyramid in pyramids)
+        levels = [[p.coefficients[-i] for p in pyramids if p.level >= i] for i in range(1, depth + 1)]
+        if scope == "record":
+            return ReferenceStatistics([np.concatenate([d.ravel() for d in ds])[None] for ds in levels])
+        (pyramid,) = pyramids
+        return ReferenceStatistics([d for (d,) in levels])
+
+    def reconstruct(self, pyramid: Pyramid, shrinkage: shrink.Shrinkage | None = None) -> NDArray[Any]:
+        y, details = pyramid.coefficients[0], pyramid.coefficients[1:]
+        for i, detail in enumerate(details):
+            if shrinkage is not None:
+                thresholds = shrinkage.thresholds[len(details) - 1 - i, :, None]
+                detail = shrink.apply(shrinkage.function, detail, thresholds)
+            y = pywt.idwt(y[:, : detail.shape[-1]], detail, pyramid.wavelet, pyramid.mode)
+        return np.ascontiguousarray(y[:, : pyramid.samples])
+
+
+class ReferenceStatistics:
+    """Statistics of details given as one array (groups, coefficients) a level, finest first."""
+
+    def __init__(self, details: Sequence[NDArray[Any]]) -> None:
+        self._details = details
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        return np.array([d.shape[-1] for d in self._details], dtype=np.int64)
+
+    @property
+    def groups(self) -> int:
+        return len(self._details[0])
+
+    def median_abs(self, levels: Sequence[int]) -> NDArray[np.float64]:
+        return np.array([_median(np.abs(self._details[i - 1])) for i in levels])
+
+    def mean_square(self) -> NDArray[np.float64]:
+        return np.array([np.mean(np.abs(d) ** 2, axis=-1, dtype=np.float64) for d in self._details])
+
+    def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+        best = np.zeros_like(sigma)
+        for row, details, scale in zip(best, self._details, sigma, strict=True):
+            magnitudes = np.sort(np.abs(details).astype(np.float64), axis=-1)
+            alive = scale > 0
+            squares = (magnitudes[alive] / scale[alive, None]) ** 2
+            rank = np.arange(1, squares.shape[-1] + 1)
+            values = risk(squares, rank, np.cumsum(squares, axis=-1), squares.shape[-1])
+            row[alive] = np.take_along_axis(magnitudes[alive], np.argmin(values, axis=-1)[:, None], -1)[:, 0]
+        return best
+
+
+def _median(magnitudes: NDArray[Any]) -> NDArray[np.float64]:
+    """Median of each row: the mean, in float64, of the two middle order statistics."""
+    low, high = (magnitudes.shape[-1] - 1) // 2, magnitudes.shape[-1] // 2
+    middle = np.partition(magnitudes, (low, high), axis=-1)[:, [low, high]]
+    return middle.mean(axis=-1, dtype=np.float64)

@@ -1,0 +1,76 @@
+"""What comes in as any array and goes out as the same kind, as rows of floating samples in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Traces:
+    """An array taken in: ``rows`` (traces, samples) in the dtype of computation, and the way back."""
+
+    rows: NDArray[Any]
+    original: NDArray[Any]
+    axis: int
+
+    def restore(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """``rows`` as an array of the original's shape, floating dtype and kind (plain or masked)."""
+        moved_shape = np.moveaxis(self.original, self.axis, -1).shape
+        y = np.moveaxis(rows.reshape(moved_shape), -1, self.axis)
+        if self.original.dtype.kind in "fc":
+            y = y.astype(self.original.dtype, copy=False)
+        if isinstance(self.original, np.ma.MaskedArray):
+            masked = np.ma.getmaskarray(self.original)
+            y = np.ma.MaskedArray(np.where(masked, self.original.data, y), self.original.mask)
+            y.fill_value = self.original.fill_value
+        return y
+
+
+def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype samples are computed in.
+
+    float32, float64, complex64 and complex128 as they are; float16 and integers of up to 16 bits in float32;
+    wider integers and long double in float64 (complex128). Raises TypeError for anything else.
+    """
+    if dtype.kind == "c":
+        return np.dtype(np.complex64 if dtype.itemsize <= 8 else np.complex128)
+    if dtype.kind == "f":
+        return np.dtype(np.float32 if dtype.itemsize <= 4 else np.float64)
+    if dtype.kind in "iu":
+        return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)
+    raise TypeError(f"samples of dtype {dtype} cannot be denoised; integer, floating or complex samples can")
+
+
+def take(x: Any, axis: int) -> Traces:
+    """Any host array (or nested sequence) as C-contiguous rows along ``axis``; masked samples become NaN.
+
+    The input is never modified. Raises TypeError for a dtype or kind of array that cannot be computed with, and
+    ValueError for a scalar, an axis out of range, or no samples along the axis.
+    """
+    if hasattr(x, "__cuda_array_interface__"):
+        raise TypeError(
+            f"{type(x).__name__} lives on a GPU and the CUDA backend is not part of this release yet; "
+            "copy it to the host first (cupy.asnumpy, tensor.cpu())"
+        )
+    array = np.asanyarray(x)
+    if not isinstance(array, np.ma.MaskedArray):
+        array = np.asarray(array)
+    dtype = compute_dtype(array.dtype)
+    if array.ndim == 0:
+        raise ValueError("x is a single number; an array with samples along an axis is needed")
+    if not -array.ndim <= axis < array.ndim:
+        raise ValueError(f"axis={axis} is out of range for an array of {array.ndim} dimensions")
+    if array.shape[axis] == 0:
+        raise ValueError(f"x of shape {array.shape} has no samples along axis {axis}")
+    if isinstance(array, np.ma.MaskedArray):
+        # ma.filled would cast NaN to the dtype first
+        samples = np.where(np.ma.getmaskarray(array), dtype.type(np.nan), array.data.astype(dtype))
+    else:
+        samples = array
+    moved = np.moveaxis(samples, axis, -1)
+    count = moved.size // moved.shape[-1]
+    return Traces(np.ascontiguousarray(moved.reshape(count, moved.shape[-1]), dtype), array, axis)

@@ -1,0 +1,76 @@
+"""Wavelets: from a name, a `pywt.Wavelet`, or any object with four filters, to one `pywt.Wavelet`."""
+
+from __future__ import annotations
+
+import difflib
+from functools import lru_cache
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import pywt
+
+
+@runtime_checkable
+class FilterBank(Protocol):
+    """Any object with the four filters of a two-channel bank, each a sequence of floats of one even length."""
+
+    dec_lo: list[float]
+    dec_hi: list[float]
+    rec_lo: list[float]
+    rec_hi: list[float]
+
+
+WaveletLike: TypeAlias = "str | FilterBank"
+
+
+@lru_cache(maxsize=256)
+def _named(name: str) -> pywt.Wavelet:
+    try:
+        return pywt.Wavelet(name)
+    except ValueError as error:
+        if name in pywt.wavelist(kind="continuous"):
+            raise ValueError(
+                f"wavelet={name!r} is continuous; choose a discrete one (`wavefilt wavelets`)"
+            ) from error
+        near = difflib.get_close_matches(name.lower(), names(), n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise ValueError(
+            f"unknown wavelet {name!r}: {len(names())} discrete wavelets are known{hint} (`wavefilt wavelets`)"
+        ) from error
+
+
+def names() -> list[str]:
+    """Names of all discrete wavelets, e.g. ``["bior1.1", ..., "db8", ...]``."""
+    return list(pywt.wavelist(kind="discrete"))
+
+
+def as_wavelet(wavelet: WaveletLike) -> pywt.Wavelet:
+    """The `pywt.Wavelet` meant by a name or by an object with ``dec_lo, dec_hi, rec_lo, rec_hi``.
+
+    Raises ValueError for an unknown name or a filter bank PyWavelets refuses, TypeError for anything else.
+    """
+    if isinstance(wavelet, pywt.Wavelet):
+        return wavelet
+    if isinstance(wavelet, str):
+        return _named(wavelet)
+    if isinstance(wavelet, FilterBank):
+        bank = [list(map(float, f)) for f in (wavelet.dec_lo, wavelet.dec_hi, wavelet.rec_lo, wavelet.rec_hi)]
+        return pywt.Wavelet(getattr(wavelet, "name", "custom"), filter_bank=bank)
+    raise TypeError(
+        f"wavelet must be a name, a pywt.Wavelet or an object with dec_lo, dec_hi, rec_lo and rec_hi, "
+        f"not {type(wavelet).__name__}"
+    )
+
+
+def max_level(samples: int, wavelet: pywt.Wavelet) -> int:
+    """Deepest level at which at least one coefficient is free of boundary effects (`pywt.dwt_max_level`)."""
+    return int(pywt.dwt_max_level(samples, wavelet.dec_len)) if samples > 0 else 0
+
+
+def detail_length(samples: int, taps: int, mode: str) -> int:
+    """Number of coefficients of one level: ceil(n/2) for periodization, floor((n + taps - 1)/2) otherwise."""
+    return (samples + 1) // 2 if mode == "periodization" else (samples + taps - 1) // 2
+
+
+def synthesis_length(coefficients: int, taps: int, mode: str) -> int:
+    """Number of samples that one inverse level returns: 2m for periodization, 2m - taps + 2 otherwise."""
+    return 2 * coefficients if mode == "periodization" else 2 * coefficients - taps + 2

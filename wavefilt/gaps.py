@@ -1,0 +1,51 @@
+"""Gaps: runs of NaN or masked samples. A trace is denoised in the pieces between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Samples ``start`` to ``stop`` of the traces ``rows``: a batch of one length, without gaps."""
+
+    rows: NDArray[np.intp] | slice
+    start: int
+    stop: int
+
+    @property
+    def samples(self) -> int:
+        return self.stop - self.start
+
+    def of(self, traces: NDArray[Any]) -> NDArray[Any]:
+        """This piece of the traces, C-contiguous; the traces themselves where it is all of them."""
+        return np.ascontiguousarray(traces[self.rows, self.start : self.stop])
+
+
+def pieces(traces: NDArray[Any]) -> list[Piece]:
+    """The pieces without NaN of traces (traces, samples), those of the same place in one batch.
+
+    Raises ValueError, naming the first trace and sample, if there is an infinite value.
+    """
+    traces_count, samples = traces.shape
+    finite = np.isfinite(traces)
+    if finite.all():
+        return [Piece(slice(None), 0, samples)] if traces.size else []
+    infinite = np.argwhere(~finite & ~np.isnan(traces))
+    if infinite.size:
+        trace, sample = infinite[0]
+        raise ValueError(
+            f"infinite value at trace {trace}, sample {sample} (counted from 0), {len(infinite)} in all; "
+            "replace them, or set them to NaN to have them treated as gaps"
+        )
+    edges = np.diff(np.pad(finite, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    starts, stops = np.argwhere(edges == 1), np.argwhere(edges == -1)[:, 1]
+    runs = np.column_stack([starts[:, 1], stops])
+    batches, member = np.unique(runs, axis=0, return_inverse=True)
+    order = np.argsort(member.ravel(), kind="stable")
+    split = np.split(starts[order, 0], np.cumsum(np.bincount(member.ravel(), minlength=len(batches)))[:-1])
+    return [Piece(rows, int(a), int(b)) for (a, b), rows in zip(batches, split, strict=True) if rows.size]

@@ -1,0 +1,38 @@
+"""What a user says about a file that the file does not say itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from wavefilt.errors import FormatError
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Explicit layout of a file; None where nothing was said.
+
+    dtype, endian, ns
+        Raw binary: ``"f4" "f8" "i2" "i4"``, ``"little" "big"``, samples a trace.
+    dt
+        Sampling interval in seconds, for formats that do not record one (or ASCII without a time column).
+    columns
+        ASCII: the columns that are traces, counted from 1; all others are kept as they are.
+    delimiter
+        ASCII: ``","``, ``";"``, ``"\\t"`` or ``" "`` (any blanks).
+    component
+        npz: the name of the array to denoise.
+    """
+
+    dtype: str | None = None
+    endian: str | None = None
+    ns: int | None = None
+    dt: float | None = None
+    columns: tuple[int, ...] | None = None
+    delimiter: str | None = None
+    component: str | None = None
+
+    def only(self, format: str, *used: str) -> None:
+        """Raise FormatError if an option was given that this format has no use for: nothing is silently ignored."""
+        for option in fields(self):
+            if option.name not in used and getattr(self, option.name) is not None:
+                raise FormatError(f"--{option.name} has no meaning for a {format} file")

@@ -1,0 +1,99 @@
+"""A recording: traces with their sampling interval, and everything its format needs to be written back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt import arrays
+from wavefilt.denoising import Method, Outcome, run
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Traces read from a file (`wavefilt.read`).
+
+    Attributes
+    ----------
+    traces : sequence of ndarray
+        One 1-D array of samples a trace, in the file's own units (counts); a 2-D array if all have one length.
+    intervals : tuple of float or None
+        Sampling interval of each trace in seconds, None where the file does not say.
+    format : str
+        Name of the format, e.g. ``"seg2"``.
+    origin : object
+        What the format's writer needs to give every header back; opaque to everything else.
+    source : str
+        Where it was read from.
+    notes : tuple of str
+        What a user should know of reading or writing this file.
+    outcome : Outcome, optional
+        How these traces were denoised, if they were.
+    """
+
+    traces: Sequence[NDArray[Any]]
+    intervals: tuple[float | None, ...]
+    format: str
+    origin: Any = field(repr=False)
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    outcome: Outcome | None = field(default=None, repr=False)
+
+    @property
+    def samples(self) -> NDArray[Any]:
+        """All traces as one array (traces, samples). Raises ValueError if their lengths differ."""
+        if isinstance(self.traces, np.ndarray):
+            return self.traces
+        lengths = {len(trace) for trace in self.traces}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"{self.source}: traces of {len(lengths)} lengths ({min(lengths)} to {max(lengths)} samples) are "
+                "no array; use Recording.traces"
+            )
+        return np.array(self.traces)
+
+    @property
+    def interval(self) -> float | None:
+        """Sampling interval of all traces in seconds, None if unknown. Raises ValueError if they differ."""
+        if len(set(self.intervals)) > 1:
+            raise ValueError(
+                f"{self.source}: traces of different sampling intervals; use Recording.intervals"
+            )
+        return self.intervals[0] if self.intervals else None
+
+    def denoise(self, wavelet: Any = "db8", *, backend: str = "auto", **options: Any) -> Recording:
+        """The recording with every trace denoised; options and errors are those of `wavefilt.denoise`."""
+        return self.apply(Method(wavelet, **options), backend)
+
+    def apply(self, method: Method, backend: str = "auto", report: bool = False) -> Recording:
+        """`denoise` with a method that is already made; ``report`` as in `wavefilt.denoising.run`."""
+        outcome = run(self._rows(), method, backend, report)
+        traces: Sequence[NDArray[Any]] = outcome.samples
+        if not isinstance(self.traces, np.ndarray):
+            traces = [y[: len(trace)] for y, trace in zip(outcome.samples, self.traces, strict=True)]
+        return replace(self, traces=traces, outcome=outcome)
+
+    def _rows(self) -> NDArray[Any]:
+        """Traces as rows in the dtype of computation; shorter ones end in a gap."""
+        if isinstance(self.traces, np.ndarray):
+            return arrays.take(self.traces, -1).rows
+        dtype = arrays.compute_dtype(np.result_type(*self.traces))
+        rows = np.full((len(self.traces), max(map(len, self.traces))), np.nan, dtype)
+        for row, trace in zip(rows, self.traces, strict=True):
+            row[: len(trace)] = trace
+        return rows
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write in the format it was read from, headers kept, by way of a temporary file in the same folder.
+
+        Raises FileExistsError if ``path`` exists and ``overwrite`` is not set, FormatError if the format cannot
+        hold these samples, OSError if the file cannot be written. ``path`` is whole or untouched, never partial.
+        """
+        from wavefilt.io import encode, write_atomically
+
+        write_atomically(Path(path), encode(self), overwrite=overwrite)

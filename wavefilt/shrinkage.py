@@ -1,0 +1,146 @@
+"""Threshold functions, as PyWavelets defines them but without its NaN at zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wavefilt.vocabulary import SHRINKS, Shrink, check
+
+FIRM_RATIO = 2.0
+"""``denoise(shrink="firm")`` leaves coefficients above this multiple of the threshold as they are."""
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """What `reconstruct` does to the details: a function and its thresholds.
+
+    ``thresholds`` has shape (levels, traces), finest level first, in the data's units.
+    """
+
+    function: Shrink
+    thresholds: NDArray[np.float64]
+
+
+def _attenuated(data: NDArray[Any], removed: NDArray[Any]) -> NDArray[Any]:
+    """Complex ``data`` with ``removed`` taken off its modulus; zero stays zero."""
+    modulus = np.abs(data)
+    gain = np.divide(modulus - removed, modulus, out=np.zeros_like(modulus), where=modulus > 0)
+    return (data * gain).astype(data.dtype, copy=False)
+
+
+def soft(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
+    """sgn(d) (|d| - t)+, by modulus for complex data (Donoho 1995)."""
+    if np.iscomplexobj(data):
+        return _attenuated(data, np.minimum(np.abs(data), value))
+    return data - np.clip(data, np.negative(value), value)
+
+
+def hard(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
+    """d where |d| >= t, else 0 (Donoho and Johnstone 1994)."""
+    return np.where(np.abs(data) < value, data.dtype.type(0), data)
+
+
+def garrote(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
+    """d - t²/d where |d| > t, else 0 (non-negative garrote; Gao 1998)."""
+    modulus = np.abs(data)
+    kept = modulus > value
+    # t (t/|d|) rather than t²/|d|: t² would overflow or vanish before the quotient does
+    removed = np.multiply(np.divide(value, modulus, out=np.ones_like(modulus), where=kept), value)
+    if np.iscomplexobj(data):
+        return np.where(kept, _attenuated(data, removed), 0)
+    return np.where(kept, data - np.copysign(removed, data), data.dtype.type(0))
+
+
+def firm(data: NDArray[Any], low: ArrayLike, high: ArrayLike) -> NDArray[Any]:
+    """0 up to ``low``, d above ``high``, t_high (|d| - t_low)/(t_high - t_low) between (Gao and Bruce 1997).
+
+    Where the two values meet it is hard thresholding.
+    """
+    modulus = np.abs(data)
+    low, high = np.asarray(low, modulus.dtype), np.asarray(high, modulus.dtype)
+    ratio = np.divide(low, high, out=np.zeros_like(low + high), where=high > low)  # also right for high = inf
+    kept = np.where(modulus > low, (modulus - low) / (1 - ratio), 0)
+    removed = np.where(modulus > high, 0, modulus - np.minimum(kept, modulus))
+    if np.iscomplexobj(data):
+        return _attenuated(data, removed)
+    return data - np.copysign(removed, data)
+
+
+def apply(function: Shrink, data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
+    """Shrink ``data`` with one of the four functions of `denoise`; ``value`` broadcasts against it."""
+    value = np.asarray(value, dtype=data.real.dtype)
+    if function == "soft":
+        return soft(data, value)
+    if function == "hard":
+        return hard(data, value)
+    if function == "garrote":
+        return garrote(data, value)
+    return firm(data, value, FIRM_RATIO * value)
+
+
+def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float = 0) -> NDArray[Any]:
+    """Threshold an array: signature and values of `pywt.threshold`, and no NaN where value and data are 0.
+
+    Parameters
+    ----------
+    data : array_like
+        Real or complex values of any shape.
+    value : float
+        Threshold, at least 0, in the units of ``data``; for ``mode="firm"`` a pair (low, high).
+    mode : {"soft", "hard", "garrote", "firm", "greater", "less"}
+        ``greater`` keeps values >= ``value``, ``less`` keeps values <= ``value`` (real data only).
+    substitute : float
+        What stands where |data| is below the threshold.
+
+    Returns
+    -------
+    ndarray of the shape of ``data``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown mode, a negative or NaN threshold, a firm pair out of order, or complex data with
+        ``greater`` or ``less``.
+    """
+    check("mode", mode, (*SHRINKS, "greater", "less"))
+    array = np.asarray(data)
+    if mode in ("greater", "less"):
+        if np.iscomplexobj(array):
+            raise ValueError(f"mode={mode!r} supports real data only")
+        return np.where(array < value if mode == "greater" else array > value, substitute, array)
+    if mode == "firm":
+        try:
+            low, high = value
+        except TypeError:
+            raise ValueError(f"mode='firm' needs a pair of thresholds (low, high), not {value!r}") from None
+        return _substituted(threshold_firm(array, low, high), array, low, substitute)
+    if not np.all(np.asarray(value) >= 0):
+        raise ValueError(f"the threshold must be at least 0, not {value!r}")
+    if mode == "hard":
+        return np.where(np.abs(array) < value, substitute, array)
+    array = _floating(array)
+    value = np.asarray(value, dtype=array.real.dtype)
+    shrunk = soft(array, value) if mode == "soft" else garrote(array, value)
+    return _substituted(shrunk, array, value, substitute)
+
+
+def _substituted(shrunk: NDArray[Any], data: NDArray[Any], value: Any, substitute: float) -> NDArray[Any]:
+    return shrunk if substitute == 0 else np.where(np.abs(data) < value, substitute, shrunk)
+
+
+def threshold_firm(data: ArrayLike, value_low: float, value_high: float) -> NDArray[Any]:
+    """Firm threshold: signature and values of `pywt.threshold_firm`; hard where the two values meet.
+
+    Raises ValueError unless 0 <= value_low <= value_high.
+    """
+    if not 0 <= value_low <= value_high:
+        raise ValueError(f"firm thresholds must satisfy 0 <= low <= high, not {value_low!r} and {value_high!r}")
+    return firm(_floating(np.asarray(data)), value_low, value_high)
+
+
+def _floating(data: NDArray[Any]) -> NDArray[Any]:
+    return data if data.dtype.kind in "fc" else data.astype(np.float64)

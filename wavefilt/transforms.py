@@ -1,0 +1,187 @@
+"""Wavelet transforms with PyWavelets' signatures, lengths and values, through a backend.
+
+Formulas: Mallat (1989), as implemented and documented by PyWavelets; lengths in `wavefilt.filters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wavefilt import backends
+from wavefilt.filters import WaveletLike, as_wavelet, max_level, synthesis_length
+from wavefilt.vocabulary import MODES, Mode, check
+
+
+def wavedec(
+    data: ArrayLike,
+    wavelet: WaveletLike,
+    mode: Mode = "symmetric",
+    level: int | None = None,
+    axis: int = -1,
+    *,
+    backend: str = "auto",
+) -> list[NDArray[Any]]:
+    """Multilevel discrete wavelet transform along one axis.
+
+    Parameters
+    ----------
+    data : array_like, shape (..., n, ...)
+        float32, float64, complex64 and complex128 keep their dtype, everything else is computed in float64.
+    wavelet : str, pywt.Wavelet or object with four filters
+    mode : str
+        One of PyWavelets' nine boundary modes.
+    level : int, optional
+        Number of levels, at least 0; by default `pywt.dwt_max_level`. Deeper levels are computed as asked;
+        all their coefficients then feel the boundary.
+    axis : int
+        Axis of the samples; all others are a batch.
+    backend : str
+        ``"auto"`` or a name of `wavefilt.backends.names`.
+
+    Returns
+    -------
+    list of ndarray
+        ``[cA_n, cD_n, ..., cD_1]``, each of the shape of ``data`` but for ``axis``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown wavelet, mode or backend, a negative level, no samples, or an axis out of range.
+    BackendUnavailable
+        If the backend asked for cannot run here.
+    """
+    check("mode", mode, MODES)
+    bank = as_wavelet(wavelet)
+    array = _floating(data)
+    axis = _axis(array, axis)
+    samples = array.shape[axis]
+    if samples == 0:
+        raise ValueError(f"data of shape {array.shape} has no samples along axis {axis}")
+    if level is None:
+        level = max_level(samples, bank)
+    elif level < 0:
+        raise ValueError(f"level={level} must be at least 0")
+    x, batch = _rows(array, axis)
+    chosen = backends.choose(backend, x.dtype.name)
+    pyramid = chosen.decompose(x, bank, mode, level)
+    return [_unrows(c, batch, axis) for c in pyramid.coefficients]
+
+
+def waverec(
+    coeffs: Sequence[ArrayLike | None],
+    wavelet: WaveletLike,
+    mode: Mode = "symmetric",
+    axis: int = -1,
+    *,
+    backend: str = "auto",
+) -> NDArray[Any]:
+    """Inverse of `wavedec`: the signal, one sample longer where the length was odd, as in PyWavelets.
+
+    Parameters
+    ----------
+    coeffs : sequence of array_like
+        ``[cA_n, cD_n, ..., cD_1]``; a detail given as None counts as zeros.
+    wavelet, mode, axis, backend
+        As in `wavedec`.
+
+    Returns
+    -------
+    ndarray of the coefficients' common floating dtype.
+
+    Raises
+    ------
+    ValueError
+        For an empty list, coefficients whose shapes do not belong together, and what `wavedec` raises.
+    """
+    check("mode", mode, MODES)
+    bank = as_wavelet(wavelet)
+    if not isinstance(coeffs, Sequence) or len(coeffs) == 0:
+        raise ValueError("coeffs must be a list [cA_n, cD_n, ..., cD_1] of at least one array")
+    if coeffs[0] is None:
+        raise ValueError("the approximation coeffs[0] must be an array")
+    if len(coeffs) == 1:
+        return np.asarray(coeffs[0])
+    dtype = np.result_type(*(_floating(c) for c in coeffs if c is not None))
+    first = np.asarray(coeffs[0])
+    axis = _axis(first, axis)
+    rows: list[NDArray[Any]] = []
+    length, batch = first.shape[axis], None
+    for i, c in enumerate(coeffs):
+        if c is None:
+            row = np.zeros((rows[0].shape[0], length), dtype)
+        else:
+            array = np.asarray(c, dtype)
+            row, shape = _rows(array, _axis(array, axis))
+            if batch is None:
+                batch = shape
+            # an odd length makes the approximation one sample longer than the detail it meets
+            if shape != batch or (i > 0 and length - row.shape[-1] not in (0, 1)):
+                raise ValueError(f"coeffs[{i}] of shape {array.shape} does not fit the coarser coefficients")
+        length = row.shape[-1] if i == 0 else synthesis_length(row.shape[-1], bank.dec_len, mode)
+        rows.append(row)
+    rows[0] = np.ascontiguousarray(rows[0][:, : rows[1].shape[-1]])
+    chosen = backends.choose(backend, dtype.name)
+    y = chosen.reconstruct(backends.Pyramid(tuple(rows), bank, mode, length))
+    assert batch is not None
+    return _unrows(y, batch, axis)
+
+
+def dwt(
+    data: ArrayLike, wavelet: WaveletLike, mode: Mode = "symmetric", axis: int = -1, *, backend: str = "auto"
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """One level of `wavedec`: ``(cA, cD)``, as `pywt.dwt`. Raises what `wavedec` raises."""
+    approximation, detail = wavedec(data, wavelet, mode, 1, axis, backend=backend)
+    return approximation, detail
+
+
+def idwt(
+    cA: ArrayLike | None,
+    cD: ArrayLike | None,
+    wavelet: WaveletLike,
+    mode: Mode = "symmetric",
+    axis: int = -1,
+    *,
+    backend: str = "auto",
+) -> NDArray[Any]:
+    """Inverse of `dwt`, as `pywt.idwt`: either argument may be None and counts as zeros, but not both.
+
+    Raises ValueError if both are None or their shapes differ.
+    """
+    if cA is None and cD is None:
+        raise ValueError("at least one of cA and cD must be given")
+    if cA is None:
+        cA = np.zeros_like(np.asarray(cD))
+    elif cD is not None and np.shape(cA) != np.shape(cD):
+        raise ValueError(f"cA of shape {np.shape(cA)} and cD of shape {np.shape(cD)} do not belong together")
+    return waverec([cA, cD], wavelet, mode, axis, backend=backend)
+
+
+def _floating(data: ArrayLike) -> NDArray[Any]:
+    """``data`` in the dtype PyWavelets would compute it in."""
+    array = np.asarray(data)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"data of dtype {array.dtype} is not numeric")
+    native = array.dtype.newbyteorder("=")
+    if native.name not in ("float32", "float64", "complex64", "complex128"):
+        native = np.dtype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    return array.astype(native, copy=False)
+
+
+def _axis(array: NDArray[Any], axis: int) -> int:
+    """``axis`` counted from the front; numpy.exceptions.AxisError, which is a ValueError, if there is none."""
+    return int(np.lib.array_utils.normalize_axis_index(axis, array.ndim))
+
+
+def _rows(array: NDArray[Any], axis: int) -> tuple[NDArray[Any], tuple[int, ...]]:
+    """The samples as C-contiguous rows, and the shape of the batch."""
+    moved = np.moveaxis(array, axis, -1)
+    batch = moved.shape[:-1]
+    return np.ascontiguousarray(moved.reshape(int(np.prod(batch)), moved.shape[-1])), batch
+
+
+def _unrows(rows: NDArray[Any], batch: tuple[int, ...], axis: int) -> NDArray[Any]:
+    return np.moveaxis(rows.reshape(*batch, rows.shape[-1]), -1, axis)

@@ -1,0 +1,32 @@
+"""The words users choose from, each list once: type hints, CLI choices, checks and documentation read them here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+Mode = Literal[
+    "zero", "constant", "symmetric", "periodic", "smooth",
+    "periodization", "reflect", "antisymmetric", "antireflect",
+]  # fmt: skip
+Rule = Literal["universal", "minimax", "sure", "bayes"]
+Shrink = Literal["soft", "hard", "garrote", "firm"]
+Sigma = Literal["level", "global"]
+Scope = Literal["trace", "record"]
+
+MODES: tuple[str, ...] = get_args(Mode)
+RULES: tuple[str, ...] = get_args(Rule)
+SHRINKS: tuple[str, ...] = get_args(Shrink)
+SIGMAS: tuple[str, ...] = get_args(Sigma)
+SCOPES: tuple[str, ...] = get_args(Scope)
+
+
+def check(name: str, value: object, allowed: Iterable[str]) -> None:
+    """Raise a ValueError that says what came, what is allowed and the nearest word, unless ``value`` is allowed."""
+    words = list(allowed)
+    if value in words:
+        return
+    near = difflib.get_close_matches(str(value), words, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{name}={value!r} is not one of {', '.join(words)}{hint}")
