@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ class PyWavelets:
     dtypes = ("float32", "float64", "complex64", "complex128")
 
     def describe(self) -> str:
-        return f"PyWavelets {pywt.__version__}, NumPy {np.__version__}"
+        return f"PyWavelets {version('PyWavelets')}, NumPy {np.__version__}"
 
     def decompose(self, x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int) -> Pyramid:
         samples = x.shape[-1]

@@ -3,18 +3,20 @@
 from wavefilt import backends
 from wavefilt.denoising import denoise
 from wavefilt.errors import BackendUnavailable, FormatError
+from wavefilt.io import read
+from wavefilt.recording import Recording
 from wavefilt.shrinkage import threshold, threshold_firm
 from wavefilt.transforms import dwt, idwt, wavedec, waverec
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BackendUnavailable",
     "FormatError",
+    "Recording",
     "backends",
     "denoise",
     "dwt",
     "idwt",
+    "read",
     "threshold",
     "threshold_firm",
     "wavedec",

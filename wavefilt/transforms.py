@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wavefilt import backends
-from wavefilt.filters import WaveletLike, as_wavelet, max_level, synthesis_length
+from wavefilt.filters import WaveletLike, as_wavelet, detail_length, max_level, synthesis_length
 from wavefilt.vocabulary import MODES, Mode, check
 
 
@@ -50,7 +50,8 @@ def wavedec(
     Raises
     ------
     ValueError
-        For an unknown wavelet, mode or backend, a negative level, no samples, or an axis out of range.
+        For an unknown wavelet, mode or backend, a negative level, no samples, an axis out of range, or a
+        reflection that would have to extend a single sample.
     BackendUnavailable
         If the backend asked for cannot run here.
     """
@@ -65,6 +66,11 @@ def wavedec(
         level = max_level(samples, bank)
     elif level < 0:
         raise ValueError(f"level={level} must be at least 0")
+    lengths = [samples]
+    while len(lengths) < level:
+        lengths.append(detail_length(lengths[-1], bank.dec_len, mode))
+    if level and min(lengths) == 1 and mode in ("reflect", "antireflect"):
+        raise ValueError(f"mode={mode!r} cannot extend a single sample, which level {lengths.index(1) + 1} would meet")
     x, batch = _rows(array, axis)
     chosen = backends.choose(backend, x.dtype.name)
     pyramid = chosen.decompose(x, bank, mode, level)

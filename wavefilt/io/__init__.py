@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import io
 import os
-import sys
-import tempfile
-from collections.abc import Callable, Sequence
+import secrets
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
 
 from wavefilt.errors import FormatError
-from wavefilt.io.detection import HEAD, recognise
+from wavefilt.io import detection
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 from wavefilt.vocabulary import check
 
-__all__ = ["FORMATS", "Layout", "encode", "read", "write_atomically"]
+__all__ = ["FORMATS", "Layout", "check_destination", "encode", "read", "write_atomically"]
 
 
 class Format(Protocol):
@@ -38,3 +36,151 @@ FORMATS: dict[str, str] = {
     "tspair": "waveform", "slist": "waveform", "obspy": "waveform",
 }  # fmt: skip
 """Format names for ``format=`` and ``--format``, with the module that serves each; "obspy" asks ObsPy which."""
+
+
+def _module(format: str) -> Format:
+    return cast(Format, import_module(f"wavefilt.io.{FORMATS[format]}"))
+
+
+def read(
+    path: str | Path | BinaryIO,
+    *,
+    format: str | None = None,
+    dtype: str | None = None,
+    endian: str | None = None,
+    ns: int | None = None,
+    dt: float | None = None,
+    columns: tuple[int, ...] | None = None,
+    delimiter: str | None = None,
+    component: str | None = None,
+    axis: int | None = None,
+) -> Recording:
+    """Read traces from a file, in whatever known format it is.
+
+    Parameters
+    ----------
+    path : str, Path or binary file object
+        A local file. Its content decides the format; its name is not looked at.
+    format : str, optional
+        A name of `wavefilt.io.FORMATS`, to read the file as that and nothing else.
+    dtype, endian, ns : str, str, int, optional
+        Raw binary: ``"f4" "f8" "i2" "i4"``, ``"little" "big"``, samples a trace; all three or the file is refused.
+    dt : float, optional
+        Sampling interval in seconds, where the format does not record it.
+    columns, delimiter : optional
+        ASCII: the columns that are traces, counted from 1; the character between cells.
+    component, axis : optional
+        npz: the array to denoise. npy, npz: the axis of the samples, the last by default.
+
+    Returns
+    -------
+    Recording
+
+    Raises
+    ------
+    FormatError
+        For an empty, damaged, truncated, ambiguous or unknown file, with what was tried and how to read it as raw;
+        for an option the format has no use for.
+    OSError
+        If the file cannot be read.
+    """
+    layout = Layout(dtype, endian, ns, dt, columns, delimiter, component, axis)
+    if not isinstance(path, (str, Path)):
+        return _read(io.BytesIO(path.read()), getattr(path, "name", "input"), format, layout)
+    if Path(path).is_dir():
+        raise FormatError(f"{path}: is a folder; this version reads files only")
+    with open(path, "rb") as file:
+        if not file.seekable():
+            return _read(io.BytesIO(file.read()), str(path), format, layout)
+        return _read(file, str(path), format, layout)
+
+
+def _read(file: BinaryIO, source: str, format: str | None, layout: Layout) -> Recording:
+    try:
+        probe = detection.Probe(file)
+        if probe.size == 0:
+            raise FormatError("the file is empty")
+        if format is not None:
+            check("format", format, FORMATS)
+        chosen = format or _detect(probe, source)
+        file.seek(0)
+        data = file.read()
+        try:
+            recording = _module(chosen).decode(data, layout, chosen)
+        except FormatError:
+            # some of ObsPy's formats are text too, which shows only when it is no plain table
+            if format is not None or chosen != "ascii" or not _obspy_recognises(file):
+                raise
+            recording = _module("obspy").decode(data, layout, "obspy")
+    except FormatError as error:
+        raise FormatError(f"{source}: {error}") from error
+    return replace(recording, source=source)
+
+
+def _obspy_recognises(file: BinaryIO) -> bool:
+    from wavefilt.io.waveform import recognised_by_obspy
+
+    return recognised_by_obspy(file) is not None
+
+
+def _detect(probe: detection.Probe, source: str) -> str:
+    """The one format of the file. Raises FormatError if there is none, or more than one."""
+    from wavefilt.io.text import looks_like_text
+
+    found = detection.recognise(probe)
+    if found == ["zip"]:
+        found = ["npz"]
+    if len(found) > 1:
+        raise FormatError(f"could be {' or '.join(found)}; say which with --format")
+    if found and found[0] in detection.REFUSED:
+        raise FormatError(detection.REFUSED[found[0]])
+    if found:
+        return found[0]
+    if detection.starts_like_seg2(probe):
+        return "seg2"
+    if looks_like_text(probe.head):
+        return "ascii"
+    if _obspy_recognises(probe.file):
+        return "obspy"
+    from wavefilt.io.waveform import how_tried
+
+    tried = ", ".join([*detection.CHECKS, "ASCII", how_tried()])
+    raise FormatError(
+        f"unknown format (tried {tried}). If it is raw binary, say how it is laid out: "
+        f"wavefilt denoise {source} --format raw --dtype f4 --endian little --ns SAMPLES_PER_TRACE"
+    )
+
+
+def encode(recording: Recording) -> bytes:
+    """The recording as a file of its format. Raises FormatError if the format cannot hold its samples."""
+    return _module(recording.format).encode(recording)
+
+
+def check_destination(path: Path, *, overwrite: bool) -> None:
+    """Raise FileExistsError or FileNotFoundError if `write_atomically` would refuse ``path``."""
+    if path.exists() and not path.is_file():
+        raise FileExistsError(f"{path} is not a regular file and is not replaced")
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists; use --overwrite (overwrite=True) to replace it")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+
+
+def write_atomically(path: Path, data: bytes, *, overwrite: bool = False) -> None:
+    """Write a file that is either whole or not there, whatever interrupts it.
+
+    Raises FileExistsError if ``path`` exists and ``overwrite`` is not set, or is no regular file.
+    """
+    check_destination(path, overwrite=overwrite)
+    temporary = path.parent / f".wavefilt-{secrets.token_hex(6)}.tmp"  # same folder, so that renaming is atomic
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        check_destination(path, overwrite=overwrite)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise

@@ -21,6 +21,8 @@ class Layout:
         ASCII: ``","``, ``";"``, ``"\\t"`` or ``" "`` (any blanks).
     component
         npz: the name of the array to denoise.
+    axis
+        npy and npz: the axis of the samples, the last by default.
     """
 
     dtype: str | None = None
@@ -30,9 +32,14 @@ class Layout:
     columns: tuple[int, ...] | None = None
     delimiter: str | None = None
     component: str | None = None
+    axis: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dt is not None and not 0 < self.dt < float("inf"):
+            raise FormatError(f"--dt {self.dt}: the sampling interval must be a positive number of seconds")
 
     def only(self, format: str, *used: str) -> None:
         """Raise FormatError if an option was given that this format has no use for: nothing is silently ignored."""
         for option in fields(self):
             if option.name not in used and getattr(self, option.name) is not None:
-                raise FormatError(f"--{option.name} has no meaning for a {format} file")
+                raise FormatError(f"--{option.name} has no meaning for a file of format {format}")

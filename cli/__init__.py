@@ -1,0 +1,69 @@
+"""The `wavefilt` command: parsing, messages and exit codes; no numerics."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from importlib import import_module
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+COMMANDS = {
+    "denoise": "Denoise files: wavelet shrinkage, the result in the same format.",
+    "info": "Say what is in a file: format, traces, sampling, noise by level.",
+    "wavelets": "List the wavelets.",
+    "backends": "List the backends and what they need.",
+}
+"""Each command with its line in `wavefilt --help`, so that listing them imports none of them."""
+
+EXIT_CODES = """\b
+Exit codes: 0 done, 1 the run failed, 2 wrong usage (or output exists),
+3 unreadable or unknown file, 4 some files of a batch failed,
+5 the backend asked for cannot run here, 130 interrupted."""
+
+
+class Group(click.Group):
+    """Commands imported when they run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"wavefilt.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="wavefilt", prog_name="wavefilt")
+def group() -> None:
+    """Wavelet denoising of seismic and other sampled data."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command and leave with its exit code."""
+    signal.signal(signal.SIGTERM, _terminate)  # so that a killed run removes its temporary file
+    try:
+        code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        click.echo("Interrupted.", err=True)
+        code = 130
+    except BrokenPipeError:
+        # the reader of our output went away; point the stream elsewhere so that closing it is silent
+        sys.stdout = None
+        code = 1
+    sys.exit(code)
+
+
+def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + signum)

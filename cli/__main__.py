@@ -1,0 +1,5 @@
+"""`python -m wavefilt.cli`."""
+
+from wavefilt.cli import main
+
+main()

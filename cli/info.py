@@ -1,0 +1,35 @@
+"""`wavefilt info`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from .reading import Failure, layout_options, read
+
+
+@click.command("info")
+@click.argument("path", metavar="FILE")
+@layout_options
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def command(path: str, as_json: bool, **layout: Any) -> None:
+    """Say what is in a file: format, traces, sampling interval, noise and energy by level.
+
+    The noise is that of the default wavelet: the median absolute detail over 0.6745, median of all traces.
+    """
+    from wavefilt import report
+
+    recording = read(path, layout)
+    try:
+        facts = report.examine(recording)
+    except (ValueError, TypeError) as error:
+        raise Failure(f"{path}: {error}", 1) from error
+    if as_json:
+        click.echo(json.dumps(facts))
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        text = ", ".join(f"{v:.4g}" for v in value) if isinstance(value, list) else value
+        click.echo(f"{name.replace('_', ' '):{width}}  {'unknown' if text is None else text}")

@@ -1,0 +1,23 @@
+"""Denoise the synthetic shot record with every rule; write the default's: python denoise_gather.py OUT.dat"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import wavefilt
+
+here = Path(__file__).parent
+recording = wavefilt.read(here / "seismic.dat")
+clean = np.load(here / "seismic_clean.npy").astype(float)
+
+
+def snr(samples):
+    """Energy of the clean record over that of what differs from it, in dB."""
+    return 10 * np.log10(np.sum(clean**2) / np.sum((samples - clean) ** 2))
+
+
+print(f"before     {snr(recording.samples):5.2f} dB")
+for rule in ("universal", "minimax", "sure", "bayes"):
+    print(f"{rule:9}  {snr(recording.denoise(rule=rule).samples):5.2f} dB")
+recording.denoise().write(sys.argv[1])

@@ -1,0 +1,49 @@
+"""What several test files share: the backends under test, deterministic data, a way to run the command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from wavefilt import BackendUnavailable, backends
+
+ROOT = Path(__file__).parents[1]
+SAMPLES = ROOT / "samples"
+FIELD = sorted((ROOT.parent / "shared" / "data" / "field").glob("*.dat"))
+"""Real field records, where they lie beside the checkout."""
+
+settings.register_profile("wavefilt", deadline=None, max_examples=60, derandomize=True)
+settings.load_profile("wavefilt")
+
+
+def usable_backends() -> list[str]:
+    return [name for name, state in backends.available().items() if not isinstance(state, BackendUnavailable)]
+
+
+@pytest.fixture(params=usable_backends())
+def backend(request) -> str:
+    """Every backend that can run here."""
+    return request.param
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20261120)
+
+
+def run_cli(*arguments, cwd=None, stdin=None, env=None) -> subprocess.CompletedProcess:
+    """`wavefilt ARGUMENTS` in a process of its own, output as bytes."""
+    command = [sys.executable, "-m", "wavefilt.cli", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd or ROOT, input=stdin, capture_output=True, env=env, timeout=120)
+
+
+def noisy_chirp(rng, traces=1, samples=2048, sd=0.3, dtype="f8"):
+    """Clean chirps (traces, samples) and the same with white noise."""
+    t = np.linspace(0, 1, samples)
+    clean = np.sin(30 * (1 + np.arange(traces)[:, None]) ** 0.3 * t**2) * np.exp(-t)
+    return clean.astype(dtype), (clean + sd * rng.standard_normal(clean.shape)).astype(dtype)

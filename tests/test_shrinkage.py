@@ -1,0 +1,91 @@
+"""Threshold functions against PyWavelets, and at the places where PyWavelets gives NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import pywt
+from numpy.testing import assert_allclose
+
+import wavefilt
+from wavefilt.shrinkage import FIRM_RATIO, apply
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("substitute", [0, 7])
+@pytest.mark.parametrize("mode", ["soft", "hard", "garrote", "greater", "less"])
+def test_values_of_pywavelets(rng, mode, substitute, dtype):
+    x = rng.standard_normal((5, 40)).astype(dtype)
+    if x.dtype.kind == "c":
+        x += 1j * rng.standard_normal((5, 40)).astype(x.real.dtype)
+        if mode in ("greater", "less"):
+            with pytest.raises(ValueError, match="real data only"):
+                wavefilt.threshold(x, 0.7, mode)
+            return
+    got, expected = wavefilt.threshold(x, 0.7, mode, substitute), pywt.threshold(x, 0.7, mode, substitute)
+    assert got.dtype == expected.dtype
+    assert_allclose(got, expected, rtol=1e-5 if dtype in ("f4", "c8") else 1e-12, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("pair", [(0.5, 1.5), (0.0, 1.0), (0.3, 1e9)])
+def test_firm_of_pywavelets(rng, pair, dtype):
+    x = rng.standard_normal(200).astype(dtype) * (1 + 1j if dtype == "c16" else 1)
+    got = wavefilt.threshold_firm(x, *pair)
+    assert got.dtype == x.dtype
+    assert_allclose(got, pywt.threshold_firm(x, *pair), rtol=1e-5, atol=1e-6)
+    assert_allclose(wavefilt.threshold(x, pair, "firm"), got)
+
+
+ZEROS = np.array([0.0, -0.0, 1.0, -1.0, 1e-320])
+
+
+@pytest.mark.parametrize("data", [ZEROS, ZEROS.astype("f4"), ZEROS + 0j])
+@pytest.mark.parametrize("mode", ["soft", "hard", "garrote"])
+def test_no_nan_at_threshold_zero(mode, data):
+    assert_allclose(wavefilt.threshold(data, 0, mode), data, atol=1e-300)
+
+
+@pytest.mark.parametrize("data", [ZEROS, ZEROS + 0j])
+def test_firm_where_the_two_values_meet(data):
+    assert_allclose(wavefilt.threshold_firm(data, 0, 0), data, atol=1e-300)
+    assert_allclose(wavefilt.threshold_firm(data, 0.5, 0.5), np.where(np.abs(data) > 0.5, data, 0))
+    assert_allclose(wavefilt.threshold_firm(data, 1, 1)[2:4], [0, 0])
+
+
+def test_firm_with_infinite_upper_value_is_soft(rng):
+    x = rng.standard_normal(50)
+    assert_allclose(wavefilt.threshold_firm(x, 0.4, np.inf), wavefilt.threshold(x, 0.4, "soft"))
+
+
+@pytest.mark.parametrize("mode", ["soft", "garrote", "firm"])
+def test_functions_of_denoise_are_continuous_and_shrink(mode):
+    x = np.linspace(-5, 5, 200_001)
+    y = apply(mode, x, 1.0)
+    assert np.abs(np.diff(y)).max() < 3 * (x[1] - x[0])
+    assert np.all(np.abs(y) <= np.abs(x))
+    assert np.all(y[np.abs(x) <= 1] == 0)
+    assert_allclose(y, -y[::-1], atol=1e-12)
+    if mode == "firm":
+        assert np.array_equal(y[np.abs(x) > FIRM_RATIO], x[np.abs(x) > FIRM_RATIO])
+
+
+def test_integers_and_scalars():
+    assert_allclose(wavefilt.threshold([1, -3, 4], 2), [0, -1, 2])
+    assert wavefilt.threshold(3.0, 1.0) == 2.0
+    assert wavefilt.threshold(3.0, 1.0, "garrote") == pytest.approx(3 - 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([1.0], 1.0, "sofft"), "did you mean 'soft'"),
+        (([1.0], -1.0), "at least 0"),
+        (([1.0], float("nan")), "at least 0"),
+        (([1.0], 1.0, "firm"), "a pair of thresholds"),
+        (([1.0], (2.0, 1.0), "firm"), "low <= high"),
+    ],
+)
+def test_errors(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        wavefilt.threshold(*arguments)

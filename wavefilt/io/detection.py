@@ -1,0 +1,116 @@
+"""Which format a file has, from its content alone."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from typing import BinaryIO
+
+HEAD = 1 << 16
+"""Bytes looked at from the start of a file."""
+
+SEG2_TRACE = 0x4422
+"""Identifier at the start of every SEG-2 trace descriptor block."""
+
+Check = Callable[["Probe"], bool]
+
+
+class Probe:
+    """A seekable file under examination: its first bytes, its size, and a few bytes from anywhere."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.size = file.seek(0, 2)
+        file.seek(0)
+        self.head = file.read(HEAD)
+
+    def unpack(self, format: str, offset: int) -> tuple[int, ...]:
+        """Numbers at ``offset``; zeros where the file ends first, which no format has there."""
+        width = struct.calcsize(format)
+        self.file.seek(offset)
+        return struct.unpack(format, self.file.read(width).ljust(width, b"\0"))
+
+
+def _seg2(probe: Probe) -> bool:
+    endian = {b"\x55\x3a": "<", b"\x3a\x55": ">"}.get(probe.head[:2])
+    if endian is None:
+        return False
+    revision, pointer_bytes, traces = probe.unpack(endian + "3H", 2)
+    (pointer,) = probe.unpack(endian + "I", 32)
+    plausible = revision == 1 and 4 * traces <= pointer_bytes and 0 < pointer < probe.size
+    return plausible and probe.unpack(endian + "H", pointer) == (SEG2_TRACE,)
+
+
+def _sac(probe: Probe) -> bool:
+    for endian in "<>":
+        (version,), (samples,) = probe.unpack(endian + "i", 304), probe.unpack(endian + "i", 316)
+        if version in (6, 7) and probe.size == 632 + 4 * samples:
+            return True
+    return False
+
+
+def _segy(probe: Probe) -> bool:
+    width = {1: 4, 2: 4, 3: 2, 4: 4, 5: 4, 6: 8, 8: 1}
+    for endian in "<>":
+        (samples,), (code,) = probe.unpack(endian + "H", 3220), probe.unpack(endian + "H", 3224)
+        (extended,) = probe.unpack(endian + "H", 3504)
+        body = probe.size - 3600 - 3200 * extended
+        if samples and code in width and body > 0 and body % (240 + samples * width[code]) == 0:
+            return True
+    return False
+
+
+def _su(probe: Probe) -> bool:
+    for endian in "<>":
+        samples, interval = probe.unpack(endian + "2H", 114)
+        trace = 240 + 4 * samples
+        if samples and interval and probe.size >= trace and probe.size % trace == 0:
+            starts = range(0, probe.size, trace)
+            some = [*starts[:100], starts[-1]]
+            if all(probe.unpack(endian + "H", start + 114) == (samples,) for start in some):
+                return True
+    return False
+
+
+def _starts(*prefixes: bytes) -> Check:
+    return lambda probe: probe.head.startswith(prefixes)
+
+
+CHECKS: dict[str, Check] = {
+    "gzip": _starts(b"\x1f\x8b"),
+    "zip": _starts(b"PK\x03\x04", b"PK\x05\x06"),
+    "npy": _starts(b"\x93NUMPY"),
+    "hdf5": _starts(b"\x89HDF\r\n\x1a\n"),
+    "pickle": lambda probe: re.match(rb"\x80[\x02-\x05]", probe.head) is not None and probe.head[2:3] in b"}c\x95c(]",
+    "wav": lambda probe: probe.head[:4] in (b"RIFF", b"RIFX", b"RF64") and probe.head[8:12] == b"WAVE",
+    "seg2": _seg2,
+    "sac": _sac,
+    "mseed": lambda probe: re.match(rb"\d{6}[DRQM][ \0]|MS\x03", probe.head) is not None,
+    "gse2": _starts(b"WID2"),
+    "tspair": lambda probe: re.match(rb"TIMESERIES [^\n]*TSPAIR", probe.head) is not None,
+    "slist": lambda probe: re.match(rb"TIMESERIES [^\n]*SLIST", probe.head) is not None,
+    "rsf": lambda probe: re.search(rb"\bn1=\d+[^\0]*\bin=|\bin=[^\0]*\bn1=\d+", probe.head) is not None,
+    "segy": _segy,
+    "su": _su,
+}
+"""One check a format, each on its own evidence; a file that satisfies two is ambiguous."""
+
+REFUSED = {
+    "gzip": "compressed with gzip; decompress it first: gunzip -k FILE, or gunzip -c FILE | wavefilt denoise - -o OUT",
+    "hdf5": "an HDF5 container, which this version does not read; extract the dataset to .npy first",
+    "pickle": "a Python pickle, which is never opened because loading one can run any program",
+    "rsf": "a Madagascar header without samples; read the binary file named after in= with "
+    "--format raw --dtype f4 --endian little --ns N1",
+}
+"""Formats that are recognised and not read, with what to do instead."""
+
+
+def recognise(probe: Probe) -> list[str]:
+    """Names of all formats whose identifying marks the file bears, in the order of the table."""
+    return [name for name, check in CHECKS.items() if check(probe)]
+
+
+def starts_like_seg2(probe: Probe) -> bool:
+    """Whether a file that fails the SEG-2 checks still starts like one, so that the error can say so."""
+    return probe.head[:4] in (b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01")

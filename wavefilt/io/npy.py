@@ -1,0 +1,106 @@
+"""NumPy's `.npy` and `.npz`: arrays of numbers with samples along one axis; objects are never unpickled."""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt.errors import FormatError
+from wavefilt.io.layout import Layout
+from wavefilt.recording import Recording
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Shape, axis and order of the array; for npz also the archive and the member that holds the array."""
+
+    shape: tuple[int, ...]
+    axis: int
+    fortran: bool
+    archive: bytes | None = None
+    member: str | None = None
+
+
+def decode(data: bytes, layout: Layout, format: str) -> Recording:
+    """The array as traces along ``layout.axis``, the last by default."""
+    layout.only(format, *(("dt", "axis", "component") if format == "npz" else ("dt", "axis")))
+    archive = data if format == "npz" else None
+    member, content = _member(data, layout.component) if archive else (None, data)
+    array = _array(content)
+    axis = -1 if layout.axis is None else layout.axis
+    if array.ndim == 0 or not -array.ndim <= axis < array.ndim:
+        raise FormatError(f"an array of shape {array.shape} has no axis {axis} of samples")
+    if array.size == 0:
+        raise FormatError(f"an array of shape {array.shape} has no samples")
+    moved = np.moveaxis(array, axis, -1)
+    traces = moved.reshape(-1, moved.shape[-1])
+    origin = Origin(array.shape, axis, array.flags.f_contiguous and not array.flags.c_contiguous, archive, member)
+    return Recording(traces, (layout.dt,) * len(traces), format, origin)
+
+
+def _array(content: bytes) -> NDArray[Any]:
+    """The array of a `.npy`, after its header has been checked against the bytes there are."""
+    stream = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(stream)
+        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in read_header:
+            raise FormatError(f".npy version {version[0]}.{version[1]} is not known")
+        shape, fortran, dtype = read_header[version](stream)
+    except FormatError:
+        raise
+    except Exception as error:  # the header is a Python literal: damage shows as any of many errors
+        raise FormatError(f"damaged .npy header ({error})") from error
+    if dtype.hasobject:
+        raise FormatError("an array of Python objects, which is never unpickled; save numbers")
+    if dtype.kind not in "iufc":
+        raise FormatError(f"an array of dtype {dtype}; integer, floating or complex samples can be denoised")
+    if any(n < 0 for n in shape):
+        raise FormatError(f"damaged .npy header (shape {shape})")
+    claimed, held = math.prod(shape) * dtype.itemsize, len(content) - stream.tell()
+    if claimed != held:
+        raise FormatError(f"the header claims {shape} samples of {dtype} ({claimed} bytes); the file holds {held}")
+    flat = np.frombuffer(content, dtype, math.prod(shape), stream.tell())
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
+    """Name and bytes of the array to denoise in an archive."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            arrays = [name for name in archive.namelist() if name.endswith(".npy")]
+            if not arrays:
+                raise FormatError("a zip archive without arrays; unpack it first")
+            names = ", ".join(name.removesuffix(".npy") for name in arrays)
+            if component is None and len(arrays) > 1:
+                raise FormatError(f"holds {len(arrays)} arrays; choose one with --component: {names}")
+            member = arrays[0] if component is None else f"{component}.npy"
+            if member not in arrays:
+                raise FormatError(f"--component {component} is not in the archive; it holds {names}")
+            return member, archive.read(member)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise FormatError(f"damaged or encrypted archive ({error})") from error
+
+
+def encode(recording: Recording) -> bytes:
+    """The array in its shape and order; every other member of an archive as it was."""
+    origin: Origin = recording.origin
+    moved_shape = np.moveaxis(np.empty(origin.shape, np.bool_), origin.axis, -1).shape
+    array = np.moveaxis(recording.samples.reshape(moved_shape), -1, origin.axis)
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.asarray(array, order="F" if origin.fortran else "C"), allow_pickle=False)
+    if origin.archive is None:
+        return stream.getvalue()
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(origin.archive)) as old, zipfile.ZipFile(out, "w") as new:
+        for entry in old.infolist():
+            content = stream.getvalue() if entry.filename == origin.member else old.read(entry)
+            new.writestr(entry, content, compress_type=entry.compress_type)
+    return out.getvalue()

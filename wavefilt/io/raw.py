@@ -1,0 +1,47 @@
+"""Raw binary: samples without any header, read only with an explicit layout."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wavefilt.errors import FormatError
+from wavefilt.io.layout import Layout
+from wavefilt.recording import Recording
+
+DTYPES = ("f4", "f8", "i2", "i4")
+ENDIANS = {"little": "<", "big": ">"}
+
+
+def decode(data: bytes, layout: Layout, format: str) -> Recording:
+    """Traces one after another, ``ns`` samples each, of the dtype and byte order given."""
+    layout.only("raw", "dtype", "endian", "ns", "dt")
+    missing = [f"--{o} {v}" for o, v in _OPTIONS.items() if getattr(layout, o) is None]
+    if missing:
+        raise FormatError(f"raw binary needs an explicit layout; missing {', '.join(missing)}")
+    if layout.dtype not in DTYPES or layout.endian not in ENDIANS:
+        raise FormatError(
+            f"--dtype {layout.dtype} --endian {layout.endian}: "
+            f"raw samples are one of {', '.join(DTYPES)} and {' or '.join(ENDIANS)}"
+        )
+    assert layout.ns is not None
+    if layout.ns < 1:
+        raise FormatError(f"--ns {layout.ns}: a trace has at least 1 sample")
+    dtype = np.dtype(ENDIANS[layout.endian] + layout.dtype)
+    trace = layout.ns * dtype.itemsize
+    if len(data) % trace:
+        raise FormatError(
+            f"{len(data)} bytes are no whole number of traces of {layout.ns} {layout.dtype} samples ({trace} bytes)"
+        )
+    traces = np.frombuffer(data, dtype).reshape(-1, layout.ns)
+    notes = ("integer samples are written as f4",) if dtype.kind == "i" else ()
+    return Recording(traces, (layout.dt,) * len(traces), "raw", dtype, notes=notes)
+
+
+_OPTIONS = {"dtype": "|".join(DTYPES), "endian": "|".join(ENDIANS), "ns": "SAMPLES_PER_TRACE"}
+
+
+def encode(recording: Recording) -> bytes:
+    """The samples in the dtype and byte order they came in; integers as f4."""
+    dtype: np.dtype[np.generic] = recording.origin
+    written = dtype if dtype.kind == "f" else np.dtype("f4").newbyteorder(dtype.byteorder)
+    return recording.samples.astype(written).tobytes()

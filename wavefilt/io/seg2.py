@@ -1,0 +1,168 @@
+"""SEG-2, the usual `.dat` of field seismographs: read, and written back with every header byte kept.
+
+Layout after Pullan (1990), "Recommended standard for seismic (/radar) data files in the personal computer
+environment", Geophysics 55, 1260-1271.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt.errors import FormatError
+from wavefilt.io.detection import SEG2_TRACE
+from wavefilt.io.layout import Layout
+from wavefilt.recording import Recording
+
+DTYPES = {1: "i2", 2: "i4", 4: "f4", 5: "f8"}
+"""NumPy type of each sample code; code 3 packs four 20-bit samples into ten bytes."""
+
+DESCRIPTOR = 32
+"""Bytes of the fixed part of the file and trace descriptor blocks; free-form strings follow."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Where a trace stands in the file: its descriptor block, then its samples, in bytes from the start."""
+
+    pointer: int
+    data: int
+    end: int
+    samples: int
+    code: int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The file as it was read, its byte order and its traces in the order of the pointers."""
+
+    file: bytes
+    endian: str
+    traces: tuple[Trace, ...]
+
+
+def decode(data: bytes, layout: Layout, format: str) -> Recording:
+    """The traces in counts, in the order of the file's pointers; integer codes as integers."""
+    layout.only("seg2", "dt")
+    endian = {b"\x55\x3a": "<", b"\x3a\x55": ">"}.get(data[:2])
+    if endian is None or len(data) < DESCRIPTOR:
+        raise FormatError("no SEG-2 file descriptor block at the start")
+    revision, pointer_bytes, count = struct.unpack_from(endian + "3H", data, 2)
+    if revision != 1:
+        raise FormatError(f"SEG-2 revision {revision} is not known; 1 is")
+    if count == 0:
+        raise FormatError("SEG-2 file without traces")
+    if 4 * count > pointer_bytes or DESCRIPTOR + pointer_bytes > len(data):
+        raise FormatError(
+            f"{count} trace pointers do not fit their block of {pointer_bytes} bytes or the file of {len(data)}"
+        )
+    pointers = struct.unpack_from(f"{endian}{count}I", data, DESCRIPTOR)
+    traces = tuple(_trace(data, endian, number, at) for number, at in enumerate(pointers, 1))
+    for before, after in zip(ordered := sorted(traces, key=lambda t: t.pointer), ordered[1:], strict=False):
+        if after.pointer < before.end:
+            raise FormatError(f"trace blocks at bytes {before.pointer} and {after.pointer} overlap")
+    samples: Any = [_samples(data, endian, trace) for trace in traces]
+    if len({(len(s), s.dtype) for s in samples}) == 1:
+        samples = np.array(samples)
+    intervals = tuple(_interval(data, endian, trace, layout.dt) for trace in traces)
+    packed = any(trace.code < 4 for trace in traces)
+    notes = ("integer samples are written as 32-bit floats",) if packed else ()
+    return Recording(samples, intervals, "seg2", Origin(data, endian, traces), notes=notes)
+
+
+def _trace(data: bytes, endian: str, number: int, pointer: int) -> Trace:
+    """The trace descriptor block at ``pointer``, checked against the size of the file."""
+    if pointer + DESCRIPTOR > len(data):
+        raise FormatError(f"trace {number} starts at byte {pointer}, beyond the end of the file ({len(data)} bytes)")
+    identifier, block, _, samples = struct.unpack_from(endian + "2H2I", data, pointer)
+    code = data[pointer + 12]
+    if identifier != SEG2_TRACE:
+        raise FormatError(f"no trace descriptor block at byte {pointer}, where trace {number} should start")
+    if code not in (*DTYPES, 3):
+        raise FormatError(f"trace {number} has sample code {code}; codes 1 to 5 are known")
+    if block < DESCRIPTOR or samples == 0:
+        raise FormatError(f"trace {number} has a descriptor block of {block} bytes and {samples} samples")
+    if code == 3 and samples % 4:
+        raise FormatError(f"trace {number}: 20-bit samples come in fours, but there are {samples}")
+    size = samples * 5 // 2 if code == 3 else samples * int(DTYPES[code][1])
+    start = pointer + block
+    if start + size > len(data):
+        raise FormatError(
+            f"trace {number} of {samples} samples ends at byte {start + size}, beyond the end of the file "
+            f"({len(data)} bytes)"
+        )
+    return Trace(pointer, start, start + size, samples, code)
+
+
+def _samples(data: bytes, endian: str, trace: Trace) -> NDArray[Any]:
+    if trace.code != 3:
+        dtype = np.dtype(endian + DTYPES[trace.code])
+        return np.frombuffer(data, dtype, trace.samples, trace.data).astype(dtype.newbyteorder("="))
+    # a word of four 4-bit exponents, lowest first, then four 16-bit ones'-complement mantissas
+    words = np.frombuffer(data, endian + "i2", trace.samples * 5 // 4, trace.data).reshape(-1, 5).astype(np.int32)
+    exponents = (words[:, :1] >> np.array([0, 4, 8, 12])) & 15
+    mantissas = words[:, 1:] + (words[:, 1:] < 0)
+    return (mantissas << exponents).astype(np.int32).ravel()
+
+
+def strings(data: bytes, endian: str, start: int, end: int) -> dict[str, str]:
+    """The free-form strings between two places: keyword -> value, the first of each keyword.
+
+    A string that runs past the end, as some instruments write, ends the list.
+    """
+    found: dict[str, str] = {}
+    while start + 2 <= end:
+        (step,) = struct.unpack_from(endian + "H", data, start)
+        if step < 3 or start + step > end:
+            break
+        text = data[start + 2 : start + step].split(b"\0")[0].decode("latin-1").strip()
+        keyword, _, value = text.partition(" ")
+        found.setdefault(keyword.upper(), value.strip())
+        start += step
+    return found
+
+
+def _interval(data: bytes, endian: str, trace: Trace, given: float | None) -> float | None:
+    """SAMPLE_INTERVAL in seconds; where it is missing or no positive number, what the user gave."""
+    try:
+        value = float(strings(data, endian, trace.pointer + DESCRIPTOR, trace.data)["SAMPLE_INTERVAL"])
+    except (KeyError, ValueError):
+        return given
+    if not (math.isfinite(value) and value > 0):
+        return given
+    if given is not None and not math.isclose(given, value, rel_tol=1e-6):
+        raise FormatError(f"--dt {given} contradicts SAMPLE_INTERVAL {value} in the file")
+    return value
+
+
+def encode(recording: Recording) -> bytes:
+    """The file it came from with new samples; integer codes become code 4 and the pointers move accordingly."""
+    origin: Origin = recording.origin
+    out = bytearray()
+    cursor = 0
+    moved: dict[int, int] = {}
+    order = sorted(range(len(origin.traces)), key=lambda i: origin.traces[i].pointer)
+    for i in order:
+        trace = origin.traces[i]
+        out += origin.file[cursor : trace.pointer]
+        moved[i] = len(out)
+        out += origin.file[trace.pointer : trace.data]
+        dtype = origin.endian + ("f8" if trace.code == 5 else "f4")
+        samples = np.asarray(recording.traces[i]).astype(dtype).tobytes()
+        if trace.code < 4:
+            (block,) = struct.unpack_from(origin.endian + "I", out, moved[i] + 4)
+            grown = max(0, block + len(samples) - (trace.end - trace.data))
+            struct.pack_into(origin.endian + "I", out, moved[i] + 4, grown)
+            out[moved[i] + 12] = 4
+        out += samples
+        cursor = trace.end
+    out += origin.file[cursor:]
+    if max(moved.values()) >= 1 << 32:
+        raise FormatError("as 32-bit floats the traces need pointers beyond the 4 GiB that SEG-2 can hold")
+    struct.pack_into(f"{origin.endian}{len(moved)}I", out, DESCRIPTOR, *(moved[i] for i in range(len(moved))))
+    return bytes(out)
