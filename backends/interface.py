@@ -67,8 +67,13 @@ class Statistics(Protocol):
 class Backend(Protocol):
     """Transforms of batches: ``x`` has shape (traces, samples), one of the dtypes in ``dtypes``, C order."""
 
-    name: str
-    dtypes: tuple[str, ...]
+    @property
+    def name(self) -> str:
+        """Name in the registry."""
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """NumPy names of the dtypes it computes in."""
 
     def describe(self) -> str:
         """One line for `wavefilt backends`: versions, device."""

@@ -36,8 +36,7 @@ class PyWavelets:
         levels = [[p.coefficients[-i] for p in pyramids if p.level >= i] for i in range(1, depth + 1)]
         if scope == "record":
             return ReferenceStatistics([np.concatenate([d.ravel() for d in ds])[None] for ds in levels])
-        (pyramid,) = pyramids
-        return ReferenceStatistics([d for (d,) in levels])
+        return ReferenceStatistics([d for (d,) in levels])  # by trace there is one pyramid
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: shrink.Shrinkage | None = None) -> NDArray[Any]:
         y, details = pyramid.coefficients[0], pyramid.coefficients[1:]
@@ -85,4 +84,4 @@ def _median(magnitudes: NDArray[Any]) -> NDArray[np.float64]:
     """Median of each row: the mean, in float64, of the two middle order statistics."""
     low, high = (magnitudes.shape[-1] - 1) // 2, magnitudes.shape[-1] // 2
     middle = np.partition(magnitudes, (low, high), axis=-1)[:, [low, high]]
-    return middle.mean(axis=-1, dtype=np.float64)
+    return np.asarray(middle.mean(axis=-1, dtype=np.float64))

@@ -10,6 +10,8 @@ from typing import NoReturn
 
 import click
 
+from .failure import Failure
+
 COMMANDS = {
     "denoise": "Denoise files: wavelet shrinkage, the result in the same format.",
     "info": "Say what is in a file: format, traces, sampling, noise by level.",
@@ -52,6 +54,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     signal.signal(signal.SIGTERM, _terminate)  # so that a killed run removes its temporary file
     try:
         code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
+    except Failure as failure:
+        failure.show()
+        code = failure.code
     except click.ClickException as error:
         error.show()
         code = error.exit_code

@@ -13,32 +13,25 @@ import click
 
 from wavefilt.vocabulary import MODES, SCOPES, SHRINKS
 
-from .reading import Failure, layout_options, read
+from .failure import Failure
+from .reading import layout_options, read
 
 
-class NumberOr(click.ParamType):
-    """A word, a number, or numbers separated by commas; which words are good is checked where they are used."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            numbers = [float(part) for part in str(value).split(",")]
-        except ValueError:
-            return value
-        return numbers[0] if len(numbers) == 1 else numbers
+def word_or_numbers(ctx: click.Context, param: click.Parameter, value: str) -> str | float | list[float]:
+    """A number, numbers separated by commas, or a word, which is checked with the rest of the method."""
+    try:
+        numbers = [float(part) for part in value.split(",")]
+    except ValueError:
+        return value
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
-class Level(click.ParamType):
-    name = "N|auto"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        if value in (None, "auto"):
-            return None
-        if not str(value).isdecimal():
-            self.fail(f"{value!r} is neither a whole number nor auto", param, ctx)
-        return int(value)
+def whole_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    if not value.isdecimal():
+        raise click.BadParameter(f"{value!r} is neither a whole number nor auto", ctx, param)
+    return int(value)
 
 
 @click.command("denoise", epilog="Example: wavefilt denoise seismic.dat -w db8 --rule bayes --plot seismic.png")
@@ -46,11 +39,19 @@ class Level(click.ParamType):
 @click.option("-o", "--output", metavar="OUT", help="Write here; - is standard output. [default: NAME.denoised.EXT]")
 @click.option("--out-dir", type=click.Path(file_okay=False), help="Write NAME.denoised.EXT into this folder.")
 @click.option("-w", "--wavelet", default="db8", show_default=True, help="A discrete wavelet; db8 has 16 taps.")
-@click.option("-l", "--level", type=Level(), default="auto", show_default=True, help="Levels; auto is at most 5.")
-@click.option("--rule", type=NumberOr("NAME|T[,T...]"), default="bayes", show_default=True,
+@click.option(
+    "-l",
+    "--level",
+    metavar="N|auto",
+    callback=whole_or_auto,
+    default="auto",
+    show_default=True,
+    help="Levels; auto is at most 5.",
+)
+@click.option("--rule", metavar="NAME|T[,T...]", callback=word_or_numbers, default="bayes", show_default=True,
               help="bayes, universal, sure, minimax, a threshold, or one a level (coarsest first).")  # fmt: skip
 @click.option("--shrink", type=click.Choice(SHRINKS), help="Threshold function. [default: the rule's own]")
-@click.option("--sigma", type=NumberOr("level|global|S"), default="level", show_default=True,
+@click.option("--sigma", metavar="level|global|S", callback=word_or_numbers, default="level", show_default=True,
               help="Noise estimate: of each level, of the finest level, or a number in the file's units.")  # fmt: skip
 @click.option("--mode", type=click.Choice(MODES), default="symmetric", show_default=True, help="Boundary mode.")
 @click.option("--scope", type=click.Choice(SCOPES), default="trace", show_default=True,
@@ -100,7 +101,8 @@ def _expanded(inputs: tuple[str, ...]) -> list[str]:
     """Patterns a shell did not expand, expanded; anything that exists by its own name is left alone."""
     names: list[str] = []
     for name in inputs:
-        names += name != "-" and not Path(name).exists() and sorted(glob.glob(name)) or [name]
+        found = [] if name == "-" or Path(name).exists() else sorted(glob.glob(name))
+        names += found or [name]
     return names
 
 
@@ -125,6 +127,8 @@ def _plan(inputs: list[str], options: dict[str, Any]) -> list[tuple[str, str]]:
         Path(folder).mkdir(parents=True, exist_ok=True)
     sidecars = [_sidecar(target) for target in targets] if options["sidecar"] else []
     plots = [Path(options["plot"])] if options["plot"] else []
+    for path in plots:
+        _check_plot(path)
     for source, target in jobs:
         if "-" not in (source, target) and Path(target).exists() and Path(target).samefile(source):
             raise click.UsageError(f"{target} is the input; choose another output")
@@ -135,6 +139,18 @@ def _plan(inputs: list[str], options: dict[str, Any]) -> list[tuple[str, str]]:
     except OSError as error:
         raise click.UsageError(str(error)) from error
     return jobs
+
+
+def _check_plot(path: Path) -> None:
+    """Before anything is computed: whether figures can be drawn, and written as such a file."""
+    from wavefilt import plot
+
+    try:
+        plot.check_target(path)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    except ImportError as error:
+        raise Failure(str(error), 1) from error
 
 
 def _default_output(source: str, folder: str | None) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from .reading import Failure, layout_options, read
+from .failure import Failure
+from .reading import layout_options, read
 
 
 @click.command("info")

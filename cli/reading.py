@@ -11,33 +11,22 @@ import click
 from wavefilt.errors import FormatError
 from wavefilt.recording import Recording
 
+from .failure import Failure
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Failure(click.ClickException):
-    """An error with one of the documented exit codes."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"wavefilt: error: {self.message}", err=True)
-
-
-class Columns(click.ParamType):
+def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
     """Whole numbers and ranges: ``2,4-6``."""
-
-    name = "LIST"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        columns: list[int] = []
-        for part in str(value).split(","):
-            first, dash, last = part.partition("-")
-            if not first.strip().isdecimal() or (dash and not last.strip().isdecimal()):
-                self.fail(f"{value!r} is not a list like 2,4-6", param, ctx)
-            columns += range(int(first), int(last if dash else first) + 1)
-        return tuple(columns)
+    if value is None:
+        return None
+    chosen: list[int] = []
+    for part in value.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise click.BadParameter(f"{value!r} is not a list like 2,4-6", ctx, param)
+        chosen += range(int(first), int(last if dash else first) + 1)
+    return tuple(chosen)
 
 
 OPTIONS = [
@@ -46,7 +35,9 @@ OPTIONS = [
     click.option("--endian", metavar="ORDER", help="Raw: little or big."),
     click.option("--ns", type=int, metavar="N", help="Raw: samples a trace."),
     click.option("--dt", type=float, metavar="SECONDS", help="Sampling interval, where the file has none."),
-    click.option("--columns", type=Columns(), help="ASCII: columns that are traces, from 1, as 2,4-6."),
+    click.option(
+        "--columns", metavar="LIST", callback=columns, help="ASCII: columns that are traces, from 1, as 2,4-6."
+    ),
     click.option("--delimiter", metavar="CHAR", help="ASCII: comma, semicolon, tab or space."),
     click.option("--component", metavar="NAME", help="npz: the array to read."),
     click.option("--axis", type=int, metavar="N", help="npy, npz: the axis of the samples; the last by default."),

@@ -97,9 +97,7 @@ def seg2_trace(number, samples):
         STACK=1,
     )
     size = 32 + len(header)
-    return (
-        struct.pack("<HHIIB19x", 0x4422, size, samples.nbytes, len(samples), 4) + header + samples.tobytes()
-    )
+    return struct.pack("<HHIIB19x", 0x4422, size, samples.nbytes, len(samples), 4) + header + samples.tobytes()
 
 
 def seg2(traces):

@@ -206,7 +206,7 @@ class TestEdges:
 
     def test_gpu_arrays_are_refused_clearly(self):
         class OnDevice:
-            __cuda_array_interface__ = {}
+            __cuda_array_interface__ = None
 
         with pytest.raises(TypeError, match="lives on a GPU"):
             wavefilt.denoise(OnDevice())

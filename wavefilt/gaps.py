@@ -31,10 +31,9 @@ def pieces(traces: NDArray[Any]) -> list[Piece]:
 
     Raises ValueError, naming the first trace and sample, if there is an infinite value.
     """
-    traces_count, samples = traces.shape
     finite = np.isfinite(traces)
     if finite.all():
-        return [Piece(slice(None), 0, samples)] if traces.size else []
+        return [Piece(slice(None), 0, traces.shape[1])] if traces.size else []
     infinite = np.argwhere(~finite & ~np.isnan(traces))
     if infinite.size:
         trace, sample = infinite[0]

@@ -32,6 +32,8 @@ COLUMNS = 900
 """Most traces of a density image; of more, every k-th is drawn."""
 BINS = 1200
 """Most stretches of time drawn a trace, each by its least and greatest sample."""
+POINTS = 64
+"""Traces of at most this many samples have each marked by a point."""
 CHUNK = 1 << 20
 """Samples worked on at a time, so that a large record needs little memory beside its own."""
 RANGE_DB = 60.0
@@ -71,15 +73,29 @@ def plot_denoising(
     FileExistsError, OSError
         If the file is there already or cannot be written.
     """
-    from wavefilt.io import write_atomically
+    from wavefilt.io import check_destination, write_atomically
 
     kind = file_type(path)
-    figure = draw(before, after)
+    check_destination(Path(path), overwrite=overwrite)  # before the work, not after
+    write_atomically(Path(path), _render(draw(before, after), kind, dpi), overwrite=overwrite)
+
+
+def _render(figure: Figure, kind: str, dpi: float) -> bytes:
+    """The figure as a file of this type, without a date: the same recordings give the same figure."""
     buffer = io.BytesIO()
-    # no date in the file: the same recordings give the same figure
-    undated: dict[str, Any] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
-    figure.savefig(buffer, format=kind, dpi=dpi, metadata=undated)
-    write_atomically(Path(path), buffer.getvalue(), overwrite=overwrite)
+    if kind != "png":
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata={"CreationDate" if kind == "pdf" else "Date": None})
+        return buffer.getvalue()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image  # matplotlib depends on it
+
+    figure.set_dpi(dpi)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    # a palette of 256 colours makes the file a quarter, without a visible difference
+    pixels.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(buffer, "png", dpi=(dpi, dpi))
+    return buffer.getvalue()
 
 
 def file_type(path: str | Path) -> str:
@@ -87,10 +103,14 @@ def file_type(path: str | Path) -> str:
     kind = Path(path).suffix.lower().lstrip(".")
     if kind not in FILE_TYPES:
         known = ", ".join(f".{name}" for name in FILE_TYPES)
-        raise ValueError(
-            f"{path}: figures are written as {known}, not {Path(path).suffix or 'without extension'}"
-        )
+        raise ValueError(f"{path}: figures are written as {known}, not {Path(path).suffix or 'without extension'}")
     return kind
+
+
+def check_target(path: str | Path) -> None:
+    """What can be told before denoising: ValueError for an unknown extension, ImportError without matplotlib."""
+    file_type(path)
+    _figure_class()
 
 
 def draw(before: Recording, after: Recording) -> Figure:
@@ -98,11 +118,13 @@ def draw(before: Recording, after: Recording) -> Figure:
     figure_class = _figure_class()
     gather = _Gather(before, after)
     figure = figure_class(figsize=(13, 9.2), facecolor="white")
+    single = len(gather) == 1
+    top = 0.935 if single else 0.91
     grid = figure.add_gridspec(
-        2, 1, height_ratios=(1.6, 1), hspace=0.24, left=0.055, right=0.985, top=0.905, bottom=0.06
+        2, 1, height_ratios=(1.6, 1), hspace=0.24, left=0.055, right=0.985, top=top, bottom=0.055
     )
-    (_draw_lines if len(gather) == 1 else _draw_gather)(figure, grid[0], gather)
-    lower = grid[1].subgridspec(1, 3, width_ratios=(2.3, 1.05, 1.0), wspace=0.22)
+    (_draw_lines if single else _draw_gather)(figure, grid[0], gather)
+    lower = grid[1].subgridspec(1, 3, width_ratios=(2.35, 1.0, 1.0), wspace=0.28)
     _draw_spectrograms(figure, lower[0], gather)
     _draw_spectra(figure.add_subplot(lower[1], label="spectra"), gather)
     levels = lower[2].subgridspec(2, 1, hspace=0.16)
@@ -154,11 +176,11 @@ class _Pair:
     def envelope(self, panel: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Times and samples to draw: all of them, or the least and greatest of each of `BINS` stretches."""
         if len(self) <= 2 * BINS:
-            return np.arange(len(self)) * self.interval, self.part(panel)
+            return np.arange(len(self), dtype=np.float64) * self.interval, self.part(panel)
         step = math.ceil(len(self) / BINS)
         low, high = self.extremes(panel, step)
-        middles = (np.arange(len(low)) + 0.5) * step
-        return np.repeat(middles * self.interval, 2).astype(np.float64), np.column_stack([low, high]).ravel()
+        middles = (np.arange(len(low), dtype=np.float64) + 0.5) * (step * self.interval)
+        return np.repeat(middles, 2), np.column_stack([low, high]).ravel()
 
     def column(self, panel: str, duration: float) -> NDArray[np.float64]:
         """The trace as an image column of `BINS` rows over ``duration``: of each its largest by magnitude."""
@@ -177,9 +199,7 @@ class _Gather:
     def __init__(self, before: Recording, after: Recording) -> None:
         shapes = [[len(trace) for trace in recording.traces] for recording in (before, after)]
         if shapes[0] != shapes[1]:
-            raise ValueError(
-                f"before has {_shape(shapes[0])} and after {_shape(shapes[1])}; they must be the same"
-            )
+            raise ValueError(f"before has {_shape(shapes[0])} and after {_shape(shapes[1])}; they must be the same")
         if not any(shapes[0]):
             raise ValueError(f"{before.source}: no samples to draw")
         self._before, self._after, self._lengths = before.traces, after.traces, shapes[0]
@@ -198,6 +218,12 @@ class _Gather:
     @property
     def duration(self) -> float:
         return max(n * dt for n, dt in zip(self._lengths, self._intervals, strict=True))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Limits of the time axis, with a margin where single samples are drawn as points."""
+        margin = min(self._intervals) / 2 if max(self._lengths) <= POINTS else 0.0
+        return -margin, self.duration - margin
 
     @property
     def strongest(self) -> int:
@@ -223,9 +249,7 @@ class _Gather:
 
     def _measure(self) -> None:
         """Largest magnitude, energy of each trace before, and the share of all energy that was removed."""
-        self.peak = max(
-            float(np.fmax.reduce(np.abs(_finite(x)), None, initial=0)) for _, x, _ in self._blocks()
-        )
+        self.peak = max(float(np.fmax.reduce(np.abs(_finite(x)), None, initial=0)) for _, x, _ in self._blocks())
         scale = self.peak or 1.0  # squares of samples of any size stay finite
         self.energies = np.zeros(len(self))
         removed = 0.0
@@ -281,17 +305,15 @@ def _draw_lines(figure: Figure, cell: Any, gather: _Gather) -> None:
     shared = figure.add_subplot(grid[0], label=PANELS[0])
     for row, panel in enumerate(PANELS):
         axes = figure.add_subplot(grid[row], label=panel, sharex=shared, sharey=shared) if row else shared
-        marker = "." if len(pair) <= 64 else None
+        marker = "." if len(pair) <= POINTS else None
         axes.plot(*pair.envelope(panel), color=COLORS[panel], linewidth=0.8, marker=marker, label=panel)
         _style(axes, grid=True)
         axes.tick_params(labelbottom=row == len(PANELS) - 1)
-        axes.set_ylabel("amplitude" if row == 1 else "", fontsize=MEDIUM)
+        axes.set_ylabel("amplitude (data units)" if row == 1 else "", fontsize=MEDIUM)
         _tag(axes, _caption(panel))
-    values = np.concatenate(
-        [np.asarray(line.get_ydata(), np.float64) for axes in figure.axes for line in axes.lines]
-    )
+    values = np.concatenate([np.asarray(line.get_ydata(), np.float64) for axes in figure.axes for line in axes.lines])
     shared.set_ylim(*_limits(values))
-    shared.set_xlim(0, gather.duration)
+    shared.set_xlim(*gather.span)
     axes.set_xlabel(gather.time_label, fontsize=MEDIUM, labelpad=1)
 
 
@@ -311,17 +333,16 @@ def _draw_gather(figure: Figure, cell: Any, gather: _Gather) -> None:
     shared = figure.add_subplot(grid[0], label=PANELS[0])
     image = len(gather) > WIGGLES
     for column, panel in enumerate(PANELS):
-        axes = (
-            figure.add_subplot(grid[column], label=panel, sharex=shared, sharey=shared) if column else shared
-        )
+        axes = figure.add_subplot(grid[column], label=panel, sharex=shared, sharey=shared) if column else shared
         (_image if image else _wiggles)(axes, gather, panel)
         _style(axes)
         axes.set_title(_caption(panel), fontsize=MEDIUM + 1, color=COLORS[panel], fontweight="bold", pad=5)
-        axes.set_xlabel("trace (counted from 0)", fontsize=MEDIUM, labelpad=2)
+        axes.set_xlabel("trace (from 0), each to its own scale", fontsize=MEDIUM, labelpad=2)
         axes.tick_params(labelleft=column == 0)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ticks = MaxNLocator(9, integer=True).tick_values(0, len(gather) - 1)
+    shared.set_xticks([tick for tick in ticks if 0 <= tick < len(gather)])
     shared.set_ylabel(gather.time_label, fontsize=MEDIUM)
-    shared.set_ylim(gather.duration, 0)
+    shared.set_ylim(*gather.span[::-1])
     shared.set_xlim(*((-0.5, len(gather) - 0.5) if image else (-1.6, len(gather) + 0.6)))
 
 
@@ -337,11 +358,9 @@ def _wiggles(axes: Axes, gather: _Gather, panel: str) -> None:
     for index, (mean, scale) in enumerate(zip(means, scales, strict=True)):
         times, values = gather.pair(index).envelope(panel)
         offset = np.clip((values - (panel != "removed") * mean) / scale, -1.6, 1.6)
-        marker = "." if len(times) == 1 else None
-        axes.plot(index + offset, times, color=COLORS[panel], linewidth=0.55, marker=marker)
-        axes.fill_betweenx(
-            times, index, index + np.maximum(offset, 0), color=COLORS[panel], alpha=0.55, linewidth=0
-        )
+        marker = "." if len(times) <= POINTS else None
+        axes.plot(index + offset, times, color=COLORS[panel], linewidth=0.5, marker=marker, markersize=3)
+        axes.fill_betweenx(times, index, index + np.maximum(offset, 0), color=COLORS[panel], alpha=0.75, linewidth=0)
 
 
 def _image(axes: Axes, gather: _Gather, panel: str) -> None:
@@ -368,7 +387,8 @@ def _scales(traces: list[NDArray[np.float64]], percentile: float) -> NDArray[np.
     known = [np.abs(values[np.isfinite(values)]) for values in traces]
     scales = np.array([np.percentile(values, percentile) if values.size else 0.0 for values in known])
     largest = scales.max() or max((values.max() for values in known if values.size), default=0.0) or 1.0
-    return np.maximum(scales, largest / 100)
+    raised: NDArray[np.float64] = np.maximum(scales, largest / 100)
+    return raised
 
 
 # ---------------------------------------------------------------- spectra
@@ -399,7 +419,7 @@ def _power_of_two(value: float, least: int, most: int) -> int:
 
 def _draw_spectrograms(figure: Figure, cell: Any, gather: _Gather) -> None:
     """Spectrograms of the strongest trace, one colour scale in dB below the largest value before."""
-    grid = cell.subgridspec(1, 3, width_ratios=(1, 1, 0.035), wspace=0.07)
+    grid = cell.subgridspec(1, 3, width_ratios=(1, 1, 0.04), wspace=0.13)
     pair = gather.pair(gather.strongest)
     panels = [figure.add_subplot(grid[i], label=f"spectrogram {PANELS[i]}") for i in (0, 1)]
     powers = [_spectrogram(pair, panel, gather.peak or 1.0) for panel in PANELS[:2]]
@@ -407,6 +427,7 @@ def _draw_spectrograms(figure: Figure, cell: Any, gather: _Gather) -> None:
     for axes, panel in zip(panels, PANELS, strict=False):
         _style(axes)
         axes.set_title(f"spectrogram {panel}{name}", fontsize=MEDIUM, pad=5)
+        axes.locator_params(axis="x", nbins=5)
         axes.set_xlabel(gather.time_label, fontsize=MEDIUM, labelpad=1)
     panels[0].set_ylabel(gather.frequency_label, fontsize=MEDIUM)
     panels[1].tick_params(labelleft=False)
@@ -422,7 +443,7 @@ def _draw_spectrograms(figure: Figure, cell: Any, gather: _Gather) -> None:
             extent=extent, interpolation="bilinear",
         )  # fmt: skip
     bar = figure.colorbar(image, cax=figure.add_subplot(grid[2], label="decibels"))
-    bar.set_label("dB below the peak before", fontsize=SMALL)
+    bar.ax.set_title("dB", fontsize=SMALL, pad=5)
     bar.ax.tick_params(labelsize=SMALL)
 
 
@@ -431,7 +452,7 @@ def _draw_spectra(axes: Axes, gather: _Gather) -> None:
     _style(axes, grid=True)
     axes.set_title("mean amplitude spectrum", fontsize=MEDIUM, pad=5)
     axes.set_xlabel(gather.frequency_label, fontsize=MEDIUM, labelpad=1)
-    axes.set_ylabel("dB below the peak before", fontsize=MEDIUM, labelpad=1)
+    axes.set_ylabel("dB, 0 is the peak before", fontsize=MEDIUM, labelpad=1)
     pairs = gather.like_strongest(48)
     spectra = {panel: _mean_spectrum(pairs, panel, gather.peak) for panel in PANELS} if pairs else {}
     largest = float(spectra["before"].max()) if pairs else 0.0
@@ -442,8 +463,8 @@ def _draw_spectra(axes: Axes, gather: _Gather) -> None:
     for panel, spectrum in spectra.items():
         axes.plot(frequencies, _decibels(spectrum / largest), color=COLORS[panel], linewidth=1.4, label=panel)
     axes.set_xlim(0, frequencies[-1])
-    axes.set_ylim(-RANGE_DB - 5, 3)
-    axes.legend(fontsize=SMALL, loc="upper right", frameon=True, framealpha=0.85, edgecolor="none")
+    axes.set_ylim(-RANGE_DB - 5, 9)  # room for the legend
+    _legend(axes, columns=3)
 
 
 def _mean_spectrum(pairs: list[_Pair], panel: str, peak: float) -> NDArray[np.float64]:
@@ -474,7 +495,7 @@ def _draw_levels(energies: Axes, thresholds: Axes, after: Recording) -> None:
     energies.set_title("details by level", fontsize=MEDIUM, pad=5)
     energies.tick_params(labelbottom=False)
     energies.set_ylabel("energy (%)", fontsize=MEDIUM, labelpad=1)
-    thresholds.set_ylabel("amplitude", fontsize=MEDIUM, labelpad=1)
+    thresholds.set_ylabel("data units", fontsize=MEDIUM, labelpad=1)
     thresholds.set_xlabel("level (1 = finest)", fontsize=MEDIUM, labelpad=1)
     depth = max((len(estimate.sigma) for estimate in estimates), default=0)
     if depth == 0:
@@ -504,10 +525,8 @@ def _draw_energies(axes: Axes, estimates: list[Estimate], depth: int) -> None:
         return
     levels = np.arange(1, depth + 1)
     axes.bar(levels, 100 * energy / total, width=0.62, color=COLORS["before"], alpha=0.55, label="before")
-    axes.plot(
-        levels, 100 * noise / total, "o-", color=SIGMA_COLOR, linewidth=1.4, markersize=4, label="noise, σ²"
-    )
-    axes.set_ylim(0, 135 * energy.max() / total)
+    axes.plot(levels, 100 * noise / total, "o-", color=SIGMA_COLOR, linewidth=1.4, markersize=4, label="noise, σ²")
+    axes.set_ylim(0, 135 * min(max(energy.max(), noise.max()), 3 * energy.max()) / total)
     _legend(axes)
 
 
@@ -516,9 +535,7 @@ def _draw_thresholds(axes: Axes, estimates: list[Estimate], depth: int) -> None:
     sigma, threshold = np.zeros(depth), np.zeros(depth)
     for level in range(depth):
         deep = [estimate for estimate in estimates if len(estimate.sigma) > level]
-        sigmas, chosen = (
-            np.concatenate([getattr(e, of)[level] for e in deep]) for of in ("sigma", "thresholds")
-        )
+        sigmas, chosen = (np.concatenate([getattr(e, of)[level] for e in deep]) for of in ("sigma", "thresholds"))
         live = (sigmas > 0) | (chosen > 0)
         if live.any():
             sigma[level], threshold[level] = np.median(sigmas[live]), np.median(chosen[live])
@@ -552,15 +569,12 @@ def _draw_title(figure: Figure, gather: _Gather, before: Recording, after: Recor
     name = Path(before.source or after.source).name or "recording"
     name = name if len(name) <= 60 else f"{name[:57]}..."
     parts = [_describe(after.outcome)] if after.outcome else []
-    parts.append(f"removed {100 * gather.share:.3g} % of the energy")
+    share = 100 * gather.share
+    parts.append(f"removed {'< 0.0001' if 0 < share < 1e-4 else f'{share:.3g}'} % of the energy")
     if gather.complex:
         parts.append("real part shown")
-    figure.text(
-        0.055, 0.965, _printable(name), fontsize=LARGE + 1, fontweight="bold", parse_math=False, va="center"
-    )
-    figure.text(
-        0.985, 0.965, SEPARATOR.join(parts), fontsize=LARGE - 0.5, parse_math=False, va="center", ha="right"
-    )
+    figure.text(0.055, 0.968, _printable(name), fontsize=LARGE + 1, fontweight="bold", parse_math=False, va="center")
+    figure.text(0.985, 0.968, SEPARATOR.join(parts), fontsize=LARGE - 0.5, parse_math=False, va="center", ha="right")
 
 
 def _describe(outcome: Outcome) -> str:
@@ -570,9 +584,7 @@ def _describe(outcome: Outcome) -> str:
         rule = f"rule {method.rule}"
     else:
         rule = "threshold " + ", ".join(f"{value:.4g}" for value in method.fixed_thresholds[:6])
-    return SEPARATOR.join(
-        [_printable(method.bank.name), f"level {outcome.level}", rule, method.shrink_function]
-    )
+    return SEPARATOR.join([_printable(method.bank.name), f"level {outcome.level}", rule, method.shrink_function])
 
 
 def _printable(text: str) -> str:
@@ -602,16 +614,15 @@ def _tag(axes: Axes, text: str) -> None:
     )  # fmt: skip
 
 
-def _legend(axes: Axes) -> None:
+def _legend(axes: Axes, columns: int = 2) -> None:
     axes.legend(
-        fontsize=SMALL - 0.5, loc="upper right", ncols=2, frameon=False, borderaxespad=0.1, handlelength=1.6
-    )
+        fontsize=SMALL - 0.5, loc="upper right", ncols=columns, frameon=False, borderaxespad=0.1,
+        handlelength=1.4, columnspacing=1.2,
+    )  # fmt: skip
 
 
 def _say(axes: Axes, text: str) -> None:
     """A line instead of a plot, for what there is nothing to draw of."""
-    axes.text(
-        0.5, 0.5, text, transform=axes.transAxes, fontsize=MEDIUM, ha="center", va="center", color="#666666"
-    )
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, fontsize=MEDIUM, ha="center", va="center", color="#666666")
     axes.set_xticks([])
     axes.set_yticks([])

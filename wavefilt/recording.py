@@ -20,8 +20,8 @@ class Recording:
 
     Attributes
     ----------
-    traces : sequence of ndarray
-        One 1-D array of samples a trace, in the file's own units (counts); a 2-D array if all have one length.
+    traces : ndarray (traces, samples), or sequence of 1-D ndarrays
+        Samples in the file's own units (counts); a sequence where the traces have lengths of their own.
     intervals : tuple of float or None
         Sampling interval of each trace in seconds, None where the file does not say.
     format : str
@@ -36,7 +36,7 @@ class Recording:
         How these traces were denoised, if they were.
     """
 
-    traces: Sequence[NDArray[Any]]
+    traces: NDArray[Any] | Sequence[NDArray[Any]]
     intervals: tuple[float | None, ...]
     format: str
     origin: Any = field(repr=False)
@@ -61,9 +61,7 @@ class Recording:
     def interval(self) -> float | None:
         """Sampling interval of all traces in seconds, None if unknown. Raises ValueError if they differ."""
         if len(set(self.intervals)) > 1:
-            raise ValueError(
-                f"{self.source}: traces of different sampling intervals; use Recording.intervals"
-            )
+            raise ValueError(f"{self.source}: traces of different sampling intervals; use Recording.intervals")
         return self.intervals[0] if self.intervals else None
 
     def denoise(self, wavelet: Any = "db8", *, backend: str = "auto", **options: Any) -> Recording:
@@ -73,9 +71,9 @@ class Recording:
     def apply(self, method: Method, backend: str = "auto", report: bool = False) -> Recording:
         """`denoise` with a method that is already made; ``report`` as in `wavefilt.denoising.run`."""
         outcome = run(self._rows(), method, backend, report)
-        traces: Sequence[NDArray[Any]] = outcome.samples
-        if not isinstance(self.traces, np.ndarray):
-            traces = [y[: len(trace)] for y, trace in zip(outcome.samples, self.traces, strict=True)]
+        if isinstance(self.traces, np.ndarray):
+            return replace(self, traces=outcome.samples, outcome=outcome)
+        traces = [y[: len(trace)] for y, trace in zip(outcome.samples, self.traces, strict=True)]
         return replace(self, traces=traces, outcome=outcome)
 
     def _rows(self) -> NDArray[Any]:

@@ -25,23 +25,28 @@ class Shrinkage:
     thresholds: NDArray[np.float64]
 
 
+def _array(values: Any) -> NDArray[Any]:
+    """An array again, where arithmetic on a 0-d array gave a scalar."""
+    return np.asarray(values)
+
+
 def _attenuated(data: NDArray[Any], removed: NDArray[Any]) -> NDArray[Any]:
     """Complex ``data`` with ``removed`` taken off its modulus; zero stays zero."""
     modulus = np.abs(data)
     gain = np.divide(modulus - removed, modulus, out=np.zeros_like(modulus), where=modulus > 0)
-    return (data * gain).astype(data.dtype, copy=False)
+    return _array(data * gain).astype(data.dtype, copy=False)
 
 
 def soft(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
     """sgn(d) (|d| - t)+, by modulus for complex data (Donoho 1995)."""
     if np.iscomplexobj(data):
         return _attenuated(data, np.minimum(np.abs(data), value))
-    return data - np.clip(data, np.negative(value), value)
+    return _array(data - np.clip(data, np.negative(value), value))
 
 
 def hard(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
     """d where |d| >= t, else 0 (Donoho and Johnstone 1994)."""
-    return np.where(np.abs(data) < value, data.dtype.type(0), data)
+    return _array(np.where(np.abs(data) < value, data.dtype.type(0), data))
 
 
 def garrote(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
@@ -52,7 +57,7 @@ def garrote(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
     removed = np.multiply(np.divide(value, modulus, out=np.ones_like(modulus), where=kept), value)
     if np.iscomplexobj(data):
         return np.where(kept, _attenuated(data, removed), 0)
-    return np.where(kept, data - np.copysign(removed, data), data.dtype.type(0))
+    return _array(np.where(kept, data - np.copysign(removed, data), data.dtype.type(0)))
 
 
 def firm(data: NDArray[Any], low: ArrayLike, high: ArrayLike) -> NDArray[Any]:
@@ -67,7 +72,7 @@ def firm(data: NDArray[Any], low: ArrayLike, high: ArrayLike) -> NDArray[Any]:
     removed = np.where(modulus > high, 0, modulus - np.minimum(kept, modulus))
     if np.iscomplexobj(data):
         return _attenuated(data, removed)
-    return data - np.copysign(removed, data)
+    return _array(data - np.copysign(removed, data))
 
 
 def apply(function: Shrink, data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:

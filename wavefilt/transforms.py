@@ -30,7 +30,8 @@ def wavedec(
     Parameters
     ----------
     data : array_like, shape (..., n, ...)
-        float32, float64, complex64 and complex128 keep their dtype, everything else is computed in float64.
+        float32, float64, complex64 and complex128 keep their dtype, float16 is computed in float32, everything
+        else in float64 (complex128).
     wavelet : str, pywt.Wavelet or object with four filters
     mode : str
         One of PyWavelets' nine boundary modes.
@@ -172,6 +173,8 @@ def _floating(data: ArrayLike) -> NDArray[Any]:
     if array.dtype.kind not in "biufc":
         raise TypeError(f"data of dtype {array.dtype} is not numeric")
     native = array.dtype.newbyteorder("=")
+    if native.name == "float16":
+        native = np.dtype(np.float32)
     if native.name not in ("float32", "float64", "complex64", "complex128"):
         native = np.dtype(np.complex128 if array.dtype.kind == "c" else np.float64)
     return array.astype(native, copy=False)

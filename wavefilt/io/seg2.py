@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
         )
     pointers = struct.unpack_from(f"{endian}{count}I", data, DESCRIPTOR)
     traces = tuple(_trace(data, endian, number, at) for number, at in enumerate(pointers, 1))
-    for before, after in zip(ordered := sorted(traces, key=lambda t: t.pointer), ordered[1:], strict=False):
+    for before, after in pairwise(sorted(traces, key=lambda trace: trace.pointer)):
         if after.pointer < before.end:
             raise FormatError(f"trace blocks at bytes {before.pointer} and {after.pointer} overlap")
     samples: Any = [_samples(data, endian, trace) for trace in traces]
@@ -107,7 +108,8 @@ def _samples(data: bytes, endian: str, trace: Trace) -> NDArray[Any]:
     words = np.frombuffer(data, endian + "i2", trace.samples * 5 // 4, trace.data).reshape(-1, 5).astype(np.int32)
     exponents = (words[:, :1] >> np.array([0, 4, 8, 12])) & 15
     mantissas = words[:, 1:] + (words[:, 1:] < 0)
-    return (mantissas << exponents).astype(np.int32).ravel()
+    samples: NDArray[Any] = (mantissas << exponents).astype(np.int32).ravel()
+    return samples
 
 
 def strings(data: bytes, endian: str, start: int, end: int) -> dict[str, str]:

@@ -7,6 +7,8 @@ import io
 import warnings
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -63,9 +65,7 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     try:
         import obspy
     except ImportError as error:
-        raise FormatError(
-            f'a {format} file, which needs ObsPy: pip install "wavefilt[seismic]"'
-        ) from error
+        raise FormatError(f'a {format} file, which needs ObsPy: pip install "wavefilt[seismic]"') from error
     name = OBSPY_NAMES.get(format) or recognised_by_obspy(io.BytesIO(data))
     if name is None:
         raise FormatError("ObsPy knows no waveform format like it")
@@ -106,14 +106,14 @@ def encode(recording: Recording) -> bytes:
         options["data_encoding"] = 1 if ibm else 5
         for trace in stream:
             trace.stats.segy.pop("data_encoding", None)
-    out = io.BytesIO()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), TemporaryDirectory() as folder:
             warnings.simplefilter("ignore")
-            stream.write(out, format=origin.format, **options)
+            path = Path(folder) / "traces"  # by way of a file: not all of ObsPy's writers take a stream
+            stream.write(str(path), format=origin.format, **options)
+            return path.read_bytes()
     except Exception as error:  # writers raise anything
         raise FormatError(
             f"ObsPy cannot write these traces as {origin.format} ({type(error).__name__}: {error}); "
             "convert the file to MiniSEED first"
         ) from error
-    return out.getvalue()

@@ -1,0 +1,217 @@
+"""The command as users meet it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from conftest import ROOT, SAMPLES, run_cli
+from test_bad_input import run
+
+import wavefilt
+
+SAMPLE = SAMPLES / "seismic.dat"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder of its own with the sample in it."""
+    (tmp_path / "seismic.dat").write_bytes(SAMPLE.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_main_job(here, capsys):
+    code, out, err = run(capsys, "denoise", "seismic.dat")
+    assert (code, out) == (0, "")
+    assert "seismic.dat -> seismic.denoised.dat  db8 L5 bayes soft  sigma" in err
+    assert "% energy" in err
+    assert "(pywavelets)" in err
+    expected = wavefilt.denoise(wavefilt.read(SAMPLE).samples)
+    assert np.array_equal(wavefilt.read("seismic.denoised.dat").samples, expected)
+
+
+def test_options_reach_the_library(here, capsys):
+    options = ["-w", "sym6", "-l", "3", "--rule", "sure", "--shrink", "garrote", "--sigma", "global", "--mode",
+               "periodic", "--scope", "record", "--backend", "pywavelets"]  # fmt: skip
+    assert run(capsys, "denoise", "seismic.dat", "-o", "out.dat", *options)[0] == 0
+    expected = wavefilt.denoise(
+        wavefilt.read(SAMPLE).samples, "sym6", level=3, rule="sure", shrink="garrote", sigma="global", mode="periodic",
+        scope="record",
+    )  # fmt: skip
+    assert np.array_equal(wavefilt.read("out.dat").samples, expected)
+
+
+def test_numbers_as_rule_and_sigma(here, capsys):
+    assert run(capsys, "denoise", "seismic.dat", "-o", "a.dat", "--rule", "5,2.5", "-l", "2")[0] == 0
+    expected = wavefilt.denoise(wavefilt.read(SAMPLE).samples, rule=[5, 2.5], level=2)
+    assert np.array_equal(wavefilt.read("a.dat").samples, expected)
+    assert run(capsys, "denoise", "seismic.dat", "-o", "b.dat", "--rule", "universal", "--sigma", "3")[0] == 0
+    expected = wavefilt.denoise(wavefilt.read(SAMPLE).samples, rule="universal", sigma=3)
+    assert np.array_equal(wavefilt.read("b.dat").samples, expected)
+
+
+def test_overwriting_is_refused(here, capsys):
+    assert run(capsys, "denoise", "seismic.dat")[0] == 0
+    before = (here / "seismic.denoised.dat").read_bytes()
+    code, _, err = run(capsys, "denoise", "seismic.dat", "--rule", "universal")
+    assert (code, "--overwrite" in err) == (2, True)
+    assert (here / "seismic.denoised.dat").read_bytes() == before
+    assert run(capsys, "denoise", "seismic.dat", "--rule", "universal", "--overwrite")[0] == 0
+    assert (here / "seismic.denoised.dat").read_bytes() != before
+
+
+@pytest.mark.parametrize("target", ["seismic.dat", "./seismic.dat", "link.dat"])
+def test_the_input_is_never_the_output(here, capsys, target):
+    (here / "link.dat").symlink_to("seismic.dat")
+    code, _, err = run(capsys, "denoise", "seismic.dat", "-o", target, "--overwrite")
+    assert (code, "is the input" in err) == (2, True)
+    assert (here / "seismic.dat").read_bytes() == SAMPLE.read_bytes()
+
+
+def test_dry_run_writes_nothing(here, capsys):
+    code, _, err = run(capsys, "denoise", "seismic.dat", "--dry-run", "--out-dir", "new", "--sidecar")
+    assert code == 0
+    assert "seg2, 24 traces" in err
+    assert "MiB of memory" in err
+    assert os.listdir(here) == ["seismic.dat"]
+
+
+def test_json_and_sidecar_hold_every_resolved_parameter(here, capsys):
+    code, out, _ = run(capsys, "denoise", "seismic.dat", "--json", "--sidecar", "-q")
+    assert code == 0
+    facts = json.loads(out)
+    sidecar = json.loads((here / "seismic.denoised.dat.wavefilt.json").read_text())
+    assert facts == {k: v for k, v in sidecar.items() if k != "input_sha256"}
+    assert len(sidecar["input_sha256"]) == 64
+    assert (facts["level"], facts["taps"], facts["shrink"], facts["backend"]) == (5, 16, "soft", "pywavelets")
+    assert len(facts["sigma"]) == len(facts["thresholds"]) == 5
+    assert 0 < facts["energy_removed"] < 1
+
+
+def test_quiet_and_verbose(here, capsys):
+    assert run(capsys, "denoise", "seismic.dat", "-q") == (0, "", "")
+    err = run(capsys, "denoise", "seismic.dat", "-v", "--overwrite")[2]
+    assert "level 5: sigma" in err
+
+
+def test_streams(here):
+    result = run_cli("denoise", "-", stdin=SAMPLE.read_bytes())
+    assert result.returncode == 0
+    run_cli("denoise", "seismic.dat", cwd=here)
+    assert result.stdout == (here / "seismic.denoised.dat").read_bytes()
+    to_file = run_cli("denoise", "-", "-o", "x.dat", stdin=SAMPLE.read_bytes(), cwd=here)
+    assert (to_file.returncode, to_file.stdout) == (0, b"")
+    assert (here / "x.dat").read_bytes() == result.stdout
+    assert run_cli("denoise", "-", "--json", stdin=SAMPLE.read_bytes()).returncode == 2
+
+
+def test_a_batch_goes_on_after_a_bad_file(here, capsys):
+    (here / "bad.dat").write_bytes(b"\0\1\2\3")
+    (here / "good.dat").write_bytes(SAMPLE.read_bytes())
+    code, _, err = run(capsys, "denoise", "bad.dat", "good.dat", "seismic.dat", "--out-dir", "out")
+    assert code == 4
+    assert "1 of 3 files failed: bad.dat" in err
+    assert sorted(os.listdir(here / "out")) == ["good.denoised.dat", "seismic.denoised.dat"]
+    code, _, err = run(capsys, "denoise", "bad.dat", "good.dat", "--out-dir", "fast", "--fail-fast")
+    assert code == 3
+    assert os.listdir(here / "fast") == []
+
+
+def test_patterns_are_expanded(here, capsys):
+    (here / "second.dat").write_bytes(SAMPLE.read_bytes())
+    assert run(capsys, "denoise", "s*.dat", "--out-dir", "out")[0] == 0
+    assert len(os.listdir(here / "out")) == 2
+    assert run(capsys, "denoise", "x*.dat")[0] == 3
+
+
+def test_two_inputs_for_one_output_are_refused(here, capsys):
+    (here / "sub").mkdir()
+    (here / "sub" / "seismic.dat").write_bytes(SAMPLE.read_bytes())
+    code, _, err = run(capsys, "denoise", "seismic.dat", "sub/seismic.dat", "--out-dir", "out")
+    assert (code, "same output" in err) == (2, True)
+
+
+def test_plot(here, capsys):
+    pytest.importorskip("matplotlib")
+    assert run(capsys, "denoise", "seismic.dat", "--plot", "p.png")[0] == 0
+    assert (here / "p.png").read_bytes().startswith(b"\x89PNG")
+    code, _, err = run(capsys, "denoise", "seismic.dat", "-o", "b.dat", "--plot", "p.png")
+    assert (code, "exists" in err) == (2, True)
+
+
+def test_info(here, capsys):
+    code, out, _ = run(capsys, "info", "seismic.dat", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert (facts["format"], facts["traces"], facts["dead_traces"]) == ("seg2", 24, 1)
+    assert len(facts["sigma_by_level"]) == 5
+    code, out, _ = run(capsys, "info", "seismic.dat")
+    assert "sigma by level" in out
+
+
+def test_wavelets(capsys):
+    rows = json.loads(run(capsys, "wavelets", "--json")[1])
+    assert len(rows) == 106
+    assert {"name": "db8", "taps": 16}.items() <= {r["name"]: r for r in rows}["db8"].items()
+    assert len(run(capsys, "wavelets", "sym")[1].splitlines()) == 20
+    assert run(capsys, "wavelets", "dab")[0] == 2
+
+
+def test_backends(capsys):
+    state = json.loads(run(capsys, "backends", "--json")[1])
+    assert state["pywavelets"]["usable"] is True
+    assert list(state) == wavefilt.backends.names()
+    assert "pywavelets" in run(capsys, "backends")[1]
+
+
+@pytest.mark.parametrize("command", [[], ["denoise"], ["info"], ["wavelets"], ["backends"]])
+def test_help(command, capsys):
+    code, out, _ = run(capsys, *command, "--help")
+    assert code == 0
+    assert out.startswith("Usage: wavefilt")
+
+
+def test_version(capsys):
+    assert "wavefilt, version" in run(capsys, "--version")[1]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupting_leaves_no_partial_output(here, number, code):
+    # the temporary file is there and unfinished when the signal comes
+    script = (
+        "import os, time, wavefilt.io, wavefilt.cli\n"
+        "os.fsync = lambda _: (print('writing', flush=True), time.sleep(30))\n"
+        "wavefilt.cli.main(['denoise', 'seismic.dat'])\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    assert process.stdout.readline() == b"writing\n"
+    assert any(name.endswith(".tmp") for name in os.listdir(here))
+    time.sleep(0.05)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == code, err
+    assert b"Traceback" not in err
+    assert os.listdir(here) == ["seismic.dat"]
+
+
+def test_a_reader_that_goes_away_is_no_traceback(here):
+    command = f"{sys.executable} -m wavefilt.cli wavelets | head -n 1"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(command, shell=True, capture_output=True, env=env, timeout=60)
+    assert result.stdout.startswith(b"name")
+    assert b"Traceback" not in result.stderr
+
+
+def test_no_progress_bar_where_standard_error_is_no_terminal(here):
+    (here / "b.dat").write_bytes(SAMPLE.read_bytes())
+    result = run_cli("denoise", "seismic.dat", "b.dat", "--out-dir", "out", cwd=here)
+    assert b"file/s" not in result.stderr
+    assert len(result.stderr.splitlines()) == 2
