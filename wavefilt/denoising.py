@@ -187,36 +187,37 @@ def run(traces: NDArray[Any], method: Method, backend: str = "auto", report: boo
     level = method.level_for(traces.shape[-1])
     if len(method.fixed_thresholds) not in (0, 1, level):
         raise ValueError(f"rule gives {len(method.fixed_thresholds)} thresholds for {level} levels")
-    y = traces.copy()
-    batches = gaps.pieces(traces)
-    levels = [min(level, max_level(piece.samples, method.bank)) for piece in batches]
-    batches = [piece for piece, depth in zip(batches, levels, strict=True) if depth > 0]
-    levels = [depth for depth in levels if depth > 0]
-
-    pyramids = [
-        chosen.decompose(piece.of(traces), method.bank, method.mode, depth)
-        for piece, depth in zip(batches, levels, strict=True)
-    ]
-    groups = [[i] for i in range(len(batches))] if method.scope == "trace" else [list(range(len(batches)))]
+    batches = [(piece, min(level, max_level(piece.samples, method.bank))) for piece in gaps.pieces(traces)]
+    batches = [(piece, depth) for piece, depth in batches if depth > 0]
+    groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
+    y: NDArray[Any] | None = None
     estimates = []
     for group in filter(None, groups):
-        statistics = chosen.statistics([pyramids[i] for i in group], method.scope)
-        pooled = _thresholds(statistics, method, sum(_size(batches[i], traces, method.scope) for i in group))
+        pyramids = [chosen.decompose(piece.of(traces), method.bank, method.mode, depth) for piece, depth in group]
+        statistics = chosen.statistics(pyramids, method.scope)
+        sizes = [piece.samples * (len(piece.rows) if method.scope == "record" else 1) for piece, _ in group]
+        pooled = _thresholds(statistics, method, sum(sizes))
         power = statistics.mean_square() if report else None
-        for i in group:
-            estimate = _estimate(batches[i], levels[i], len(traces), statistics.counts, *pooled, power)
-            shrinkage = Shrinkage(method.shrink_function, estimate.thresholds)
-            rows = chosen.reconstruct(pyramids[i], shrinkage)
-            changed = estimate.thresholds.any(axis=0)
-            y[estimate.rows[changed], batches[i].start : batches[i].stop] = rows[changed]
+        for pyramid, (piece, depth) in zip(pyramids, group, strict=True):
+            estimate = _estimate(piece, depth, statistics.counts, *pooled, power)
+            rows = chosen.reconstruct(pyramid, Shrinkage(method.shrink_function, estimate.thresholds))
+            y = _placed(rows, estimate, traces, y)
             estimates.append(estimate)
-    return Outcome(y, method, chosen.name, level, estimates)
+    return Outcome(traces.copy() if y is None else y, method, chosen.name, level, estimates)
 
 
-def _size(piece: gaps.Piece, traces: NDArray[Any], scope: Scope) -> int:
-    """Samples of one group: a trace's, or those of all traces of a record."""
-    rows = len(np.arange(len(traces))[piece.rows])
-    return piece.samples * (rows if scope == "record" else 1)
+def _placed(rows: NDArray[Any], estimate: Estimate, traces: NDArray[Any], y: NDArray[Any] | None) -> NDArray[Any]:
+    """The output with these denoised rows in it: they are all of it, or a piece beside others.
+
+    Traces whose thresholds are all 0 stay bit for bit as they were.
+    """
+    changed = estimate.thresholds.any(axis=0)
+    if rows.shape == traces.shape:
+        rows[~changed] = traces[~changed]
+        return rows
+    y = traces.copy() if y is None else y
+    y[estimate.rows[changed], estimate.start : estimate.stop] = rows[changed]
+    return y
 
 
 def _thresholds(
@@ -230,17 +231,15 @@ def _thresholds(
 def _estimate(
     piece: gaps.Piece,
     level: int,
-    traces: int,
     counts: NDArray[np.int64],
     sigma: NDArray[np.float64],
     thresholds: NDArray[np.float64],
     power: NDArray[np.float64] | None,
 ) -> Estimate:
     """The group's numbers for one of its batches: its levels, and a column for each of its traces."""
-    rows = np.arange(traces)[piece.rows]
 
     def columns(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.broadcast_to(numbers[:level], (level, len(rows)))
+        return np.broadcast_to(numbers[:level], (level, len(piece.rows)))
 
     powers = None if power is None else columns(power)
-    return Estimate(rows, piece.start, piece.stop, columns(sigma), columns(thresholds), powers, counts[:level])
+    return Estimate(piece.rows, piece.start, piece.stop, columns(sigma), columns(thresholds), powers, counts[:level])

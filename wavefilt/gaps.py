@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 class Piece:
     """Samples ``start`` to ``stop`` of the traces ``rows``: a batch of one length, without gaps."""
 
-    rows: NDArray[np.intp] | slice
+    rows: NDArray[np.intp]
     start: int
     stop: int
 
@@ -23,7 +23,8 @@ class Piece:
 
     def of(self, traces: NDArray[Any]) -> NDArray[Any]:
         """This piece of the traces, C-contiguous; the traces themselves where it is all of them."""
-        return np.ascontiguousarray(traces[self.rows, self.start : self.stop])
+        every = len(self.rows) == len(traces)
+        return np.ascontiguousarray(traces[slice(None) if every else self.rows, self.start : self.stop])
 
 
 def pieces(traces: NDArray[Any]) -> list[Piece]:
@@ -33,7 +34,7 @@ def pieces(traces: NDArray[Any]) -> list[Piece]:
     """
     finite = np.isfinite(traces)
     if finite.all():
-        return [Piece(slice(None), 0, traces.shape[1])] if traces.size else []
+        return [Piece(np.arange(len(traces)), 0, traces.shape[1])] if traces.size else []
     infinite = np.argwhere(~finite & ~np.isnan(traces))
     if infinite.size:
         trace, sample = infinite[0]
