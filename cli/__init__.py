@@ -10,6 +10,8 @@ from typing import NoReturn
 
 import click
 
+from wavefilt import __version__
+
 from .failure import Failure
 
 COMMANDS = {
@@ -44,7 +46,7 @@ class Group(click.Group):
 
 
 @click.command(cls=Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="wavefilt", prog_name="wavefilt")
+@click.version_option(__version__, prog_name="wavefilt")
 def group() -> None:
     """Wavelet denoising of seismic and other sampled data."""
 

@@ -8,6 +8,8 @@ from wavefilt.recording import Recording
 from wavefilt.shrinkage import threshold, threshold_firm
 from wavefilt.transforms import dwt, idwt, wavedec, waverec
 
+__version__ = "0.1.0"
+
 __all__ = [
     "BackendUnavailable",
     "FormatError",

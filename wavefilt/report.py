@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wavefilt import __version__
 from wavefilt.denoising import Estimate, Method
 from wavefilt.filters import max_level
 from wavefilt.recording import Recording
@@ -53,7 +54,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> dict[str, A
         "backend": outcome.backend,
         "seconds": seconds,
         "notes": list(after.notes),
-        "versions": {name: version(name) for name in ("wavefilt", "numpy", "PyWavelets")},
+        "versions": {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": version("PyWavelets")},
     }
 
 
