@@ -66,7 +66,8 @@ class ReferenceStatistics:
         return np.array([_median(np.abs(self._details[i - 1])) for i in levels])
 
     def mean_square(self) -> NDArray[np.float64]:
-        return np.array([np.mean(np.abs(d) ** 2, axis=-1, dtype=np.float64) for d in self._details])
+        with np.errstate(over="ignore"):  # an infinite mean square is told from by whoever uses it
+            return np.array([np.mean(np.square(np.abs(d), dtype=np.float64), axis=-1) for d in self._details])
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
         best = np.zeros_like(sigma)

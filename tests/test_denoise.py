@@ -204,6 +204,16 @@ class TestEdges:
         with pytest.raises(error, match=words):
             wavefilt.denoise(x, **options)
 
+    @pytest.mark.parametrize(("dtype", "factor"), [("f4", 1e30), ("f4", 1e-30), ("f8", 1e150), ("f8", 1e-150)])
+    def test_samples_of_any_size(self, backend, rng, dtype, factor):
+        _, x = noisy_chirp(rng, samples=512)
+        y = wavefilt.denoise((factor * x).astype(dtype), backend=backend)
+        assert_allclose(y.astype("f8") / factor, wavefilt.denoise(x), atol=1e-5)
+
+    def test_squares_that_overflow_are_an_error(self, backend, rng):
+        with pytest.raises(ValueError, match="scale them down"):
+            wavefilt.denoise(1e200 * rng.standard_normal(500), backend=backend)
+
     def test_gpu_arrays_are_refused_clearly(self):
         class OnDevice:
             __cuda_array_interface__ = None
@@ -237,6 +247,9 @@ class TestGaps:
         y = wavefilt.denoise(x, "haar")
         assert y.dtype == np.float64
         assert y.mask.sum() == 1
+
+    def test_nothing_but_gaps(self, backend):
+        assert np.isnan(wavefilt.denoise(np.full((2, 50), np.nan), backend=backend)).all()
 
     def test_all_gap_and_short_pieces(self, backend):
         x = np.array([[np.nan] * 40, [1.0, np.nan, 2.0, 3.0] * 10])

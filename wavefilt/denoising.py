@@ -225,7 +225,11 @@ def _thresholds(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     sigma = rules.noise(statistics, method.sigma)
     rule = rules.RULES[method.rule][0] if isinstance(method.rule, str) else rules.fixed(method.fixed_thresholds)
-    return sigma, rule(statistics, sigma, samples)
+    with np.errstate(over="ignore", invalid="ignore"):
+        thresholds = rule(statistics, sigma, samples)
+    if not np.isfinite(thresholds).all():
+        raise ValueError("the samples are so large that their squares overflow; scale them down first")
+    return sigma, thresholds
 
 
 def _estimate(

@@ -43,9 +43,9 @@ def pieces(traces: NDArray[Any]) -> list[Piece]:
             "replace them, or set them to NaN to have them treated as gaps"
         )
     edges = np.diff(np.pad(finite, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    starts, stops = np.argwhere(edges == 1), np.argwhere(edges == -1)[:, 1]
-    runs = np.column_stack([starts[:, 1], stops])
-    batches, member = np.unique(runs, axis=0, return_inverse=True)
-    order = np.argsort(member.ravel(), kind="stable")
-    split = np.split(starts[order, 0], np.cumsum(np.bincount(member.ravel(), minlength=len(batches)))[:-1])
-    return [Piece(rows, int(a), int(b)) for (a, b), rows in zip(batches, split, strict=True) if rows.size]
+    rows, starts = np.nonzero(edges == 1)
+    stops = np.nonzero(edges == -1)[1]
+    batches: dict[tuple[int, int], list[int]] = {}
+    for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
+        batches.setdefault((start, stop), []).append(row)
+    return [Piece(np.array(members), start, stop) for (start, stop), members in batches.items()]
