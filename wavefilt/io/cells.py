@@ -1,0 +1,92 @@
+"""The cells of a text table, all at once: where they begin and end, and their numbers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLANKS = b" \t\r\n"
+
+
+class Cells(NamedTuple):
+    """Codes of the body, where its lines begin, and where its cells (rows, columns) begin and end."""
+
+    codes: NDArray[np.uint8]
+    lines: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def begins(self, column: int) -> NDArray[np.int64]:
+        """Where the field of a column, separator included, begins in each row."""
+        return self.ends[:, column - 1] if column else self.lines
+
+    def text(self, row: int, column: int) -> str:
+        """One cell as it is spelled."""
+        return self.codes[self.starts[row, column] : self.ends[row, column]].tobytes().decode("ascii")
+
+
+class Column(NamedTuple):
+    """The numbers of one column, their digits after the decimal mark, and whether they have an exponent."""
+
+    values: NDArray[np.float64]
+    decimals: NDArray[np.int64]
+    exponents: NDArray[np.bool_]
+
+
+def scan(body: bytes, delimiter: str) -> Cells | None:
+    """Lines and cells of the body; None if rows differ in length, or there are empty cells."""
+    codes = np.frombuffer(body, np.uint8)
+    blank = members(BLANKS + delimiter.encode())[codes]
+    edges = np.flatnonzero(np.diff(blank, prepend=True, append=True))
+    starts, ends = edges[::2], edges[1::2]
+    lines = np.concatenate([[0], np.flatnonzero(codes == ord("\n")) + 1])
+    counts = np.diff(np.searchsorted(starts, np.append(lines, len(codes))))
+    if counts[0] == 0 or np.any(counts != counts[0]):
+        return None
+    shape = len(lines), int(counts[0])
+    cells = Cells(codes, lines, starts.reshape(shape), ends.reshape(shape))
+    if delimiter == " ":
+        return cells
+    between = np.flatnonzero(codes == ord(delimiter))
+    before, after = cells.ends[:, :-1].ravel(), cells.starts[:, 1:].ravel()
+    single = between.size == before.size and np.all(before <= between) and np.all(between < after)
+    return cells if single else None
+
+
+def parse(body: bytes, cells: Cells, delimiter: str, mark: str) -> NDArray[np.float64] | None:
+    """The numbers (rows, columns); None if some cell is none."""
+    allowed = members(b"0123456789+-eEdDnaNAifIFtyTY" + BLANKS + f"{delimiter}{mark}".encode())
+    if not allowed[cells.codes].all():
+        return None
+    plain = body.translate(bytes.maketrans(b"dD" + f"{delimiter}{mark}".encode(), b"ee ."))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            numbers: NDArray[np.float64] = np.fromstring(plain, dtype=np.float64, sep=" ")
+        except (DeprecationWarning, ValueError):
+            return None
+    # A cell such as 1-2 is read as two numbers, none as less than one: equal counts mean one number a cell.
+    return numbers.reshape(cells.starts.shape) if numbers.size == cells.starts.size else None
+
+
+def digits_of(cells: Cells, mark: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Of each cell (columns, rows): digits after the decimal mark, and whether it has an exponent."""
+    starts, ends = cells.starts.ravel(), cells.ends.flatten()
+    decimals, exponents = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.bool_)
+    letters = np.flatnonzero(members(b"eEdD")[cells.codes])
+    owners = np.searchsorted(starts, letters, "right") - 1
+    ends[owners], exponents[owners] = letters, True
+    marks = np.flatnonzero(cells.codes == ord(mark))
+    owners = np.searchsorted(starts, marks, "right") - 1
+    decimals[owners] = ends[owners] - marks - 1
+    return decimals.reshape(cells.starts.shape).T, exponents.reshape(cells.starts.shape).T
+
+
+def members(characters: bytes) -> NDArray[np.bool_]:
+    """Table of 256: which codes are among the characters."""
+    table = np.zeros(256, dtype=bool)
+    table[list(characters)] = True
+    return table

@@ -1,0 +1,46 @@
+"""Colours, font sizes and frames that all panels of the figure have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's palette, told apart by colour-blind readers too
+COLORS = {"before": "#4d4d4d", "after": "#0072B2", "removed": "#D55E00"}
+SMALL, MEDIUM, LARGE = 8.5, 9.5, 12.0
+"""Font sizes in points: tick labels, labels, the title."""
+
+
+def style(axes: Axes, grid: bool = False) -> None:
+    axes.tick_params(labelsize=SMALL, length=3, width=0.6)
+    for name, spine in axes.spines.items():
+        spine.set_linewidth(0.6)
+        spine.set_visible(not grid or name in ("left", "bottom"))
+    if grid:
+        axes.grid(color="#e6e6e6", linewidth=0.6)
+        axes.set_axisbelow(True)
+
+
+def tag(axes: Axes, text: str) -> None:
+    """A panel's name in its upper left corner, readable over lines."""
+    box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
+    axes.text(
+        0.006, 0.95, text, transform=axes.transAxes, fontsize=MEDIUM, fontweight="bold", va="top", bbox=box,
+        color=COLORS[text.split()[0]],
+    )  # fmt: skip
+
+
+def legend(axes: Axes, columns: int = 2) -> None:
+    axes.legend(
+        fontsize=SMALL - 0.5, loc="upper right", ncols=columns, frameon=False, borderaxespad=0.1,
+        handlelength=1.4, columnspacing=1.2,
+    )  # fmt: skip
+
+
+def say(axes: Axes, text: str) -> None:
+    """A line instead of a plot, for what there is nothing to draw of."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, fontsize=MEDIUM, ha="center", va="center", color="#666666")
+    axes.set_xticks([])
+    axes.set_yticks([])

@@ -1,0 +1,95 @@
+"""Energies of the details, noise and thresholds, by level of the transform."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt.recording import Recording
+
+from .appearance import COLORS, MEDIUM, legend, say, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from wavefilt.denoising import Estimate
+
+SIGMA_COLOR, THRESHOLD_COLOR = "#009E73", "#CC79A7"
+
+
+def draw_levels(energies: Axes, thresholds: Axes, after: Recording) -> None:
+    """Energy of the details before shrinking, and noise and thresholds, by level."""
+    estimates = after.outcome.estimates if after.outcome else []
+    for axes in (energies, thresholds):
+        style(axes, grid=True)
+    energies.set_title("details by level", fontsize=MEDIUM, pad=5)
+    energies.tick_params(labelbottom=False)
+    energies.set_ylabel("energy (%)", fontsize=MEDIUM, labelpad=1)
+    thresholds.set_ylabel("data units", fontsize=MEDIUM, labelpad=1)
+    thresholds.set_xlabel("level (1 = finest)", fontsize=MEDIUM, labelpad=1)
+    depth = max((len(estimate.sigma) for estimate in estimates), default=0)
+    if depth == 0:
+        say(energies, "no levels:\nnothing was shrunk")
+        say(thresholds, "no thresholds")
+        return
+    _draw_energies(energies, estimates, depth)
+    _draw_thresholds(thresholds, estimates, depth)
+    step = math.ceil(depth / 10)
+    thresholds.set_xticks(np.arange(1, depth + 1, step))
+    thresholds.set_xlim(0.4, depth + 0.6)
+
+
+def _draw_energies(axes: Axes, estimates: list[Estimate], depth: int) -> None:
+    """Share of each level in the energy of all details, and the part that the noise estimate explains."""
+    energy, noise = np.zeros(depth), np.zeros(depth)
+    for estimate in estimates:
+        if estimate.power is None:
+            say(axes, "energies not measured")
+            return
+        own = slice(len(estimate.sigma))
+        energy[own] += (estimate.power * estimate.counts[:, None]).sum(axis=1)
+        noise[own] += (estimate.sigma**2 * estimate.counts[:, None]).sum(axis=1)
+    total = energy.sum()
+    if not 0 < total < math.inf:
+        say(axes, "no energy")
+        return
+    levels = np.arange(1, depth + 1)
+    axes.bar(levels, 100 * energy / total, width=0.62, color=COLORS["before"], alpha=0.55, label="before")
+    axes.plot(levels, 100 * noise / total, "o-", color=SIGMA_COLOR, linewidth=1.4, markersize=4, label="noise, σ²")
+    axes.set_ylim(0, 135 * min(max(energy.max(), noise.max()), 3 * energy.max()) / total)
+    legend(axes)
+
+
+def _draw_thresholds(axes: Axes, estimates: list[Estimate], depth: int) -> None:
+    """Median over the traces with noise of σ and the threshold of each level."""
+    sigma, threshold = np.zeros(depth), np.zeros(depth)
+    for level in range(depth):
+        deep = [estimate for estimate in estimates if len(estimate.sigma) > level]
+        sigmas, chosen = (np.concatenate([getattr(e, of)[level] for e in deep]) for of in ("sigma", "thresholds"))
+        live = (sigmas > 0) | (chosen > 0)
+        if live.any():
+            sigma[level], threshold[level] = np.median(sigmas[live]), np.median(chosen[live])
+    levels = np.arange(1, depth + 1)
+    axes.plot(levels, threshold, "s-", color=THRESHOLD_COLOR, linewidth=1.4, markersize=4, label="threshold")
+    axes.plot(levels, sigma, "o-", color=SIGMA_COLOR, linewidth=1.4, markersize=4, label="noise σ")
+    if min(sigma.min(), threshold.min()) > 0:
+        _log_scale(axes, sigma, threshold)
+    else:
+        axes.set_ylim(0, 1.35 * max(sigma.max(), threshold.max()) or 1.0)
+    legend(axes)
+
+
+def _log_scale(axes: Axes, *values: NDArray[np.float64]) -> None:
+    """A logarithmic amplitude axis with plain numbers, and room for a legend above the values."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.set_yscale("log")
+    low, high = min(v.min() for v in values), max(v.max() for v in values)
+    room = max(high / low, 1.5)
+    axes.set_ylim(low / room**0.12, high * room**0.45)
+    axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if high / low < 100 else (1,), numticks=6))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
