@@ -58,9 +58,10 @@ class Statistics(Protocol):
         """Mean of |d|², shape (levels, groups)."""
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The |d| of the level at which ``risk`` is least, shape (levels, groups); the smallest such |d|.
+        """The |d| of the level, or 0, at which ``risk`` is least, shape (levels, groups); the smallest such value.
 
-        ``sigma`` (levels, groups) scales the squares the risk sees; where it is 0 the result is 0.
+        For 0 the risk sees square, rank and sum of 0. ``sigma`` (levels, groups) scales the squares the risk sees;
+        where it is 0 the result is 0.
         """
 
 
@@ -77,6 +78,9 @@ class Backend(Protocol):
 
     def describe(self) -> str:
         """One line for `wavefilt backends`: versions, device."""
+
+    def peak(self, x: Any) -> float:
+        """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
 
     def decompose(self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int) -> Pyramid:
         """Wavelet coefficients of every row to the given level, with PyWavelets' lengths and values."""

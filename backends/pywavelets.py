@@ -23,6 +23,9 @@ class PyWavelets:
     def describe(self) -> str:
         return f"PyWavelets {version('PyWavelets')}, NumPy {np.__version__}"
 
+    def peak(self, x: NDArray[Any]) -> float:
+        return float(np.max(np.abs(x), initial=0))
+
     def decompose(self, x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int) -> Pyramid:
         samples = x.shape[-1]
         details = []
@@ -73,10 +76,11 @@ class ReferenceStatistics:
         best = np.zeros_like(sigma)
         for row, details, scale in zip(best, self._details, sigma, strict=True):
             magnitudes = np.sort(np.abs(details).astype(np.float64), axis=-1)
+            magnitudes = np.pad(magnitudes, ((0, 0), (1, 0)))  # 0 is a candidate too
             alive = scale > 0
             squares = (magnitudes[alive] / scale[alive, None]) ** 2
-            rank = np.arange(1, squares.shape[-1] + 1)
-            values = risk(squares, rank, np.cumsum(squares, axis=-1), squares.shape[-1])
+            rank = np.arange(squares.shape[-1])
+            values = risk(squares, rank, np.cumsum(squares, axis=-1), details.shape[-1])
             row[alive] = np.take_along_axis(magnitudes[alive], np.argmin(values, axis=-1)[:, None], -1)[:, 0]
         return best
 

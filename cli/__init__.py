@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from importlib import import_module
 from types import FrameType
 from typing import NoReturn
@@ -19,6 +20,7 @@ COMMANDS = {
     "info": "Say what is in a file: format, traces, sampling, noise by level.",
     "wavelets": "List the wavelets.",
     "backends": "List the backends and what they need.",
+    "bench": "Measure this machine.",
 }
 """Each command with its line in `wavefilt --help`, so that listing them imports none of them."""
 
@@ -53,7 +55,10 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
-    signal.signal(signal.SIGTERM, _terminate)  # so that a killed run removes its temporary file
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):  # so that a killed run removes its temporary file
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), _terminate)
     try:
         code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
     except Failure as failure:
@@ -68,6 +73,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         # the reader of our output went away; point the stream elsewhere so that closing it is silent
         sys.stdout = None
+        code = 1
+    except OSError as error:
+        click.echo(f"wavefilt: error: {error}", err=True)
+        sys.stdout = None  # what is buffered cannot be written either
         code = 1
     sys.exit(code)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -72,8 +73,8 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
     The format is found by content. - reads standard input and, without -o, writes standard output.
     """
     from wavefilt import backends
-    from wavefilt.denoising import Method
     from wavefilt.errors import BackendUnavailable
+    from wavefilt.method import Method
 
     names = ("wavelet", "level", "mode", "rule", "shrink", "sigma", "scope")
     try:
@@ -98,47 +99,60 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
 
 
 def _expanded(inputs: tuple[str, ...]) -> list[str]:
-    """Patterns a shell did not expand, expanded; anything that exists by its own name is left alone."""
+    """Patterns of * and ? that no shell expanded; brackets are left alone, they are common in names."""
     names: list[str] = []
     for name in inputs:
-        found = [] if name == "-" or Path(name).exists() else sorted(glob.glob(name))
-        names += found or [name]
+        literal = name == "-" or os.path.lexists(name)
+        names += ([] if literal else sorted(glob.glob(name.replace("[", "[[]")))) or [name]
     return names
 
 
 def _plan(inputs: list[str], options: dict[str, Any]) -> list[tuple[str, str]]:
     """Input and output of every file, checked before anything is computed. Raises UsageError (exit code 2)."""
-    from wavefilt.io import check_destination
-
     output, folder = options["output"], options["out_dir"]
     if output is not None and (folder is not None or len(inputs) > 1):
         raise click.UsageError("-o takes one input and no --out-dir; use --out-dir for several")
+    if "" in (output, folder):
+        raise click.UsageError("an output name is empty")
+    if inputs.count("-") > 1:
+        raise click.UsageError("standard input can be read once")
     if len(inputs) > 1 and options["plot"]:
         raise click.UsageError("--plot takes one input")
     if options["quiet"] and options["verbose"]:
         raise click.UsageError("-q and -v contradict each other")
+    if options["plot"]:
+        _check_plot(Path(options["plot"]))
     jobs = [(source, output or _default_output(source, folder)) for source in inputs]
-    targets = [Path(target) for _, target in jobs if target != "-"]
-    if len({target.resolve() for target in targets}) < len(targets):
-        raise click.UsageError("two inputs would be written to the same output; denoise them one by one with -o")
     if any(target == "-" for _, target in jobs) and (options["as_json"] or options["sidecar"]):
         raise click.UsageError("--json and --sidecar need an output file, not standard output")
-    if folder and not options["dry_run"]:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    sidecars = [_sidecar(target) for target in targets] if options["sidecar"] else []
-    plots = [Path(options["plot"])] if options["plot"] else []
-    for path in plots:
-        _check_plot(path)
-    for source, target in jobs:
-        if "-" not in (source, target) and Path(target).exists() and Path(target).samefile(source):
-            raise click.UsageError(f"{target} is the input; choose another output")
     try:
-        for path in [*targets, *sidecars, *plots]:
-            if path.parent.is_dir() or not folder:
-                check_destination(path, overwrite=options["overwrite"])
+        if folder and not options["dry_run"]:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        _check_outputs(jobs, options)
     except OSError as error:
         raise click.UsageError(str(error)) from error
     return jobs
+
+
+def _check_outputs(jobs: list[tuple[str, str]], options: dict[str, Any]) -> None:
+    """Raise UsageError or OSError unless all outputs are files of their own that may be written."""
+    from wavefilt.io import check_destination
+
+    outputs = [Path(options["plot"])] if options["plot"] else []
+    for source, target in jobs:
+        # an input that is not there fails when it is read, as one of the batch
+        if target != "-" and (source == "-" or os.path.lexists(source)):
+            outputs += [Path(target), _sidecar(Path(target))] if options["sidecar"] else [Path(target)]
+    files = [path.resolve() for path in outputs if path.is_file() or not path.exists()]
+    if len(set(files)) < len(files):
+        raise click.UsageError("two outputs would be the same file; name them with -o, one input at a time")
+    inputs = [Path(source).resolve() for source, _ in jobs if source != "-"]
+    for path in files:
+        if path in inputs or any(path.exists() and i.exists() and path.samefile(i) for i in inputs):
+            raise click.UsageError(f"{path} is the input; choose another output")
+    for path in outputs:
+        if path.parent.is_dir() or not options["out_dir"]:
+            check_destination(path, overwrite=options["overwrite"])
 
 
 def _check_plot(path: Path) -> None:
@@ -182,13 +196,13 @@ def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None
 
     layout = {o: options[o] for o in ("format", "dtype", "endian", "ns", "dt", "columns", "delimiter", "component",
                                       "axis")}  # fmt: skip
-    before = read(source, layout)
-    if options["dry_run"]:
-        _say(options, _intention(before, target, method))
-        return
+    before, digest = read(source, layout, digest=options["sidecar"])
     overwrite = options["overwrite"]
     start = time.perf_counter()
     try:
+        if options["dry_run"]:
+            _intend(before, target, method, options)
+            return
         after = before.apply(method, options["backend"], report=bool(options["plot"]))
         seconds = time.perf_counter() - start
         data = encode(after)
@@ -198,8 +212,10 @@ def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None
             write_atomically(Path(target), data, overwrite=overwrite)
         facts = {**report.describe(before, after, seconds), "output": target}
         if options["sidecar"]:
-            digest = {} if source == "-" else {"input_sha256": report.sha256(Path(source))}
-            text = json.dumps({**facts, **digest}, indent=2) + "\n"
+            given = {name: value for name, value in options.items() if value is not None}
+            details = report.estimates(after)
+            everything = {**facts, "input_sha256": digest, "options": given, "estimates": details}
+            text = json.dumps(everything, indent=1, allow_nan=False) + "\n"
             write_atomically(_sidecar(Path(target)), text.encode(), overwrite=overwrite)
         if options["plot"]:
             from wavefilt.plot import plot_denoising
@@ -210,13 +226,15 @@ def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None
     except (ValueError, TypeError, ImportError, OSError) as error:
         raise Failure(f"{source}: {str(error).removeprefix(f'{source}: ')}", 1) from error
     if options["as_json"]:
-        click.echo(json.dumps(facts))
+        click.echo(json.dumps(facts, allow_nan=False))
     _say(options, _line(facts))
     if options["verbose"]:
         _say(options, _details(facts))
 
 
 def _write_stdout(data: bytes, format: str) -> None:
+    if sys.stdout is None:
+        raise ValueError("standard output is closed")
     if sys.stdout.isatty() and format != "ascii":
         raise ValueError(f"a {format} file is not written to a terminal; use -o or redirect")
     sys.stdout.buffer.write(data)
@@ -229,13 +247,20 @@ def _say(options: dict[str, Any], text: str) -> None:
         click.echo(text, err=True)
 
 
-def _intention(before: Any, target: str, method: Any) -> str:
-    longest = max(len(trace) for trace in before.traces)
-    size = sum(trace.nbytes for trace in before.traces)
-    return (
-        f"{before.source} -> {target}  {before.format}, {len(before.traces)} traces x {longest} samples, "
-        f"{size / 2**20:.1f} MiB  {method.bank.name} L{method.level_for(longest)} {_rule(method.rule)} "
-        f"{method.shrink_function}  about {4 * size / 2**20:.0f} MiB of memory (dry run)"
+def _intend(before: Any, target: str, method: Any, options: dict[str, Any]) -> None:
+    """Say what would be done. Raises ValueError where the run would, for want of levels."""
+    from wavefilt import report
+
+    facts = {**report.contents(before), "output": target, "wavelet": method.bank.name, "rule": _rule(method.rule)}
+    facts |= {"level": method.level_for(max(len(trace) for trace in before.traces)), "shrink": method.shrink_function}
+    size = sum(trace.nbytes for trace in before.traces) / 2**20
+    if options["as_json"]:
+        click.echo(json.dumps({**facts, "dry_run": True}, allow_nan=False))
+    _say(
+        options,
+        f"{before.source} -> {target}  {before.format}, {facts['traces']} traces x {facts['samples']} samples, "
+        f"{size:.1f} MiB  {facts['wavelet']} L{facts['level']} {facts['rule']} {facts['shrink']}  "
+        f"about {4 * size:.0f} MiB of memory (dry run)",
     )
 
 
@@ -244,8 +269,8 @@ def _rule(rule: Any) -> str:
 
 
 def _line(facts: dict[str, Any]) -> str:
-    sigma = facts["sigma"]
-    spread = f"{min(sigma):.3g}..{max(sigma):.3g}" if len(set(sigma)) > 1 else f"{(sigma or [0])[0]:.3g}"
+    sigma = sorted(set(facts["sigma"]))
+    spread = "..".join(f"{value:.3g}" for value in (sigma if len(sigma) < 3 else [sigma[0], sigma[-1]])) or "unknown"
     return (
         f"{facts['input']} -> {facts['output']}  {facts['wavelet']} L{facts['level']} {_rule(facts['rule'])} "
         f"{facts['shrink']}  sigma {spread}  removed {100 * facts['energy_removed']:.2g} % energy  "

@@ -22,15 +22,15 @@ def command(path: str, as_json: bool, **layout: Any) -> None:
     """
     from wavefilt import report
 
-    recording = read(path, layout)
+    recording, _ = read(path, layout)
     try:
         facts = report.examine(recording)
     except (ValueError, TypeError) as error:
         raise Failure(f"{path}: {error}", 1) from error
     if as_json:
-        click.echo(json.dumps(facts))
+        click.echo(json.dumps(facts, allow_nan=False))
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        text = ", ".join(f"{v:.4g}" for v in value) if isinstance(value, list) else value
+        text = ", ".join(v if isinstance(v, str) else f"{v:.4g}" for v in value) if isinstance(value, list) else value
         click.echo(f"{name.replace('_', ' '):{width}}  {'unknown' if text is None else text}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -16,6 +19,9 @@ from .failure import Failure
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+MOST_COLUMNS = 1 << 16
+
+
 def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
     """Whole numbers and ranges: ``2,4-6``."""
     if value is None:
@@ -25,7 +31,9 @@ def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise click.BadParameter(f"{value!r} is not a list like 2,4-6", ctx, param)
-        chosen += range(int(first), int(last if dash else first) + 1)
+        chosen += range(int(first), min(int(last if dash else first), int(first) + MOST_COLUMNS) + 1)
+        if len(chosen) > MOST_COLUMNS:
+            raise click.BadParameter(f"{value!r} names more than {MOST_COLUMNS} columns", ctx, param)
     return tuple(chosen)
 
 
@@ -51,12 +59,19 @@ def layout_options(function: F) -> F:
     return function
 
 
-def read(path: str, layout: dict[str, Any]) -> Recording:
-    """Read a file, or standard input for ``-``. Raises Failure with exit code 3 (2 for a wrong option value)."""
+def read(path: str, layout: dict[str, Any], digest: bool = False) -> tuple[Recording, str | None]:
+    """Read a file, or standard input for ``-``; with ``digest`` also the SHA-256 of the very bytes read.
+
+    Raises Failure with exit code 3, UsageError (2) for an option value that makes no sense.
+    """
     import wavefilt
 
     try:
-        return wavefilt.read(sys.stdin.buffer if path == "-" else path, **layout)
+        if path != "-" and not digest:
+            return wavefilt.read(path, **layout), None
+        content = NamedBytes(_content(path), path)
+        sha256 = hashlib.sha256(content.getbuffer()).hexdigest() if digest else None
+        return wavefilt.read(content, **layout), sha256
     except FormatError as error:
         raise Failure(str(error), 3) from error
     except OSError as error:
@@ -65,3 +80,19 @@ def read(path: str, layout: dict[str, Any]) -> Recording:
         raise click.UsageError(str(error)) from error
     except MemoryError as error:
         raise Failure(f"{path}: not enough memory to read it", 1) from error
+
+
+class NamedBytes(io.BytesIO):
+    """Bytes that know which file they came from, for messages."""
+
+    def __init__(self, content: bytes, name: str) -> None:
+        super().__init__(content)
+        self.name = name
+
+
+def _content(path: str) -> bytes:
+    if path != "-":
+        return Path(path).read_bytes()
+    if sys.stdin is None:
+        raise Failure("standard input is closed", 3)
+    return sys.stdin.buffer.read()

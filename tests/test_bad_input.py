@@ -69,7 +69,7 @@ FILES = {
     "zip without arrays": (zipped("a.txt", b"hello"), [], 3, "without arrays"),
     "pickle": (pickle.dumps({"a": 1}), [], 3, "never opened"),
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(600), [], 3, "HDF5"),
-    "madagascar header": (b'n1=100 d1=0.004\nin="/data/x.rsf@"\n', [], 3, "Madagascar"),
+    "madagascar header": (b'n1=100 d1=0.004\nin="/data/x.rsf@" data_format="native_float"\n', [], 3, "Madagascar"),
     "seg2 cut in its header": (SEG2[:20], [], 3, "SEG-2"),
     "seg2 cut in a trace": (SEG2[:-100], [], 3, "beyond the end of the file"),
     "seg2 cut after the first trace header": (SEG2[: POINTER + 10], [], 3, "beyond the end of the file"),
@@ -117,11 +117,11 @@ FILES = {
     "raw of another dtype": (
         RANDOM, ["--format", "raw", "--dtype", "f2", "--endian", "little", "--ns", "7"], 3, "f4, f8, i2, i4"),
     "raw of negative length": (
-        RANDOM, ["--format", "raw", "--dtype", "f4", "--endian", "big", "--ns", "-7"], 3, "at least 1 sample"),
+        RANDOM, ["--format", "raw", "--dtype", "f4", "--endian", "big", "--ns", "-7"], 2, "at least 1"),
     "an option without meaning": (npy(NOISE), ["--ns", "10"], 3, "--ns has no meaning"),
     "a format it is not": (RANDOM, ["--format", "seg2"], 3, "no SEG-2 file descriptor block"),
     "miniseed damaged": (b"000001D " + RANDOM[:504], [], 3, "MSEED"),
-    "a negative interval": (TEXT.encode(), ["--dt", "-1"], 3, "positive number of seconds"),
+    "a negative interval": (TEXT.encode(), ["--dt", "-1"], 2, "positive number of seconds"),
     "a level too deep": (npy(NOISE), ["-l", "9"], 1, "level=9 is above the maximum of 4"),
     "thresholds for other levels": (npy(NOISE), ["--rule", "1,2,3", "-l", "2"], 1, "3 thresholds for 2 levels"),
     "an unknown format name": (npy(NOISE), ["--format", "segd"], 2, "format='segd' is not one of"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -88,8 +89,11 @@ def test_json_and_sidecar_hold_every_resolved_parameter(here, capsys):
     assert code == 0
     facts = json.loads(out)
     sidecar = json.loads((here / "seismic.denoised.dat.wavefilt.json").read_text())
-    assert facts == {k: v for k, v in sidecar.items() if k != "input_sha256"}
-    assert len(sidecar["input_sha256"]) == 64
+    assert facts.items() <= sidecar.items()
+    assert sidecar["input_sha256"] == hashlib.sha256(SAMPLE.read_bytes()).hexdigest()
+    assert sidecar["options"]["backend"] == "auto"
+    (estimate,) = sidecar["estimates"]
+    assert np.median(np.array(estimate["sigma"]), axis=0).tolist() == facts["sigma"]
     assert (facts["level"], facts["taps"], facts["shrink"], facts["backend"]) == (5, 16, "soft", "pywavelets")
     assert len(facts["sigma"]) == len(facts["thresholds"]) == 5
     assert 0 < facts["energy_removed"] < 1
@@ -135,7 +139,71 @@ def test_two_inputs_for_one_output_are_refused(here, capsys):
     (here / "sub").mkdir()
     (here / "sub" / "seismic.dat").write_bytes(SAMPLE.read_bytes())
     code, _, err = run(capsys, "denoise", "seismic.dat", "sub/seismic.dat", "--out-dir", "out")
-    assert (code, "same output" in err) == (2, True)
+    assert (code, "same file" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["seismic.dat", "-o", "z.png", "--plot", "z.png"], 2, "same file"),
+        (["shot.png", "-o", "z.dat", "--plot", "shot.png", "--overwrite"], 2, "is the input"),
+        (["x.wavefilt.json", "-o", "x", "--sidecar", "--overwrite"], 2, "is the input"),
+        (["gone.dat", "--overwrite"], 3, "No such file"),
+        (["gone/gone.dat"], 3, "No such file"),
+        (["seismic.dat", "--dry-run", "-l", "30"], 1, "above the maximum"),
+        (["seismic.dat", "--dry-run", "--rule", "1,2,3"], 1, "3 thresholds for 5 levels"),
+        (["seismic.dat", "--rule", "a number"], 2, "rule='a number' is not one of"),
+        (["seismic.dat", "--sigma", "1,2"], 2, "sigma=[1.0, 2.0] must be"),
+        (["n" * 252 + ".dat"], 3, "name too long"),
+        (["seismic.dat", "--out-dir", "seismic.dat/sub"], 2, "Not a directory"),
+        (["seismic.dat", "-o", ""], 2, "empty"),
+        (["-", "-"], 2, "can be read once"),
+        (["seismic.dat", "--columns", "1-99999999999"], 2, "more than 65536 columns"),
+        (["[1].dat"], 3, "No such file"),
+    ],
+)
+def test_mistakes_cost_no_file(here, capsys, arguments, code, words):
+    for name in ("shot.png", "x.wavefilt.json", "1.dat", "gone.denoised.dat"):
+        (here / name).write_bytes(SAMPLE.read_bytes())
+    before = {name: (here / name).read_bytes() for name in os.listdir(here)}
+    got, out, err = run(capsys, "denoise", *arguments)
+    assert (got, out) == (code, "")
+    assert words.lower() in err.lower()
+    assert {name: (here / name).read_bytes() for name in os.listdir(here)} == before
+
+
+def test_missing_inputs_do_not_stop_a_batch(here, capsys):
+    code, _, err = run(capsys, "denoise", "seismic.dat", "nowhere/x.dat")
+    assert (code, "1 of 2 files failed: nowhere/x.dat" in err) == (4, True)
+    assert (here / "seismic.denoised.dat").exists()
+
+
+def test_json_of_odd_samples_is_json(here, capsys):
+    np.save("nan.npy", np.full((2, 40), np.nan))
+    np.save("short.npy", np.ones((3, 5)))
+    for name in ("nan.npy", "short.npy"):
+        for command in ("info", "denoise"):
+            code, out, _ = run(capsys, command, name, "--json", *(["--dry-run"] if command == "denoise" else []))
+            assert code == 0
+            assert json.loads(out, parse_constant=pytest.fail)["samples"] in (40, 5)
+    assert "sigma unknown" in run(capsys, "denoise", "short.npy")[2]
+
+
+def test_a_full_disk_is_an_error_not_a_traceback():
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = f"{sys.executable} -m wavefilt.cli wavelets > /dev/full"
+    result = subprocess.run(command, shell=True, capture_output=True, env=env, timeout=60)
+    assert result.returncode != 0
+    assert b"Traceback" not in result.stderr
+    assert b"No space left" in result.stderr
+
+
+def test_a_pipe_with_a_sidecar(here):
+    command = f"{sys.executable} -m wavefilt.cli denoise <(cat seismic.dat) -o p.dat --sidecar"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(["bash", "-c", command], capture_output=True, env=env, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert json.loads((here / "p.dat.wavefilt.json").read_text())["samples"] == 1024
 
 
 def test_plot(here, capsys):

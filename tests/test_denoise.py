@@ -184,6 +184,12 @@ class TestEdges:
             (np.ones(100), {"rule": []}, ValueError, "thresholds"),
             (np.ones(100), {"rule": float("nan")}, ValueError, "finite"),
             (np.ones(100), {"sigma": "mad"}, ValueError, "sigma='mad'"),
+            (np.ones(100), {"sigma": [1.0, 2.0]}, ValueError, "sigma="),
+            (np.ones(100), {"rule": None}, ValueError, "rule=None"),
+            (np.ones(100), {"rule": 1j}, ValueError, "rule=1j"),
+            (np.ones(100), {"level": np.inf}, ValueError, "whole number"),
+            (np.ones(100), {"level": True}, ValueError, "whole number"),
+            (np.ones(100), {"axis": None}, TypeError, "integer"),
             (np.ones(100), {"sigma": -1.0}, ValueError, "at least 0"),
             (np.ones(100), {"shrink": "sft"}, ValueError, "did you mean 'soft'"),
             (np.ones(100), {"mode": "mirror"}, ValueError, "mode='mirror'"),
@@ -209,6 +215,25 @@ class TestEdges:
         _, x = noisy_chirp(rng, samples=512)
         y = wavefilt.denoise((factor * x).astype(dtype), backend=backend)
         assert_allclose(y.astype("f8") / factor, wavefilt.denoise(x), atol=1e-5)
+
+    @pytest.mark.parametrize(("dtype", "size"), [("f4", 3e38), ("f8", 1.7e308)])
+    def test_a_transform_that_would_overflow_is_an_error(self, backend, dtype, size):
+        x = size * np.array([1, -1] * 200, dtype)
+        with pytest.raises(ValueError, match=r"overflow float\d+ in the transform"):
+            wavefilt.denoise(x, rule=5.0, backend=backend)
+        x[7] = np.nan
+        with pytest.raises(ValueError, match=r"overflow float\d+ in the transform"):
+            wavefilt.denoise(x, rule=5.0, backend=backend)
+
+    def test_sure_leaves_a_level_far_above_the_noise_alone(self, backend, rng):
+        # every |d| is far above sigma: the least risk is at the threshold 0, not at the smallest |d|
+        x = 100 * rng.standard_normal(2048)
+        y = wavefilt.denoise(x, rule="sure", sigma=1e-3, backend=backend)
+        assert np.array_equal(y, x)
+
+    def test_complex_infinity_is_no_gap(self):
+        with pytest.raises(ValueError, match="trace 0, sample 3"):
+            wavefilt.denoise(np.array([1, 1, 1, complex(np.nan, np.inf), 1] * 20))
 
     def test_squares_that_overflow_are_an_error(self, backend, rng):
         with pytest.raises(ValueError, match="scale them down"):

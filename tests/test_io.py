@@ -224,6 +224,12 @@ class TestNumpy:
         np.save(stream, np.arange(100, dtype="i2"))
         assert np.load(io.BytesIO(encode(read_bytes(stream.getvalue()).denoise("haar")))).dtype == np.float32
 
+    @pytest.mark.parametrize("dtype", ["f2", ">f4", "g"])
+    def test_floating_types_and_byte_orders_are_kept(self, rng, dtype):
+        stream = io.BytesIO()
+        np.save(stream, rng.standard_normal(200).astype(dtype))
+        assert np.load(io.BytesIO(encode(read_bytes(stream.getvalue()).denoise()))).dtype == np.dtype(dtype)
+
     def test_complex(self, rng):
         stream = io.BytesIO()
         x = rng.standard_normal(64) + 1j
@@ -293,6 +299,36 @@ class TestObsPy:
         again = wavefilt.read(tmp_path / "b.mseed")
         assert sorted(len(t) for t in again.traces) == [200, 300]
 
+    @pytest.mark.parametrize(
+        ("path", "name"),
+        [("gse2/tests/data/boa___00_07a.gse", "gse2"),
+         ("mseed/tests/data/RJOB.BW.EHZ.D.300806.0000.fullseed", "mseed"), ("sac/tests/data/test.sac", "sac")],
+    )  # fmt: skip
+    def test_files_of_obspy_can_be_read_again(self, path, name, tmp_path):
+        recording = wavefilt.read(obspy_data(*path.split("/"))).denoise("db2")
+        assert recording.format == name
+        recording.write(tmp_path / "out")
+        again = wavefilt.read(tmp_path / "out")
+        for before, after in zip(recording.traces, again.traces, strict=True):
+            assert_allclose(after, before, atol=0.51 if name == "gse2" else 1e-3, rtol=1e-5)
+
+    def test_a_writer_that_gives_nothing_back_is_an_error(self, tmp_path):
+        recording = wavefilt.read(obspy_data("gcf", "tests", "data", "20160603_1955n.gcf"))
+        with pytest.raises(wavefilt.FormatError, match="does not give these samples back"):
+            recording.denoise().write(tmp_path / "out.gcf")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_fewer_samples_than_the_header_claims(self):
+        path = obspy_data("ascii", "tests", "data", "mseed2ascii_miniseed_record.txt")
+        with pytest.raises(wavefilt.FormatError, match="claims 360671 samples and holds 422"):
+            wavefilt.read(path)
+
+    def test_a_decoder_that_crashes_takes_nothing_down(self, monkeypatch):
+        path = obspy_data("gse2", "tests", "data", "boa___00_07a.gse")
+        monkeypatch.setattr("sys.executable", "/bin/false")  # stands for a reader that dies
+        with pytest.raises(wavefilt.FormatError, match="its decoder crashed"):
+            wavefilt.read(path)
+
     def test_without_obspy_the_error_names_the_extra(self, monkeypatch):
         monkeypatch.setitem(__import__("sys").modules, "obspy", None)
         with pytest.raises(wavefilt.FormatError, match=r'pip install "wavefilt\[seismic\]"'):
@@ -308,9 +344,20 @@ class TestWriting:
         recording.write(tmp_path / "a.dat", overwrite=True)
         assert (tmp_path / "a.dat").read_bytes() == SAMPLE.read_bytes()
 
-    def test_only_regular_files_are_replaced(self):
-        with pytest.raises(FileExistsError, match="not a regular file"):
-            wavefilt.read(SAMPLE).write("/dev/null", overwrite=True)
+    def test_devices_are_written_to_and_folders_refused(self, tmp_path):
+        wavefilt.read(SAMPLE).write("/dev/null")
+        assert Path("/dev/null").is_char_device()
+        with pytest.raises(IsADirectoryError, match="is a folder"):
+            wavefilt.read(SAMPLE).write(tmp_path, overwrite=True)
+
+    def test_a_symbolic_link_stays_one(self, tmp_path):
+        (tmp_path / "real.dat").write_bytes(b"old")
+        (tmp_path / "link.dat").symlink_to("real.dat")
+        with pytest.raises(FileExistsError):
+            wavefilt.read(SAMPLE).write(tmp_path / "link.dat")
+        wavefilt.read(SAMPLE).write(tmp_path / "link.dat", overwrite=True)
+        assert (tmp_path / "link.dat").is_symlink()
+        assert (tmp_path / "real.dat").read_bytes() == SAMPLE.read_bytes()
 
     def test_permissions_follow_the_umask(self, tmp_path):
         wavefilt.read(SAMPLE).write(tmp_path / "a.dat")

@@ -100,6 +100,14 @@ def test_none_details_count_as_zeros(backend, rng):
     cA, cD2, cD1 = pywt.wavedec(x, "db3", level=2)
     got = wavefilt.waverec([cA, None, cD1], "db3", backend=backend)
     assert_close(got, pywt.waverec([cA, np.zeros_like(cD2), cD1], "db3"), "f8")
+    got = wavefilt.waverec([None, cD2, cD1], "db3", backend=backend)
+    assert_close(got, pywt.waverec([np.zeros_like(cA), cD2, cD1], "db3"), "f8")
+
+
+def test_pywavelets_enumeration_of_modes(rng):
+    x = random(rng, 40, "f8")
+    for g, e in zip(wavefilt.dwt(x, "db2", pywt.Modes.reflect), pywt.dwt(x, "db2", pywt.Modes.reflect), strict=True):
+        assert_close(g, e, "f8")
 
 
 def test_input_is_not_modified(backend, rng):
@@ -171,7 +179,7 @@ def test_inverse_of_an_orthogonal_transform_is_its_adjoint(half, seed):
         (lambda: wavefilt.wavedec(["a", "b"], "db2"), TypeError, "not numeric"),
         (lambda: wavefilt.wavedec([1.0, 2.0], "db2", backend="gpu"), ValueError, "backend='gpu' is not one of"),
         (lambda: wavefilt.waverec([], "db2"), ValueError, "at least one array"),
-        (lambda: wavefilt.waverec([None, [1.0]], "db2"), ValueError, "approximation"),
+        (lambda: wavefilt.waverec([None, None, [1.0]], "db2"), ValueError, "at least one must be an array"),
         (lambda: wavefilt.waverec([[1.0, 2.0, 3.0], [1.0]], "db2"), ValueError, r"coeffs\[1\] of shape \(1,\)"),
         (lambda: wavefilt.idwt(None, None, "db2"), ValueError, "at least one of"),
         (lambda: wavefilt.idwt([1.0, 2.0], [1.0], "db2"), ValueError, "do not belong together"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,7 @@ def take(x: Any, axis: int) -> Traces:
     dtype = compute_dtype(array.dtype)
     if array.ndim == 0:
         raise ValueError("x is a single number; an array with samples along an axis is needed")
-    if not -array.ndim <= axis < array.ndim:
+    if not -array.ndim <= operator.index(axis) < array.ndim:
         raise ValueError(f"axis={axis} is out of range for an array of {array.ndim} dimensions")
     if array.shape[axis] == 0:
         raise ValueError(f"x of shape {array.shape} has no samples along axis {axis}")

@@ -4,82 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pywt
 from numpy.typing import NDArray
 
 from wavefilt import arrays, backends, gaps, rules
-from wavefilt.filters import WaveletLike, as_wavelet, max_level
+from wavefilt.filters import WaveletLike, max_level
+from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
-from wavefilt.vocabulary import MODES, RULES, SCOPES, SHRINKS, SIGMAS, Mode, Scope, Shrink, Sigma, check
+from wavefilt.vocabulary import Mode, Scope, Shrink, Sigma
 from wavefilt.vocabulary import Rule as RuleName
-
-AUTO_LEVEL = 5
-"""``level=None`` means this many levels, or as many as the samples and the filter allow."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """How to denoise, checked: every option of `denoise` but the axis and the backend."""
-
-    wavelet: WaveletLike = "db8"
-    level: int | None = None
-    mode: Mode = "symmetric"
-    rule: RuleName | float | Sequence[float] = "bayes"
-    shrink: Shrink | None = None
-    sigma: Sigma | float = "level"
-    scope: Scope = "trace"
-    bank: pywt.Wavelet = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bank", as_wavelet(self.wavelet))
-        check("mode", self.mode, MODES)
-        check("scope", self.scope, SCOPES)
-        if self.shrink is not None:
-            check("shrink", self.shrink, SHRINKS)
-        if isinstance(self.rule, str):
-            check("rule", self.rule, [*RULES, "a number", "one number a level"])
-        elif not self.fixed_thresholds or not all(0 <= t < math.inf for t in self.fixed_thresholds):
-            raise ValueError(f"rule={self.rule!r}: thresholds must be finite numbers of at least 0")
-        if isinstance(self.sigma, str):
-            check("sigma", self.sigma, [*SIGMAS, "a number"])
-        elif not 0 <= float(self.sigma) < math.inf:
-            raise ValueError(f"sigma={self.sigma!r} must be a finite number of at least 0")
-        if self.level is not None and (isinstance(self.level, bool) or self.level != int(self.level)):
-            raise ValueError(f"level={self.level!r} must be a whole number")
-        if self.level is not None and self.level < 0:
-            raise ValueError(f"level={self.level} must be at least 0")
-
-    @property
-    def fixed_thresholds(self) -> list[float]:
-        """The thresholds given as ``rule``, coarsest level first; empty if the rule is a name."""
-        return [] if isinstance(self.rule, str) else [float(t) for t in np.atleast_1d(np.asarray(self.rule))]
-
-    @property
-    def shrink_function(self) -> Shrink:
-        """``shrink``, or what the rule is derived for: soft for a threshold given as a number."""
-        if self.shrink is not None:
-            return self.shrink
-        return rules.RULES[self.rule][1] if isinstance(self.rule, str) else "soft"
-
-    def level_for(self, samples: int) -> int:
-        """Levels used for a trace of this many samples.
-
-        Raises ValueError if the level asked for is above the maximum for this length and filter.
-        """
-        deepest = max_level(samples, self.bank)
-        if self.level is None:
-            return min(AUTO_LEVEL, deepest)
-        if self.level > deepest:
-            raise ValueError(
-                f"level={self.level} is above the maximum of {deepest} for {samples} samples and "
-                f"{self.bank.name} ({self.bank.dec_len} taps); use a lower level, None for the default, "
-                "or a shorter filter"
-            )
-        return int(self.level)
 
 
 @dataclass(frozen=True)
@@ -90,9 +26,7 @@ class Estimate:
     shrinking (None unless a report was asked for) and ``counts`` their number per trace and level.
     """
 
-    rows: NDArray[np.intp]
-    start: int
-    stop: int
+    piece: gaps.Piece
     sigma: NDArray[np.float64]
     thresholds: NDArray[np.float64]
     power: NDArray[np.float64] | None
@@ -155,14 +89,17 @@ def denoise(
 
     Returns
     -------
-    ndarray (or MaskedArray) of the shape and floating dtype of ``x``; integers give the dtype of computation. A
-    trace whose thresholds are all 0 (a dead trace, a single sample, threshold 0) is returned bit for bit.
+    ndarray (or MaskedArray) of the shape and floating dtype of ``x``; integers give the dtype of computation. Its
+    memory is contiguous along ``axis``. A trace whose thresholds are all 0 (a dead trace, a single sample,
+    threshold 0) is returned bit for bit; a constant trace comes back constant to rounding, but for the ends with
+    ``mode="zero"`` and ``"antisymmetric"``, which extend it by a jump.
 
     Raises
     ------
     ValueError
         For an unknown wavelet, mode, rule, function or backend, a level above the maximum for the length, an
-        infinite sample (named by trace and sample), no samples, or an axis out of range.
+        infinite sample (named by trace and sample), samples so large that the transform or their squares overflow,
+        no samples, or an axis out of range.
     TypeError
         For samples that are not numbers, or an array on a GPU.
     BackendUnavailable
@@ -171,7 +108,8 @@ def denoise(
     Notes
     -----
     Wavelet shrinkage after Donoho and Johnstone (1994); noise from the median absolute detail; BayesShrink after
-    Chang, Yu and Vetterli (2000). Scaling the input scales the output for every data-driven rule.
+    Chang, Yu and Vetterli (2000). Scaling the input scales the output for every data-driven rule, as long as
+    float64 holds the squares of the details (1e-150 to 1e150).
     """
     method = Method(wavelet, level, mode, rule, shrink, sigma, scope)
     traces = arrays.take(x, axis)
@@ -185,9 +123,10 @@ def run(traces: NDArray[Any], method: Method, backend: str = "auto", report: boo
     """
     chosen = backends.choose(backend, traces.dtype.name)
     level = method.level_for(traces.shape[-1])
-    if len(method.fixed_thresholds) not in (0, 1, level):
-        raise ValueError(f"rule gives {len(method.fixed_thresholds)} thresholds for {level} levels")
-    batches = [(piece, min(level, max_level(piece.samples, method.bank))) for piece in gaps.pieces(traces)]
+    peak = chosen.peak(traces)
+    found = gaps.pieces(traces) if traces.size and not math.isfinite(peak) else gaps.whole(traces)
+    _check_size(traces, peak, level, method)
+    batches = [(piece, min(level, max_level(piece.samples, method.bank))) for piece in found]
     batches = [(piece, depth) for piece, depth in batches if depth > 0]
     groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
     y: NDArray[Any] | None = None
@@ -211,13 +150,24 @@ def _placed(rows: NDArray[Any], estimate: Estimate, traces: NDArray[Any], y: NDA
 
     Traces whose thresholds are all 0 stay bit for bit as they were.
     """
-    changed = estimate.thresholds.any(axis=0)
+    piece, unchanged = estimate.piece, ~estimate.thresholds.any(axis=0)
+    if unchanged.any():
+        rows[unchanged] = piece.of(traces)[unchanged]
     if rows.shape == traces.shape:
-        rows[~changed] = traces[~changed]
         return rows
     y = traces.copy() if y is None else y
-    y[estimate.rows[changed], estimate.start : estimate.stop] = rows[changed]
+    y[piece.places] = rows
     return y
+
+
+def _check_size(traces: NDArray[Any], peak: float, level: int, method: Method) -> None:
+    """Raise ValueError where the coefficients of samples of this size could overflow."""
+    if math.isnan(peak):
+        peak = float(np.nanmax(np.abs(traces), initial=0))
+    # a level multiplies the largest sample by the sum of |taps| at most
+    growth = max(np.abs(bank).sum() for bank in method.bank.filter_bank) ** (level + 1)
+    if peak > np.finfo(traces.dtype).max / growth:
+        raise ValueError(f"samples of {peak:.3g} overflow {traces.dtype} in the transform; scale them down first")
 
 
 def _thresholds(
@@ -228,7 +178,7 @@ def _thresholds(
     with np.errstate(over="ignore", invalid="ignore"):
         thresholds = rule(statistics, sigma, samples)
     if not np.isfinite(thresholds).all():
-        raise ValueError("the samples are so large that their squares overflow; scale them down first")
+        raise ValueError("the squares of the samples overflow float64; scale them down first")
     return sigma, thresholds
 
 
@@ -246,4 +196,4 @@ def _estimate(
         return np.broadcast_to(numbers[:level], (level, len(piece.rows)))
 
     powers = None if power is None else columns(power)
-    return Estimate(piece.rows, piece.start, piece.stop, columns(sigma), columns(thresholds), powers, counts[:level])
+    return Estimate(piece, columns(sigma), columns(thresholds), powers, counts[:level])

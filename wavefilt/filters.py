@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from functools import lru_cache
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -52,6 +53,11 @@ def as_wavelet(wavelet: WaveletLike) -> pywt.Wavelet:
         return _named(wavelet)
     if isinstance(wavelet, FilterBank):
         bank = [list(map(float, f)) for f in (wavelet.dec_lo, wavelet.dec_hi, wavelet.rec_lo, wavelet.rec_hi)]
+        lengths = [len(taps) for taps in bank]
+        if lengths[0] < 2 or lengths[0] % 2 or len(set(lengths)) > 1:
+            raise ValueError(f"filters of {lengths} taps: all four need one even length")
+        if not all(math.isfinite(tap) for taps in bank for tap in taps):
+            raise ValueError("a filter has taps that are not finite")
         return pywt.Wavelet(getattr(wavelet, "name", "custom"), filter_bank=bank)
     raise TypeError(
         f"wavelet must be a name, a pywt.Wavelet or an object with dec_lo, dec_hi, rec_lo and rec_hi, "

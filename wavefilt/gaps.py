@@ -11,41 +11,44 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Piece:
-    """Samples ``start`` to ``stop`` of the traces ``rows``: a batch of one length, without gaps."""
+    """A batch of runs without gaps, all of ``samples`` samples: run i is in trace ``rows[i]`` from ``starts[i]``."""
 
     rows: NDArray[np.intp]
-    start: int
-    stop: int
+    starts: NDArray[np.intp]
+    samples: int
 
     @property
-    def samples(self) -> int:
-        return self.stop - self.start
+    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Index of the batch in the traces."""
+        return self.rows[:, None], self.starts[:, None] + np.arange(self.samples)
 
     def of(self, traces: NDArray[Any]) -> NDArray[Any]:
-        """This piece of the traces, C-contiguous; the traces themselves where it is all of them."""
-        every = len(self.rows) == len(traces)
-        return np.ascontiguousarray(traces[slice(None) if every else self.rows, self.start : self.stop])
+        """The batch, shape (runs, samples), C-contiguous; the traces themselves where it is all of them."""
+        if (len(self.rows), self.samples) == traces.shape:
+            return traces
+        return np.ascontiguousarray(traces[self.places])
+
+
+def whole(traces: NDArray[Any]) -> list[Piece]:
+    """The one piece of traces (traces, samples) without gaps; none of no traces."""
+    rows = np.arange(len(traces))
+    return [Piece(rows, np.zeros_like(rows), traces.shape[1])] if traces.size else []
 
 
 def pieces(traces: NDArray[Any]) -> list[Piece]:
-    """The pieces without NaN of traces (traces, samples), those of the same place in one batch.
+    """The pieces between NaN samples of traces (traces, samples), runs of one length in one batch.
 
     Raises ValueError, naming the first trace and sample, if there is an infinite value.
     """
-    finite = np.isfinite(traces)
-    if finite.all():
-        return [Piece(np.arange(len(traces)), 0, traces.shape[1])] if traces.size else []
-    infinite = np.argwhere(~finite & ~np.isnan(traces))
+    infinite = np.argwhere(np.isinf(traces))
     if infinite.size:
         trace, sample = infinite[0]
         raise ValueError(
             f"infinite value at trace {trace}, sample {sample} (counted from 0), {len(infinite)} in all; "
             "replace them, or set them to NaN to have them treated as gaps"
         )
-    edges = np.diff(np.pad(finite, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    edges = np.diff(np.pad(~np.isnan(traces), ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
-    stops = np.nonzero(edges == -1)[1]
-    batches: dict[tuple[int, int], list[int]] = {}
-    for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
-        batches.setdefault((start, stop), []).append(row)
-    return [Piece(np.array(members), start, stop) for (start, stop), members in batches.items()]
+    lengths = np.nonzero(edges == -1)[1] - starts
+    alike = [np.flatnonzero(lengths == length) for length in np.unique(lengths)]
+    return [Piece(rows[runs], starts[runs], int(lengths[runs[0]])) for runs in alike]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays
-from wavefilt.denoising import Method, Outcome, run
+from wavefilt.denoising import Outcome, run
+from wavefilt.method import Method
 
 
 @dataclass(frozen=True)
@@ -70,16 +71,16 @@ class Recording:
 
     def apply(self, method: Method, backend: str = "auto", report: bool = False) -> Recording:
         """`denoise` with a method that is already made; ``report`` as in `wavefilt.denoising.run`."""
-        outcome = run(self._rows(), method, backend, report)
         if isinstance(self.traces, np.ndarray):
-            return replace(self, traces=outcome.samples, outcome=outcome)
+            taken = arrays.take(self.traces, -1)
+            outcome = run(taken.rows, method, backend, report)
+            return replace(self, traces=taken.restore(outcome.samples), outcome=outcome)
+        outcome = run(self._rows(), method, backend, report)
         traces = [y[: len(trace)] for y, trace in zip(outcome.samples, self.traces, strict=True)]
         return replace(self, traces=traces, outcome=outcome)
 
     def _rows(self) -> NDArray[Any]:
-        """Traces as rows in the dtype of computation; shorter ones end in a gap."""
-        if isinstance(self.traces, np.ndarray):
-            return arrays.take(self.traces, -1).rows
+        """Traces of several lengths as rows in the dtype of computation; shorter ones end in a gap."""
         dtype = arrays.compute_dtype(np.result_type(*self.traces))
         rows = np.full((len(self.traces), max(map(len, self.traces))), np.nan, dtype)
         for row, trace in zip(rows, self.traces, strict=True):

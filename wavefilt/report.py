@@ -1,27 +1,40 @@
-"""What a denoising did, as plain numbers: for summary lines, `--json` and the sidecar."""
+"""What a recording holds and what a denoising did, as plain numbers: for summary lines, `--json` and the sidecar."""
 
 from __future__ import annotations
 
-import hashlib
+import math
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wavefilt import __version__
-from wavefilt.denoising import Estimate, Method
+from wavefilt.denoising import Estimate
 from wavefilt.filters import max_level
+from wavefilt.method import Method
 from wavefilt.recording import Recording
+
+
+def contents(recording: Recording) -> dict[str, Any]:
+    """Format, traces, samples and sampling interval; a list with one entry a trace where they differ."""
+    lengths = [len(trace) for trace in recording.traces]
+    return {
+        "input": recording.source,
+        "format": recording.format,
+        "traces": len(lengths),
+        "samples": lengths[0] if len(set(lengths)) == 1 else lengths,
+        "interval_s": recording.intervals[0] if len(set(recording.intervals)) == 1 else list(recording.intervals),
+    }
 
 
 def energy_removed(before: Recording, after: Recording) -> float:
     """Σ (x - y)² / Σ x² over all samples outside gaps, between 0 and about 1; 0 for silence."""
+    scale = max((float(np.nanmax(np.abs(x), initial=0)) for x in before.traces), default=0.0) or 1.0
     removed = total = 0.0
     for x, y in zip(before.traces, after.traces, strict=True):
-        wide = np.asarray(x, np.result_type(x, np.float64))
+        wide = np.asarray(x, np.result_type(x, np.float64)) / scale  # squares of any samples then fit
         total += float(np.nansum(np.abs(wide) ** 2))
-        removed += float(np.nansum(np.abs(wide - y) ** 2))
+        removed += float(np.nansum(np.abs(wide - np.asarray(y, wide.dtype) / scale) ** 2))
     return removed / total if total else 0.0
 
 
@@ -33,13 +46,9 @@ def describe(before: Recording, after: Recording, seconds: float) -> dict[str, A
     outcome = after.outcome
     assert outcome is not None
     method = outcome.method
-    lengths = {len(trace) for trace in before.traces}
+    notes = [*after.notes, *([] if outcome.estimates else ["unchanged: no trace is long enough for one level"])]
     return {
-        "input": before.source,
-        "format": before.format,
-        "traces": len(before.traces),
-        "samples": lengths.pop() if len(lengths) == 1 else [len(trace) for trace in before.traces],
-        "interval_s": before.intervals[0] if len(set(before.intervals)) == 1 else list(before.intervals),
+        **contents(before),
         "wavelet": method.bank.name,
         "taps": method.bank.dec_len,
         "mode": method.mode,
@@ -53,9 +62,52 @@ def describe(before: Recording, after: Recording, seconds: float) -> dict[str, A
         "energy_removed": energy_removed(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
-        "notes": list(after.notes),
+        "notes": notes,
         "versions": {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": version("PyWavelets")},
     }
+
+
+def estimates(after: Recording) -> list[dict[str, Any]]:
+    """Noise and thresholds of every trace (or piece of one between gaps), finest level first, ready for JSON."""
+    assert after.outcome is not None
+    return [
+        {
+            "traces": e.piece.rows.tolist(),
+            "first_samples": e.piece.starts.tolist(),
+            "samples": e.piece.samples,
+            "sigma": e.sigma.T.tolist(),
+            "thresholds": e.thresholds.T.tolist(),
+        }
+        for e in after.outcome.estimates
+    ]
+
+
+def examine(recording: Recording) -> dict[str, Any]:
+    """What a recording holds, ready for JSON; noise and energy by level, finest first, medians over traces."""
+    after = recording.apply(Method(rule=0.0), report=True)
+    assert after.outcome is not None
+    longest = max(len(trace) for trace in recording.traces)
+    facts = contents(recording)
+    interval = facts["interval_s"]
+    return {
+        **facts,
+        "dtype": np.result_type(*{trace.dtype for trace in recording.traces}).name,
+        "duration_s": longest * interval if isinstance(interval, float) else None,
+        "dead_traces": sum(not np.any(trace) for trace in recording.traces),
+        "gap_samples": sum(int(np.isnan(trace).sum()) for trace in recording.traces),
+        "minimum": _finite(min(np.nanmin(trace.real, initial=math.inf) for trace in recording.traces)),
+        "maximum": _finite(max(np.nanmax(trace.real, initial=-math.inf) for trace in recording.traces)),
+        "wavelet": after.outcome.method.bank.name,
+        "max_level": max_level(longest, after.outcome.method.bank),
+        "sigma_by_level": _medians(after.outcome.estimates, "sigma"),
+        "mean_square_by_level": _medians(after.outcome.estimates, "power"),
+        "notes": list(recording.notes),
+    }
+
+
+def _finite(value: Any) -> float | None:
+    """JSON has no infinity: nothing to say where there is no number."""
+    return float(value) if math.isfinite(value) else None
 
 
 def _medians(estimates: list[Estimate], name: str) -> list[float]:
@@ -65,38 +117,3 @@ def _medians(estimates: list[Estimate], name: str) -> list[float]:
         float(np.median(np.concatenate([getattr(e, name)[i] for e in estimates if len(e.sigma) > i])))
         for i in range(depth)
     ]
-
-
-def sha256(path: Path) -> str:
-    """Digest of a file, so that a sidecar names the very input."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def examine(recording: Recording) -> dict[str, Any]:
-    """What a recording holds, ready for JSON; noise and energy by level, finest first, medians over traces."""
-    after = recording.apply(Method(rule=0.0), report=True)
-    assert after.outcome is not None
-    estimates = after.outcome.estimates
-    lengths = [len(trace) for trace in recording.traces]
-    stacked = np.concatenate([np.ravel(trace) for trace in recording.traces])
-    interval = recording.intervals[0]
-    uniform = len(set(recording.intervals)) == 1
-    return {
-        "file": recording.source,
-        "format": recording.format,
-        "traces": len(lengths),
-        "samples": lengths[0] if len(set(lengths)) == 1 else f"{min(lengths)} to {max(lengths)}",
-        "dtype": stacked.dtype.name,
-        "interval_s": interval if uniform else "differs between traces",
-        "duration_s": max(lengths) * interval if uniform and interval else None,
-        "dead_traces": sum(not np.any(trace) for trace in recording.traces),
-        "gap_samples": int(np.isnan(stacked).sum()),
-        "minimum": float(np.nanmin(np.real(stacked))),
-        "maximum": float(np.nanmax(np.real(stacked))),
-        "wavelet": after.outcome.method.bank.name,
-        "max_level": max_level(max(lengths), after.outcome.method.bank),
-        "sigma_by_level": _medians(estimates, "sigma"),
-        "mean_square_by_level": _medians(estimates, "power"),
-        "notes": "; ".join(recording.notes) or "none",
-    }

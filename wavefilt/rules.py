@@ -48,9 +48,10 @@ def minimax(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArra
 
 
 def sure(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
-    """The |d| of each level that minimises Stein's unbiased estimate of the risk of soft shrinkage.
+    """The |d| of each level, or 0, that minimises Stein's unbiased estimate of the risk of soft shrinkage.
 
-    With s_k the k-th smallest (d/σ)² of m: m - 2k + Σ_{i≤k} s_i + (m - k) s_k (Donoho and Johnstone 1995).
+    With s_k the k-th smallest (d/σ)² of m and s_0 = 0: m - 2k + Σ_{i≤k} s_i + (m - k) s_k (Donoho and Johnstone
+    1995). Not capped at √(2 ln m), as their hybrid rule is.
     """
     return statistics.minimise(
         lambda square, rank, below, count: count - 2 * rank + below + (count - rank) * square, sigma
@@ -60,13 +61,13 @@ def sure(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[A
 def bayes(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
     """σ² / √(mean(d²) - σ²) for each level: BayesShrink (Chang, Yu and Vetterli 2000).
 
-    Where a level holds no more than the noise, the threshold is √(Σ d²), which no |d| exceeds: all of it goes.
+    Where a level holds no more than the noise, the threshold is 2 √(Σ d²), which no |d| reaches: all of it goes.
     """
     power, variance = statistics.mean_square(), sigma**2
     energy = power * statistics.counts[:, None]
     signal = np.maximum(power - variance, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(sigma > 0, np.fmin(variance / np.sqrt(signal), np.sqrt(energy)), 0.0)
+        return np.where(sigma > 0, np.fmin(variance / np.sqrt(signal), 2 * np.sqrt(energy)), 0.0)
 
 
 Rule = Callable[["Statistics", NDArray[Any], int], NDArray[Any]]

@@ -52,7 +52,7 @@ def hard(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
 def garrote(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
     """d - t²/d where |d| > t, else 0 (non-negative garrote; Gao 1998)."""
     modulus = np.abs(data)
-    kept = modulus > value
+    kept = ~(modulus <= value)  # NaN stays
     # t (t/|d|) rather than t²/|d|: t² would overflow or vanish before the quotient does
     removed = np.multiply(np.divide(value, modulus, out=np.ones_like(modulus), where=kept), value)
     if np.iscomplexobj(data):
@@ -68,8 +68,9 @@ def firm(data: NDArray[Any], low: ArrayLike, high: ArrayLike) -> NDArray[Any]:
     modulus = np.abs(data)
     low, high = np.asarray(low, modulus.dtype), np.asarray(high, modulus.dtype)
     ratio = np.divide(low, high, out=np.zeros_like(low + high), where=high > low)  # also right for high = inf
-    kept = np.where(modulus > low, (modulus - low) / (1 - ratio), 0)
-    removed = np.where(modulus > high, 0, modulus - np.minimum(kept, modulus))
+    with np.errstate(invalid="ignore"):  # infinite data: inf - inf, which the next line does not use
+        kept = np.where(modulus <= low, 0, (modulus - low) / (1 - ratio))
+        removed = np.where(modulus > high, 0, modulus - np.minimum(kept, modulus))
     if np.iscomplexobj(data):
         return _attenuated(data, removed)
     return _array(data - np.copysign(removed, data))
@@ -77,14 +78,15 @@ def firm(data: NDArray[Any], low: ArrayLike, high: ArrayLike) -> NDArray[Any]:
 
 def apply(function: Shrink, data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
     """Shrink ``data`` with one of the four functions of `denoise`; ``value`` broadcasts against it."""
-    value = np.asarray(value, dtype=data.real.dtype)
+    real = data.real.dtype
+    value = np.minimum(value, np.finfo(real).max).astype(real)
     if function == "soft":
         return soft(data, value)
     if function == "hard":
         return hard(data, value)
     if function == "garrote":
         return garrote(data, value)
-    return firm(data, value, FIRM_RATIO * value)
+    return firm(data, value, np.minimum(value, np.finfo(real).max / FIRM_RATIO) * FIRM_RATIO)
 
 
 def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float = 0) -> NDArray[Any]:
@@ -111,6 +113,7 @@ def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float
         For an unknown mode, a negative or NaN threshold, a firm pair out of order, or complex data with
         ``greater`` or ``less``.
     """
+    mode = "garrote" if mode == "garotte" else mode  # PyWavelets takes both
     check("mode", mode, (*SHRINKS, "greater", "less"))
     array = np.asarray(data)
     if mode in ("greater", "less"):

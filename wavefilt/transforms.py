@@ -5,10 +5,12 @@ Formulas: Mallat (1989), as implemented and documented by PyWavelets; lengths in
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import pywt
 from numpy.typing import ArrayLike, NDArray
 
 from wavefilt import backends
@@ -56,7 +58,7 @@ def wavedec(
     BackendUnavailable
         If the backend asked for cannot run here.
     """
-    check("mode", mode, MODES)
+    mode = _mode(mode)
     bank = as_wavelet(wavelet)
     array = _floating(data)
     axis = _axis(array, axis)
@@ -65,7 +67,7 @@ def wavedec(
         raise ValueError(f"data of shape {array.shape} has no samples along axis {axis}")
     if level is None:
         level = max_level(samples, bank)
-    elif level < 0:
+    elif operator.index(level) < 0:
         raise ValueError(f"level={level} must be at least 0")
     lengths = [samples]
     while len(lengths) < level:
@@ -91,7 +93,7 @@ def waverec(
     Parameters
     ----------
     coeffs : sequence of array_like
-        ``[cA_n, cD_n, ..., cD_1]``; a detail given as None counts as zeros.
+        ``[cA_n, cD_n, ..., cD_1]``; what is None counts as zeros.
     wavelet, mode, axis, backend
         As in `wavedec`.
 
@@ -104,12 +106,14 @@ def waverec(
     ValueError
         For an empty list, coefficients whose shapes do not belong together, and what `wavedec` raises.
     """
-    check("mode", mode, MODES)
+    mode = _mode(mode)
     bank = as_wavelet(wavelet)
     if not isinstance(coeffs, Sequence) or len(coeffs) == 0:
         raise ValueError("coeffs must be a list [cA_n, cD_n, ..., cD_1] of at least one array")
+    if coeffs[0] is None and len(coeffs) > 1 and coeffs[1] is not None:
+        coeffs = [np.zeros_like(np.asarray(coeffs[1])), *coeffs[1:]]
     if coeffs[0] is None:
-        raise ValueError("the approximation coeffs[0] must be an array")
+        raise ValueError("of the two coarsest coefficients at least one must be an array")
     if len(coeffs) == 1:
         return np.asarray(coeffs[0])
     dtype = np.result_type(*(_floating(c) for c in coeffs if c is not None))
@@ -165,6 +169,13 @@ def idwt(
     elif cD is not None and np.shape(cA) != np.shape(cD):
         raise ValueError(f"cA of shape {np.shape(cA)} and cD of shape {np.shape(cD)} do not belong together")
     return waverec([cA, cD], wavelet, mode, axis, backend=backend)
+
+
+def _mode(mode: Mode | int) -> Mode:
+    """The mode's name; PyWavelets' enumeration `pywt.Modes` is taken too."""
+    name = pywt.Modes.modes[mode] if isinstance(mode, int) and mode in range(len(MODES)) else mode
+    check("mode", name, MODES)
+    return cast(Mode, name)
 
 
 def _floating(data: ArrayLike) -> NDArray[Any]:

@@ -22,11 +22,15 @@ SIGMAS: tuple[str, ...] = get_args(Sigma)
 SCOPES: tuple[str, ...] = get_args(Scope)
 
 
-def check(name: str, value: object, allowed: Iterable[str]) -> None:
-    """Raise a ValueError that says what came, what is allowed and the nearest word, unless ``value`` is allowed."""
+def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
+    """Raise a ValueError that says what came, what is allowed and the nearest word, unless ``value`` is allowed.
+
+    ``otherwise`` names what is allowed beside the words.
+    """
     words = list(allowed)
     if value in words:
         return
     near = difflib.get_close_matches(str(value), words, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{name}={value!r} is not one of {', '.join(words)}{hint}")
+    beside = f", or {otherwise}" if otherwise else ""
+    raise ValueError(f"{name}={value!r} is not one of {', '.join(words)}{beside}{hint}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import secrets
+import shlex
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -35,15 +36,18 @@ FORMATS: dict[str, str] = {
     "mseed": "waveform", "sac": "waveform", "gse2": "waveform", "segy": "waveform", "su": "waveform",
     "tspair": "waveform", "slist": "waveform", "obspy": "waveform",
 }  # fmt: skip
-"""Format names for ``format=`` and ``--format``, with the module that serves each; "obspy" asks ObsPy which."""
+"""Format names for ``format=`` and ``--format``, with the module that serves each; "obspy" asks ObsPy which.
+
+Formats that only ObsPy recognises go by its name in lower case, and through the same module.
+"""
 
 
 def _module(format: str) -> Format:
-    return cast(Format, import_module(f"wavefilt.io.{FORMATS[format]}"))
+    return cast(Format, import_module(f"wavefilt.io.{FORMATS.get(format, 'waveform')}"))
 
 
 def read(
-    path: str | Path | BinaryIO,
+    path: str | bytes | os.PathLike[str] | BinaryIO,
     *,
     format: str | None = None,
     dtype: str | None = None,
@@ -81,18 +85,24 @@ def read(
     FormatError
         For an empty, damaged, truncated, ambiguous or unknown file, with what was tried and how to read it as raw;
         for an option the format has no use for.
+    ValueError
+        For an unknown format name, or a layout that makes no sense.
     OSError
         If the file cannot be read.
     """
     layout = Layout(dtype, endian, ns, dt, columns, delimiter, component, axis)
-    if not isinstance(path, (str, Path)):
-        return _read(io.BytesIO(path.read()), getattr(path, "name", "input"), format, layout)
-    if Path(path).is_dir():
-        raise FormatError(f"{path}: is a folder; this version reads files only")
-    with open(path, "rb") as file:
-        if not file.seekable():
-            return _read(io.BytesIO(file.read()), str(path), format, layout)
-        return _read(file, str(path), format, layout)
+    if format is not None:
+        check("format", format, FORMATS)
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        content = path.read()
+        if not isinstance(content, bytes):
+            raise TypeError(f"{type(path).__name__} gives text; open the file in binary mode")
+        return _read(io.BytesIO(content), str(getattr(path, "name", "-")), format, layout)
+    source = os.fsdecode(path)
+    if os.path.isdir(source):
+        raise FormatError(f"{source}: is a folder; this version reads files only")
+    with open(source, "rb") as file:
+        return _read(file if file.seekable() else io.BytesIO(file.read()), source, format, layout)
 
 
 def _read(file: BinaryIO, source: str, format: str | None, layout: Layout) -> Recording:
@@ -100,27 +110,37 @@ def _read(file: BinaryIO, source: str, format: str | None, layout: Layout) -> Re
         probe = detection.Probe(file)
         if probe.size == 0:
             raise FormatError("the file is empty")
-        if format is not None:
-            check("format", format, FORMATS)
         chosen = format or _detect(probe, source)
         file.seek(0)
         data = file.read()
         try:
             recording = _module(chosen).decode(data, layout, chosen)
-        except FormatError:
-            # some of ObsPy's formats are text too, which shows only when it is no plain table
-            if format is not None or chosen != "ascii" or not _obspy_recognises(file):
+        except FormatError as error:
+            if format is not None:
                 raise
-            recording = _module("obspy").decode(data, layout, "obspy")
+            if chosen in detection.WITHOUT_MAGIC:
+                raise FormatError(f"{error}. {_raw_hint(source)}") from error
+            # some of ObsPy's formats are text too, which shows only when it is no plain table
+            other = _obspy_format(file) if chosen == "ascii" else None
+            if other is None:
+                raise
+            recording = _module(other).decode(data, layout, other)
     except FormatError as error:
         raise FormatError(f"{source}: {error}") from error
     return replace(recording, source=source)
 
 
-def _obspy_recognises(file: BinaryIO) -> bool:
+def _obspy_format(file: BinaryIO) -> str | None:
     from wavefilt.io.waveform import recognised_by_obspy
 
-    return recognised_by_obspy(file) is not None
+    return recognised_by_obspy(file)
+
+
+def _raw_hint(source: str) -> str:
+    return (
+        "If it is raw binary, say how it is laid out: "
+        f"wavefilt denoise {shlex.quote(source)} --format raw --dtype f4 --endian little --ns SAMPLES_PER_TRACE"
+    )
 
 
 def _detect(probe: detection.Probe, source: str) -> str:
@@ -140,15 +160,13 @@ def _detect(probe: detection.Probe, source: str) -> str:
         return "seg2"
     if looks_like_text(probe.head):
         return "ascii"
-    if _obspy_recognises(probe.file):
-        return "obspy"
+    name = _obspy_format(probe.file)
+    if name is not None:
+        return name
     from wavefilt.io.waveform import how_tried
 
     tried = ", ".join([*detection.CHECKS, "ASCII", how_tried()])
-    raise FormatError(
-        f"unknown format (tried {tried}). If it is raw binary, say how it is laid out: "
-        f"wavefilt denoise {source} --format raw --dtype f4 --endian little --ns SAMPLES_PER_TRACE"
-    )
+    raise FormatError(f"unknown format (tried {tried}). {_raw_hint(source)}")
 
 
 def encode(recording: Recording) -> bytes:
@@ -157,10 +175,10 @@ def encode(recording: Recording) -> bytes:
 
 
 def check_destination(path: Path, *, overwrite: bool) -> None:
-    """Raise FileExistsError or FileNotFoundError if `write_atomically` would refuse ``path``."""
-    if path.exists() and not path.is_file():
-        raise FileExistsError(f"{path} is not a regular file and is not replaced")
-    if path.exists() and not overwrite:
+    """Raise an OSError if `write_atomically` would refuse ``path``."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file")
+    if path.is_file() and not overwrite:
         raise FileExistsError(f"{path} exists; use --overwrite (overwrite=True) to replace it")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist")
@@ -169,9 +187,14 @@ def check_destination(path: Path, *, overwrite: bool) -> None:
 def write_atomically(path: Path, data: bytes, *, overwrite: bool = False) -> None:
     """Write a file that is either whole or not there, whatever interrupts it.
 
-    Raises FileExistsError if ``path`` exists and ``overwrite`` is not set, or is no regular file.
+    A symbolic link stays and its target is written; a device or pipe is written to directly. Raises
+    FileExistsError if ``path`` is a file and ``overwrite`` is not set.
     """
+    path = Path(os.path.realpath(path))
     check_destination(path, overwrite=overwrite)
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     temporary = path.parent / f".wavefilt-{secrets.token_hex(6)}.tmp"  # same folder, so that renaming is atomic
     try:
         with open(temporary, "xb") as file:

@@ -56,7 +56,8 @@ def _segy(probe: Probe) -> bool:
         (samples,), (code,) = probe.unpack(endian + "H", 3220), probe.unpack(endian + "H", 3224)
         (extended,) = probe.unpack(endian + "H", 3504)
         body = probe.size - 3600 - 3200 * extended
-        if samples and code in width and body > 0 and body % (240 + samples * width[code]) == 0:
+        whole = body > 0 and body % (240 + samples * width.get(code, 0)) == 0
+        if samples > 1 and code in width and extended <= 100 and whole:
             return True
     return False
 
@@ -90,7 +91,7 @@ CHECKS: dict[str, Check] = {
     "gse2": _starts(b"WID2"),
     "tspair": lambda probe: re.match(rb"TIMESERIES [^\n]*TSPAIR", probe.head) is not None,
     "slist": lambda probe: re.match(rb"TIMESERIES [^\n]*SLIST", probe.head) is not None,
-    "rsf": lambda probe: re.search(rb"\bn1=\d+[^\0]*\bin=|\bin=[^\0]*\bn1=\d+", probe.head) is not None,
+    "rsf": lambda probe: all(key in probe.head for key in (b"data_format=", b"n1=", b"in=")),
     "segy": _segy,
     "su": _su,
 }
@@ -104,6 +105,10 @@ REFUSED = {
     "--format raw --dtype f4 --endian little --ns N1",
 }
 """Formats that are recognised and not read, with what to do instead."""
+
+
+WITHOUT_MAGIC = ("sac", "segy", "su")
+"""Formats told by numbers in their headers alone, which raw binary may have by chance."""
 
 
 def recognise(probe: Probe) -> list[str]:

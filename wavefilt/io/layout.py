@@ -9,7 +9,7 @@ from wavefilt.errors import FormatError
 
 @dataclass(frozen=True)
 class Layout:
-    """Explicit layout of a file; None where nothing was said.
+    """Explicit layout of a file; None where nothing was said. Raises ValueError for values that make no sense.
 
     dtype, endian, ns
         Raw binary: ``"f4" "f8" "i2" "i4"``, ``"little" "big"``, samples a trace.
@@ -35,8 +35,12 @@ class Layout:
     axis: int | None = None
 
     def __post_init__(self) -> None:
-        if self.dt is not None and not 0 < self.dt < float("inf"):
-            raise FormatError(f"--dt {self.dt}: the sampling interval must be a positive number of seconds")
+        if self.dt is not None and not (isinstance(self.dt, (int, float)) and 0 < self.dt < float("inf")):
+            raise ValueError(f"dt={self.dt!r}: the sampling interval must be a positive number of seconds")
+        if self.ns is not None and not (isinstance(self.ns, int) and self.ns > 0):
+            raise ValueError(f"ns={self.ns!r}: a trace has a whole number of samples, at least 1")
+        if self.columns is not None and not isinstance(self.columns, tuple):
+            raise TypeError(f"columns={self.columns!r}: a tuple of whole numbers counted from 1 is needed, as (2, 3)")
 
     def only(self, format: str, *used: str) -> None:
         """Raise FormatError if an option was given that this format has no use for: nothing is silently ignored."""

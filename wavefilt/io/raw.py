@@ -24,8 +24,6 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
             f"raw samples are one of {', '.join(DTYPES)} and {' or '.join(ENDIANS)}"
         )
     assert layout.ns is not None
-    if layout.ns < 1:
-        raise FormatError(f"--ns {layout.ns}: a trace has at least 1 sample")
     dtype = np.dtype(ENDIANS[layout.endian] + layout.dtype)
     trace = layout.ns * dtype.itemsize
     if len(data) % trace:

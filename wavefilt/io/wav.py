@@ -40,7 +40,7 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     origin = Origin(rate, samples.dtype, samples.ndim == 1)
     notes = ["only format and samples of a WAV file are written back, no other chunks"]
     if samples.dtype.kind in "iu":
-        notes.append(f"samples are rounded to {8 * samples.dtype.itemsize}-bit PCM")
+        notes.append(f"samples are rounded to {8 * samples.dtype.itemsize}-bit PCM (24-bit is read and written as 32)")
     traces = samples.reshape(len(samples), -1).T
     if samples.dtype.kind == "u":
         traces = traces.astype(np.int16) - 128

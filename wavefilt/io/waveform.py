@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import subprocess
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -12,23 +16,26 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wavefilt.errors import FormatError
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
-OBSPY_NAMES = {"mseed": "MSEED", "sac": "SAC", "gse2": "GSE2", "segy": "SEGY", "su": "SU", "tspair": "TSPAIR",
-               "slist": "SLIST"}  # fmt: skip
-"""Formats recognised here, with ObsPy's name."""
-
 NEVER = ("PICKLE", "ALSEP")
 """Not asked: loading a pickle can run any program, and the ALSEP readers claim files of random bytes."""
+
+WRITTEN_AS = {"SAC": "f4", "SEGY": "f4", "SU": "f4", "GSE2": "i4", "GCF": "i4"}
+"""Sample type of the formats that have one; all others take floats."""
+
+CRASHING = ("GSE2",)
+"""Formats whose C decoder can take the process down on damaged data: tried in a process of their own first."""
 
 
 def how_tried() -> str:
     """What the error for an unknown file says of ObsPy."""
     if importlib.util.find_spec("obspy"):
-        return "the formats of ObsPy"
+        return "what ObsPy recognises in an open file"
     return 'but not ObsPy\'s formats, which pip install "wavefilt[seismic]" adds'
 
 
@@ -41,7 +48,7 @@ class Origin:
 
 
 def recognised_by_obspy(file: BinaryIO) -> str | None:
-    """ObsPy's name of the waveform format of an opened file; None if it has none or ObsPy is missing."""
+    """Name (ObsPy's in lower case) of an opened file's waveform format; None if it has none or ObsPy is missing."""
     if importlib.util.find_spec("obspy") is None:
         return None
     for plugin in entry_points(group="obspy.plugin.waveform"):
@@ -50,13 +57,19 @@ def recognised_by_obspy(file: BinaryIO) -> str | None:
         (is_format,) = entry_points(group=f"obspy.plugin.waveform.{plugin.name}", name="isFormat")
         file.seek(0)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with _silence():
                 if is_format.load()(file):
-                    return plugin.name
+                    return plugin.name.lower()
         except Exception:  # third-party recognisers raise anything on bytes that are not theirs
             continue
     return None
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def decode(data: bytes, layout: Layout, format: str) -> Recording:
@@ -66,12 +79,14 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
         import obspy
     except ImportError as error:
         raise FormatError(f'a {format} file, which needs ObsPy: pip install "wavefilt[seismic]"') from error
-    name = OBSPY_NAMES.get(format) or recognised_by_obspy(io.BytesIO(data))
-    if name is None:
+    name = (recognised_by_obspy(io.BytesIO(data)) or "") if format == "obspy" else format
+    name = name.upper()
+    if not name:
         raise FormatError("ObsPy knows no waveform format like it")
+    if name in CRASHING:
+        _try_apart(data, name)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _silence():
             stream = obspy.read(io.BytesIO(data), format=name)
     except Exception as error:  # readers raise anything on damaged files
         raise FormatError(f"ObsPy cannot read it as {name} ({type(error).__name__}: {error})") from error
@@ -80,40 +95,74 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
         raise FormatError(f"{name} file without samples")
     if any(trace.dtype.kind not in "iuf" for trace in traces):
         raise FormatError(f"{name} file with samples that are not numbers")
+    for trace, samples in zip(stream, traces, strict=True):
+        if trace.stats.npts != len(samples):
+            raise FormatError(f"{trace.id} claims {trace.stats.npts} samples and holds {len(samples)}")
     intervals = tuple(float(trace.stats.delta) for trace in stream)
-    notes = ("GSE2 holds 32-bit integers: samples are rounded",) if name == "GSE2" else ()
-    return Recording(traces, intervals, format, Origin(stream, name), notes=notes)
+    integers = WRITTEN_AS.get(name) == "i4"
+    notes = (f"{name} holds integers: samples are rounded",) if integers else ()
+    return Recording(traces, intervals, name.lower(), Origin(stream, name), notes=notes)
+
+
+def _try_apart(data: bytes, name: str) -> None:
+    """Raise FormatError if reading this in another process fails or crashes it."""
+    program = f"import io, sys, obspy; obspy.read(io.BytesIO(sys.stdin.buffer.read()), format={name!r})"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], input=data, capture_output=True)
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().splitlines() or ["its decoder crashed"]
+        raise FormatError(f"ObsPy cannot read it as {name} ({last[-1]})")
 
 
 def encode(recording: Recording) -> bytes:
-    """ObsPy's stream with new samples, in the format it was read from; integer samples as floats where it can."""
+    """ObsPy's stream with new samples, in the format it was read from, checked by reading it again."""
     origin: Origin = recording.origin
     stream = origin.stream.copy()
-    options: dict[str, Any] = {}
     for trace, samples in zip(stream, recording.traces, strict=True):
-        trace.data = np.ascontiguousarray(samples)
-        if origin.format == "GSE2":
-            trace.data = np.rint(trace.data).astype(np.int32)
-        elif origin.format in ("SEGY", "SU", "SAC"):
-            trace.data = trace.data.astype(np.float32)
-        elif origin.format == "MSEED":
-            stats = trace.stats.mseed
-            options["reclen"] = stats.record_length
+        trace.data = _storable(samples, origin.format)
+    try:
+        with _silence(), TemporaryDirectory() as folder:
+            path = Path(folder) / "traces"  # by way of a file: not all of ObsPy's writers take a stream
+            stream.write(str(path), format=origin.format, **_headers_for(stream, origin.format))
+            data = path.read_bytes()
+    except Exception as error:  # writers raise anything
+        raise FormatError(f"ObsPy cannot write {origin.format} ({type(error).__name__}: {error})") from error
+    from wavefilt.io import read  # here, because it imports this module
+
+    try:
+        again = read(io.BytesIO(data)).traces
+    except FormatError:
+        again = []
+    written = [np.asarray(trace.data) for trace in stream]
+    if [len(a) for a in again] != [len(w) for w in written] or not all(map(_same, again, written)):
+        raise FormatError(f"ObsPy's {origin.format} writer does not give these samples back; nothing was written")
+    return data
+
+
+def _storable(samples: NDArray[Any], format: str) -> NDArray[Any]:
+    """The samples in the type the format stores; rounded where that is integers."""
+    dtype = WRITTEN_AS.get(format)
+    if dtype == "i4":
+        samples = np.rint(samples)
+    return np.ascontiguousarray(samples, dtype)
+
+
+def _headers_for(stream: Any, format: str) -> dict[str, Any]:
+    """Correct the headers that describe the stored type; options of ObsPy's writer."""
+    options: dict[str, Any] = {}
+    for trace in stream:
+        if format == "MSEED":
+            options["reclen"] = trace.stats.mseed.record_length
             if trace.data.dtype.kind == "f":
-                stats.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
-    if origin.format == "SEGY":
+                trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
+        elif format == "GSE2":
+            trace.stats.get("gse2", {}).pop("datatype", None)  # written compressed, whatever it was
+    if format == "SEGY":
         ibm = stream.stats.binary_file_header.data_sample_format_code == 1
         options["data_encoding"] = 1 if ibm else 5
-        for trace in stream:
-            trace.stats.segy.pop("data_encoding", None)
-    try:
-        with warnings.catch_warnings(), TemporaryDirectory() as folder:
-            warnings.simplefilter("ignore")
-            path = Path(folder) / "traces"  # by way of a file: not all of ObsPy's writers take a stream
-            stream.write(str(path), format=origin.format, **options)
-            return path.read_bytes()
-    except Exception as error:  # writers raise anything
-        raise FormatError(
-            f"ObsPy cannot write these traces as {origin.format} ({type(error).__name__}: {error}); "
-            "convert the file to MiniSEED first"
-        ) from error
+    return options
+
+
+def _same(again: NDArray[Any], written: NDArray[Any]) -> bool:
+    """Whether samples came back, to the digits of the text formats."""
+    scale = float(np.nanmax(np.abs(written), initial=0))
+    return bool(np.allclose(again, written, rtol=1e-4, atol=1e-5 * scale, equal_nan=True))
