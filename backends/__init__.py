@@ -6,12 +6,14 @@ A backend's module is imported when it is first asked for, never with the packag
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 from wavefilt.errors import BackendUnavailable
 from wavefilt.vocabulary import check
 
 from .interface import Backend, Pyramid, Statistics
+from .numba_crossover import faster
 
 __all__ = ["Backend", "Pyramid", "Statistics", "available", "choose", "get", "names"]
 
@@ -22,13 +24,21 @@ def _pywavelets() -> Backend:
     return PyWavelets()
 
 
+def _numba() -> Backend:
+    try:
+        from .numba_cpu import NumbaCPU
+    except ImportError as error:
+        raise BackendUnavailable(f"backend 'numba' needs numba ({error}): pip install numba") from error
+    return NumbaCPU()
+
+
 def _cuda() -> Backend:
     raise BackendUnavailable(
         "backend 'cuda' is not part of this release yet; use --backend auto (backend=\"auto\") for the CPU"
     )
 
 
-_LOADERS: dict[str, Callable[[], Backend]] = {"pywavelets": _pywavelets, "cuda": _cuda}
+_LOADERS: dict[str, Callable[[], Backend]] = {"pywavelets": _pywavelets, "numba": _numba, "cuda": _cuda}
 
 
 def names() -> list[str]:
@@ -57,12 +67,19 @@ def available() -> dict[str, str | BackendUnavailable]:
     return state
 
 
-def choose(name: str, dtype: str) -> Backend:
-    """The backend for ``name`` (or ``"auto"``) and data of this dtype.
+def choose(name: str, dtype: str, size: int, taps: int) -> Backend:
+    """The backend for ``name`` (or ``"auto"``), ``size`` samples in all of this dtype, and a filter of so many taps.
 
-    A backend named by the user is never replaced by another; ``"auto"`` takes what is fastest for the data.
+    A backend named by the user is never replaced by another, but for complex samples, which only the reference
+    computes. ``"auto"`` takes the fastest one for this size: see `numba_crossover`.
     """
-    if name != "auto":
-        check("backend", name, ["auto", *names()])
-        return get(name)
-    return get("pywavelets")
+    check("backend", name, ["auto", *names()])
+    chosen = get(_fastest(size, taps) if name == "auto" else name)
+    return chosen if dtype in chosen.dtypes else get("pywavelets")
+
+
+def _fastest(size: int, taps: int) -> str:
+    if faster(size, taps):
+        with suppress(BackendUnavailable):
+            return get("numba").name
+    return "pywavelets"

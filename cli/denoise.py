@@ -79,7 +79,8 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
     names = ("wavelet", "level", "mode", "rule", "shrink", "sigma", "scope")
     try:
         method = Method(**{name: options[name] for name in names})
-        backends.choose(options["backend"], "float32")
+        if options["backend"] != "auto":
+            backends.get(options["backend"])
     except BackendUnavailable as error:
         raise Failure(str(error), 5) from error
     except (ValueError, TypeError) as error:

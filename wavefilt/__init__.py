@@ -6,6 +6,7 @@ from wavefilt.errors import BackendUnavailable, FormatError
 from wavefilt.io import read
 from wavefilt.recording import Recording
 from wavefilt.shrinkage import threshold, threshold_firm
+from wavefilt.threads import get_num_threads, set_num_threads
 from wavefilt.transforms import dwt, idwt, wavedec, waverec
 
 __version__ = "0.1.0"
@@ -17,8 +18,10 @@ __all__ = [
     "backends",
     "denoise",
     "dwt",
+    "get_num_threads",
     "idwt",
     "read",
+    "set_num_threads",
     "threshold",
     "threshold_firm",
     "wavedec",

@@ -121,7 +121,7 @@ def run(traces: NDArray[Any], method: Method, backend: str = "auto", report: boo
 
     ``report`` has the power of the details measured as well, which costs a pass for rules that do not need it.
     """
-    chosen = backends.choose(backend, traces.dtype.name)
+    chosen = backends.choose(backend, traces.dtype.name, traces.size, method.bank.dec_len)
     level = method.level_for(traces.shape[-1])
     peak = chosen.peak(traces)
     found = gaps.pieces(traces) if traces.size and not math.isfinite(peak) else gaps.whole(traces)

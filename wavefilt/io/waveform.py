@@ -7,9 +7,10 @@ import io
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,20 +50,30 @@ class Origin:
 
 def recognised_by_obspy(file: BinaryIO) -> str | None:
     """Name (ObsPy's in lower case) of an opened file's waveform format; None if it has none or ObsPy is missing."""
-    if importlib.util.find_spec("obspy") is None:
-        return None
-    for plugin in entry_points(group="obspy.plugin.waveform"):
-        if plugin.name.startswith(NEVER):
-            continue
-        (is_format,) = entry_points(group=f"obspy.plugin.waveform.{plugin.name}", name="isFormat")
+    for name, is_format in _recognisers().items():
         file.seek(0)
         try:
             with _silence():
-                if is_format.load()(file):
-                    return plugin.name.lower()
+                if is_format(file):
+                    return name.lower()
         except Exception:  # third-party recognisers raise anything on bytes that are not theirs
             continue
     return None
+
+
+@cache
+def _recognisers() -> dict[str, Callable[[BinaryIO], bool]]:
+    """ObsPy's test for each of its formats, and those of other packages that plug into it."""
+    if importlib.util.find_spec("obspy") is None:
+        return {}
+    names = [plugin.name for plugin in entry_points(group="obspy.plugin.waveform")]
+    found = {}
+    for name in names:
+        if not name.startswith(NEVER):
+            (plugin,) = entry_points(group=f"obspy.plugin.waveform.{name}", name="isFormat")
+            with _silence(), suppress(ImportError):
+                found[name] = plugin.load()
+    return found
 
 
 @contextmanager

@@ -1,0 +1,341 @@
+"""Exact medians and mean squares of the details, without sorting or copying them.
+
+The order of non-negative floats is that of their bits as integers, so magnitudes are compared as integers.
+A sample brackets the median; one pass counts what lies below and lists the few magnitudes inside; the median
+is selected from the list. Where the sample misled (many equal values), digits of the bits are counted instead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt import threads
+from wavefilt.backends.interface import Risk
+
+from . import memory
+from .compiler import jit, view
+from .vector import VECTOR_BYTES, list_inside
+
+CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums do not depend on the threads
+LISTED = CHUNK // 8  # magnitudes of a chunk that may lie inside the bracket
+SAMPLE = 1 << 13  # magnitudes drawn from a long row at least: 4 % of it then lie inside the bracket
+SHORT = 1 << 17  # rows up to here are one thread's work each
+SAMPLED = 1 << 12  # shorter rows are selected from directly
+STEP = 1024
+DIGIT = 16
+RANKS = 1 << 14  # sorted magnitudes whose risk is computed at a time
+
+
+def _squares(x: Any) -> float:
+    total = 0.0
+    for i in range(len(x)):
+        value = np.float64(x[i])
+        total += value * value
+    return total
+
+
+_sum_squares = jit(_squares, fastmath={"reassoc", "contract", "nsz"})
+
+
+@jit
+def _list_inside(bits, begin, end, sign_off, low, high, listed, k):
+    """Append magnitudes within [low, high] to ``listed`` from k on; their number, and how many lie below."""
+    below, lanes, i = 0, VECTOR_BYTES // bits.itemsize, begin
+    while i + lanes <= end:
+        inside, less = list_inside(bits, i, sign_off, low, high, listed, k)
+        k += inside
+        below += less
+        i += lanes
+    for rest in range(i, end):
+        u = bits[rest] & sign_off
+        below += u < low
+        listed[k] = u
+        k += (u >= low) & (u <= high)
+    return k, below
+
+
+@jit
+def _middle(a, n, k, both, all_bits):
+    """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a.
+
+    Each turn keeps what lies on the k-th value's side of a pivot.
+    """
+    ceiling = all_bits  # the smallest value dropped from above
+    while True:
+        x, y, z = a[0], a[n // 2], a[n - 1]
+        pivot = max(min(x, y), min(max(x, y), z))
+        less, equal = 0, 0
+        for i in range(n):
+            less += a[i] < pivot
+            equal += a[i] == pivot
+        if k < less:
+            ceiling = pivot
+            n, _ = _list_inside(a, 0, n, all_bits, a.dtype.type(0), a.dtype.type(pivot - 1), a, 0)
+        elif k >= less + equal:
+            k -= less + equal
+            n, _ = _list_inside(a, 0, n, all_bits, a.dtype.type(pivot + 1), all_bits, a, 0)
+        else:
+            if not both or k + 1 < less + equal:
+                return pivot, pivot
+            for i in range(n):
+                if pivot < a[i] < ceiling:
+                    ceiling = a[i]
+            return pivot, ceiling
+
+
+@jit
+def short_rows(addresses, lengths, sign_off, floats, middles, powers, begin, end):
+    """Bits of the two middle magnitudes, and mean square, of rows ``begin`` to ``end`` of each level's details."""
+    listed = np.empty(SHORT + 1, sign_off.dtype)
+    size, all_bits = sign_off.itemsize, sign_off[0]
+    for level in range(len(lengths)):
+        m = lengths[level]
+        low, high = (m - 1) // 2, m // 2
+        stride = max(int(m ** (1 / 3)), 1)  # m^(2/3) samples (Floyd and Rivest 1975)
+        for row in range(begin, end):
+            address = addresses[level] + row * m * size
+            powers[level, row] = _sum_squares(view(address, m, floats)) / m
+            bits = view(address, m, sign_off)
+            count, below = 0, 0
+            if m > SAMPLED:
+                drawn = m // stride
+                for i in range(drawn):
+                    listed[i] = bits[i * stride] & all_bits
+                margin = int(1.5 * np.sqrt(drawn)) + 1
+                bottom, _ = _middle(listed, drawn, max(drawn // 2 - margin, 0), False, all_bits)
+                for i in range(drawn):
+                    listed[i] = bits[i * stride] & all_bits
+                top, _ = _middle(listed, drawn, min(drawn // 2 + margin, drawn - 1), False, all_bits)
+                count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
+            if not below <= low <= high < below + count:
+                below, count = 0, m
+                for i in range(m):
+                    listed[i] = bits[i] & all_bits
+            first, second = _middle(listed, count, low - below, high > low, all_bits)
+            middles[level, row, 0] = first
+            middles[level, row, 1] = second
+
+
+@jit
+def long_chunks(addresses, lengths, sign_off, floats, low, high, listed, inside, below, squares, begin, end):
+    """For chunks ``begin`` to ``end``: sum of squares, magnitudes below the bracket, and those inside listed.
+
+    A chunk with more inside than its row of ``listed`` holds goes on counting them without listing.
+    """
+    spill = np.empty(STEP + 1, sign_off.dtype)
+    for chunk in range(begin, end):
+        m = lengths[chunk]
+        bits = view(addresses[chunk], m, sign_off)
+        values = view(addresses[chunk], m, floats)
+        squares[chunk] = 0.0
+        k, beyond, smaller = 0, 0, 0
+        for at in range(0, m, STEP):
+            to = min(at + STEP, m)
+            squares[chunk] += _sum_squares(values[at:to])
+            if beyond == 0 and k + STEP < listed.shape[1]:
+                k, less = _list_inside(bits, at, to, sign_off[0], low[chunk], high[chunk], listed[chunk], k)
+            else:
+                more, less = _list_inside(bits, at, to, sign_off[0], low[chunk], high[chunk], spill, 0)
+                beyond += more
+            smaller += less
+        inside[chunk] = k + beyond
+        below[chunk] = smaller
+
+
+@jit
+def digits(addresses, lengths, like, all_bits, prefix, shift, counts, begin, end):
+    """Count the next digit of the magnitudes that agree with ``prefix`` above it."""
+    for chunk in range(begin, end):
+        bits = view(addresses[chunk], lengths[chunk], like)
+        for i in range(len(bits)):
+            u = np.int64(bits[i] & all_bits)
+            if u >> shift >> DIGIT == prefix:
+                counts[(u >> shift) & ((1 << DIGIT) - 1)] += 1
+
+
+class NumbaStatistics:
+    """Statistics of details: for each level, finest first, the pools of the groups, each a list of 1-D arrays."""
+
+    def __init__(self, levels: Sequence[Sequence[NDArray[Any]]], scope: str) -> None:
+        """``levels`` holds the (rows, coefficients) arrays of each level: one if every row is a group."""
+        self._pooled = scope == "record"
+        self._levels = [[memory.packed(d) for d in details] for details in levels]
+        self._dtype = self._levels[0][0].dtype
+        self._bits = np.dtype(f"i{self._dtype.itemsize}")
+        self._sign_off = np.array([np.iinfo(self._bits).max], self._bits)
+        self._floats = np.empty(0, self._dtype)
+        self._medians: dict[int, NDArray[np.float64]] = {}
+        self._powers: dict[int, NDArray[np.float64]] = {}
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        sizes = [sum(d.size if self._pooled else d.shape[1] for d in details) for details in self._levels]
+        return np.array(sizes, dtype=np.int64)
+
+    @property
+    def groups(self) -> int:
+        return 1 if self._pooled else len(self._levels[0][0])
+
+    def median_abs(self, levels: Sequence[int]) -> NDArray[np.float64]:
+        self._survey([i for i in levels if i not in self._medians])
+        return np.array([self._medians[i] for i in levels]).reshape(len(levels), self.groups)
+
+    def mean_square(self) -> NDArray[np.float64]:
+        everything = range(1, len(self._levels) + 1)
+        self._survey([i for i in everything if i not in self._powers])
+        return np.array([self._powers[i] for i in everything]).reshape(len(self._levels), self.groups)
+
+    def _survey(self, levels: Sequence[int]) -> None:
+        """Medians and mean squares of these levels, in one pass."""
+        short = [i for i in levels if not self._pooled and self._levels[i - 1][0].shape[1] <= SHORT]
+        long = [i for i in levels if i not in short]
+        if short:
+            self._survey_short(short)
+        if long:
+            self._survey_long(long)
+
+    def _survey_short(self, levels: Sequence[int]) -> None:
+        details = [self._levels[i - 1][0] for i in levels]
+        addresses = memory.addresses(details)
+        lengths = np.array([d.shape[1] for d in details], dtype=np.int64)
+        middles = np.empty((len(levels), self.groups, 2), self._bits)
+        powers = np.empty((len(levels), self.groups))
+        threads.parallel(
+            lambda a, b: short_rows(addresses, lengths, self._sign_off, self._floats, middles, powers, a, b),
+            self.groups,
+            max(SHORT // int(lengths.sum()), 1),
+        )
+        medians = middles.view(self._dtype).mean(axis=-1, dtype=np.float64)
+        self._medians |= dict(zip(levels, medians, strict=True))
+        self._powers |= dict(zip(levels, powers, strict=True))
+
+    def _survey_long(self, levels: Sequence[int]) -> None:
+        pools = [_Pool(pool, self._sign_off[0]) for i in levels for pool in self._pools(i)]
+        addresses = np.concatenate([p.addresses for p in pools])
+        lengths = np.concatenate([p.lengths for p in pools])
+        owner = np.repeat(np.arange(len(pools)), [len(p.lengths) for p in pools])
+        low, high = (np.array(ends, self._bits)[owner] for ends in zip(*(p.bracket() for p in pools), strict=True))
+        listed = memory.empty((len(owner), LISTED + 1), self._bits)
+        inside, below = np.empty(len(owner), np.int64), np.empty(len(owner), np.int64)
+        squares = np.empty(len(owner))
+        threads.parallel(
+            lambda a, b: long_chunks(
+                addresses, lengths, self._sign_off, self._floats, low, high, listed, inside, below, squares, a, b
+            ),
+            len(owner),
+        )
+        medians, powers, start = [], [], 0
+        for pool in pools:
+            chunks = slice(start, start + len(pool.lengths))
+            middle = pool.median(listed[chunks], inside[chunks], below[chunks])
+            medians.append(middle.view(self._dtype).mean(dtype=np.float64))
+            powers.append(squares[chunks].sum() / pool.size)
+            start = chunks.stop
+        self._medians |= dict(zip(levels, np.reshape(medians, (len(levels), -1)), strict=True))
+        self._powers |= dict(zip(levels, np.reshape(powers, (len(levels), -1)), strict=True))
+
+    def _pools(self, level: int) -> list[list[NDArray[Any]]]:
+        details = self._levels[level - 1]
+        return [[d.ravel() for d in details]] if self._pooled else [[row] for row in details[0]]
+
+    def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+        best = np.zeros_like(sigma)
+        tasks = []
+        for level, details in enumerate(self._levels):
+            rows = details[0] if not self._pooled else None
+            if rows is None:
+                tasks.append((level, slice(0, 1)))
+            else:
+                share = max(RANKS // rows.shape[1], 1)
+                tasks += [(level, slice(a, a + share)) for a in range(0, len(rows), share)]
+
+        def work(begin: int, end: int) -> None:
+            for level, rows in tasks[begin:end]:
+                details = self._levels[level]
+                if self._pooled:
+                    magnitudes = np.concatenate([d.ravel() for d in details])[None]
+                else:
+                    magnitudes = details[0][rows].copy()
+                np.abs(magnitudes, out=magnitudes)
+                magnitudes.sort(axis=-1)
+                best[level, rows] = _least_risk(risk, magnitudes, sigma[level, rows])
+
+        threads.parallel(work, len(tasks))
+        return best
+
+
+class _Pool:
+    """Details of one group and level, in one or several 1-D arrays, cut into chunks."""
+
+    def __init__(self, arrays: Sequence[NDArray[Any]], all_bits: Any) -> None:
+        self._arrays = arrays
+        self._all_bits = all_bits
+        self.size = sum(a.size for a in arrays)
+        starts = [(a, at) for a in arrays for at in range(0, a.size, CHUNK)]
+        self.addresses = np.array([a.ctypes.data + at * a.itemsize for a, at in starts], dtype=np.int64)
+        self.lengths = np.array([min(CHUNK, a.size - at) for a, at in starts], dtype=np.int64)
+
+    def bracket(self) -> tuple[Any, Any]:
+        """Bits of two magnitudes between which the median lies, unless the sample misleads."""
+        stride = max(self.size // max(SAMPLE, int(self.size ** (2 / 3))), 1)
+        sample = np.concatenate([np.abs(a[::stride]) for a in self._arrays]).view(self._all_bits.dtype)
+        middle, margin = len(sample) // 2, int(2 * len(sample) ** 0.5) + 1  # 4 standard errors each way
+        ends = max(middle - margin, 0), min(middle + margin, len(sample) - 1)
+        low, high = (_middle(sample.copy(), len(sample), end, False, self._all_bits)[0] for end in ends)
+        return low, high
+
+    def median(self, listed: NDArray[Any], inside: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[Any]:
+        """Bits of the two middle magnitudes."""
+        low, high = (self.size - 1) // 2, self.size // 2
+        under, count = int(below.sum()), int(inside.sum())
+        if under <= low <= high < under + count and inside.max() < LISTED - STEP:
+            candidates = np.concatenate([row[:n] for row, n in zip(listed, inside, strict=True)])
+            middle = _middle(candidates, count, low - under, high > low, self._all_bits)
+        else:
+            middle = self._radix(low), self._radix(high)
+        return np.array(middle, self._all_bits.dtype)
+
+    def _radix(self, rank: int) -> int:
+        """The magnitude of this rank, digit by digit from the top."""
+        prefix, lock, like = 0, threading.Lock(), np.empty(0, self._all_bits.dtype)
+        for shift in range(8 * self._all_bits.itemsize - DIGIT, -1, -DIGIT):
+            totals = np.zeros(1 << DIGIT, np.int64)
+
+            def work(begin: int, end: int, shift: int = shift, prefix: int = prefix, totals: Any = totals) -> None:
+                counts = np.zeros_like(totals)
+                digits(self.addresses, self.lengths, like, self._all_bits, prefix, shift, counts, begin, end)
+                with lock:
+                    totals += counts
+
+            threads.parallel(work, len(self.lengths))
+            cumulated = totals.cumsum()
+            digit = int(np.searchsorted(cumulated, rank, side="right"))
+            rank -= int(cumulated[digit] - totals[digit])
+            prefix = prefix << DIGIT | digit
+        return prefix
+
+
+def _least_risk(risk: Risk, magnitudes: NDArray[Any], sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each row of sorted magnitudes the first of least risk; ranks are taken some at a time to save memory."""
+    rows, count = magnitudes.shape
+    best, below = np.zeros(rows), np.zeros((rows, 1))
+    least = risk(below, np.arange(1), below, count)[:, 0]  # 0 is a candidate too
+    alive = sigma > 0
+    scale = np.where(alive, sigma, 1)[:, None]
+    for start in range(0, count, RANKS):
+        part = magnitudes[:, start : start + RANKS].astype(np.float64)
+        squares = (part / scale) ** 2
+        sums = np.cumsum(np.concatenate([below, squares], axis=1), axis=1)[:, 1:]
+        below = sums[:, -1:]
+        values = risk(squares, np.arange(start + 1, start + part.shape[1] + 1), sums, count)
+        where = np.argmin(values, axis=1)[:, None]
+        value = np.take_along_axis(values, where, 1)[:, 0]
+        found = np.take_along_axis(part, where, 1)[:, 0]
+        best = np.where(value < least, found, best)
+        least = np.minimum(least, value)
+    return np.where(alive, best, 0.0)

@@ -1,0 +1,46 @@
+"""How closely coefficients must agree with PyWavelets."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pywt
+
+TOLERANCE = {"f4": 1e-6, "c8": 1e-6, "f8": 1e-13, "c16": 1e-13}
+"""Largest relative L2 error for each dtype."""
+
+
+def norm(arrays) -> float:
+    return float(np.sqrt(sum(np.sum(np.abs(np.asarray(a).astype("c16")) ** 2) for a in arrays)))
+
+
+def error(found, expected) -> float:
+    """Relative L2 error of all coefficients together."""
+    pairs = list(zip(found, expected, strict=True))
+    assert all(f.shape == e.shape for f, e in pairs)
+    return norm(f.astype("c16") - e for f, e in pairs) / norm(expected)
+
+
+def oracle(x, wavelet, mode, level):
+    """PyWavelets' coefficients of x and, for the rounding of those, of x in double precision."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # above its maximum level
+        wide = x.astype("c16" if x.dtype.kind == "c" else "f8")
+        return pywt.wavedec(x, wavelet, mode, level), pywt.wavedec(wide, wavelet, mode, level)
+
+
+def assert_coefficients_agree(found, x, wavelet, mode, level):
+    reference, exact = oracle(x, wavelet, mode, level)
+    assert all(f.dtype == x.dtype for f in found)
+    # PyWavelets' own rounding counts; smooth extrapolates from a rounded slope, which no summation repairs
+    bound = max(TOLERANCE[x.dtype.str[1:]], 2 * error(reference, exact))
+    assert error(found, exact) <= (100 * bound if mode == "smooth" else bound)
+
+
+def assert_samples_agree(found, reference, wavelet, mode):
+    """Samples reconstructed from PyWavelets' coefficients ``reference``."""
+    expected = pywt.waverec(reference, wavelet, mode)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    tolerance = TOLERANCE[expected.dtype.str[1:]]
+    assert norm([found - expected]) <= tolerance * max(norm([expected]), 0.1 * norm(reference))

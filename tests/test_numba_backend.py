@@ -1,0 +1,284 @@
+"""The numba backend against the reference, and what only it promises: the same bits from any tile and thread."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+import pywt
+from agreement import TOLERANCE, assert_coefficients_agree, norm
+from conftest import ROOT
+
+from wavefilt import rules, threads
+from wavefilt.backends import numba_crossover
+from wavefilt.backends.interface import Pyramid
+from wavefilt.backends.numba_cpu import NumbaCPU, memory, plan
+from wavefilt.backends.pywavelets import PyWavelets
+from wavefilt.filters import names
+from wavefilt.shrinkage import Shrinkage
+from wavefilt.vocabulary import MODES, SHRINKS
+
+REFERENCE = PyWavelets()
+SMALL = NumbaCPU(tile=64)  # a tile is never shorter than 16 filters
+
+
+def assert_agrees(backend, x, bank, mode, level):
+    assert_coefficients_agree(backend.decompose(x, bank, mode, level).coefficients, x, bank, mode, level)
+    reference = REFERENCE.decompose(x, bank, mode, level)
+    y, expected = backend.reconstruct(reference), REFERENCE.reconstruct(reference)
+    assert (y.shape, y.dtype) == (expected.shape, expected.dtype)
+    scale = max(norm([expected]), 0.1 * norm(reference.coefficients))
+    assert norm([y - expected]) <= TOLERANCE[x.dtype.str[1:]] * scale
+
+
+@pytest.mark.parametrize("wavelet", names())
+def test_every_wavelet_and_mode(rng, wavelet):
+    bank = pywt.Wavelet(wavelet)
+    tiles = 48 * bank.dec_len + 301
+    for mode in MODES:
+        for n, level, dtype in [(1, 1, "f4"), (5, 2, "f8"), (211, 3, "f4"), (211, 4, "f8"), (tiles, 4, "f4")]:
+            if n > 1 or "reflect" not in mode:
+                assert_agrees(SMALL, rng.standard_normal((2, n)).astype(dtype), bank, mode, level)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("n", [2, 3, 7, 8, 64, 1001, 2500])
+def test_every_length_and_level(rng, mode, n):
+    for wavelet in ("db1", "db2", "bior1.3", "db7"):
+        for level in (0, 1, 2, 6):
+            if "reflect" in mode and 2**level >= n:
+                continue
+            assert_agrees(SMALL, rng.standard_normal((3, n)), pywt.Wavelet(wavelet), mode, level)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "antireflect"])
+def test_a_single_sample_cannot_be_reflected(mode):
+    with pytest.raises(ValueError, match="needs more than one sample at every level"):
+        NumbaCPU().decompose(np.ones((1, 2)), pywt.Wavelet("db1"), mode, 2)
+
+
+def test_no_traces_level_zero_and_any_layout(rng):
+    backend, bank = NumbaCPU(), pywt.Wavelet("db4")
+    empty = backend.decompose(np.empty((0, 100), "f4"), bank, "zero", 2)
+    assert [c.shape for c in empty.coefficients] == [(0, 30), (0, 30), (0, 53)]
+    assert backend.reconstruct(empty).shape == (0, 100)
+    assert backend.statistics([empty], "trace").median_abs([1, 2]).shape == (2, 0)
+    x = rng.standard_normal((100, 6))
+    np.testing.assert_array_equal(backend.reconstruct(backend.decompose(x, bank, "zero", 0)), x)
+    x.flags.writeable = False
+    expected = backend.decompose(np.array(x[::2].T), bank, "zero", 2)
+    found = backend.decompose(x[::2].T, bank, "zero", 2)
+    assert all(map(np.array_equal, found.coefficients, expected.coefficients))
+
+
+def test_other_dtypes_are_refused():
+    with pytest.raises(TypeError, match="computes in float32 and float64, not complex128"):
+        NumbaCPU().decompose(np.ones((1, 9), complex), pywt.Wavelet("db1"), "zero", 1)
+
+
+@pytest.mark.parametrize("mode", ["symmetric", "periodization"])
+def test_a_bank_of_any_filters(rng, mode):
+    bank = pywt.Wavelet("mine", filter_bank=rng.standard_normal((4, 14)).tolist())
+    assert_agrees(SMALL, rng.standard_normal((2, 3000)), bank, mode, 3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("wavelet", ["db2", "db8", "coif17"])
+def test_the_same_bits_from_any_tile_and_number_of_threads(rng, mode, dtype, wavelet):
+    bank, x = pywt.Wavelet(wavelet), rng.standard_normal((2, 20_011)).astype(dtype)
+    shrinkage = Shrinkage("garrote", rng.random((4, 2)))
+    results = []
+    for tile, count in [(64, 1), (2048, 3), (5000, 2), (plan.TILE, 1)]:
+        threads.set_num_threads(count)
+        backend = NumbaCPU(tile)
+        pyramid = backend.decompose(x, bank, mode, 4)
+        statistics = backend.statistics([pyramid], "record")
+        numbers = statistics.median_abs([1, 2, 3, 4]), statistics.mean_square()
+        results.append([*pyramid.coefficients, backend.reconstruct(pyramid, shrinkage), *numbers])
+    threads.set_num_threads(None)
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_a_gap_spreads_no_further_than_in_the_reference(rng):
+    x = rng.standard_normal((1, 4000))
+    x[0, [0, 700, 3999]] = np.nan, np.inf, np.nan
+    for mode in ("symmetric", "periodization"):
+        found, expected = (b.decompose(x, pywt.Wavelet("bior2.2"), mode, 3) for b in (SMALL, REFERENCE))
+        for f, e in zip(found.coefficients, expected.coefficients, strict=True):
+            np.testing.assert_array_equal(np.isfinite(f), np.isfinite(e))
+        found, expected = (b.reconstruct(expected) for b in (SMALL, REFERENCE))
+        np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected))
+
+
+@pytest.mark.parametrize("function", SHRINKS)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("mode", ["symmetric", "periodization"])
+def test_details_are_shrunk_as_in_the_reference(rng, function, dtype, mode):
+    x = np.round(rng.standard_normal((3, 3001)), 1).astype(dtype)
+    pyramid = REFERENCE.decompose(x, pywt.Wavelet("db1"), mode, 3)
+    for detail in pyramid.coefficients[1:]:
+        detail[:, :40] = np.round(detail[:, :40])  # some exactly at the threshold, at twice of it, and 0
+    before = [c.copy() for c in pyramid.coefficients]
+    shrinkage = Shrinkage(function, np.array([[0, 1, 0.5], [1, 0, 2], [0.3, 1, 1e30]]))
+    y, expected = (b.reconstruct(pyramid, shrinkage) for b in (SMALL, REFERENCE))
+    np.testing.assert_allclose(y, expected, rtol=0, atol=10 * np.finfo(dtype).eps * np.abs(x).max())
+    assert all(np.array_equal(a, b) for a, b in zip(before, pyramid.coefficients, strict=True))
+
+
+def test_the_result_goes_where_it_is_wanted(rng):
+    backend, x = NumbaCPU(), rng.standard_normal((2, 500))
+    pyramid, out = backend.decompose(x, pywt.Wavelet("db3"), "smooth", 3), np.empty((2, 500))
+    assert backend.reconstruct(pyramid, out=out) is out
+    np.testing.assert_allclose(out, x, atol=1e-12)
+    with pytest.raises(ValueError, match=r"C-contiguous float64 array of shape \(2, 500\)"):
+        backend.reconstruct(pyramid, out=np.empty((500, 2)).T)
+
+
+def details(rng, kind, shape):
+    x = rng.standard_normal(shape)
+    return {
+        "normal": x,
+        "heavy tails": x**9,
+        "small integers": np.round(x),
+        "mostly zero": x * (rng.random(shape) < 0.04),
+        "half zero": x * (np.arange(shape[1]) % 2),
+        "dead": 0 * x,
+        "strided": x * (np.arange(shape[1]) % 64 == 0),
+        "tiny": x * 1e-310,
+        "large": x * 1e30,
+    }[kind]
+
+
+KINDS = ["normal", "heavy tails", "small integers", "mostly zero", "half zero", "dead", "strided", "tiny", "large"]
+
+
+def _groups(pyramids, scope):
+    """Details of each group of each level, finest first."""
+    levels = list(zip(*(p.coefficients[:0:-1] for p in pyramids), strict=True))
+    return [list(ds[0]) if scope == "trace" else [np.concatenate([d.ravel() for d in ds])] for ds in levels]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_statistics_are_exact(rng, kind, dtype):
+    bank = pywt.Wavelet("db1")
+    pyramids = []
+    for rows, n in [(3, 300_001), (3, 5000), (3, 7)]:
+        arrays = [details(rng, kind, (rows, m)).astype(dtype) for m in (n, n // 2, n // 3)]
+        pyramids.append(Pyramid((arrays[0], *arrays[::-1]), bank, "zero", 2 * n))
+    for group, scope in [*(([p], "trace") for p in pyramids), (pyramids, "record"), (pyramids[1:2], "record")]:
+        found, expected = (b.statistics(group, scope) for b in (NumbaCPU(), REFERENCE))
+        np.testing.assert_array_equal(found.counts, expected.counts)
+        assert found.groups == expected.groups
+        np.testing.assert_array_equal(found.median_abs([2]), expected.median_abs([2]))
+        np.testing.assert_array_equal(found.median_abs([1, 2, 3]), expected.median_abs([1, 2, 3]))
+        exact = [[np.mean(g.astype("f8") ** 2) for g in level] for level in _groups(group, scope)]
+        np.testing.assert_allclose(found.mean_square(), exact, rtol=1e-12)
+        assert found.mean_square().dtype == np.float64
+
+
+@pytest.mark.parametrize("scope", ["trace", "record"])
+def test_the_threshold_of_least_risk(rng, scope):
+    x = rng.standard_normal((2, 300_000)).astype("f4")
+    x[:, 1000:1500] += 20 * np.sin(np.arange(500))
+    pyramid = REFERENCE.decompose(x, pywt.Wavelet("db3"), "symmetric", 3)
+    sigma = np.full((3, 2 if scope == "trace" else 1), 1.1)
+    sigma[1, 0] = 0
+    found, expected = (rules.sure(b.statistics([pyramid], scope), sigma, 1) for b in (NumbaCPU(), REFERENCE))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("extreme", [np.nan, np.inf, -np.inf, -3.5])
+def test_peak(rng, dtype, extreme):
+    backend, x = NumbaCPU(), rng.uniform(-3, 3, (3, 100_001)).astype(dtype)
+    assert backend.peak(x) == np.abs(x).max()
+    for place in (0, 150_000, x.size - 1):
+        spoilt = x.copy()
+        spoilt.flat[place] = extreme
+        np.testing.assert_equal(backend.peak(spoilt), abs(extreme))
+    spoilt.flat[:2] = np.nan, np.inf
+    assert np.isnan(backend.peak(spoilt))
+    assert backend.peak(x[:0]) == 0
+
+
+def test_memory_of_a_whole_denoise(rng):
+    backend, x = NumbaCPU(), rng.standard_normal((1, 1 << 21)).astype("f4")
+
+    def denoise():
+        assert backend.peak(x) < 10
+        pyramid = backend.decompose(x, pywt.Wavelet("db8"), "symmetric", 5)
+        statistics = backend.statistics([pyramid], "trace")
+        thresholds = rules.sure(statistics, rules.noise(statistics, "level"), x.size)
+        return backend.reconstruct(pyramid, Shrinkage("soft", thresholds))
+
+    denoise()
+    memory.trim()
+    tracemalloc.start()
+    y = denoise()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak - y.nbytes <= 1.5 * x.nbytes
+
+
+def test_kernels_are_cached_on_disk_and_do_without(tmp_path):
+    code = (
+        "from wavefilt.backends.numba_cpu import NumbaCPU, kernels; import numpy as np\n"
+        "print(NumbaCPU().peak(np.ones((1, 9), 'f4')), sum(kernels.peak.stats.cache_hits.values()))"
+    )
+    no_folder = "import numba.core.caching as c; c.FunctionCache._impl_class._locator_classes = []\n"
+    for prefix, hits in (("", 0), ("", 1), (no_folder, 0)):
+        result = subprocess.run(
+            [sys.executable, "-c", prefix + code],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert result.stdout.split() == ["1.0", str(hits)], result.stderr
+
+
+def test_the_benchmark_on_small_arrays(monkeypatch):
+    from wavefilt.benchmarks import cpu
+
+    works = [cpu.Case(work, 1 << 16, 1, work=work, level=3) for work in ("denoise", "forward", "inverse")]
+    batch = cpu.Case("batch", 1 << 10, 1, traces=64, rule="bayes", sigma="level", level=3, dtype="float64")
+    monkeypatch.setattr(cpu, "CASES", (*works, batch))
+    result = cpu.run(quick=True, repeats=1)
+    assert [case["name"] for case in result["cases"]] == ["denoise", "forward", "inverse", "batch"]
+    assert all(case["ratio"] > 0 and case["error"] < 1e-5 for case in result["cases"])
+    assert len(cpu.table(result).splitlines()) == 7
+
+
+def test_memory_is_used_again_and_never_while_in_use():
+    memory.trim()
+    first = memory.empty((1000, 30), "f8")
+    first[:] = 1
+    view, place = first[10:20, ::2], first.ctypes.data
+    del first
+    second = memory.empty((1000, 30), "f8")
+    second[:] = 2
+    assert (view == 1).all()
+    del view
+    assert memory.empty((30, 1000), "f8").ctypes.data == place
+    blocks = [memory.empty((1 << 24,), "u1") for _ in range(20)]
+    del blocks
+    assert sum(block.nbytes for block in memory._free) <= memory.RETAINED
+    memory.trim()
+    assert not memory._free
+
+
+def test_loading_numba_pays_for_large_data_only(monkeypatch):
+    monkeypatch.setitem(sys.modules, "wavefilt.backends.numba_cpu", sys.modules["wavefilt.backends.numba_cpu"])
+    assert not numba_crossover.faster(64, 16)
+    assert numba_crossover.faster(1 << 12, 16)
+    monkeypatch.delitem(sys.modules, "wavefilt.backends.numba_cpu")
+    assert not numba_crossover.faster(1 << 12, 16)
+    assert numba_crossover.faster(1 << 26, 102)

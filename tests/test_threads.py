@@ -1,0 +1,192 @@
+"""The thread pool: how many threads, every range once, and no harm from forks, nested calls or other pools."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import pywt
+from conftest import ROOT
+
+from wavefilt import threads
+from wavefilt.backends.numba_cpu import NumbaCPU
+
+X = np.random.default_rng(3).standard_normal((4, 40_000)).astype("f4")
+
+
+@pytest.fixture(autouse=True)
+def four_threads(monkeypatch):
+    monkeypatch.delenv(threads.ENVIRONMENT, raising=False)
+    threads.set_num_threads(4)
+    yield
+    threads.set_num_threads(None)
+
+
+def transformed(x=X):
+    pyramid = NumbaCPU(tile=4096).decompose(x, pywt.Wavelet("db4"), "symmetric", 4)
+    medians = NumbaCPU().statistics([pyramid], "trace").median_abs([1, 2])
+    return np.concatenate([medians.ravel(), *(c.ravel() for c in pyramid.coefficients)])
+
+
+EXPECTED = transformed()
+
+
+def python(code, **env):
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tests')!r}]\n{code}"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | env,
+    )
+
+
+def test_the_default_is_the_affinity_of_the_process():
+    threads.set_num_threads(None)
+    assert threads.get_num_threads() == threads.available_cpus()
+    if hasattr(os, "sched_setaffinity"):
+        code = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+        code += "from wavefilt import threads; print(threads.get_num_threads())"
+        assert python(code, WAVEFILT_NUM_THREADS="").stdout.strip() == "1"
+
+
+def test_the_environment_is_read_and_a_call_outranks_it(monkeypatch):
+    monkeypatch.setenv(threads.ENVIRONMENT, " 3 ")
+    assert threads.get_num_threads() == 4
+    threads.set_num_threads(None)
+    assert threads.get_num_threads() == 3
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "²"])
+def test_an_environment_that_is_no_number_is_an_error(monkeypatch, value):
+    threads.set_num_threads(None)
+    monkeypatch.setenv(threads.ENVIRONMENT, value)
+    with pytest.raises(ValueError, match=r"WAVEFILT_NUM_THREADS=.* must be a whole number of at least 1"):
+        threads.get_num_threads()
+
+
+@pytest.mark.parametrize("value", [0, -2, 1.5, True, "2"])
+def test_a_number_of_threads_below_one_is_an_error(value):
+    with pytest.raises(ValueError, match="whole number of at least 1"):
+        threads.set_num_threads(value)
+    assert threads.get_num_threads() == 4
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 24, 1001])
+@pytest.mark.parametrize("grain", [0, 1, 7, 5000])
+def test_every_index_is_worked_on_once(count, grain):
+    seen = np.zeros(count, int)
+
+    def work(begin, end):
+        assert begin < end
+        seen[begin:end] += 1
+
+    threads.parallel(work, count, grain)
+    assert (seen == 1).all()
+
+
+def test_several_threads_work_and_the_caller_is_one_of_them():
+    workers = set()
+    barrier = threading.Barrier(4)
+
+    def work(begin, end):
+        if threading.get_ident() not in workers:
+            workers.add(threading.get_ident())
+            barrier.wait(20)  # passed only when four threads are here at once
+
+    threads.parallel(work, 100)
+    assert len(workers) == 4
+    assert threading.get_ident() in workers
+
+
+def test_an_error_reaches_the_caller_after_the_others_ended():
+    running = []
+
+    def work(begin, end):
+        running.append(begin)
+        time.sleep(0.01)
+        running.remove(begin)
+        if begin == 0:
+            raise KeyError("here")
+
+    with pytest.raises(KeyError, match="here"):
+        threads.parallel(work, 100)
+    assert running == []
+    threads.parallel(lambda begin, end: None, 100)
+
+
+def test_work_may_itself_be_spread_over_the_pool():
+    total = np.zeros(30, int)
+
+    def outer(begin, end):
+        for i in range(begin, end):
+            threads.parallel(lambda b, e, i=i: np.add.at(total, i, e - b), 50)
+
+    threads.parallel(outer, 30)
+    assert (total == 50).all()
+
+
+def test_calls_from_several_threads_while_the_number_changes():
+    def call(i):
+        threads.set_num_threads(1 + i % 4)
+        return np.array_equal(transformed(), EXPECTED)
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(call, range(60)))
+
+
+def test_a_forked_child_has_a_pool_of_its_own():
+    result = python(
+        "import os, warnings, test_threads as t\n"
+        "warnings.simplefilter('ignore', DeprecationWarning)\n"  # Python 3.12 on: fork with threads about
+        "t.threads.set_num_threads(3); t.transformed()\n"
+        "child = os.fork()\n"
+        "same = t.np.array_equal(t.transformed(), t.EXPECTED)\n"
+        "if child == 0: os._exit(0 if same else 1)\n"
+        "print(os.waitpid(child, 0)[1], same)\n"
+    )
+    assert result.stdout.split() == ["0", "True"], result.stderr
+
+
+def test_a_call_while_the_interpreter_ends():
+    result = python(
+        "import threading, test_threads as t\n"
+        "t.threads.set_num_threads(3)\n"
+        "def late():\n"
+        "    threading.main_thread().join()\n"
+        "    print(t.np.array_equal(t.transformed(), t.EXPECTED))\n"
+        "threading.Thread(target=late).start()\n"
+    )
+    assert result.stdout.split() == ["True"], result.stderr
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_joblib_workers(backend):
+    pytest.importorskip("joblib")
+    result = python(
+        "import joblib, test_threads as t\n"
+        f"found = joblib.Parallel(2, backend={backend!r})(joblib.delayed(t.transformed)(t.X) for _ in range(6))\n"
+        "print(all(t.np.array_equal(f, t.EXPECTED) for f in found))",
+        PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'tests'}",
+    )
+    assert result.stdout.strip() == "True", result.stderr
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_dask_workers(scheduler):
+    pytest.importorskip("dask")
+    result = python(
+        "import dask, test_threads as t\n"
+        "if __name__ == '__main__':\n"
+        "    tasks = [dask.delayed(t.transformed)(t.X) for _ in range(6)]\n"
+        f"    found = dask.compute(*tasks, scheduler={scheduler!r}, num_workers=2)\n"
+        "    print(all(t.np.array_equal(f, t.EXPECTED) for f in found))",
+        PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'tests'}",
+    )
+    assert result.stdout.strip() == "True", result.stderr
