@@ -24,6 +24,7 @@ from wavefilt.backends.numba_cpu import NumbaCPU, memory
 from wavefilt.denoising import run as denoise_rows
 from wavefilt.method import Method
 from wavefilt.rules import MAD_TO_SIGMA
+from wavefilt.vocabulary import Rule, Sigma
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Case:
     traces: int = 1
     dtype: str = "float32"
     wavelet: str = "db8"
-    rule: str = "universal"
-    sigma: str = "global"
+    rule: Rule = "universal"
+    sigma: Sigma = "global"
     work: str = "denoise"
     level: int = 8
 

@@ -7,12 +7,17 @@ import json
 import pytest
 from conftest import ROOT
 
-from wavefilt.benchmarks import gain, startup
+from wavefilt.benchmarks import cpu, documents, gain, startup
 
 
-def test_gain_table_in_the_documentation_is_the_measured_one():
-    rows = json.loads((ROOT / "benchmarks" / "results" / "gain.json").read_text())
-    assert gain.table(rows) in (ROOT / "docs" / "gain.md").read_text()
+@pytest.mark.parametrize("path", documents.documents(), ids=lambda path: path.name)
+def test_documents_show_the_measured_tables(path):
+    assert documents.updated(path.read_text()) == path.read_text()
+
+
+def test_every_table_has_its_place():
+    text = "".join(path.read_text() for path in documents.documents())
+    assert all(f"<!-- {name} -->\n{table}\n<!-- end -->" in text for name, table in documents.tables().items())
 
 
 def test_gain_can_be_measured_again(monkeypatch):
@@ -28,3 +33,10 @@ def test_startup_measures_every_command():
     result = startup.run(repeats=1)
     assert list(result) == list(startup.COMMANDS)
     assert all(entry["seconds"] > 0 for entry in result.values())
+
+
+def test_cpu_study_in_small():
+    case = cpu.Case("tiny", 4096, 1.0, traces=2, level=3)
+    result = cpu._measure(case, repeats=1)
+    assert result["error"] < 1e-5
+    assert result["ratio"] == result["pywavelets"]["median"] / result["numba"]["median"]

@@ -165,7 +165,7 @@ def _check_size(traces: NDArray[Any], peak: float, level: int, method: Method) -
     if math.isnan(peak):
         peak = float(np.nanmax(np.abs(traces), initial=0))
     # a level multiplies the largest sample by the sum of |taps| at most
-    growth = max(np.abs(bank).sum() for bank in method.bank.filter_bank) ** (level + 1)
+    growth = max(sum(map(abs, taps)) for taps in method.bank.filter_bank) ** (level + 1)
     if peak > np.finfo(traces.dtype).max / growth:
         raise ValueError(f"samples of {peak:.3g} overflow {traces.dtype} in the transform; scale them down first")
 

@@ -84,12 +84,13 @@ def parallel(work: Callable[[int, int], object], count: int, grain: int = 1) -> 
 
     The ranges run in any order and thread; an exception in one of them is raised here after the others ended.
     """
-    threads = get_num_threads()
-    chunks = min(count // max(grain, 1), CHUNKS_PER_THREAD * threads)
-    if threads == 1 or chunks < 2:
+    shares = count // max(grain, 1)
+    threads = get_num_threads() if shares > 1 else 1
+    if threads == 1:
         if count:
             work(0, count)
         return
+    chunks = min(shares, CHUNKS_PER_THREAD * threads)
     edges = [count * i // chunks for i in range(chunks + 1)]
     pending = pairwise(edges)
     lock = threading.Lock()

@@ -277,7 +277,7 @@ class _Pool:
         self._all_bits = all_bits
         self.size = sum(a.size for a in arrays)
         starts = [(a, at) for a in arrays for at in range(0, a.size, CHUNK)]
-        self.addresses = np.array([a.ctypes.data + at * a.itemsize for a, at in starts], dtype=np.int64)
+        self.addresses = np.array([memory.address(a) + at * a.itemsize for a, at in starts], dtype=np.int64)
         self.lengths = np.array([min(CHUNK, a.size - at) for a, at in starts], dtype=np.int64)
 
     def bracket(self) -> tuple[Any, Any]:

@@ -1,0 +1,50 @@
+"""Tables in the documentation, made from the files in `benchmarks/results`: python -m wavefilt.benchmarks.documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from wavefilt.benchmarks import cpu, gain
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def first_calls(result: dict[str, Any]) -> str:
+    """Compile and load times of the CPU kernels in a sentence."""
+    cold, cached = result["first_calls"]["cold"], result["first_calls"]["cached"]
+    return (
+        f"The first call compiles: {cold['db4 float32']:.0f} s for float32, {cold['db8 float64']:.0f} s for float64,\n"
+        f"once for all wavelets. From the cache on disk a new process takes {cached['import']:.1f} s to import numba\n"
+        f"and {cached['db4 float32']:.1f} s for its first call."
+    )
+
+
+def tables() -> dict[str, str]:
+    """What stands between the markers of each name."""
+    results = {name: json.loads((ROOT / f"benchmarks/results/{name}.json").read_text()) for name in ("cpu", "gain")}
+    return {
+        "table of benchmarks/results/cpu.json": f"```\n{cpu.table(results['cpu'])}\n```",
+        "table of benchmarks/results/gain.json": gain.table(results["gain"]),
+        "first calls of benchmarks/results/cpu.json": first_calls(results["cpu"]),
+    }
+
+
+def updated(text: str) -> str:
+    """The document with every marked table as the results give it."""
+    for name, table in tables().items():
+        start, end = f"<!-- {name} -->\n", "\n<!-- end -->"
+        before, found, rest = text.partition(start)
+        if found:
+            text = before + start + table + end + rest.partition(end)[2]
+    return text
+
+
+def documents() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+if __name__ == "__main__":
+    for path in documents():
+        path.write_text(updated(path.read_text()))
