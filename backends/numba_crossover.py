@@ -1,22 +1,28 @@
-"""From how many samples in all the numba backend is the faster one; imports neither numba nor its backend.
+"""From what size the numba backend is the faster one; imports neither numba nor its backend.
 
-Measured by ``python -m wavefilt.benchmarks.crossover`` on 2 cores of a Xeon at 2.5 GHz (Cascade Lake), numba 0.68:
-import and load from the disk cache take 1.0 s, which pays once the transform saves as much.
+The constants are read off ``benchmarks/results/crossover.json``, which ``python -m wavefilt.benchmarks.crossover``
+wrote on 2 cores of a Xeon at 2.5 GHz (Cascade Lake).
 """
 
 from __future__ import annotations
 
-import sys
+ROW = 512
+"""Samples a row must have: of shorter rows PyWavelets does many in less time."""
 
-LOADED = 128
-"""Samples from which kernels in memory win, whatever the filter."""
+LOADED = 512
+"""Samples in all from which kernels in memory win, whatever the filter."""
 
-FIRST = {4: 30_000_000, 16: 23_000_000, 40: 10_000_000}
-"""Samples from which they win in a process that has yet to load them, by the number of taps."""
+FIRST = {2: 44_000_000, 4: 38_000_000, 16: 16_000_000, 40: 7_500_000}
+"""Samples in all from which they win in a process that has yet to load them, by the number of taps."""
+
+loaded: set[str] = set()
+"""Names of the dtypes whose kernels this process has used; the backend adds to them."""
 
 
-def faster(samples: int, taps: int) -> bool:
-    """Whether numba takes less time than PyWavelets for this many samples, in this process as it is."""
-    if "wavefilt.backends.numba_cpu" in sys.modules:
-        return samples >= LOADED
-    return samples >= FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
+def faster(rows: int, samples: int, taps: int, dtype: str) -> bool:
+    """Whether numba takes less time than PyWavelets for traces (rows, samples), in this process as it is."""
+    if samples < ROW:
+        return False
+    if dtype in loaded:
+        return rows * samples >= LOADED
+    return rows * samples >= FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]

@@ -12,9 +12,9 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
-import numba
 import numpy as np
 import pywt
 from numpy.typing import NDArray
@@ -212,6 +212,21 @@ def first_calls() -> dict[str, dict[str, float]]:
     return found
 
 
+def load_seconds(repeats: int = 5) -> float:
+    """Import and first call of float32 kernels from the cache on disk, as in `first_calls`; median of processes."""
+    code = _START.format(calls=(FIRST_CALLS[1],))
+    runs = [
+        sum(
+            map(
+                float,
+                subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split(),
+            )
+        )
+        for _ in range(repeats + 1)
+    ]
+    return float(np.median(runs[1:]))  # the first may compile
+
+
 def environment() -> dict[str, Any]:
     """What the figures depend on."""
     return {
@@ -219,7 +234,7 @@ def environment() -> dict[str, Any]:
         "threads": threads.get_num_threads(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "python": platform.python_version(),
-        "versions": {m.__name__: m.__version__ for m in (np, pywt, numba)},
+        "versions": {name: version(name) for name in ("numpy", "PyWavelets", "numba")},
     }
 
 

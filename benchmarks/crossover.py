@@ -1,10 +1,11 @@
-"""From what size the numba backend pays (`backends.numba_crossover`): python -m wavefilt.benchmarks.crossover."""
+"""From what size the numba backend pays (`backends.numba_crossover`).
+
+``python -m wavefilt.benchmarks.crossover > benchmarks/results/crossover.json``
+"""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,22 +17,45 @@ import pywt
 from wavefilt import backends
 from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.backends.pywavelets import PyWavelets
-from wavefilt.benchmarks.cpu import environment
+from wavefilt.benchmarks.cpu import environment, load_seconds
 from wavefilt.filters import max_level
 from wavefilt.rules import bayes, noise
 from wavefilt.shrinkage import Shrinkage
+from wavefilt.vocabulary import Scope
 
-WAVELETS = ("db2", "db8", "db20")
-SIZES = tuple(1 << k for k in range(6, 21, 2))
+WAVELETS = ("db1", "db2", "db8", "db20")
+SIZES = tuple(1 << k for k in range(7, 21))
+"""Samples of the one row."""
+
+ROWS = tuple(1 << k for k in range(4, 13))
+"""Samples of each of many rows."""
+
+TOTAL = 1 << 20
+"""Samples of many rows together."""
+
+FIRST_ROW = 512
+"""Shorter rows gain too little to be worth loading for."""
 
 
-def denoise(backend: backends.Backend, x: Any, bank: pywt.Wavelet) -> Any:
+def denoise(backend: backends.Backend, x: Any, bank: pywt.Wavelet, scope: Scope) -> Any:
     """The defaults of `wavefilt.denoise`, for rows without gaps."""
     level = min(5, max_level(x.shape[1], bank))
     pyramid = backend.decompose(x, bank, "symmetric", level)
-    statistics = backend.statistics([pyramid], "trace")
+    statistics = backend.statistics([pyramid], scope)
     thresholds = bayes(statistics, noise(statistics, "level"), x.shape[1])
+    thresholds = np.broadcast_to(thresholds, (level, len(x)))
     return backend.reconstruct(pyramid, Shrinkage("soft", thresholds))
+
+
+def forward(backend: backends.Backend, x: Any, bank: pywt.Wavelet) -> Any:
+    return backend.decompose(x, bank, "symmetric", max_level(x.shape[1], bank))
+
+
+WORK: dict[str, Callable[..., Any]] = {
+    "denoise": partial(denoise, scope="trace"),
+    "denoise, scope record": partial(denoise, scope="record"),
+    "forward": forward,
+}
 
 
 def _median(function: Callable[[], Any], repeats: int) -> float:
@@ -44,51 +68,65 @@ def _median(function: Callable[[], Any], repeats: int) -> float:
     return float(np.median(times))
 
 
-def load_seconds(repeats: int = 5) -> float:
-    """Import of numba and first use of kernels that lie in the cache, in a process that has numpy and pywt."""
-    code = (
-        "import time, numpy as np, pywt, wavefilt, wavefilt.backends.pywavelets\n"
-        "from wavefilt.rules import bayes, noise\n"
-        "from wavefilt.shrinkage import Shrinkage\n"
-        "start = time.perf_counter()\n"
-        "from wavefilt.backends.numba_cpu import NumbaCPU\n"
-        "backend, x, bank = NumbaCPU(), np.ones((1, 256), 'f4'), pywt.Wavelet('db2')\n"
-        "pyramid = backend.decompose(x, bank, 'symmetric', 3)\n"
-        "statistics = backend.statistics([pyramid], 'trace')\n"
-        "thresholds = bayes(statistics, noise(statistics, 'level'), 256)\n"
-        "backend.reconstruct(pyramid, Shrinkage('soft', thresholds))\n"
-        "print(time.perf_counter() - start)"
-    )
-    runs = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-        for _ in range(repeats + 1)
-    ]
-    return float(np.median(runs[1:]))  # the first may compile
-
-
-def run(repeats: int = 15) -> dict[str, Any]:
-    """Seconds of both backends by filter and size, and the samples from which numba is faster.
-
-    ``loaded`` counts from kernels in memory, ``first`` from a fresh process and kernels in the cache on disk; the
-    latter extends the times of the largest size in proportion.
-    """
-    seconds: dict[str, dict[str, list[float]]] = {}
-    found: dict[str, dict[int, int]] = {"loaded": {}, "first": {}}
-    load = load_seconds()
+def _compare(shapes: list[tuple[int, int]], repeats: int) -> list[dict[str, Any]]:
+    """Seconds of both backends for every filter and work, on the shapes that have a level."""
+    found = []
     for name in WAVELETS:
         bank = pywt.Wavelet(name)
-        rows = {n: np.random.default_rng(5).standard_normal((1, n)).astype("f4") for n in SIZES if max_level(n, bank)}
-        times = {
-            backend.name: [_median(partial(denoise, backend, x, bank), repeats) for x in rows.values()]
-            for backend in (PyWavelets(), NumbaCPU())
-        }
-        theirs, ours = times.values()
-        slower = [n for n, a, b in zip(rows, theirs, ours, strict=True) if a < b]
-        found["loaded"][bank.dec_len] = 2 * max(slower) if slower else 0
-        gain = (theirs[-1] - ours[-1]) / SIZES[-1]
-        found["first"][bank.dec_len] = round(load / gain)
-        seconds[name] = times
-    return {"environment": environment(), "sizes": SIZES, "load": load, "seconds": seconds, **found}
+        usable = [shape for shape in shapes if max_level(shape[1], bank)]
+        arrays = [np.random.default_rng(5).standard_normal(shape).astype("f4") for shape in usable]
+        for work, function in WORK.items():
+            seconds = {
+                backend.name: [_median(partial(function, backend, x, bank), repeats) for x in arrays]
+                for backend in (PyWavelets(), NumbaCPU())
+            }
+            found.append({"wavelet": name, "taps": bank.dec_len, "work": work, "shapes": usable, **seconds})
+    return found
+
+
+def _from(measured: list[dict[str, Any]]) -> int:
+    """Samples of a row from which numba is never slower."""
+    lost = [
+        shape[1]
+        for entry in measured
+        for shape, theirs, ours in zip(entry["shapes"], entry["pywavelets"], entry["numba"], strict=True)
+        if theirs < ours
+    ]
+    return 2 * max(lost) if lost else 0
+
+
+def _first(measured: list[dict[str, Any]], load: float) -> dict[str, int]:
+    """By the number of taps, samples from which denoising saves the time to load, of whatever shape.
+
+    Times of one long row and of many of `FIRST_ROW` samples are extended in proportion.
+    """
+    found: dict[str, int] = {}
+    for entry in measured:
+        for shape, theirs, ours in zip(entry["shapes"], entry["pywavelets"], entry["numba"], strict=True):
+            if entry["work"] == "denoise" and shape in ((1, SIZES[-1]), (TOTAL // FIRST_ROW, FIRST_ROW)):
+                samples = round(load / (theirs - ours) * shape[0] * shape[1])
+                found[str(entry["taps"])] = max(samples, found.get(str(entry["taps"]), 0))
+    return found
+
+
+def run(repeats: int = 9) -> dict[str, Any]:
+    """Seconds of both backends, and what `numba_crossover` takes from them.
+
+    ``row`` counts the samples of each of many rows and ``loaded`` those of one row from which numba is never
+    slower, with kernels in memory; ``first`` those in all from which it is faster although it loads kernels that
+    lie in the cache on disk, which takes ``load`` seconds.
+    """
+    load = load_seconds()
+    one, many = _compare([(1, n) for n in SIZES], repeats), _compare([(TOTAL // n, n) for n in ROWS], repeats)
+    return {
+        "environment": environment(),
+        "load": load,
+        "row": _from(many),
+        "loaded": _from(one),
+        "first": _first(one + many, load),
+        "one row": one,
+        "many rows": many,
+    }
 
 
 if __name__ == "__main__":

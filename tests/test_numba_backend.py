@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import subprocess
 import sys
 import tracemalloc
+import types
+from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 import pywt
 from agreement import TOLERANCE, assert_coefficients_agree, norm
 from conftest import ROOT
+from numba.core.caching import IndexDataCacheFile
 
 from wavefilt import rules, threads
 from wavefilt.backends import numba_crossover
 from wavefilt.backends.interface import Pyramid
-from wavefilt.backends.numba_cpu import NumbaCPU, memory, plan
-from wavefilt.backends.pywavelets import PyWavelets
+from wavefilt.backends.numba_cpu import NumbaCPU, compiler, kernels, memory, plan
+from wavefilt.backends.numba_cpu.selection import NumbaStatistics
+from wavefilt.backends.pywavelets import PyWavelets, ReferenceStatistics
 from wavefilt.filters import names
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES, SHRINKS
@@ -270,15 +277,205 @@ def test_memory_is_used_again_and_never_while_in_use():
     assert memory.empty((30, 1000), "f8").ctypes.data == place
     blocks = [memory.empty((1 << 24,), "u1") for _ in range(20)]
     del blocks
-    assert sum(block.nbytes for block in memory._free) <= memory.RETAINED
+    assert sum(block.nbytes for block in memory._free.values()) <= memory.RETAINED
     memory.trim()
     assert not memory._free
 
 
-def test_loading_numba_pays_for_large_data_only(monkeypatch):
-    monkeypatch.setitem(sys.modules, "wavefilt.backends.numba_cpu", sys.modules["wavefilt.backends.numba_cpu"])
-    assert not numba_crossover.faster(64, 16)
-    assert numba_crossover.faster(1 << 12, 16)
-    monkeypatch.delitem(sys.modules, "wavefilt.backends.numba_cpu")
-    assert not numba_crossover.faster(1 << 12, 16)
-    assert numba_crossover.faster(1 << 26, 102)
+def test_memory_kept_stays_within_the_limit_and_the_last_used_is_kept():
+    memory.trim()
+    large, small = memory.empty((150 << 20,), "u1"), [memory.empty((6 << 20,), "u1") for _ in range(31)]
+    huge = memory.empty((memory.RETAINED,), "u1")
+    del large, small, huge
+    assert sum(block.nbytes for block in memory._free.values()) <= memory.RETAINED
+    assert len(memory._free) <= memory.BLOCKS
+    blocks = [memory.empty((2 << 20,), "u1") for _ in range(4)]
+    places = [block.ctypes.data for block in blocks]
+    memory.trim()
+    for _ in range(4):
+        del blocks[0]
+    memory.empty((3 << 20,), "u1")
+    memory.trim(5 << 20)
+    kept = {memory.address(block) for block in memory._free.values()}
+    assert places[3] in kept
+    assert not kept & set(places[:2])
+    memory.trim()
+
+
+def test_free_memory_is_given_up_where_there_is_no_other(monkeypatch):
+    memory.trim()
+    memory.empty((1 << 20,), "u1")
+    allocate = np.empty
+
+    def scarce(*arguments):
+        if memory._free:
+            raise MemoryError
+        return allocate(*arguments)
+
+    monkeypatch.setattr(np, "empty", scarce)
+    assert memory.empty((2 << 20,), "u1").nbytes == 2 << 20
+    assert not memory._free
+
+
+def test_numba_pays_for_large_data_and_long_rows_only(monkeypatch):
+    monkeypatch.setattr(numba_crossover, "loaded", set())
+    many = 1 << 26
+    assert not numba_crossover.faster(1, 1 << 12, 16, "float32")
+    assert numba_crossover.faster(1, many, 102, "float32")
+    assert not numba_crossover.faster(many // 32, 32, 102, "float32")
+    NumbaCPU().decompose(np.ones((1, 64), "f4"), pywt.Wavelet("db1"), "zero", 1)
+    assert numba_crossover.loaded == {"float32"}
+    assert numba_crossover.faster(1, 1 << 12, 16, "float32")
+    assert not numba_crossover.faster(1, 1 << 12, 16, "float64")
+    assert not numba_crossover.faster(1, 64, 16, "float32")
+    assert not numba_crossover.faster(1 << 20, 4, 2, "float32")
+
+
+def test_the_crossover_is_what_was_measured():
+    measured = json.loads((ROOT / "benchmarks" / "results" / "crossover.json").read_text())
+    assert measured["loaded"] <= numba_crossover.LOADED
+    assert measured["row"] <= numba_crossover.ROW
+    for taps, samples in numba_crossover.FIRST.items():
+        assert samples == pytest.approx(measured["first"][str(taps)], rel=0.1)
+
+
+def test_the_crossover_can_be_measured_again(monkeypatch):
+    from wavefilt.benchmarks import crossover
+
+    monkeypatch.setattr(crossover, "SIZES", (256, 1024))
+    monkeypatch.setattr(crossover, "ROWS", (16, 512))
+    monkeypatch.setattr(crossover, "TOTAL", 4096)
+    monkeypatch.setattr(crossover, "load_seconds", lambda: 1.0)
+    result = crossover.run(repeats=1)
+    assert [entry["shapes"][-1] for entry in result["one row"]] == [(1, 1024)] * 12
+    assert set(result["first"]) == {"2", "4", "16", "40"}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n", [100_000, 300_001])
+def test_the_median_of_details_that_rise_and_fall(dtype, n):
+    rising = np.concatenate([np.arange(n // 2), np.arange(n - n // 2)[::-1]]).astype(dtype) + 1
+    for data in (
+        rising,
+        rising.max() + 1 - rising,
+        np.sort(rising),
+        (np.hanning(n) * (-1.0) ** np.arange(n)).astype(dtype),
+    ):
+        for scope in ("trace", "record"):
+            found = NumbaStatistics([[data[None]]], scope).median_abs([1])
+            assert found[0, 0] == ReferenceStatistics([data[None]]).median_abs([1])[0, 0]
+
+
+def test_selection_takes_few_turns_whatever_the_order():
+    from wavefilt.backends.numba_cpu import selection
+
+    n = 1 << 14
+    pipe = np.concatenate([np.arange(n // 2), np.arange(n // 2)[::-1]]).astype("i4") + 1
+    turns = []
+
+    def counted(a, begin, end, mask, low, high, listed, k):
+        turns.append(end - begin)
+        kept = a[begin:end][(a[begin:end] >= low) & (a[begin:end] <= high)]
+        listed[k : k + len(kept)] = kept
+        return k + len(kept), 0
+
+    middle = types.FunctionType(selection._middle.py_func.__code__, vars(selection) | {"_list_inside": counted})
+    assert middle(pipe.copy(), n, n // 2, True, np.int32(2**31 - 1)) == tuple(np.sort(pipe)[[n // 2, n // 2 + 1]])
+    assert sum(turns) < 8 * n
+
+
+def test_memory_of_a_record_in_many_pieces(rng):
+    backend, bank = NumbaCPU(), pywt.Wavelet("db2")
+    pieces = [rng.standard_normal((1, n)).astype("f4") for n in range(100, 2100)]
+    size = sum(piece.nbytes for piece in pieces)
+    memory.trim()
+    tracemalloc.start()
+    pyramids = [backend.decompose(piece, bank, "symmetric", 4) for piece in pieces]
+    statistics = backend.statistics(pyramids, "record")
+    medians, powers = statistics.median_abs([1, 2, 3, 4]), statistics.mean_square()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 6 * size
+    expected = REFERENCE.statistics(pyramids, "record")
+    np.testing.assert_array_equal(medians, expected.median_abs([1, 2, 3, 4]))
+    np.testing.assert_allclose(powers, expected.mean_square(), rtol=1e-5)
+
+
+def test_coefficients_that_do_not_belong_together_are_refused(rng):
+    backend, bank = NumbaCPU(), pywt.Wavelet("db4")
+    good = backend.decompose(rng.standard_normal((2, 300)), bank, "symmetric", 2)
+    first, *rest = good.coefficients
+    longer = Pyramid((np.pad(first, ((0, 0), (0, 1))), *rest), bank, "symmetric", 300)
+    np.testing.assert_array_equal(backend.reconstruct(longer), backend.reconstruct(good))
+    for coefficients, samples in [
+        ((first[:, 1:], *rest), 300),
+        ((first, rest[0][:, 1:], rest[1]), 300),
+        ((first, rest[0][:1], rest[1]), 300),
+        ((first, rest[0], rest[1].astype("f4")), 300),
+        ((first, rest[0][0], rest[1]), 300),
+        ((first[0], *rest), 300),
+        ((first, *rest), 400),
+        ((first,), 300),
+    ]:
+        with pytest.raises(ValueError, match="do not belong together"):
+            backend.reconstruct(Pyramid(coefficients, bank, "symmetric", samples))
+
+
+def test_no_backend_without_compilation():
+    result = _python(
+        "from wavefilt import backends\n"
+        "state = backends.available()['numba']\n"
+        "print(type(state).__name__, 'NUMBA_DISABLE_JIT' in str(state))",
+        NUMBA_DISABLE_JIT="1",
+    )
+    assert result.stdout.split() == ["BackendUnavailable", "True"], result.stderr
+
+
+def _python(code, **env):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | env,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+def _successor(x):
+    return x + 1
+
+
+def test_a_cache_that_is_damaged_or_full_is_done_without(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def hits():
+        kernel = compiler.jit(_successor)
+        assert kernel(1) == 2
+        return sum(kernel.stats.cache_hits.values())
+
+    assert (hits(), hits()) == (0, 1)
+    for name in ("*.nbi", "*.nbc"):
+        for kept in (0, 10, -10):
+            (path,) = tmp_path.rglob(name)
+            path.write_bytes(path.read_bytes()[:kept])
+            assert (hits(), hits()) == (0, 1)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for path in tmp_path.rglob("*.nb?"):
+        path.write_bytes(b"")
+    monkeypatch.setattr(IndexDataCacheFile, "_dump", full)
+    assert (hits(), hits()) == (0, 0)
+
+
+def test_the_cache_knows_the_sources_of_what_kernels_use(monkeypatch, tmp_path):
+    for module in (compiler.vector, compiler.boundary, compiler.shrinkage, compiler.vocabulary):
+        edited = tmp_path / "edited.py"
+        edited.write_text(Path(module.__file__).read_text() + "\n")
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "__file__", str(edited))
+            assert compiler._digest() != compiler._SOURCES
+    assert compiler._digest() == compiler._SOURCES
+    key = kernels.peak._cache._index_key((), kernels.peak.targetctx.codegen())
+    assert key[-1] == compiler._SOURCES

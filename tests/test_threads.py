@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -119,6 +120,136 @@ def test_an_error_reaches_the_caller_after_the_others_ended():
         threads.parallel(work, 100)
     assert running == []
     threads.parallel(lambda begin, end: None, 100)
+
+
+def in_caller():
+    return threading.current_thread() is threading.main_thread()
+
+
+@pytest.mark.parametrize("place", ["caller", "helper"])
+def test_after_an_error_no_further_range_is_begun(place):
+    done, both = [], threading.Barrier(2)
+
+    def work(begin, end):
+        done.append(begin)
+        if len(done) <= 2:
+            both.wait(20)  # caller and helper both work
+        if in_caller() == (place == "caller"):
+            raise MemoryError
+        time.sleep(0.1)
+
+    threads.set_num_threads(2)
+    with pytest.raises(MemoryError):
+        threads.parallel(work, 100)
+    assert len(done) <= 3
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a signal to order")
+def test_an_interrupted_caller_waits_for_its_helpers_however_often():
+    begun, ended = threading.Event(), []
+
+    def work(begin, end):
+        if in_caller():
+            begun.wait(20)
+        else:
+            begun.set()
+            time.sleep(0.5)
+            ended.append(begin)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def interrupted():
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+        try:
+            threads.parallel(work, 2)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    threads.set_num_threads(2)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert len(ended) == 1
+
+
+def test_helpers_that_started_are_waited_for_when_others_cannot(monkeypatch):
+    start, started, seen = threading.Thread.start, [], np.zeros(60, int)
+
+    def limited(thread):
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    def work(begin, end):
+        time.sleep(0 if in_caller() else 0.05)
+        seen[begin:end] += 1
+
+    threads.set_num_threads(9)
+    threads._pool.forget()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", limited)
+        threads.parallel(work, 60)
+    assert len(started) == 2
+    assert (seen == 1).all()
+    threads.parallel(work, 60)
+    assert (seen == 2).all()
+
+
+def test_no_more_threads_than_ranges_however_many_are_asked_for(monkeypatch):
+    threads._pool.forget()
+    before = threading.active_count()
+    threads.set_num_threads(10**12)
+    threads.parallel(lambda begin, end: time.sleep(0.01), 5)
+    assert threading.active_count() <= before + 4
+    threads.set_num_threads(None)
+    monkeypatch.setenv(threads.ENVIRONMENT, "9" * 30)
+    threads.parallel(lambda begin, end: None, 5)
+
+
+def test_a_job_that_ended_keeps_nothing_alive():
+    array = np.zeros(9)
+    job = threads._Job(lambda begin, end, _=array: None, iter([(0, 9)]))
+    count = sys.getrefcount(array)
+    job.drain()
+    job.end()
+    assert sys.getrefcount(array) == count - 1
+    job.help()
+    assert job.errors == []
+
+
+@pytest.mark.parametrize("samples", [1, 50, 100_000])
+def test_a_wrong_environment_is_an_error_for_any_size_and_described(monkeypatch, samples):
+    threads.set_num_threads(None)
+    monkeypatch.setenv(threads.ENVIRONMENT, "many")
+    with pytest.raises(ValueError, match="WAVEFILT_NUM_THREADS='many' must be"):
+        NumbaCPU().peak(np.ones((1, samples)))
+    assert "WAVEFILT_NUM_THREADS='many' must be" in NumbaCPU().describe()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_waits_for_a_thread_that_compiles():
+    result = python(
+        "import os, signal, threading, time, warnings\n"
+        "warnings.simplefilter('ignore', DeprecationWarning)\n"
+        "from wavefilt.backends.numba_cpu.compiler import global_compiler_lock as lock\n"
+        "held = threading.Event()\n"
+        "def compiling():\n"
+        "    with lock: held.set(); time.sleep(0.5)\n"
+        "threading.Thread(target=compiling).start(); held.wait()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    signal.alarm(10)\n"
+        "    def other():\n"
+        "        with lock: pass\n"
+        "    t = threading.Thread(target=other); t.start(); t.join(); os._exit(0)\n"
+        "with lock: print(os.waitpid(child, 0)[1])\n"
+    )
+    assert result.stdout.split() == ["0"], result.stderr
 
 
 def test_work_may_itself_be_spread_over_the_pool():

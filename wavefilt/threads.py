@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from queue import SimpleQueue
 
 ENVIRONMENT = "WAVEFILT_NUM_THREADS"
 CHUNKS_PER_THREAD = 6  # enough that a thread slowed down by other processes leaves its share to the rest
 
 
 class _Pool:
-    """Worker threads started on first use; replaced when their number changes, forgotten in a forked child."""
+    """Worker threads started when first needed; a larger pool replaces a smaller, a forked child starts anew."""
 
     def __init__(self) -> None:
         self.threads: int | None = None
@@ -28,18 +29,73 @@ class _Pool:
         self._executor: ThreadPoolExecutor | None = None
         self._workers = 0
 
-    def submit(self, work: Callable[[], None], workers: int) -> list[Future[None]]:
-        """Have up to ``workers`` threads call ``work``; none where no thread can be started any more."""
+    def submit(self, work: Callable[[], None], workers: int) -> None:
+        """Have up to ``workers`` threads call ``work``: as many as can be started."""
         with self._lock:
-            if self._executor is None or self._workers != workers:
-                if self._executor is not None:
-                    self._executor.shutdown(wait=False)
+            if self._executor is None or self._workers < workers:
+                self._release()
                 self._executor = ThreadPoolExecutor(workers, "wavefilt")
                 self._workers = workers
             try:
-                return [self._executor.submit(work) for _ in range(workers)]
-            except RuntimeError:  # the interpreter or the machine refuses new threads: the caller does it all
-                return []
+                for _ in range(workers):
+                    self._executor.submit(work)
+            except RuntimeError:  # the interpreter or the machine refuses new threads; those that run empty the queue
+                self._release()
+
+    def _release(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+            self._executor = None
+
+
+class _Job:
+    """The ranges of one call, handed out to whoever asks, and the helpers that work on them now."""
+
+    def __init__(self, work: Callable[[int, int], object], ranges: Iterator[tuple[int, int]]) -> None:
+        self._work = work
+        self._ranges = ranges
+        self._lock = threading.Lock()  # not a Condition: an interrupt inside of its methods would leave it locked
+        self._running = 0
+        self._stopped = False
+        self._ended: SimpleQueue[None] = SimpleQueue()
+        self.errors: list[BaseException] = []
+
+    def drain(self) -> None:
+        """Work on ranges until none is left or the job is stopped."""
+        while True:
+            with self._lock:
+                bounds = None if self._stopped else next(self._ranges, None)
+            if bounds is None:
+                return
+            self._work(*bounds)
+
+    def help(self) -> None:
+        """`drain` in a thread of the pool."""
+        with self._lock:
+            if self._stopped:
+                return
+            self._running += 1
+        try:
+            self.drain()
+        except BaseException as error:
+            self._stopped = True
+            self.errors.append(error)
+        finally:
+            with self._lock:
+                self._running -= 1
+            self._ended.put(None)  # after the count: one put follows wherever a helper is seen running
+
+    def end(self) -> None:
+        """Hand out nothing more and wait for the helpers that run; to be called again if interrupted."""
+        with self._lock:
+            self._stopped = True
+        while self._running:
+            self._ended.get()
+        self._work = _nothing  # helpers may begin late, and must not keep the arrays
+
+
+def _nothing(begin: int, end: int) -> None:
+    """The work of a job that ended."""
 
 
 _pool = _Pool()
@@ -59,11 +115,15 @@ def get_num_threads() -> int:
 
     Raises ValueError if the environment variable is not a whole number of at least 1.
     """
+    return _requested() or available_cpus()
+
+
+def _requested() -> int | None:
     if _pool.threads is not None:
         return _pool.threads
     text = os.environ.get(ENVIRONMENT, "").strip()
     if not text:
-        return available_cpus()
+        return None
     if not (text.isascii() and text.isdigit() and int(text) >= 1):
         raise ValueError(f"{ENVIRONMENT}={text!r} must be a whole number of at least 1")
     return int(text)
@@ -82,32 +142,31 @@ def set_num_threads(threads: int | None) -> None:
 def parallel(work: Callable[[int, int], object], count: int, grain: int = 1) -> None:
     """Call ``work(start, stop)`` on ranges of at least ``grain`` that together cover ``range(count)``, once each.
 
-    The ranges run in any order and thread; an exception in one of them is raised here after the others ended.
+    The ranges run in any order and thread. After an exception in one of them, or an interrupt, no further range is
+    begun, and it is raised here when no thread works any more: the caller's memory is then its own again.
+    Raises ValueError as `get_num_threads` does, whatever the count.
     """
-    shares = count // max(grain, 1)
-    threads = get_num_threads() if shares > 1 else 1
+    requested, shares = _requested(), count // max(grain, 1)
+    threads = 1 if shares < 2 else requested or available_cpus()
     if threads == 1:
         if count:
             work(0, count)
         return
     chunks = min(shares, CHUNKS_PER_THREAD * threads)
-    edges = [count * i // chunks for i in range(chunks + 1)]
-    pending = pairwise(edges)
-    lock = threading.Lock()
-
-    def drain() -> None:
-        while True:
-            with lock:
-                bounds = next(pending, None)
-            if bounds is None:
-                return
-            work(*bounds)
-
-    helpers = _pool.submit(drain, threads - 1)
+    job = _Job(work, pairwise([count * i // chunks for i in range(chunks + 1)]))
+    raised: BaseException | None = None
     try:
-        drain()
-    finally:
-        running = [helper for helper in helpers if not helper.cancel()]
-        errors = [helper.exception() for helper in running]
-    for error in filter(None, errors):
-        raise error
+        _pool.submit(job.help, min(threads, chunks) - 1)
+        job.drain()
+    except BaseException as error:
+        raised = error
+    while True:
+        try:
+            job.end()
+            break
+        except BaseException as error:
+            raised = error if raised is None else raised
+    if raised is None and job.errors:
+        raised = job.errors[0]
+    if raised is not None:
+        raise raised

@@ -14,7 +14,9 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt import boundary, threads
+from wavefilt.backends import numba_crossover
 from wavefilt.backends.interface import Pyramid
+from wavefilt.errors import BackendUnavailable
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
 
@@ -22,7 +24,7 @@ from . import kernels, memory, plan
 from .selection import NumbaStatistics
 
 _FUNCTIONS = {"soft": kernels.SOFT, "hard": kernels.HARD, "garrote": kernels.GARROTE, "firm": kernels.FIRM}
-_DTYPES = {np.dtype(np.float32), np.dtype(np.float64)}
+_DTYPES = {np.dtype(name): name for name in ("float32", "float64")}
 GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
 
 
@@ -31,11 +33,19 @@ class NumbaCPU:
     dtypes = ("float32", "float64")
 
     def __init__(self, tile: int = plan.TILE) -> None:
-        """``tile``, in samples, changes how work is cut up and never a result."""
+        """``tile``, in samples, changes how work is cut up and never a result.
+
+        Raises BackendUnavailable if numba has been told to compile nothing.
+        """
+        if numba.config.DISABLE_JIT:
+            raise BackendUnavailable("backend 'numba' computes nothing while NUMBA_DISABLE_JIT is set: unset it")
         self._tile = tile
 
     def describe(self) -> str:
-        count = threads.get_num_threads()
+        try:
+            count = threads.get_num_threads()
+        except ValueError as error:
+            return f"numba {numba.__version__}, but {error}"
         return f"numba {numba.__version__}, {count} thread{'s' if count > 1 else ''}"
 
     def decompose(self, x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int) -> Pyramid:
@@ -49,7 +59,8 @@ class NumbaCPU:
             outputs = [memory.empty((rows, int(m)), dtype) for m in launch.lengths[1:]]
             approximation = memory.empty(outputs[-1].shape, dtype)
             addresses, target = memory.addresses(outputs), memory.address(approximation)
-            self._run(kernels.forward, rows, launch, source, (addresses, target, *where, lo, hi))
+            arguments, kept = (addresses, target, *where, lo, hi), (outputs, approximation)
+            self._run(kernels.forward, rows, launch, source, arguments, kept)
             details += outputs
         return Pyramid((approximation, *reversed(details)), wavelet, mode, samples)
 
@@ -61,10 +72,14 @@ class NumbaCPU:
     def reconstruct(
         self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: NDArray[Any] | None = None
     ) -> NDArray[Any]:
-        """The rows again; into ``out``, C-contiguous and of the result's shape and dtype, if given."""
+        """The rows again; into ``out``, C-contiguous and of the result's shape and dtype, if given.
+
+        Raises ValueError for coefficients that do not belong together: kernels check nothing.
+        """
+        self._check_pyramid(pyramid)
         coefficients = [memory.packed(c) for c in pyramid.coefficients]
         y, details = coefficients[0], coefficients[:0:-1]
-        rows, dtype = len(y), self._check(y)
+        rows, dtype = len(y), y.dtype
         if out is None:
             out = memory.empty((rows, pyramid.samples), dtype)
         elif out.shape != (rows, pyramid.samples) or out.dtype != dtype or not out.flags.carray:
@@ -85,7 +100,7 @@ class NumbaCPU:
             target = out if launch.first == 0 else memory.empty((rows, int(launch.lengths[0])), dtype)
             source = memory.addresses(details[levels]), memory.address(y), y.shape[1], shift
             shrink = function, thresholds[levels]
-            self._run(kernels.inverse, rows, launch, target, (*source, *shrink, *filters))
+            self._run(kernels.inverse, rows, launch, target, (*source, *shrink, *filters), (details, y))
             y = target
         return out
 
@@ -96,11 +111,11 @@ class NumbaCPU:
         bits = np.dtype(f"i{dtype.itemsize}")
         like, sign_off = np.empty(0, bits), np.array([np.iinfo(bits).max], bits)
         address, peaks = memory.address(flat), [0]
-        threads.parallel(
-            lambda a, b: peaks.append(kernels.peak(address + a * dtype.itemsize, b - a, like, sign_off)),
-            flat.size,
-            4 * GRAIN,
-        )
+
+        def work(begin: int, end: int, _: NDArray[Any] = flat) -> None:  # whose memory must live as long as the work
+            peaks.append(kernels.peak(address + begin * dtype.itemsize, end - begin, like, sign_off))
+
+        threads.parallel(work, flat.size, 4 * GRAIN)
         return float(np.array(max(peaks), bits).view(dtype))
 
     def _check(self, array: NDArray[Any]) -> np.dtype[Any]:
@@ -108,14 +123,38 @@ class NumbaCPU:
             raise TypeError(f"backend 'numba' computes in {' and '.join(self.dtypes)}, not {array.dtype}")
         return array.dtype
 
+    def _check_pyramid(self, pyramid: Pyramid) -> None:
+        y, *details = pyramid.coefficients
+        dtype, rows = self._check(y), len(y)
+        lengths = plan.lengths(pyramid.samples, pyramid.wavelet.rec_len, pyramid.mode, len(details))
+        shapes = [(rows, length) for length in lengths[:0:-1]]
+        # an approximation that was itself reconstructed may have one sample more than is used
+        fits = y.ndim == 2 and y.shape[1] >= lengths[-1] and [d.shape for d in details] == shapes
+        if not fits or any(d.dtype != dtype for d in details):
+            found = ", ".join(f"{c.dtype} {c.shape}" for c in pyramid.coefficients)
+            wanted = ", ".join(str(shape) for shape in [(rows, lengths[-1]), *shapes])
+            raise ValueError(
+                f"coefficients {found} do not belong together: {pyramid.samples} samples have {wanted} of one dtype"
+            )
+
     def _run(
-        self, kernel: Any, rows: int, launch: plan.Launch, array: NDArray[Any], arguments: tuple[Any, ...]
+        self,
+        kernel: Any,
+        rows: int,
+        launch: plan.Launch,
+        array: NDArray[Any],
+        arguments: tuple[Any, ...],
+        kept: tuple[Any, ...],
     ) -> None:
-        """Call ``kernel`` on all tiles of all rows, ``array`` being the finer side of the transform."""
+        """Call ``kernel`` on all tiles of all rows, ``array`` being the finer side of the transform.
+
+        ``kept`` are the arrays behind the addresses in ``arguments``, which must live as long as the work does.
+        """
         tile = max(int(launch.lengths[0]) // launch.tiles, 1)
         address = memory.address(array)
-        threads.parallel(
-            lambda begin, end: kernel(address, *launch.arguments, *arguments, begin, end),
-            rows * launch.tiles,
-            max(GRAIN // tile, 1),
-        )
+
+        def work(begin: int, end: int, _: Any = (array, kept)) -> None:
+            kernel(address, *launch.arguments, *arguments, begin, end)
+
+        threads.parallel(work, rows * launch.tiles, max(GRAIN // tile, 1))
+        numba_crossover.loaded.add(_DTYPES[array.dtype])

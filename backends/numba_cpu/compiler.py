@@ -2,24 +2,73 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numba
 from numba import types
+from numba.core.caching import FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
+
+from wavefilt import boundary, shrinkage, vocabulary
+
+from . import vector
 
 # no "reassoc": a sample must not depend on its place in a vector; no "nnan", "ninf": gaps and overflow are kept
 _FLAGS = {"contract", "nsz"}
 
 
+# a fork while another thread compiles would leave the lock taken in the child for ever
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
+
+
+def _digest() -> str:
+    """Of the sources that go into kernels which stand in other files: numba looks only at a kernel's own file."""
+    text = hashlib.sha256()
+    for name in (__file__, vector.__file__, boundary.__file__, shrinkage.__file__, vocabulary.__file__):
+        with suppress(OSError):  # an installation without sources does not change
+            text.update(Path(name).read_bytes())
+    return text.hexdigest()
+
+
+_SOURCES = _digest()
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]  # numba has no types
+    """numba's cache on disk, without which a call gets on as well: an error there is a kernel compiled again."""
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        return super()._index_key(signature, codegen), _SOURCES
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(signature, target_context)
+        except Exception:  # damaged files give errors of any kind
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        with suppress(Exception):  # the disk is full, or the index came to harm since it was read
+            super().save_overload(signature, data)
+
+
 def jit(function: Callable[..., Any], **options: Any) -> Any:
     """Compile for the types of the first call; cached beside the source, or in the user's cache if read-only."""
-    options = {"nogil": True, "error_model": "numpy", "fastmath": _FLAGS} | options
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no directory to cache in can be written to
-        return numba.njit(**options)(function)
+    kernel = numba.njit(**{"nogil": True, "error_model": "numpy", "fastmath": _FLAGS} | options)(function)
+    with suppress(RuntimeError):  # no directory to cache in can be written to
+        kernel._cache = _Cache(function)
+    return kernel
 
 
 @intrinsic

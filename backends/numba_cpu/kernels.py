@@ -70,7 +70,7 @@ def forward(rows, lengths, left, right, step, tiles, scratch, details, approxima
     group = GROUP_BYTES // size
     # 80 elements more than a power of two: buffers a multiple of 4 KiB apart would evict each other
     stride = BLOCK + phases + group + 80
-    work = np.empty(4 * stride, lo.dtype)
+    work = np.zeros(4 * stride, lo.dtype)  # whole groups are computed, and denormals left in memory are slow
     even, odd = work[:stride], work[stride : 2 * stride]
     smooth_end, detail_end = work[2 * stride : 3 * stride], work[3 * stride :]
     levels = np.empty((2, 2, scratch + 80), lo.dtype)
@@ -194,7 +194,7 @@ def inverse(
     phases = len(even_taps) // 2
     group = GROUP_BYTES // size
     stride = BLOCK + phases + group + 80
-    work = np.empty(2 * stride + 2 * group, even_taps.dtype)
+    work = np.zeros(2 * stride + 2 * group, even_taps.dtype)  # as in `forward`
     smooth, shrunk, joined = work[:stride], work[stride : 2 * stride], work[2 * stride :]
     levels = np.empty((2, 2, scratch + 80), even_taps.dtype)
     ranges = np.empty((2, depth + 1, 2), np.int64)

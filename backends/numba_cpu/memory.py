@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,11 @@ RETAINED = 192 << 20
 
 SMALLEST = 1 << 16  # bytes from which an array is worth keeping
 BLOCKS = 32  # so few that looking through them costs nothing
-_free: deque[NDArray[np.uint8]] = deque()  # its single operations are atomic: no lock, which __del__ could not take
+SMALL = 1 << 20  # bytes up to which a block is not worth adding them all up
+_LARGE_RETAINED = RETAINED - BLOCKS * SMALL  # so that small blocks cannot take the sum over the limit
+
+# by identity, in the order in which they came free; single operations of a dict are atomic: __del__ could take no lock
+_free: dict[int, NDArray[np.uint8]] = {}
 
 
 class _Loan:
@@ -31,38 +34,42 @@ class _Loan:
         }
 
     def __del__(self) -> None:
-        _free.append(self._block)
-        if self._block.nbytes > RETAINED // BLOCKS or len(_free) > BLOCKS:  # smaller ones cannot add up to the limit
-            trim(RETAINED)
+        size = self._block.nbytes
+        if size > _LARGE_RETAINED:
+            return
+        _free[id(self._block)] = self._block
+        if size > SMALL or len(_free) > BLOCKS:
+            trim(_LARGE_RETAINED)
 
 
 def trim(bytes_kept: int = 0) -> None:
-    """Hand memory that no array uses back to the system, all but this much."""
-    while _free and (len(_free) > BLOCKS or sum(block.nbytes for block in _free.copy()) > bytes_kept):
-        try:
-            _free.popleft()
-        except IndexError:  # another thread took the last
+    """Hand memory that no array uses back to the system, all but this much: first what was used longest ago."""
+    blocks = list(_free.values())
+    excess, number = sum(block.nbytes for block in blocks) - bytes_kept, len(blocks)
+    for block in blocks:
+        if excess <= 0 and number <= BLOCKS:
             return
+        _free.pop(id(block), None)  # another thread may have taken it
+        excess -= block.nbytes
+        number -= 1
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """`np.empty`, from a block of this size that is free if there is one."""
+    """`np.empty`, from a free block of this size if there is one; where memory is short all free ones are given up."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
-    if size < SMALLEST:
+    try:
+        return np.empty(shape, dtype) if size < SMALLEST else np.asarray(_Loan(_block(size), shape, dtype))
+    except MemoryError:
+        trim()
         return np.empty(shape, dtype)
-    return np.asarray(_Loan(_block(size), shape, dtype))
 
 
 def _block(size: int) -> NDArray[np.uint8]:
-    for _ in range(len(_free)):
-        try:
-            block = _free.popleft()
-        except IndexError:
-            break
-        if block.nbytes == size:
+    """A free block of this size, of several the last used, or a new one."""
+    for block in reversed(list(_free.values())):
+        if block.nbytes == size and _free.pop(id(block), None) is not None:
             return block
-        _free.append(block)
     return np.empty(size, np.uint8)
 
 

@@ -44,6 +44,15 @@ class Launch:
 
 
 @lru_cache(maxsize=256)
+def lengths(samples: int, taps: int, mode: str, level: int) -> tuple[int, ...]:
+    """Samples, and coefficients of every level, finest first."""
+    found = [samples]
+    for _ in range(level):
+        found.append(detail_length(found[-1], taps, mode))
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
 def launches(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[Launch, ...]:
     """The launches of a forward transform, in order; an inverse takes them in reverse.
 

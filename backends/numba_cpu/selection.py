@@ -63,11 +63,14 @@ def _list_inside(bits, begin, end, sign_off, low, high, listed, k):
 def _middle(a, n, k, both, all_bits):
     """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a.
 
-    Each turn keeps what lies on the k-th value's side of a pivot.
+    Each turn keeps what lies on the k-th value's side of a pivot, the middle one of three values from places that
+    look random: of fixed places, data that rises and falls once has the smallest values at every turn.
     """
     ceiling = all_bits  # the smallest value dropped from above
+    place = 1
     while True:
-        x, y, z = a[0], a[n // 2], a[n - 1]
+        place = (place * 1103515245 + 12345) & 0x7FFFFFFF
+        x, y, z = a[place % n], a[(place >> 5) % n], a[(place >> 10) % n]
         pivot = max(min(x, y), min(max(x, y), z))
         less, equal = 0, 0
         for i in range(n):
@@ -169,13 +172,10 @@ class NumbaStatistics:
         self._bits = np.dtype(f"i{self._dtype.itemsize}")
         self._sign_off = np.array([np.iinfo(self._bits).max], self._bits)
         self._floats = np.empty(0, self._dtype)
+        sizes = [sum(d.size if self._pooled else d.shape[1] for d in details) for details in self._levels]
+        self.counts = np.array(sizes, dtype=np.int64)
         self._medians: dict[int, NDArray[np.float64]] = {}
         self._powers: dict[int, NDArray[np.float64]] = {}
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        sizes = [sum(d.size if self._pooled else d.shape[1] for d in details) for details in self._levels]
-        return np.array(sizes, dtype=np.int64)
 
     @property
     def groups(self) -> int:
@@ -192,7 +192,7 @@ class NumbaStatistics:
 
     def _survey(self, levels: Sequence[int]) -> None:
         """Medians and mean squares of these levels, in one pass."""
-        short = [i for i in levels if not self._pooled and self._levels[i - 1][0].shape[1] <= SHORT]
+        short = [i for i in levels if self.counts[i - 1] <= SHORT]
         long = [i for i in levels if i not in short]
         if short:
             self._survey_short(short)
@@ -200,7 +200,7 @@ class NumbaStatistics:
             self._survey_long(long)
 
     def _survey_short(self, levels: Sequence[int]) -> None:
-        details = [self._levels[i - 1][0] for i in levels]
+        details = [self._joined(i) if self._pooled else self._levels[i - 1][0] for i in levels]
         addresses = memory.addresses(details)
         lengths = np.array([d.shape[1] for d in details], dtype=np.int64)
         middles = np.empty((len(levels), self.groups, 2), self._bits)
@@ -241,7 +241,12 @@ class NumbaStatistics:
 
     def _pools(self, level: int) -> list[list[NDArray[Any]]]:
         details = self._levels[level - 1]
-        return [[d.ravel() for d in details]] if self._pooled else [[row] for row in details[0]]
+        return [_grouped([d.ravel() for d in details])] if self._pooled else [[row] for row in details[0]]
+
+    def _joined(self, level: int) -> NDArray[Any]:
+        """All details of a level as one row."""
+        details = self._levels[level - 1]
+        return details[0].reshape(1, -1) if len(details) == 1 else np.concatenate([d.ravel() for d in details])[None]
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
         best = np.zeros_like(sigma)
@@ -267,6 +272,17 @@ class NumbaStatistics:
 
         threads.parallel(work, len(tasks))
         return best
+
+
+def _grouped(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The arrays with runs of short ones copied into one each: a chunk has a list of `LISTED` however short it is."""
+    groups: list[list[NDArray[Any]]] = []
+    for array in arrays:
+        if array.size < CHUNK and groups and groups[-1][0].size < CHUNK:
+            groups[-1].append(array)
+        else:
+            groups.append([array])
+    return [group[0] if len(group) == 1 else np.concatenate(group) for group in groups]
 
 
 class _Pool:
