@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from typing import Any, cast
 
 from wavefilt.errors import BackendUnavailable
 from wavefilt.vocabulary import check
 
-from .interface import Backend, Pyramid, Statistics
-from .numba_crossover import faster
+from . import numba_crossover
+from .interface import Backend, DeviceBackend, Measured, Pyramid, Statistics
 
-__all__ = ["Backend", "Pyramid", "Statistics", "available", "choose", "get", "names"]
+__all__ = ["Backend", "DeviceBackend", "Measured", "Pyramid", "Statistics", "available", "choose", "get", "home",
+           "names"]  # fmt: skip
+
+DLPACK_CUDA = 2
+"""DLPack's number for memory of a CUDA device."""
 
 
 def _pywavelets() -> Backend:
@@ -32,13 +37,13 @@ def _numba() -> Backend:
     return NumbaCPU()
 
 
-def _cuda() -> Backend:
-    raise BackendUnavailable(
-        "backend 'cuda' is not part of this release yet; use --backend auto (backend=\"auto\") for the CPU"
-    )
+def _cuda(**options: Any) -> Backend:
+    from .cuda import Cuda
+
+    return Cuda(**options)
 
 
-_LOADERS: dict[str, Callable[[], Backend]] = {"pywavelets": _pywavelets, "numba": _numba, "cuda": _cuda}
+_LOADERS: dict[str, Callable[..., Backend]] = {"pywavelets": _pywavelets, "numba": _numba, "cuda": _cuda}
 
 
 def names() -> list[str]:
@@ -47,13 +52,24 @@ def names() -> list[str]:
 
 
 @cache
-def get(name: str) -> Backend:
-    """The backend of this name.
+def get(name: str, **options: Any) -> Backend:
+    """The backend of this name; ``options`` are its own, such as ``fastmath=True`` for "cuda".
 
     Raises ValueError for an unknown name and BackendUnavailable, with what to install, for one that cannot run.
     """
     check("backend", name, names())
-    return _LOADERS[name]()
+    return _LOADERS[name](**options)
+
+
+def home(x: Any) -> DeviceBackend | None:
+    """The backend on whose device an array lives; None for host memory.
+
+    Raises BackendUnavailable if that backend cannot run here.
+    """
+    on_gpu = hasattr(x, "__cuda_array_interface__")
+    if not on_gpu and hasattr(x, "__dlpack_device__"):
+        on_gpu = x.__dlpack_device__()[0] == DLPACK_CUDA
+    return cast(DeviceBackend, get("cuda")) if on_gpu else None
 
 
 def available() -> dict[str, str | BackendUnavailable]:
@@ -67,19 +83,20 @@ def available() -> dict[str, str | BackendUnavailable]:
     return state
 
 
-def choose(name: str, dtype: str, size: int, taps: int) -> Backend:
-    """The backend for ``name`` (or ``"auto"``), ``size`` samples in all of this dtype, and a filter of so many taps.
+def choose(name: str | Backend, dtype: str, shape: tuple[int, ...], taps: int) -> Backend:
+    """The backend for ``name`` (or ``"auto"``), traces (rows, samples) of this dtype, and a filter of so many taps.
 
-    A backend named by the user is never replaced by another, but for complex samples, which only the reference
-    computes. ``"auto"`` takes the fastest one for this size: see `numba_crossover`.
+    A backend named by the user (or given as an object) is never replaced by another, but for complex samples, which
+    only the reference computes. ``"auto"`` takes the fastest one for this shape: see `numba_crossover`.
     """
+    if not isinstance(name, str):
+        return name if dtype in name.dtypes else get("pywavelets")
     check("backend", name, ["auto", *names()])
-    chosen = get(_fastest(size, taps) if name == "auto" else name)
-    return chosen if dtype in chosen.dtypes else get("pywavelets")
-
-
-def _fastest(size: int, taps: int) -> str:
-    if faster(size, taps):
+    if name != "auto":
+        chosen = get(name)
+        return chosen if dtype in chosen.dtypes else get("pywavelets")
+    rows, samples = shape
+    if dtype in ("float32", "float64") and numba_crossover.faster(rows, samples, taps, dtype):
         with suppress(BackendUnavailable):
-            return get("numba").name
-    return "pywavelets"
+            return get("numba")
+    return get("pywavelets")

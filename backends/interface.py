@@ -65,6 +65,15 @@ class Statistics(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Noise, thresholds and mean squares (None unless asked for) as arrays (levels, traces), finest level first."""
+
+    sigma: NDArray[np.float64]
+    thresholds: NDArray[np.float64]
+    power: NDArray[np.float64] | None
+
+
 class Backend(Protocol):
     """Transforms of batches: ``x`` has shape (traces, samples), one of the dtypes in ``dtypes``, C order."""
 
@@ -90,3 +99,33 @@ class Backend(Protocol):
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None) -> Any:
         """The rows again, shape (traces, pyramid.samples), their details shrunk on the way."""
+
+
+class DeviceBackend(Backend, Protocol):
+    """A backend with memory of its own: it denoises whole batches there, and takes arrays that live there."""
+
+    def take(self, x: Any, axis: int) -> Taken:
+        """As `wavefilt.arrays.take`, for an array on the device."""
+
+    def to_host(self, x: Any) -> NDArray[Any]:
+        """A copy in host memory."""
+
+    def to_device(self, rows: NDArray[Any], like: Any) -> Any:
+        """Host rows as an array of the library and on the device of ``like``."""
+
+    def denoise(self, x: Any, method: Any, level: int, report: bool) -> tuple[Any, Measured | None] | None:
+        """All five steps for rows (traces, samples), in host or device memory, and what was measured on request.
+
+        None if a sample is not finite: gaps are for the caller to cut out.
+        """
+
+
+class Taken(Protocol):
+    """Rows taken in, and the way back to the kind of array they came as."""
+
+    @property
+    def rows(self) -> Any:
+        """Shape (traces, samples), C-contiguous, in the dtype of computation."""
+
+    def restore(self, rows: Any) -> Any:
+        """``rows`` as an array of the original's shape, floating dtype and library."""

@@ -58,6 +58,7 @@ def whole_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int
 @click.option("--scope", type=click.Choice(SCOPES), default="trace", show_default=True,
               help="Thresholds for each trace or for the whole record.")  # fmt: skip
 @click.option("--backend", default="auto", show_default=True, help="Where to compute: see wavefilt backends.")
+@click.option("--fast-math", is_flag=True, help="cuda: let the compiler reorder and approximate arithmetic.")
 @layout_options
 @click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
@@ -72,15 +73,15 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
 
     The format is found by content. - reads standard input and, without -o, writes standard output.
     """
-    from wavefilt import backends
     from wavefilt.errors import BackendUnavailable
     from wavefilt.method import Method
 
     names = ("wavelet", "level", "mode", "rule", "shrink", "sigma", "scope")
     try:
         method = Method(**{name: options[name] for name in names})
-        if options["backend"] != "auto":
-            backends.get(options["backend"])
+        if options["fast_math"] and options["backend"] != "cuda":
+            raise click.UsageError("--fast-math is an option of --backend cuda")
+        _backend(options)
     except BackendUnavailable as error:
         raise Failure(str(error), 5) from error
     except (ValueError, TypeError) as error:
@@ -97,6 +98,15 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
             failures.append(source)
     if failures:
         raise Failure(f"{len(failures)} of {len(jobs)} files failed: {', '.join(failures)}", 4)
+
+
+def _backend(options: dict[str, Any]) -> Any:
+    """What `run` takes: "auto", or the backend asked for. Raises BackendUnavailable if it cannot run here."""
+    from wavefilt import backends
+
+    if options["backend"] == "auto":
+        return "auto"
+    return backends.get(options["backend"], **({"fastmath": True} if options["fast_math"] else {}))
 
 
 def _expanded(inputs: tuple[str, ...]) -> list[str]:
@@ -204,7 +214,7 @@ def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None
         if options["dry_run"]:
             _intend(before, target, method, options)
             return
-        after = before.apply(method, options["backend"], report=bool(options["plot"]))
+        after = before.apply(method, _backend(options), report=True)
         seconds = time.perf_counter() - start
         data = encode(after)
         if target == "-":

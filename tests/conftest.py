@@ -25,7 +25,11 @@ def usable_backends() -> list[str]:
     return [name for name, state in backends.available().items() if not isinstance(state, BackendUnavailable)]
 
 
-@pytest.fixture(params=usable_backends())
+def _parameter(name: str):
+    return pytest.param(name, marks=pytest.mark.gpu) if name == "cuda" else name
+
+
+@pytest.fixture(params=map(_parameter, usable_backends()))
 def backend(request) -> str:
     """Every backend that can run here."""
     return request.param

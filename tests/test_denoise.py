@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import pywt
-from conftest import noisy_chirp
+from conftest import noisy_chirp, usable_backends
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -243,8 +243,12 @@ class TestEdges:
         class OnDevice:
             __cuda_array_interface__ = None
 
-        with pytest.raises(TypeError, match="lives on a GPU"):
-            wavefilt.denoise(OnDevice())
+        if "cuda" in usable_backends():
+            with pytest.raises(TypeError, match="lives on a GPU"):
+                wavefilt.denoise(OnDevice(), backend="pywavelets")
+        else:
+            with pytest.raises(wavefilt.BackendUnavailable, match="backend 'cuda'"):
+                wavefilt.denoise(OnDevice())
 
 
 class TestGaps:

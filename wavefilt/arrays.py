@@ -52,11 +52,6 @@ def take(x: Any, axis: int) -> Traces:
     The input is never modified. Raises TypeError for a dtype or kind of array that cannot be computed with, and
     ValueError for a scalar, an axis out of range, or no samples along the axis.
     """
-    if hasattr(x, "__cuda_array_interface__"):
-        raise TypeError(
-            f"{type(x).__name__} lives on a GPU and the CUDA backend is not part of this release yet; "
-            "copy it to the host first (cupy.asnumpy, tensor.cpu())"
-        )
     array = np.asanyarray(x)
     if not isinstance(array, np.ma.MaskedArray):
         array = np.asarray(array)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays, backends, gaps, rules
-from wavefilt.filters import WaveletLike, max_level
+from wavefilt.filters import WaveletLike, detail_length, max_level
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import Mode, Scope, Shrink, Sigma
@@ -55,8 +55,8 @@ def denoise(
     sigma: Sigma | float = "level",
     scope: Scope = "trace",
     axis: int = -1,
-    backend: str = "auto",
-) -> NDArray[Any]:
+    backend: str | backends.Backend = "auto",
+) -> Any:
     """Remove noise by shrinking the wavelet details of every trace; the approximation is left as it is.
 
     Parameters
@@ -64,7 +64,8 @@ def denoise(
     x : array_like, shape (..., samples, ...)
         Samples along ``axis``, everything else a batch of traces; never modified. float16 and integers of up to
         16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps: the pieces
-        between them are denoised one by one and the gaps put back.
+        between them are denoised one by one and the gaps put back. An array on a GPU (CuPy, torch, numba, anything
+        with ``__cuda_array_interface__`` or DLPack) is denoised there.
     wavelet : str, pywt.Wavelet or object with four filters
         ``"db8"`` is Daubechies with 8 vanishing moments, 16 taps.
     level : int, optional
@@ -84,13 +85,15 @@ def denoise(
         Whether every trace has thresholds of its own or all share those of their pooled details.
     axis : int
         Axis of the samples.
-    backend : str
-        ``"auto"`` or a name of `wavefilt.backends.names`.
+    backend : str or Backend
+        ``"auto"``, a name of `wavefilt.backends.names`, or what `wavefilt.backends.get` returned.
 
     Returns
     -------
-    ndarray (or MaskedArray) of the shape and floating dtype of ``x``; integers give the dtype of computation. Its
-    memory is contiguous along ``axis``. A trace whose thresholds are all 0 (a dead trace, a single sample,
+    ndarray (or MaskedArray, or the caller's own kind of array on a GPU) of the shape and floating dtype of ``x``;
+    integers give the dtype of computation. Its memory is contiguous along ``axis``.
+
+    A trace whose thresholds are all 0 (a dead trace, a single sample,
     threshold 0) is returned bit for bit; a constant trace comes back constant to rounding, but for the ends with
     ``mode="zero"`` and ``"antisymmetric"``, which extend it by a jump.
 
@@ -112,17 +115,39 @@ def denoise(
     float64 holds the squares of the details (1e-150 to 1e150).
     """
     method = Method(wavelet, level, mode, rule, shrink, sigma, scope)
-    traces = arrays.take(x, axis)
-    return traces.restore(run(traces.rows, method, backend).samples)
+    home = backends.home(x)
+    if home is None:
+        traces = arrays.take(x, axis)
+        return traces.restore(run(traces.rows, method, backend).samples)
+    if backend not in ("auto", home.name, home):
+        raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
+    taken = home.take(x, axis)
+    return taken.restore(_where_it_lives(taken.rows, method, home if isinstance(backend, str) else backend))
 
 
-def run(traces: NDArray[Any], method: Method, backend: str = "auto", report: bool = False) -> Outcome:
+def _where_it_lives(rows: Any, method: Method, backend: backends.DeviceBackend) -> Any:
+    """Rows on a device denoised there; those with gaps by way of the host, which cuts them into pieces."""
+    level = method.level_for(rows.shape[1])
+    done = backend.denoise(rows, method, level, False) if level and len(rows) else None
+    if done is not None:
+        return done[0]
+    return backend.to_device(run(backend.to_host(rows), method, backend).samples, rows)
+
+
+def run(
+    traces: NDArray[Any], method: Method, backend: str | backends.Backend = "auto", report: bool = False
+) -> Outcome:
     """Denoise the rows of ``traces`` (traces, samples), of a dtype of computation, and tell how it was done.
 
     ``report`` has the power of the details measured as well, which costs a pass for rules that do not need it.
+    Without it a backend that denoises on a device gives no estimates.
     """
-    chosen = backends.choose(backend, traces.dtype.name, traces.size, method.bank.dec_len)
+    chosen = backends.choose(backend, traces.dtype.name, traces.shape, method.bank.dec_len)
     level = method.level_for(traces.shape[-1])
+    if level and traces.size and hasattr(chosen, "denoise"):
+        done = chosen.denoise(traces, method, level, report)
+        if done is not None:
+            return Outcome(done[0], method, chosen.name, level, _reported(traces, method, level, done[1]))
     peak = chosen.peak(traces)
     found = gaps.pieces(traces) if traces.size and not math.isfinite(peak) else gaps.whole(traces)
     _check_size(traces, peak, level, method)
@@ -143,6 +168,17 @@ def run(traces: NDArray[Any], method: Method, backend: str = "auto", report: boo
             y = _placed(rows, estimate, traces, y)
             estimates.append(estimate)
     return Outcome(traces.copy() if y is None else y, method, chosen.name, level, estimates)
+
+
+def _reported(traces: NDArray[Any], method: Method, level: int, measured: backends.Measured | None) -> list[Estimate]:
+    """The estimate of a whole batch from what a device measured; none if nothing was asked for."""
+    if measured is None:
+        return []
+    (piece,) = gaps.whole(traces)
+    counts = [piece.samples]
+    for _ in range(level):
+        counts.append(detail_length(counts[-1], method.bank.dec_len, method.mode))
+    return [Estimate(piece, measured.sigma, measured.thresholds, measured.power, np.array(counts[1:]))]
 
 
 def _placed(rows: NDArray[Any], estimate: Estimate, traces: NDArray[Any], y: NDArray[Any] | None) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays
+from wavefilt.backends import Backend
 from wavefilt.denoising import Outcome, run
 from wavefilt.method import Method
 
@@ -65,11 +66,11 @@ class Recording:
             raise ValueError(f"{self.source}: traces of different sampling intervals; use Recording.intervals")
         return self.intervals[0] if self.intervals else None
 
-    def denoise(self, wavelet: Any = "db8", *, backend: str = "auto", **options: Any) -> Recording:
+    def denoise(self, wavelet: Any = "db8", *, backend: str | Backend = "auto", **options: Any) -> Recording:
         """The recording with every trace denoised; options and errors are those of `wavefilt.denoise`."""
         return self.apply(Method(wavelet, **options), backend)
 
-    def apply(self, method: Method, backend: str = "auto", report: bool = False) -> Recording:
+    def apply(self, method: Method, backend: str | Backend = "auto", report: bool = False) -> Recording:
         """`denoise` with a method that is already made; ``report`` as in `wavefilt.denoising.run`."""
         if isinstance(self.traces, np.ndarray):
             taken = arrays.take(self.traces, -1)

@@ -1,0 +1,127 @@
+"""A whole denoise on the device: forward, statistics, thresholds, inverse, as one sequence of launches."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from wavefilt import rules
+from wavefilt.backends.interface import Measured
+from wavefilt.method import Method
+
+from . import thresholds
+from .geometry import FINE
+from .graph import Graph
+from .plan import Plan, grid
+from .statistics import CudaStatistics, Selection
+from .target import SIMULATED, cuda
+
+
+def joined(parts: list[Any]) -> Measured:
+    """What was measured of the rows of several pieces."""
+    power = None if parts[0].power is None else np.concatenate([part.power for part in parts], axis=1)
+    sigma, chosen = (
+        np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("sigma", "thresholds")
+    )
+    return Measured(sigma, chosen, power)
+
+
+class Denoiser:
+    """The launches of one method on one plan, and the numbers they leave on the device."""
+
+    def __init__(self, plan: Plan, method: Method, report: bool) -> None:
+        self.plan, self.method = plan, method
+        self.quick = True  # without the passes that a search hardly ever needs
+        self.graphs: OrderedDict[tuple[int, ...], Graph | None] = OrderedDict()
+        s = plan.shape
+        pooled = method.scope == "record"
+        self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
+        self._rule = "bayes" if method.rule == "bayes" else "linear" if isinstance(method.rule, str) else "fixed"
+        self.replayable = thresholds.known(method.rule)  # no host in the middle: it can be captured as a graph
+        self._energy = report or self._rule == "bayes"
+        if self._rule == "fixed" and not report:
+            self._sigma_of = "given"  # nobody asks for it
+        self._median = self._sigma_of != "given" and self.replayable
+        whole = self._energy or self._sigma_of == "level"
+        self._selection = Selection([plan], s.level if whole else 1, pooled)
+        self._groups = self._selection.groups
+        samples = s.samples * (s.rows if pooled else 1)
+        factors = thresholds.factors(method.rule, method.fixed_thresholds, s.level, samples)
+        self._factor = cuda.to_device(factors)
+        self._counts = cuda.to_device(self._selection.counts.astype(np.float64))
+        self._numbers = cuda.device_array(2 * s.level * s.rows, np.float64)
+        self._thresholds = cuda.device_array(s.level * s.rows, s.dtype)
+        self._flag = cuda.mapped_array(1, np.int32)  # in host memory: written only when something is wrong
+        self._flag[0] = FINE
+        self._events = [cuda.event() for _ in range(2)]
+
+    def run(self, x: Any, y: Any, x_aligned: bool, y_aligned: bool, stream: Any) -> None:
+        """Launch everything from the flat device array ``x`` to ``y``."""
+        plan, s, threads = self.plan, self.plan.shape, self.plan.options.threads
+        size = s.level * s.rows
+        sigmas, exact = self._numbers[:size], self._numbers[size:]
+        measure = self._selection if self._median or self._energy else None
+        beside = measure is not None and measure.depth <= plan.fused[0] < s.level and not SIMULATED
+
+        def fork() -> None:
+            """Measure the first levels while the forward transform goes on to the others."""
+            assert measure is not None
+            side, (before, _) = plan.side_stream(), self._events
+            before.record(stream)
+            before.wait(side)
+            measure.run(self._median, self._energy, side, self.quick)
+
+        plan.forward(x, x_aligned, stream, fork if beside else None)
+        if beside:
+            side, (_, after) = plan.side_stream(), self._events
+            after.record(side)
+            after.wait(stream)
+        elif measure is not None:
+            measure.run(self._median, self._energy, stream, self.quick)
+        if self.replayable:
+            searched = self._selection.big * self._groups if self._median else 0
+            thresholds.choose(self._rule, self._sigma_of, s.dtype)[-(-max(size, searched) // threads), threads, stream](
+                self._selection.middle, self._selection.energy, self._counts, self._factor,
+                0.0 if isinstance(self.method.sigma, str) else float(self.method.sigma), s.level, s.rows,
+                self._groups, self._selection.state, searched, sigmas, exact, self._thresholds, self._flag,
+            )  # fmt: skip
+        else:
+            self._choose_on_host(stream)
+        plan.inverse(y, y_aligned, self.method.shrink_function, self._thresholds, stream, self._flag)
+        length = s.lengths[-1]
+        blocks = max(min(s.samples // (64 * threads), 128), 1)
+        thresholds.finish(threads)[grid(blocks, s.rows), threads, stream](
+            x, y, s.samples, s.rows, s.level, exact, plan.smooths[-1], plan.pitches[-1], length, self._flag
+        )
+
+    def _choose_on_host(self, stream: Any) -> None:
+        """Thresholds of a rule that the device does not know, from statistics alone."""
+        s, pooled = self.plan.shape, self.method.scope == "record"
+        found = CudaStatistics([self.plan], pooled, stream, None)
+        sigma = rules.noise(found, self.method.sigma)
+        chosen = rules.RULES[str(self.method.rule)][0](found, sigma, s.samples * (s.rows if pooled else 1))
+        both = np.array([np.broadcast_to(a, (s.level, s.rows)) for a in (sigma, chosen)])
+        self._numbers.copy_to_device(both.ravel(), stream=stream)
+        self._thresholds.copy_to_device(both[1].astype(s.dtype).ravel(), stream=stream)
+
+    def outcome(self, stream: Any) -> int:
+        """What the last run reported, one of the flags of `geometry`; waits for it."""
+        stream.synchronize()
+        flag = int(self._flag[0])
+        self._flag[0] = FINE
+        return flag
+
+    def measured(self, stream: Any) -> Measured:
+        """What the last run found."""
+        s = self.plan.shape
+        numbers = self._numbers.copy_to_host(stream=stream)
+        energy = self._selection.energy.copy_to_host(stream=stream)
+        stream.synchronize()
+        sigma, exact = numbers.reshape(2, s.level, s.rows)
+        power = None
+        if self._energy:
+            power = energy.reshape(s.level, self._groups) / self._selection.counts[:, None]
+            power = np.broadcast_to(power, sigma.shape)
+        return Measured(sigma, exact, power)

@@ -1,0 +1,175 @@
+"""Arrays that live on a GPU, of any library: in without a copy where possible, out as the caller's own kind."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavefilt.arrays import compute_dtype
+
+from .graph import handle
+from .target import SIMULATED, cuda
+
+
+def on_device(x: Any) -> bool:
+    """Whether ``x`` lives in the memory of a CUDA device."""
+    if hasattr(x, "__cuda_array_interface__"):
+        return True
+    return hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] == 2
+
+
+def kind(x: Any) -> str:
+    """The library of an array: "cupy", "torch", or "numba" for everything else."""
+    root = type(x).__module__.partition(".")[0]
+    return root if root in ("cupy", "torch") else "numba"
+
+
+def stream_number(x: Any) -> int:
+    """The driver's number of the stream on which the caller's library would work on ``x`` now."""
+    if kind(x) == "cupy":
+        return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+    if kind(x) == "torch":
+        return int(sys.modules["torch"].cuda.current_stream(x.device).cuda_stream)
+    if hasattr(x, "gpu_data"):  # numba's own: the interface would take 20 µs
+        return handle(x.stream) if x.stream else 0
+    return int((getattr(x, "__cuda_array_interface__", None) or {}).get("stream") or 0)
+
+
+def current_stream(x: Any) -> Any:
+    """That stream, for numba."""
+    number = stream_number(x)
+    return cuda.external_stream(number) if number > 2 else cuda.default_stream()  # 1 and 2 are the default streams
+
+
+def address(x: Any) -> int:
+    """Where an array on a GPU begins."""
+    if SIMULATED:
+        return 0
+    if kind(x) == "torch":
+        return int(x.data_ptr())
+    if hasattr(x, "gpu_data"):
+        return int(x.device_ctypes_pointer.value or 0)
+    return int(x.__cuda_array_interface__["data"][0])
+
+
+def flat(x: Any) -> Any:
+    """A C-contiguous array of any library as a flat numba array on the same memory."""
+    if kind(x) == "torch":
+        x = x.detach()
+    return cuda.as_cuda_array(x, sync=False).reshape(-1)
+
+
+def empty(shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
+    """A new array of the library and on the device of ``like``."""
+    if kind(like) == "cupy":
+        return sys.modules["cupy"].empty(shape, dtype)
+    if kind(like) == "torch":
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, np.dtype(dtype).name), device=like.device)
+    return cuda.device_array(shape, dtype)
+
+
+@dataclass(frozen=True)
+class Traces:
+    """As `wavefilt.arrays.Traces`, for an array on a GPU."""
+
+    rows: Any
+    original: Any
+    axis: int
+
+    def restore(self, rows: Any) -> Any:
+        """``rows`` as an array of the original's shape, floating dtype and library."""
+        shape = tuple(self.original.shape)
+        axis = self.axis % len(shape)
+        moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
+        y = rows.reshape(moved)
+        if axis != len(shape) - 1:
+            order = (*range(axis), len(shape) - 1, *range(axis, len(shape) - 1))
+            y = y.permute(order) if kind(y) == "torch" else y.transpose(order)
+        if kind(y) == "torch" and self.original.is_floating_point():
+            return y.to(self.original.dtype)
+        if kind(y) == "cupy" and self.original.dtype.kind == "f":
+            return y.astype(self.original.dtype, copy=False)
+        return y
+
+
+def take(x: Any, axis: int) -> Traces:
+    """Rows along ``axis`` of an array on a GPU, C-contiguous, in the dtype of computation; ``x`` is not modified.
+
+    Raises what `wavefilt.arrays.take` raises.
+    """
+    if not hasattr(x, "__cuda_array_interface__"):  # DLPack alone
+        x = _from_dlpack(x)
+    if kind(x) == "numba" and not hasattr(x, "copy_to_host"):
+        x = cuda.as_cuda_array(x)
+    shape = tuple(x.shape)
+    name = str(x.dtype).rpartition(".")[2]
+    dtype = compute_dtype(np.dtype(name))
+    if dtype.kind == "c":
+        raise TypeError("complex samples on a GPU are not supported; copy them to the host")
+    if not shape:
+        raise ValueError("x is a single number; an array with samples along an axis is needed")
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError(f"axis={axis} is out of range for an array of {len(shape)} dimensions")
+    if shape[axis] == 0:
+        raise ValueError(f"x of shape {shape} has no samples along axis {axis}")
+    if kind(x) == "torch":
+        torch = sys.modules["torch"]
+        rows = x.detach().movedim(axis, -1).to(getattr(torch, dtype.name)).contiguous().reshape(-1, shape[axis])
+    elif kind(x) == "cupy":
+        cupy = sys.modules["cupy"]
+        rows = cupy.ascontiguousarray(cupy.moveaxis(x, axis, -1), dtype=dtype).reshape(-1, shape[axis])
+    else:
+        rows = _contiguous(x, axis % len(shape), dtype)
+    return Traces(rows, x, axis)
+
+
+def _from_dlpack(x: Any) -> Any:
+    for name in ("cupy", "torch"):
+        if name in sys.modules:
+            return sys.modules[name].from_dlpack(x)
+    raise TypeError(f"{type(x).__name__} offers DLPack only; import cupy or torch first, which can read it")
+
+
+def _contiguous(x: Any, axis: int, dtype: np.dtype[Any]) -> Any:
+    """A numba array as contiguous rows of ``dtype``: itself, or a copy made by a kernel."""
+    order = (*(i for i in range(x.ndim) if i != axis), axis)
+    moved = x.transpose(order) if axis != x.ndim - 1 else x
+    if moved.is_c_contiguous() and moved.dtype == dtype:
+        return moved.reshape(-1, x.shape[axis])
+    out = cuda.device_array(moved.shape, dtype)
+    size = int(np.prod(moved.shape))
+    _copy[-(-size // 256), 256](moved, out.reshape(-1), size)
+    return out.reshape(-1, x.shape[axis])
+
+
+@cuda.jit
+def _copy(x, out, size):
+    i = cuda.grid(1)
+    if i < size:
+        out[i] = x.flat[i]
+
+
+def to_host(x: Any) -> Any:
+    """A copy in host memory."""
+    if kind(x) == "cupy":
+        return x.get()
+    if kind(x) == "torch":
+        return x.detach().cpu().numpy()
+    return x.copy_to_host() if hasattr(x, "copy_to_host") else np.asarray(x)
+
+
+def host_rows(view: Any, stream: Any) -> Any:
+    """Rows of a flat buffer, cut to their length, copied to host memory."""
+    if SIMULATED:
+        return np.ascontiguousarray(view.copy_to_host())
+    if not view.is_c_contiguous():
+        copy = cuda.device_array(view.shape, view.dtype)
+        _copy[-(-view.size // 256), 256, stream](view, copy.reshape(-1), view.size)
+        view = copy
+    host = view.copy_to_host(stream=stream)
+    stream.synchronize()
+    return host

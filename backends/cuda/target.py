@@ -1,0 +1,31 @@
+"""The only module that imports numba's CUDA target, and the two wide memory accesses it lacks."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from wavefilt.errors import BackendUnavailable
+
+INSTALL = 'pip install "wavefilt[cuda13]" (driver 580 or newer) or "wavefilt[cuda12]"'
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+
+try:
+    from numba import cuda
+    from numba.core import config
+
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small signals make small grids
+except Exception as error:
+    if tuple(map(int, np.__version__.split(".")[:2])) >= (2, 5):
+        raise BackendUnavailable(
+            f"backend 'cuda': numba-cuda does not work with NumPy {np.__version__}; install NumPy below 2.5, "
+            f"as {INSTALL} does"
+        ) from error
+    raise BackendUnavailable(f"backend 'cuda': numba cannot be imported ({error}); {INSTALL}") from error
+if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
+    raise BackendUnavailable(
+        f"backend 'cuda': numba-cuda is not installed, and the CUDA target built into numba is too old; {INSTALL}"
+    )
+
+__all__ = ["INSTALL", "SIMULATED", "cuda"]

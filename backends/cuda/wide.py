@@ -1,0 +1,144 @@
+"""What numba does not generate by itself: wide memory accesses, and filters unrolled with their taps as constants.
+
+In the simulator plain stand-ins take their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .target import SIMULATED
+
+Term = tuple[float, int, int]
+"""A tap, the number of the window it applies to, and the place in that window."""
+
+if SIMULATED:
+
+    def load4(array: Any, index: Any) -> Any:
+        return tuple(array[index + i] for i in range(4))
+
+    def store(array: Any, index: Any, values: Any) -> None:
+        for i, value in enumerate(values):
+            array[index + i] = value
+
+    store_many = store
+
+    def bin_of(bits: Any, low: Any, shift: Any) -> Any:
+        size = 8 * bits.dtype.itemsize
+        magnitude = int(bits) & (2 ** (size - 1) - 1)
+        return min(((magnitude - int(low)) % 2**size) >> int(shift), 2**31 - 1)
+
+    def filters(outputs: Sequence[Sequence[Term]], width: int) -> Any:
+        def apply(array: Any, first: Any, second: Any) -> Any:
+            return tuple(sum(array.dtype.type(h) * array[(first, second)[w] + i] for h, w, i in terms)
+                         for terms in outputs)  # fmt: skip
+
+        return apply
+
+else:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.cuda.extending import intrinsic
+
+    def _vector(context: Any, builder: Any, array_type: Any, array: Any, index: Any, width: int) -> tuple[Any, int]:
+        """Pointer to ``width`` consecutive elements as one LLVM vector, and how it is aligned."""
+        data = context.make_array(array_type)(context, builder, array).data
+        vector = ir.VectorType(context.get_data_type(array_type.dtype), width)
+        alignment = min(width * array_type.dtype.bitwidth // 8, 16)
+        return builder.bitcast(builder.gep(data, [index]), vector.as_pointer()), alignment
+
+    def _lane(i: int) -> Any:
+        return ir.Constant(ir.IntType(32), i)
+
+    @intrinsic
+    def load4(typing: Any, array: Any, index: Any) -> Any:
+        """Elements ``index`` to ``index + 3`` by 16-byte loads; they must begin at a multiple of 16 bytes."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data, start = arguments
+            pointer, alignment = _vector(context, builder, array, data, start, 4)
+            vector = builder.load(pointer, align=alignment)
+            return cgutils.pack_array(builder, [builder.extract_element(vector, _lane(i)) for i in range(4)])
+
+        return types.UniTuple(array.dtype, 4)(array, types.int64), generate
+
+    @intrinsic
+    def store(typing: Any, array: Any, index: Any, values: Any) -> Any:
+        """Two or four elements from ``index`` on by one wide store, which must be aligned."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data, start, parts = arguments
+            pointer, alignment = _vector(context, builder, array, data, start, len(values))
+            vector = ir.Constant(pointer.type.pointee, ir.Undefined)
+            for i in range(len(values)):
+                vector = builder.insert_element(vector, builder.extract_value(parts, i), _lane(i))
+            builder.store(vector, pointer, align=alignment)
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64, values), generate
+
+    @intrinsic
+    def store_many(typing: Any, array: Any, index: Any, values: Any) -> Any:
+        """Consecutive elements from ``index`` on by wide stores of four; they must be aligned."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            for start in range(0, len(values), 4):
+                index = builder.add(arguments[1], ir.Constant(ir.IntType(64), start))
+                pointer, alignment = _vector(context, builder, array, arguments[0], index, 4)
+                vector = ir.Constant(pointer.type.pointee, ir.Undefined)
+                for i in range(4):
+                    vector = builder.insert_element(vector, builder.extract_value(arguments[2], start + i), _lane(i))
+                builder.store(vector, pointer, align=alignment)
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64, values), generate
+
+    @intrinsic
+    def bin_of(typing: Any, bits: Any, low: Any, shift: Any) -> Any:
+        """Bin of |value| from its bits, in their own width; a huge number for a value outside the window."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = context.get_value_type(bits)
+
+            def narrow(value: Any) -> Any:
+                return value if value.type == kind else builder.trunc(value, kind)
+
+            magnitude = builder.and_(arguments[0], ir.Constant(kind, 2 ** (kind.width - 1) - 1))
+            above = builder.sub(magnitude, narrow(arguments[1]))  # wraps around below the window
+            place = builder.lshr(above, narrow(arguments[2]))
+            return place if kind.width == 64 else builder.zext(place, ir.IntType(64))
+
+        return types.uint64(bits, types.int64, types.int64), generate
+
+    def filters(outputs: Sequence[Sequence[Term]], width: int) -> Any:
+        """Device function ``(array, first, second) -> outputs``: sums of products of taps and two windows.
+
+        The windows begin at ``array[first]`` and ``array[second]``, multiples of ``width`` elements, and are read
+        once, ``width`` elements at a time. numba has no way to ask for an unrolled loop; this is one.
+        """
+
+        @intrinsic
+        def apply(typing: Any, array: Any, first: Any, second: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                element = context.get_data_type(array.dtype)
+                chunks: dict[tuple[int, int], Any] = {}
+
+                def sample(window: int, place: int) -> Any:
+                    key = (window, place // width)
+                    if key not in chunks:
+                        index = builder.add(arguments[1 + window], ir.Constant(ir.IntType(64), key[1] * width))
+                        pointer, alignment = _vector(context, builder, array, arguments[0], index, width)
+                        chunks[key] = builder.load(pointer, align=alignment)
+                    return builder.extract_element(chunks[key], _lane(place % width))
+
+                sums: list[Any] = [ir.Constant(element, 0.0)] * len(outputs)
+                for terms in zip(*outputs, strict=True):
+                    for i, (tap, window, place) in enumerate(terms):
+                        sums[i] = builder.fma(sample(window, place), ir.Constant(element, tap), sums[i])
+                return cgutils.pack_array(builder, sums)
+
+            return types.UniTuple(array.dtype, len(outputs))(array, types.int64, types.int64), generate
+
+        return apply

@@ -1,0 +1,123 @@
+"""Kernels of the GPU backend compiled for sm_90 without a GPU: no double precision by accident, nothing spilled."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import pywt
+
+SCRIPT = Path(__file__)
+
+
+def _ptxas() -> str | None:
+    spec = find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for found in sorted(Path(folder).glob("*/bin/ptxas")):
+            return str(found)
+    return shutil.which("ptxas")
+
+
+@pytest.fixture(scope="module", params=["float32", "float64"])
+def compiled(request, tmp_path_factory):
+    """PTX of every kernel of this dtype, by name."""
+    if find_spec("numba_cuda") is None:
+        pytest.skip("numba-cuda is not installed")
+    folder = tmp_path_factory.mktemp(request.param)
+    # in its own process: the suite turns warnings of libraries into errors
+    subprocess.run([sys.executable, str(SCRIPT), request.param, str(folder)], check=True, timeout=600)
+    return request.param, sorted(folder.glob("*.ptx"))
+
+
+def test_transforms_of_float32_use_no_double_precision(compiled):
+    dtype, files = compiled
+    transforms = [path for path in files if path.stem.startswith(("forward", "inverse"))]
+    assert len(transforms) >= 9
+    if dtype == "float32":
+        assert not [path.stem for path in transforms if ".f64" in path.read_text()]
+
+
+def test_nothing_is_spilled_and_shared_memory_is_small(compiled):
+    ptxas = _ptxas()
+    if ptxas is None:
+        pytest.skip("ptxas is not installed (wheel nvidia-cuda-nvcc)")
+    for path in compiled[1]:
+        command = [ptxas, "-arch=sm_90", "-v", str(path), "-o", str(path.with_suffix(".cubin"))]
+        report = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        spilled = int(re.search(r"(\d+) bytes spill stores", report)[1])
+        # 102 taps of 8 bytes, kept in registers by ptxas, are one too many
+        assert spilled <= (8 if compiled[0] == "float64" and "coif17" in path.stem else 0), path.stem
+        shared = re.search(r"(\d+) bytes smem", report)
+        assert shared is None or int(shared[1]) <= 48 << 10, path.stem
+
+
+def _compile(dtype: str, folder: Path) -> None:
+    from numba import types
+
+    from wavefilt.backends.cuda import selection, sorting, thresholds
+    from wavefilt.backends.cuda.forward import forward
+    from wavefilt.backends.cuda.geometry import TILE_BYTES, Filter, launches
+    from wavefilt.backends.cuda.inverse import inverse
+    from wavefilt.backends.cuda.target import cuda
+
+    real, key, size = getattr(types, dtype), types.int32 if dtype == "float32" else types.int64, types.int64
+    a, k, i, d = (types.Array(t, 1, "C") for t in (real, key, types.int64, types.float64))
+    table, yes = types.Array(types.int32, 1, "C"), types.boolean
+
+    def write(name: str, kernel: object, arguments: tuple[object, ...]) -> None:
+        ptx, _ = cuda.compile_ptx(kernel.py_func, arguments, cc=(9, 0))  # type: ignore[attr-defined]
+        (folder / f"{name}.ptx").write_text(ptx)
+
+    tile = TILE_BYTES // (4 if dtype == "float32" else 8)
+    for name, functions, modes in (
+        ("haar", ("hard", "garrote", "firm", "keep"), (False,)),
+        ("db8", ("soft",), (False, True)),
+        ("coif17", ("soft",), (dtype == "float64",)),
+    ):
+        lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
+        for periodized in modes:
+            levels = launches(Filter(len(lo), periodized), 8, tile)[0]
+            kernel = forward(lo, hi, periodized, dtype, levels, tile, 256, False)
+            write(f"forward-{name}-{periodized}", kernel, (a, size, yes, a, size, a, table, size, size, size, size))
+            for function in functions:
+                kernel = inverse(rec_lo, rec_hi, periodized, dtype, levels, tile, 256, function, False)
+                write(
+                    f"inverse-{name}-{periodized}-{function}", kernel,
+                    (a, a, size, a, size, a, size, yes, size, size, size, table),
+                )  # fmt: skip
+    signatures = {
+        "whole": (k, a, size, size, size, size, yes, yes, k, d),
+        "sample": (k, size, size, size, i, k),
+        "scan": (a, k, *[size] * 6, yes, size, yes, yes, i, i, i, a, k, k, d),
+        "narrow": (i, i, i, k, k),
+        "gather": (d, size, size, size, size, size, yes, d),
+    }
+    kernels = selection.kernels(dtype, 16, False, 256)
+    for name, arguments in signatures.items():
+        write(name, kernels[name], arguments)
+    signatures = {
+        "pack": (k, size, size, size, size, k, size, size, yes),
+        "pad": (k, size, size, size),
+        "near": (k, size, size),
+        "far": (k, size, size, size, size),
+        "sums": (a, size, size, d, d),
+        "accumulate": (d, size, size),
+        "pick": (d, i, a, size, size, d, size, d),
+    }
+    kernels = sorting.kernels(dtype, 256, sorting.SPAN)
+    for name, arguments in signatures.items():
+        write(name, kernels[name], arguments)
+    for rule in ("linear", "fixed", "bayes"):
+        kernel = thresholds.choose(rule, "level", dtype)
+        write(f"choose-{rule}", kernel, (a, d, d, d, types.float64, size, size, size, i, size, d, d, a, table))
+    write("finish", thresholds.finish(256), (a, a, size, size, size, d, a, size, size, table))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(SCRIPT.parent.parent))
+    _compile(sys.argv[1], Path(sys.argv[2]))

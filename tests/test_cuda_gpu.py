@@ -1,0 +1,293 @@
+"""The GPU backend on a real GPU: ``pytest -m gpu``."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import pywt
+
+import wavefilt
+from wavefilt.method import Method
+from wavefilt.shrinkage import Shrinkage
+from wavefilt.vocabulary import MODES
+
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # of the libraries beside
+
+
+def _backend():
+    from wavefilt.backends.cuda import Cuda
+
+    return Cuda()
+
+
+@pytest.fixture(scope="module")
+def backend():
+    try:
+        return _backend()
+    except wavefilt.errors.BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def reference():
+    from wavefilt.backends.pywavelets import PyWavelets
+
+    return PyWavelets()
+
+
+def _host(x):
+    from wavefilt.backends.cuda.interop import to_host
+
+    return np.asarray(x) if isinstance(x, np.ndarray) else to_host(x)
+
+
+def _traces(rows, n, dtype="float32", seed=0):
+    rng = np.random.default_rng(seed)
+    return (np.sin(np.linspace(0, 60, n)) + rng.standard_normal((rows, n)) * 0.3).astype(dtype)
+
+
+def _close(a, b, dtype, factor=1.0):
+    limit = factor * (1e-6 if dtype == "float32" else 1e-13)
+    assert a.shape == b.shape
+    assert np.linalg.norm(a.astype(np.float64) - b) <= limit * np.linalg.norm(b.astype(np.float64)) + 1e-30
+
+
+def _roundtrip(backend, reference, wavelet, mode, rows, n, level, dtype="float32"):
+    """Coefficients, exact medians, mean squares and shrunk reconstruction as the reference's."""
+    bank, x = pywt.Wavelet(wavelet), _traces(rows, n, dtype)
+    ours, theirs = backend.decompose(x, bank, mode, level), reference.decompose(x, bank, mode, level)
+    coefficients = [_host(c) for c in ours.coefficients]
+    for a, b in zip(coefficients, theirs.coefficients, strict=True):
+        _close(a, b, dtype, 30 if mode in ("smooth", "antireflect") else 4)  # extrapolation grows rounding
+    statistics = backend.statistics([ours], "trace")
+    medians = statistics.median_abs(range(1, level + 1))
+    exact = [np.median(np.abs(d).astype(np.float64), axis=-1) for d in coefficients[:0:-1]]
+    assert np.array_equal(medians, exact)
+    squares = [np.mean(d.astype(np.float64) ** 2, axis=-1) for d in coefficients[:0:-1]]
+    np.testing.assert_allclose(statistics.mean_square(), squares, rtol=1e-12)
+    shrinkage = Shrinkage("soft", 0.5 * medians)
+    _close(backend.reconstruct(ours, shrinkage), reference.reconstruct(theirs, shrinkage), dtype, 30)
+
+
+@pytest.mark.parametrize("wavelet", pywt.wavelist(kind="discrete"))
+def test_every_wavelet_and_mode(backend, reference, wavelet):
+    for mode in MODES:
+        _roundtrip(backend, reference, wavelet, mode, 2, 9001, 2)
+    backend.clear()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("wavelet", ["haar", "db4", "bior3.5", "coif17"])
+def test_double_precision(backend, reference, wavelet, mode):
+    _roundtrip(backend, reference, wavelet, mode, 2, 20011, 2, "float64")
+
+
+@pytest.mark.parametrize("wavelet", ["haar", "db4", "db8"])
+@pytest.mark.parametrize("mode", ["symmetric", "periodization"])
+def test_lengths_around_tile_boundaries(backend, reference, wavelet, mode):
+    from wavefilt.backends.cuda.geometry import Filter, forward_tiling, inverse_tiling
+
+    f = Filter(pywt.Wavelet(wavelet).dec_len, mode == "periodization")
+    for cut in (forward_tiling(f, 4096, 4), inverse_tiling(f, 4096, 4)):
+        ends = cut.left + cut.right << cut.levels
+        for tiles in (0, 1, 3):
+            for around in (-17, -1, 0, 1, 15):
+                _roundtrip(backend, reference, wavelet, mode, 1, ends + tiles * cut.tile + around, 5)
+    backend.clear()
+
+
+@pytest.mark.parametrize(("rows", "n"), [(1, 262144), (2, 131071), (512, 501), (70000, 33), (40000, 2)])
+def test_batches_from_one_long_to_many_short(backend, reference, rows, n):
+    _roundtrip(backend, reference, "db2", "symmetric", rows, n, 3 if n > 32 else 1)
+
+
+@pytest.mark.parametrize("n", [36 * 1024 * 2 + 100, 300001, 3000000])
+@pytest.mark.parametrize("kind", ["noise", "uneven", "few values", "constant"])
+def test_exact_medians_of_awkward_data(backend, n, kind):
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal((1, n)).astype(np.float32)
+    if kind == "uneven":
+        x *= np.exp(4 * np.sin(np.linspace(0, 9, n)))
+    elif kind == "few values":
+        x = np.round(x)
+    elif kind == "constant":
+        x[:] = 3
+    pyramid = backend.decompose(x, pywt.Wavelet("haar"), "symmetric", 2)
+    for scope in ("trace", "record"):
+        medians = backend.statistics([pyramid], scope).median_abs([1, 2])
+        exact = [np.median(np.abs(_host(d)).astype(np.float64)) for d in pyramid.coefficients[:0:-1]]
+        assert np.array_equal(medians[:, 0], exact)
+
+
+@pytest.mark.parametrize("rule", ["universal", "minimax", "bayes", "sure", 0.4])
+@pytest.mark.parametrize("scope", ["trace", "record"])
+@pytest.mark.parametrize("shape", [(1, 1 << 20), (5, 80003), (300, 1001)])
+def test_denoise_as_the_reference(backend, rule, scope, shape):
+    x = _traces(*shape)
+    method = Method(level=5, rule=rule, scope=scope)
+    expected = wavefilt.denoise(x, level=5, rule=rule, scope=scope, backend="pywavelets")
+    for _ in range(3):  # launched, captured, replayed
+        y, _measured = backend.denoise(x, method, 5)
+        _close(y, expected, "float32", 10)
+
+
+@pytest.mark.parametrize("function", ["soft", "garrote", "firm", "hard"])
+def test_functions(backend, function):
+    x = _traces(3, 50001)
+    y, measured = backend.denoise(x, Method(level=4, shrink=function, rule="universal"), 4, report=True)
+    expected = wavefilt.denoise(x, level=4, shrink=function, rule="universal", backend="pywavelets")
+    # a coefficient within rounding of the threshold may be kept by one and dropped by the other
+    _close(y, expected, "float32", 1e4 if function == "hard" else 10)
+    assert measured.thresholds.shape == measured.sigma.shape == measured.power.shape == (4, 3)
+
+
+def test_unchanged_rows_are_bit_for_bit(backend):
+    x = _traces(4, 5000)
+    x[2] = 0.1  # a constant: no noise, nothing to remove
+    x[2, 1::2] = 0.1
+    method = Method(level=3, rule=[0, 0, 0])
+    y, _ = backend.denoise(x, method, 3)
+    assert np.array_equal(y, x)
+
+
+def test_not_finite_is_reported(backend):
+    x = _traces(3, 70001)
+    for value in (np.nan, np.inf):
+        x[1, 777] = value
+        assert backend.denoise(x, Method(level=4), 4) is None
+    x[1, 777] = 0
+    assert backend.denoise(x, Method(level=4), 4) is not None
+
+
+def test_host_threads_and_streams(backend):
+    cupy = pytest.importorskip("cupy")
+    method = Method(level=5, rule="universal")
+    inputs = [_traces(2, 30000 + 7 * i, seed=i) for i in range(4)]
+    expected = [wavefilt.denoise(x, level=5, rule="universal", backend="pywavelets") for x in inputs]
+    failures = []
+
+    def work(i):
+        try:
+            stream = cupy.cuda.Stream(non_blocking=True)
+            for turn in range(20):
+                if turn % 2:
+                    y = backend.denoise(inputs[i], method, 5)[0]
+                else:
+                    with stream:
+                        y = cupy.asnumpy(backend.denoise(cupy.asarray(inputs[i]), method, 5)[0])
+                _close(y, expected[i], "float32", 10)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_nothing_leaks(backend):
+    from wavefilt.backends.cuda.target import cuda
+
+    x, method = _traces(2, 3000), Method(level=4)
+    for _ in range(10):
+        backend.denoise(x, method, 4)
+        backend.decompose(x, method.bank, "symmetric", 4)
+    free = cuda.current_context().get_memory_info().free
+    for _ in range(1000):
+        backend.denoise(x, method, 4)
+    for _ in range(50):
+        backend.decompose(x, method.bank, "symmetric", 4)
+    assert cuda.current_context().get_memory_info().free >= free - (4 << 20)
+
+
+def test_clear_frees_the_memory(backend):
+    from wavefilt.backends.cuda.target import cuda
+
+    backend.denoise(_traces(1, 1 << 24), Method(level=4), 4)  # loads kernels, which the driver keeps memory for
+    backend.clear()
+    cuda.current_context().deallocations.clear()
+    free = cuda.current_context().get_memory_info().free
+    backend.denoise(_traces(1, 1 << 24), Method(level=4), 4)
+    assert cuda.current_context().get_memory_info().free < free - (100 << 20)
+    backend.clear()
+    cuda.current_context().deallocations.clear()
+    assert cuda.current_context().get_memory_info().free >= free - (4 << 20)
+
+
+def _arrays(x):
+    """The same samples in every library here, plain, transposed, strided and read-only."""
+    cupy = pytest.importorskip("cupy")
+    torch = pytest.importorskip("torch")
+    from wavefilt.backends.cuda.target import cuda
+
+    wide = np.repeat(x, 2, axis=1)
+
+    class ReadOnly:
+        def __init__(self, array):
+            self.array = array
+            self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "data": (array.data.ptr, True)}
+
+    class DLPackOnly:
+        def __init__(self, array):
+            self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
+
+    return {
+        "cupy": (cupy.asarray(x), -1, "cupy"),
+        "cupy transposed": (cupy.asarray(np.ascontiguousarray(x.T)), 0, "cupy"),
+        "cupy strided": (cupy.asarray(wide)[:, ::2], -1, "cupy"),
+        "torch": (torch.tensor(x, device="cuda"), -1, "torch"),
+        "torch transposed": (torch.tensor(x.T.copy(), device="cuda"), 0, "torch"),
+        "numba": (cuda.to_device(x), -1, "numba"),
+        "numba transposed": (cuda.to_device(np.ascontiguousarray(x.T)), 0, "numba"),
+        "numba strided": (cuda.to_device(wide)[:, ::2], -1, "numba"),
+        "read-only": (ReadOnly(cupy.asarray(x)), -1, "numba"),
+        "DLPack": (DLPackOnly(cupy.asarray(x)), -1, "cupy"),
+    }
+
+
+def test_arrays_on_the_gpu_keep_their_kind(backend):
+    from wavefilt.backends.cuda import interop
+
+    x = _traces(6, 5003)
+    expected = wavefilt.denoise(x, level=4, rule="universal", backend="pywavelets")
+    for name, (array, axis, kind) in _arrays(x).items():
+        traces = interop.take(array, axis)
+        y = traces.restore(backend.denoise(traces.rows, Method(level=4, rule="universal"), 4)[0])
+        assert interop.kind(y) == kind, name
+        host = interop.to_host(y)
+        _close(host.T if axis == 0 else host, expected, "float32", 10)
+
+
+def test_pieces_when_memory_is_short(backend):
+    from wavefilt.backends.cuda.target import cuda
+
+    backend.clear()
+    cuda.current_context().deallocations.clear()
+    x, method = _traces(8, 1 << 22), Method(level=4, rule="universal")
+    expected = [backend.denoise(x[i : i + 1], method, 4)[0][0] for i in (0, 7)]
+    backend.clear()
+    cuda.current_context().deallocations.clear()
+    ballast = cuda.device_array(cuda.current_context().get_memory_info().free - (200 << 20), np.uint8)
+    y, measured = backend.denoise(x, method, 4, report=True)
+    assert measured.sigma.shape == (4, 8)
+    assert np.array_equal(y[0], expected[0])
+    assert np.array_equal(y[7], expected[1])
+    with pytest.raises(MemoryError, match="do not fit"):
+        backend.denoise(x.reshape(1, -1), method, 4)
+    del ballast
+    backend.clear()
+
+
+def test_coefficients_from_elsewhere(backend, reference):
+    x, bank = _traces(3, 4001), pywt.Wavelet("db4")
+    theirs = reference.decompose(x, bank, "reflect", 3)
+    _close(backend.reconstruct(theirs), x, "float32", 10)
+
+
+def test_description(backend):
+    assert "GiB" in backend.describe()
+    assert "numba-cuda" in backend.describe()

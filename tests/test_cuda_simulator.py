@@ -1,0 +1,126 @@
+"""Every kernel of the GPU backend in numba's CUDA simulator, on small sizes, against the reference.
+
+The simulator is chosen before numba is imported, so these tests run in a process of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import pywt
+
+import wavefilt
+from wavefilt.method import Method
+from wavefilt.shrinkage import Shrinkage
+from wavefilt.vocabulary import MODES
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+inside = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator's process")
+
+
+@pytest.mark.skipif(SIMULATED, reason="this is the simulator's process")
+def test_kernels_in_the_simulator():
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", __file__]
+    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stdout[-4000:] + outcome.stderr[-2000:]
+    assert " passed" in outcome.stdout
+
+
+@pytest.fixture(scope="module")
+def backend():
+    from wavefilt.backends.cuda import Cuda, Options, selection, sorting
+
+    sys.setswitchinterval(1e-4)  # the simulator's threads wait for each other all the time
+    selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
+    sorting.SPAN = 32
+    return Cuda(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
+
+
+@pytest.fixture(scope="module")
+def reference():
+    from wavefilt.backends.pywavelets import PyWavelets
+
+    return PyWavelets()
+
+
+def _traces(rows, n, dtype="float64"):
+    return np.random.default_rng(n).standard_normal((rows, n)).astype(dtype)
+
+
+@inside
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("wavelet", "rows", "n", "level"), [("haar", 2, 301, 3), ("db3", 1, 300, 2)])
+def test_transforms(backend, reference, mode, wavelet, rows, n, level):
+    """Both ends, interior tiles, several launches; every mode."""
+    bank, x = pywt.Wavelet(wavelet), _traces(rows, n)
+    ours, theirs = backend.decompose(x, bank, mode, level), reference.decompose(x, bank, mode, level)
+    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-11)
+    shrinkage = Shrinkage("soft", np.full((level, rows), 0.4))
+    np.testing.assert_allclose(
+        backend.reconstruct(ours, shrinkage), reference.reconstruct(theirs, shrinkage), atol=1e-11
+    )
+
+
+@inside
+def test_filter_longer_than_the_tile(backend, reference):
+    bank, x = pywt.Wavelet("coif17"), _traces(1, 257)
+    ours, theirs = backend.decompose(x, bank, "symmetric", 1), reference.decompose(x, bank, "symmetric", 1)
+    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-11)
+    np.testing.assert_allclose(backend.reconstruct(theirs), x, atol=1e-9)
+
+
+@inside
+@pytest.mark.parametrize("function", ["hard", "garrote", "firm"])
+def test_threshold_functions(backend, reference, function):
+    bank, x = pywt.Wavelet("db2"), _traces(2, 150)
+    shrinkage = Shrinkage(function, np.array([[0.5, 0.0], [0.2, 1.0]]))
+    ours = backend.reconstruct(backend.decompose(x, bank, "symmetric", 2), shrinkage)
+    theirs = reference.reconstruct(reference.decompose(x, bank, "symmetric", 2), shrinkage)
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+@inside
+@pytest.mark.parametrize(("rows", "n"), [(2, 420), (1, 1101)])
+@pytest.mark.parametrize("scope", ["trace", "record"])
+def test_statistics(backend, rows, n, scope):
+    """Levels in one block and in many, a sampled window and the widest, odd and even counts."""
+    pyramid = backend.decompose(_traces(rows, n, "float32"), pywt.Wavelet("haar"), "symmetric", 2)
+    details = [d.astype(np.float64) for d in pyramid.coefficients[:0:-1]]
+    groups = [d if scope == "trace" else d.reshape(1, -1) for d in details]
+    found = backend.statistics([pyramid], scope)
+    assert np.array_equal(found.median_abs([1, 2]), [np.median(np.abs(d), axis=1) for d in groups])
+    np.testing.assert_allclose(found.mean_square(), [np.mean(d**2, axis=1) for d in groups], rtol=1e-13)
+
+
+@inside
+def test_equal_values_need_every_pass(backend):
+    x = np.repeat(np.float32([1, 3, 1, 1]), 200)[None]
+    pyramid = backend.decompose(x, pywt.Wavelet("haar"), "zero", 1)
+    detail = pyramid.coefficients[1]
+    assert backend.statistics([pyramid], "trace").median_abs([1])[0, 0] == np.median(np.abs(detail))
+
+
+@inside
+@pytest.mark.parametrize("rule", ["universal", "bayes", "sure", 0.3])
+def test_denoise(backend, rule):
+    x, method = _traces(2, 300), Method(wavelet="db2", level=2, rule=rule)
+    y, measured = backend.denoise(x, method, 2, report=True)
+    expected = wavefilt.denoise(x, "db2", level=2, rule=rule, backend="pywavelets")
+    np.testing.assert_allclose(y, expected, atol=1e-10)
+    assert measured.thresholds.shape == (2, 2)
+
+
+@inside
+def test_not_finite_and_unchanged(backend):
+    x = _traces(2, 140)
+    y, _ = backend.denoise(x, Method(level=2, wavelet="db2", rule=0.0), 2)
+    assert np.array_equal(y, x)
+    x[1, 70] = np.nan
+    assert backend.denoise(x, Method(level=2, wavelet="db2"), 2) is None
