@@ -21,6 +21,7 @@ COMMANDS = {
     "wavelets": "List the wavelets.",
     "backends": "List the backends and what they need.",
     "bench": "Measure this machine.",
+    "ske": "Estimate CUDA kernels before they run.",
 }
 """Each command with its line in `wavefilt --help`, so that listing them imports none of them."""
 

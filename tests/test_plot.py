@@ -83,7 +83,7 @@ def test_odd_inputs_are_drawn(name):
     labels = {axes.get_label() for axes in figure.axes}
     assert {"before", "after", "removed", "spectra", "energies", "thresholds"} <= labels
     if name in RENDERED:
-        assert plot._render(figure, "png", 20).startswith(b"\x89PNG")
+        assert plot.render(figure, "png", 20).startswith(b"\x89PNG")
 
 
 def test_gaps_and_nothing_else_are_drawn():

@@ -14,12 +14,14 @@ Rule = Literal["universal", "minimax", "sure", "bayes"]
 Shrink = Literal["soft", "hard", "garrote", "firm"]
 Sigma = Literal["level", "global"]
 Scope = Literal["trace", "record"]
+Hiding = Literal["product", "separate", "swapped"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 RULES: tuple[str, ...] = get_args(Rule)
 SHRINKS: tuple[str, ...] = get_args(Shrink)
 SIGMAS: tuple[str, ...] = get_args(Sigma)
 SCOPES: tuple[str, ...] = get_args(Scope)
+HIDINGS: tuple[str, ...] = get_args(Hiding)
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from wavefilt.denoising import Outcome
 
-__all__ = ["BINS", "FILE_TYPES", "PANELS", "RANGE_DB", "check_target", "draw", "file_type", "plot_denoising"]
+__all__ = ["BINS", "FILE_TYPES", "PANELS", "RANGE_DB", "check_target", "draw", "file_type", "plot_denoising", "render"]
 
 FILE_TYPES = ("png", "pdf", "svg")
 SEPARATOR = "   ·   "
@@ -60,11 +60,11 @@ def plot_denoising(
 
     kind = file_type(path)
     check_destination(Path(path), overwrite=overwrite)  # before the work, not after
-    write_atomically(Path(path), _render(draw(before, after), kind, dpi), overwrite=overwrite)
+    write_atomically(Path(path), render(draw(before, after), kind, dpi), overwrite=overwrite)
 
 
-def _render(figure: Figure, kind: str, dpi: float) -> bytes:
-    """The figure as a file of this type, without a date: the same recordings give the same figure."""
+def render(figure: Figure, kind: str, dpi: float) -> bytes:
+    """The figure as a file of this type, without a date: the same data give the same file."""
     buffer = io.BytesIO()
     if kind != "png":
         figure.savefig(buffer, format=kind, dpi=dpi, metadata={"CreationDate" if kind == "pdf" else "Date": None})

@@ -1,0 +1,33 @@
+"""SKE, the estimate of a single kernel: the time of a CUDA kernel from counts, before it runs.
+
+`estimate` is the classic model as it was published, reconstructed; `occupancy` counts the blocks of an SM, for the
+devices of that time and for those since. Nothing here needs a GPU. docs/ske.md has the formulas and their limits.
+"""
+
+from .capability import CAPABILITIES, Capability
+from .classic import Estimate, Kernel, constraints, estimate, threads_by_shared
+from .occupancy import Constraint, Occupancy, occupancy
+from .search import optimise, shapes
+from .tables import DEVICES, INSTRUCTIONS, MEMORIES, Device, Memory, communication, computation
+
+__all__ = [
+    "CAPABILITIES",
+    "DEVICES",
+    "INSTRUCTIONS",
+    "MEMORIES",
+    "Capability",
+    "Constraint",
+    "Device",
+    "Estimate",
+    "Kernel",
+    "Memory",
+    "Occupancy",
+    "communication",
+    "computation",
+    "constraints",
+    "estimate",
+    "occupancy",
+    "optimise",
+    "shapes",
+    "threads_by_shared",
+]

@@ -1,0 +1,112 @@
+"""Tables 1 to 3 of the paper: cycles of instructions, of memory accesses, and the devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from wavefilt.vocabulary import check
+
+from .amounts import amount, count
+from .capability import CAPABILITIES, KIB, Capability
+
+INSTRUCTIONS = {
+    # Table 1
+    **dict.fromkeys(("add", "mul", "compare", "bit", "conversion", "sync"), 4),
+    **dict.fromkeys(("int mul", "reciprocal", "rsqrt", "log"), 16),
+    **dict.fromkeys(("sqrt", "fast sin", "fast cos", "exp"), 32),
+    "float div": 36,
+    **dict.fromkeys(("trig", "int div", "int mod", "control flow"), 500),
+    # measured on devices of the same time (GeForce 9800 GT), not in the paper
+    **dict.fromkeys(("fma", "min", "max", "mul24"), 4),
+    "fast div": 20,
+}
+"""p_i: cycles of an instruction of each class for a warp."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """``cycles`` of an access, and the bytes there are."""
+
+    cycles: float
+    size: int
+
+
+MEMORIES = {
+    "register": Memory(1, 65536 * 4),
+    "shared": Memory(1, 48 * KIB),  # without bank conflicts
+    "constant": Memory(4, 48 * KIB),  # 48 KB is what the text says; devices have 64
+    "global coalesced": Memory(500 / 8, 4 * KIB**3),
+    "texture": Memory(300, 4 * KIB**3),
+    "local": Memory(500, 16 * KIB),  # a thread
+    "global": Memory(500, 4 * KIB**3),
+}
+"""q_i: Table 2, of a GTX 680."""
+
+
+def computation(counts: Mapping[str, int]) -> float:
+    """Sum of n_i p_i: cycles of instructions of one thread, from counts by class of `INSTRUCTIONS`."""
+    for name in counts:
+        check("instruction", name, INSTRUCTIONS)
+    return float(sum(count(name, n) * INSTRUCTIONS[name] for name, n in counts.items()))
+
+
+def communication(accesses: Mapping[str, int], words: int = 1) -> float:
+    """Sum of m_i q_i: cycles of memory accesses of one thread, from counts by kind of `MEMORIES`.
+
+    ``words`` is the factor ceil(8 D/Bit) of (6), the words that an access of D bytes moves; the paper's examples
+    have 1.
+    """
+    for name in accesses:
+        check("memory", name, MEMORIES)
+    return count("words", words, 1) * float(sum(count(name, m) * MEMORIES[name].cycles for name, m in accesses.items()))
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the classic model knows of a device: five of its nine inputs and the limits of its constraints.
+
+    ``clock`` is T, the clock period in seconds; ``multiprocessors`` S; of each, ``processors`` P and ``load_store``
+    units L (None: not known); the warp size W and the limits of an SM are the ``capability``'s. ``constant`` and
+    ``storage`` are the bytes of constant and of global memory.
+    """
+
+    capability: Capability
+    clock: float
+    multiprocessors: int
+    processors: int
+    load_store: int | None
+    constant: int = MEMORIES["constant"].size
+    storage: int = MEMORIES["global"].size
+
+    def __post_init__(self) -> None:
+        for name in ("multiprocessors", "processors"):
+            count(name, getattr(self, name), 1)
+        if self.load_store is not None:
+            count("load_store", self.load_store, 1)
+        if not amount("clock", self.clock):
+            raise ValueError("clock=0 must be a period in seconds")
+
+    @property
+    def name(self) -> str:
+        return self.capability.name
+
+
+DEVICES = {
+    device.name: device
+    for device in (
+        # Table 3, L as section 3.4 gives it (for GT200 it does not). T is printed for the GTX 670 only: the others
+        # have their published shader clocks
+        Device(CAPABILITIES["GTX280"], 1 / 1.296e9, 30, 8, None),
+        Device(CAPABILITIES["GTX480"], 1 / 1.401e9, 15, 32, 16),
+        Device(CAPABILITIES["GTX670"], 1e-9, 7, 192, 32),
+    )
+}
+
+
+def as_device(device: str | Device) -> Device:
+    """The device of this name. Raises ValueError, with the names, for any other."""
+    if isinstance(device, Device):
+        return device
+    check("device", device, DEVICES)
+    return DEVICES[device]
