@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tracemalloc
@@ -22,7 +24,7 @@ from numba.core.caching import IndexDataCacheFile
 from wavefilt import rules, threads
 from wavefilt.backends import numba_crossover
 from wavefilt.backends.interface import Pyramid
-from wavefilt.backends.numba_cpu import NumbaCPU, compiler, kernels, memory, plan
+from wavefilt.backends.numba_cpu import NumbaCPU, compiler, kernels, memory, plan, selection
 from wavefilt.backends.numba_cpu.selection import NumbaStatistics
 from wavefilt.backends.pywavelets import PyWavelets, ReferenceStatistics
 from wavefilt.filters import names
@@ -148,6 +150,16 @@ def test_the_result_goes_where_it_is_wanted(rng):
         backend.reconstruct(pyramid, out=np.empty((500, 2)).T)
 
 
+def test_copies_of_a_pyramid_are_reconstructed_from_their_own_arrays(rng):
+    backend, x = NumbaCPU(), rng.standard_normal((2, 500))
+    pyramid = backend.decompose(x, pywt.Wavelet("db3"), "smooth", 3)
+    for again in (copy.copy(pyramid), copy.deepcopy(pyramid), pickle.loads(pickle.dumps(pyramid))):
+        assert type(again) is Pyramid
+        again.coefficients[1][:] *= 2
+        expected = REFERENCE.reconstruct(again)
+        np.testing.assert_allclose(backend.reconstruct(again), expected, atol=1e-12)
+
+
 def details(rng, kind, shape):
     x = rng.standard_normal(shape)
     return {
@@ -172,6 +184,14 @@ def _groups(pyramids, scope):
     return [list(ds[0]) if scope == "trace" else [np.concatenate([d.ravel() for d in ds])] for ds in levels]
 
 
+@pytest.fixture(params=["whole", "cut"])
+def long_rows(request, monkeypatch):
+    """Rows of more than 128 Ki coefficients as one thread's work, or cut into chunks as longer ones are."""
+    if request.param == "cut":
+        monkeypatch.setattr(selection, "SHORT", 1 << 17)
+
+
+@pytest.mark.usefixtures("long_rows")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_statistics_are_exact(rng, kind, dtype):
@@ -189,6 +209,20 @@ def test_statistics_are_exact(rng, kind, dtype):
         exact = [[np.mean(g.astype("f8") ** 2) for g in level] for level in _groups(group, scope)]
         np.testing.assert_allclose(found.mean_square(), exact, rtol=1e-12)
         assert found.mean_square().dtype == np.float64
+
+
+@pytest.mark.usefixtures("long_rows")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("scope", ["trace", "record"])
+def test_statistics_have_the_same_bits_from_any_number_of_threads(rng, dtype, scope):
+    pyramid = REFERENCE.decompose(rng.standard_normal((2, 400_000)).astype(dtype), pywt.Wavelet("db2"), "zero", 3)
+    results = []
+    for count in (1, 2, 3):
+        threads.set_num_threads(count)
+        statistics = NumbaCPU().statistics([pyramid], scope)
+        results.append((statistics.median_abs([3, 1, 2]).tobytes(), statistics.mean_square().tobytes()))
+    threads.set_num_threads(None)
+    assert results[0] == results[1] == results[2]
 
 
 @pytest.mark.parametrize("scope", ["trace", "record"])
@@ -351,6 +385,7 @@ def test_the_crossover_can_be_measured_again(monkeypatch):
     assert set(result["first"]) == {"2", "4", "16", "40"}
 
 
+@pytest.mark.usefixtures("long_rows")
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("n", [100_000, 300_001])
 def test_the_median_of_details_that_rise_and_fall(dtype, n):
@@ -367,8 +402,6 @@ def test_the_median_of_details_that_rise_and_fall(dtype, n):
 
 
 def test_selection_takes_few_turns_whatever_the_order():
-    from wavefilt.backends.numba_cpu import selection
-
     n = 1 << 14
     pipe = np.concatenate([np.arange(n // 2), np.arange(n // 2)[::-1]]).astype("i4") + 1
     turns = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,12 @@ class Traces:
             y = np.ma.MaskedArray(np.where(masked, self.original.data, y), self.original.mask)
             y.fill_value = self.original.fill_value
         return y
+
+
+@cache
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """``dtype.name``, which numpy spells anew each time: in 7 us, a part in a hundred of denoising 64 Ki samples."""
+    return dtype.name
 
 
 def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays, backends, gaps, rules
-from wavefilt.filters import WaveletLike, detail_length, max_level
+from wavefilt.filters import WaveletLike, detail_length, gain, max_level
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import Mode, Scope, Shrink, Sigma
@@ -142,7 +142,7 @@ def run(
     ``report`` has the power of the details measured as well, which costs a pass for rules that do not need it.
     Without it a backend that denoises on a device gives no estimates.
     """
-    chosen = backends.choose(backend, traces.dtype.name, traces.shape, method.bank.dec_len)
+    chosen = backends.choose(backend, arrays.dtype_name(traces.dtype), traces.shape, method.bank.dec_len)
     level = method.level_for(traces.shape[-1])
     if level and traces.size and hasattr(chosen, "denoise"):
         done = chosen.denoise(traces, method, level, report)
@@ -186,8 +186,9 @@ def _placed(rows: NDArray[Any], estimate: Estimate, traces: NDArray[Any], y: NDA
 
     Traces whose thresholds are all 0 stay bit for bit as they were.
     """
-    piece, unchanged = estimate.piece, ~estimate.thresholds.any(axis=0)
-    if unchanged.any():
+    piece = estimate.piece
+    if not estimate.thresholds.all():
+        unchanged = ~estimate.thresholds.any(axis=0)
         rows[unchanged] = piece.of(traces)[unchanged]
     if rows.shape == traces.shape:
         return rows
@@ -200,8 +201,7 @@ def _check_size(traces: NDArray[Any], peak: float, level: int, method: Method) -
     """Raise ValueError where the coefficients of samples of this size could overflow."""
     if math.isnan(peak):
         peak = float(np.nanmax(np.abs(traces), initial=0))
-    # a level multiplies the largest sample by the sum of |taps| at most
-    growth = max(sum(map(abs, taps)) for taps in method.bank.filter_bank) ** (level + 1)
+    growth = gain(method.bank) ** (level + 1)
     if peak > np.finfo(traces.dtype).max / growth:
         raise ValueError(f"samples of {peak:.3g} overflow {traces.dtype} in the transform; scale them down first")
 
@@ -229,7 +229,8 @@ def _estimate(
     """The group's numbers for one of its batches: its levels, and a column for each of its traces."""
 
     def columns(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.broadcast_to(numbers[:level], (level, len(piece.rows)))
+        own = numbers[:level]
+        return own if own.shape[1] == len(piece.rows) else np.broadcast_to(own, (level, len(piece.rows)))
 
     powers = None if power is None else columns(power)
     return Estimate(piece, columns(sigma), columns(thresholds), powers, counts[:level])

@@ -65,6 +65,13 @@ def as_wavelet(wavelet: WaveletLike) -> pywt.Wavelet:
     )
 
 
+@lru_cache(maxsize=64)
+def gain(wavelet: pywt.Wavelet) -> float:
+    """The most by which a level multiplies the largest sample: the greatest sum of |taps|."""
+    return float(max(sum(map(abs, taps)) for taps in wavelet.filter_bank))
+
+
+@lru_cache(maxsize=256)
 def max_level(samples: int, wavelet: pywt.Wavelet) -> int:
     """Deepest level at which at least one coefficient is free of boundary effects (`pywt.dwt_max_level`)."""
     return int(pywt.dwt_max_level(samples, wavelet.dec_len)) if samples > 0 else 0

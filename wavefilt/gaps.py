@@ -31,8 +31,8 @@ class Piece:
 
 def whole(traces: NDArray[Any]) -> list[Piece]:
     """The one piece of traces (traces, samples) without gaps; none of no traces."""
-    rows = np.arange(len(traces))
-    return [Piece(rows, np.zeros_like(rows), traces.shape[1])] if traces.size else []
+    rows = len(traces)
+    return [Piece(np.arange(rows), np.zeros(rows, np.intp), traces.shape[1])] if traces.size else []
 
 
 def pieces(traces: NDArray[Any]) -> list[Piece]:

@@ -14,6 +14,7 @@ import pywt
 from numpy.typing import ArrayLike, NDArray
 
 from wavefilt import backends
+from wavefilt.arrays import dtype_name
 from wavefilt.filters import WaveletLike, as_wavelet, detail_length, max_level, synthesis_length
 from wavefilt.vocabulary import MODES, Mode, check
 
@@ -75,7 +76,7 @@ def wavedec(
     if level and min(lengths) == 1 and mode in ("reflect", "antireflect"):
         raise ValueError(f"mode={mode!r} cannot extend a single sample, which level {lengths.index(1) + 1} would meet")
     x, batch = _rows(array, axis)
-    chosen = backends.choose(backend, x.dtype.name, x.shape, bank.dec_len)
+    chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, bank.dec_len)
     pyramid = chosen.decompose(x, bank, mode, level)
     return [_unrows(c, batch, axis) for c in pyramid.coefficients]
 
@@ -135,7 +136,7 @@ def waverec(
         length = row.shape[-1] if i == 0 else synthesis_length(row.shape[-1], bank.dec_len, mode)
         rows.append(row)
     rows[0] = np.ascontiguousarray(rows[0][:, : rows[1].shape[-1]])
-    chosen = backends.choose(backend, dtype.name, (len(rows[0]), length), bank.dec_len)
+    chosen = backends.choose(backend, dtype_name(dtype), (len(rows[0]), length), bank.dec_len)
     y = chosen.reconstruct(backends.Pyramid(tuple(rows), bank, mode, length))
     assert batch is not None
     return _unrows(y, batch, axis)

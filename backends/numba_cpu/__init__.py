@@ -6,6 +6,8 @@ One compilation serves every filter, mode, length and level; only float32 and fl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
 import numba
@@ -21,11 +23,47 @@ from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
 
 from . import kernels, memory, plan
+from .compiler import sign_off
 from .selection import NumbaStatistics
 
 _FUNCTIONS = {"soft": kernels.SOFT, "hard": kernels.HARD, "garrote": kernels.GARROTE, "firm": kernels.FIRM}
 _DTYPES = {np.dtype(name): name for name in ("float32", "float64")}
 GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
+
+
+class _Packed(Pyramid):
+    """A pyramid as kernels take it: its arrays belong together, and their elements lie aligned and in C order."""
+
+    addresses: NDArray[np.int64]
+    """Where the details begin, finest first; the last is the approximation's."""
+
+    def __init__(
+        self,
+        coefficients: tuple[NDArray[Any], ...],
+        wavelet: pywt.Wavelet,
+        mode: str,
+        samples: int,
+        addresses: NDArray[np.int64],
+    ) -> None:
+        super().__init__(coefficients, wavelet, mode, samples)
+        object.__setattr__(self, "addresses", addresses)
+
+    def __reduce__(self) -> Any:
+        """Copies, whose arrays lie elsewhere, are plain pyramids."""
+        return Pyramid, (self.coefficients, self.wavelet, self.mode, self.samples)
+
+
+@lru_cache(maxsize=64)
+def _analysis(wavelet: pywt.Wavelet, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The filters of `kernels.forward`. A wavelet never changes, and making its lists takes longer than finding it."""
+    return np.array(wavelet.dec_lo[::-1], dtype), np.array(wavelet.dec_hi[::-1], dtype)
+
+
+@lru_cache(maxsize=64)
+def _synthesis(wavelet: pywt.Wavelet, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The filters of `kernels.inverse`: taps of even and of odd outputs, low and high in turn."""
+    bank = np.array([wavelet.rec_lo, wavelet.rec_hi], dtype)
+    return bank[:, -2::-2].T.ravel(), bank[:, ::-2].T.ravel()
 
 
 class NumbaCPU:
@@ -51,23 +89,24 @@ class NumbaCPU:
     def decompose(self, x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int) -> Pyramid:
         rows, samples = x.shape
         dtype = self._check(x)
-        lo, hi = np.array(wavelet.dec_lo[::-1], dtype), np.array(wavelet.dec_hi[::-1], dtype)
+        x = memory.packed(x)
+        if not level:
+            return Pyramid((x,), wavelet, mode, samples)
+        lo, hi = _analysis(wavelet, dtype)
         where = boundary.first_input(len(lo), mode), boundary.code(mode)
-        approximation, details = memory.packed(x), []
-        for launch in plan.launches(samples, len(lo), mode, level, self._tile):
-            source = approximation
-            outputs = [memory.empty((rows, int(m)), dtype) for m in launch.lengths[1:]]
-            approximation = memory.empty(outputs[-1].shape, dtype)
-            addresses, target = memory.addresses(outputs), memory.address(approximation)
-            arguments, kept = (addresses, target, *where, lo, hi), (outputs, approximation)
-            self._run(kernels.forward, rows, launch, source, arguments, kept)
-            details += outputs
-        return Pyramid((approximation, *reversed(details)), wavelet, mode, samples)
+        shape = samples, len(lo), mode, level, self._tile
+        arrays, addresses = memory.several(rows, plan.outputs(*shape), dtype)
+        source = memory.address(x)
+        for launch, target in zip(plan.launches(*shape), addresses[level:], strict=True):
+            details = addresses[launch.first : launch.first + launch.depth]
+            self._run(kernels.forward, rows, launch, (source, details, target, *where, lo, hi), (x, arrays))
+            source = target
+        numba_crossover.loaded.add(_DTYPES[dtype])
+        return _Packed((arrays[-1], *reversed(arrays[:level])), wavelet, mode, samples, addresses)
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
-        depth = max(pyramid.level for pyramid in pyramids)
-        levels = [[p.coefficients[-i] for p in pyramids if p.level >= i] for i in range(1, depth + 1)]
-        return NumbaStatistics(levels, scope)
+        levels = zip_longest(*(pyramid.coefficients[:0:-1] for pyramid in pyramids))
+        return NumbaStatistics([[d for d in details if d is not None] for details in levels], scope)
 
     def reconstruct(
         self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: NDArray[Any] | None = None
@@ -76,54 +115,54 @@ class NumbaCPU:
 
         Raises ValueError for coefficients that do not belong together: kernels check nothing.
         """
-        self._check_pyramid(pyramid)
-        coefficients = [memory.packed(c) for c in pyramid.coefficients]
-        y, details = coefficients[0], coefficients[:0:-1]
+        packed = pyramid if isinstance(pyramid, _Packed) else self._packed(pyramid)
+        y, level = packed.coefficients[0], packed.level
         rows, dtype = len(y), y.dtype
         if out is None:
-            out = memory.empty((rows, pyramid.samples), dtype)
+            out, begin = memory.placed((rows, pyramid.samples), dtype)
         elif out.shape != (rows, pyramid.samples) or out.dtype != dtype or not out.flags.carray:
             raise ValueError(f"out must be a C-contiguous {dtype} array of shape {(rows, pyramid.samples)}")
-        if not details:
-            out[:] = y[:, : pyramid.samples]
-        taps, shift = len(pyramid.wavelet.rec_lo), 0
-        if pyramid.mode == "periodization":
-            shift = taps // 2 - 1
-        bank = np.array([pyramid.wavelet.rec_lo, pyramid.wavelet.rec_hi], dtype)
-        filters = bank[:, -2::-2].T.ravel(), bank[:, ::-2].T.ravel()
-        function, thresholds = kernels.KEEP, np.zeros((len(details), rows), dtype)
-        if shrinkage is not None:
-            function = _FUNCTIONS[shrinkage.function]
-            thresholds = np.ascontiguousarray(np.minimum(shrinkage.thresholds, np.finfo(dtype).max), dtype)
-        for launch in reversed(plan.launches(pyramid.samples, taps, pyramid.mode, len(details), self._tile)):
+        else:
+            begin = memory.address(out)
+        if not level:
+            out[:] = y[:, : packed.samples]
+            return out
+        filters = _synthesis(packed.wavelet, dtype)
+        taps = len(filters[0])
+        shift = taps // 2 - 1 if packed.mode == "periodization" else 0
+        if shrinkage is None:
+            function, thresholds = kernels.KEEP, np.empty((level, rows))
+        else:
+            function, thresholds = _FUNCTIONS[shrinkage.function], np.ascontiguousarray(shrinkage.thresholds, float)
+        source = packed.addresses[-1]
+        for launch in reversed(plan.launches(packed.samples, taps, packed.mode, level, self._tile)):
             levels = slice(launch.first, launch.first + launch.depth)
-            target = out if launch.first == 0 else memory.empty((rows, int(launch.lengths[0])), dtype)
-            source = memory.addresses(details[levels]), memory.address(y), y.shape[1], shift
-            shrink = function, thresholds[levels]
-            self._run(kernels.inverse, rows, launch, target, (*source, *shrink, *filters), (details, y))
-            y = target
+            finer, target = (out, begin) if launch.first == 0 else memory.placed((rows, int(launch.lengths[0])), dtype)
+            coefficients = packed.addresses[levels], source, y.shape[1]
+            arguments = target, *coefficients, shift, function, thresholds[levels], *filters
+            self._run(kernels.inverse, rows, launch, arguments, (packed, y, finer))
+            y, source = finer, target
+        numba_crossover.loaded.add(_DTYPES[dtype])
         return out
 
     def peak(self, x: NDArray[Any]) -> float:
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
         dtype = self._check(x)
-        flat = memory.packed(x).reshape(-1)
-        bits = np.dtype(f"i{dtype.itemsize}")
-        like, sign_off = np.empty(0, bits), np.array([np.iinfo(bits).max], bits)
-        address, peaks = memory.address(flat), [0]
+        x, mask = memory.packed(x), sign_off(dtype)
+        address, peaks = memory.address(x), [0]
 
-        def work(begin: int, end: int, _: NDArray[Any] = flat) -> None:  # whose memory must live as long as the work
-            peaks.append(kernels.peak(address + begin * dtype.itemsize, end - begin, like, sign_off))
+        def work(begin: int, end: int, _: NDArray[Any] = x) -> None:  # whose memory must live as long as the work
+            peaks.append(kernels.peak(address + begin * dtype.itemsize, end - begin, mask))
 
-        threads.parallel(work, flat.size, 4 * GRAIN)
-        return float(np.array(max(peaks), bits).view(dtype))
+        threads.parallel(work, x.size, 4 * GRAIN)
+        return float(np.array(max(peaks), mask.dtype).view(dtype))
 
     def _check(self, array: NDArray[Any]) -> np.dtype[Any]:
         if array.dtype not in _DTYPES:  # by object: the name of a dtype takes 15 us to spell
             raise TypeError(f"backend 'numba' computes in {' and '.join(self.dtypes)}, not {array.dtype}")
         return array.dtype
 
-    def _check_pyramid(self, pyramid: Pyramid) -> None:
+    def _packed(self, pyramid: Pyramid) -> _Packed:
         y, *details = pyramid.coefficients
         dtype, rows = self._check(y), len(y)
         lengths = plan.lengths(pyramid.samples, pyramid.wavelet.rec_len, pyramid.mode, len(details))
@@ -136,25 +175,25 @@ class NumbaCPU:
             raise ValueError(
                 f"coefficients {found} do not belong together: {pyramid.samples} samples have {wanted} of one dtype"
             )
+        coefficients = tuple(memory.packed(c) for c in pyramid.coefficients)
+        addresses = memory.addresses(coefficients[::-1])
+        return _Packed(coefficients, pyramid.wavelet, pyramid.mode, pyramid.samples, addresses)
 
     def _run(
         self,
         kernel: Any,
         rows: int,
         launch: plan.Launch,
-        array: NDArray[Any],
         arguments: tuple[Any, ...],
         kept: tuple[Any, ...],
     ) -> None:
-        """Call ``kernel`` on all tiles of all rows, ``array`` being the finer side of the transform.
+        """Call ``kernel`` on all tiles of all rows.
 
         ``kept`` are the arrays behind the addresses in ``arguments``, which must live as long as the work does.
         """
         tile = max(int(launch.lengths[0]) // launch.tiles, 1)
-        address = memory.address(array)
 
-        def work(begin: int, end: int, _: Any = (array, kept)) -> None:
-            kernel(address, *launch.arguments, *arguments, begin, end)
+        def work(begin: int, end: int, _: Any = kept) -> None:
+            kernel(*launch.arguments, *arguments, begin, end)
 
         threads.parallel(work, rows * launch.tiles, max(GRAIN // tile, 1))
-        numba_crossover.loaded.add(_DTYPES[array.dtype])

@@ -6,14 +6,17 @@ import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from wavefilt import boundary, shrinkage, vocabulary
 
@@ -69,6 +72,13 @@ def jit(function: Callable[..., Any], **options: Any) -> Any:
     with suppress(RuntimeError):  # no directory to cache in can be written to
         kernel._cache = _Cache(function)
     return kernel
+
+
+@cache
+def sign_off(dtype: np.dtype[Any]) -> NDArray[Any]:
+    """All bits but the sign, in an integer of the size of ``dtype``: what makes a magnitude of the bits of a float."""
+    bits = np.dtype(f"i{dtype.itemsize}")
+    return np.array([np.iinfo(bits).max], bits)
 
 
 @intrinsic

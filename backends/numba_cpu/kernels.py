@@ -59,7 +59,7 @@ def _pieces(tile, left, right, step, end):
 
 
 @jit
-def forward(rows, lengths, left, right, step, tiles, scratch, details, approximation, first, mode, lo, hi, begin, end):
+def forward(lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, lo, hi, begin, end):
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows.
 
     ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous (rows, length)
@@ -181,14 +181,14 @@ def _gather(out, at, count, near, start, stop, far, far_start, n):
 
 @jit
 def inverse(
-    rows, lengths, left, right, step, tiles, scratch, details, approximation, stride_in, shift, function, thresholds,
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, stride_in, shift, function, thresholds,
     even_taps, odd_taps, begin, end,
 ):  # fmt: skip
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
 
     Addresses as in `forward`; the approximation's rows have
     ``stride_in`` elements, perhaps one more than is used.
-    ``thresholds`` (levels, rows) in the data's dtype; ``shift`` is the output sample of coefficient 0.
+    ``thresholds`` (levels, rows) in float64; ``shift`` is the output sample of coefficient 0.
     """
     depth, size = len(lengths) - 1, even_taps.itemsize
     phases = len(even_taps) // 2
@@ -197,6 +197,7 @@ def inverse(
     work = np.zeros(2 * stride + 2 * group, even_taps.dtype)  # as in `forward`
     smooth, shrunk, joined = work[:stride], work[stride : 2 * stride], work[2 * stride :]
     levels = np.empty((2, 2, scratch + 80), even_taps.dtype)
+    highest = np.finfo(even_taps.dtype).max
     ranges = np.empty((2, depth + 1, 2), np.int64)
     for job in range(begin, end):
         row, tile = job // tiles, job % tiles
@@ -243,7 +244,8 @@ def inverse(
                         d, d_at = shrunk, 0
                         _gather(shrunk, at, window, detail, 0, m, detail, 0, m)
                     if function != KEEP:
-                        _shrink(d[d_at : d_at + window], shrunk[:window], function, thresholds[j - 1, row])
+                        t = even_taps.dtype.type(min(thresholds[j - 1, row], highest))
+                        _shrink(d[d_at : d_at + window], shrunk[:window], function, t)
                         d, d_at = shrunk, 0
                     for p in range(0, count, group):
                         to = 2 * (at + p) + shift - start
@@ -257,9 +259,9 @@ def inverse(
 
 
 @jit
-def peak(address, count, like, sign_off):
+def peak(address, count, sign_off):
     """Largest magnitude among ``count`` elements, as bits: those of a NaN exceed infinity's, and these all others."""
-    bits = view(address, count, like)
+    bits = view(address, count, sign_off)
     highest = sign_off[0] & 0
     for i in range(count):
         highest = max(highest, bits[i] & sign_off[0])

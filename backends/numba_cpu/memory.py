@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -17,60 +18,65 @@ BLOCKS = 32  # so few that looking through them costs nothing
 SMALL = 1 << 20  # bytes up to which a block is not worth adding them all up
 _LARGE_RETAINED = RETAINED - BLOCKS * SMALL  # so that small blocks cannot take the sum over the limit
 
-# by identity, in the order in which they came free; single operations of a dict are atomic: __del__ could take no lock
+# by address, in the order in which they came free; single operations of a dict are atomic: __del__ could take no lock
 _free: dict[int, NDArray[np.uint8]] = {}
 
 
 class _Loan:
     """Owner of an array's memory, kept alive by the array and all its views; gives it back when they are gone."""
 
-    def __init__(self, block: NDArray[np.uint8], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self._block = block
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": shape,
-            "typestr": dtype.str,
-            "data": (address(block), False),
-        }
+    def __init__(self, block: NDArray[np.uint8], begin: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._block, self._begin = block, begin
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (begin, False)}
 
     def __del__(self) -> None:
         size = self._block.nbytes
         if size > _LARGE_RETAINED:
             return
-        _free[id(self._block)] = self._block
+        _free[self._begin] = self._block
         if size > SMALL or len(_free) > BLOCKS:
             trim(_LARGE_RETAINED)
 
 
 def trim(bytes_kept: int = 0) -> None:
     """Hand memory that no array uses back to the system, all but this much: first what was used longest ago."""
-    blocks = list(_free.values())
-    excess, number = sum(block.nbytes for block in blocks) - bytes_kept, len(blocks)
-    for block in blocks:
+    blocks = list(_free.items())
+    excess, number = sum(block.nbytes for _, block in blocks) - bytes_kept, len(blocks)
+    for begin, block in blocks:
         if excess <= 0 and number <= BLOCKS:
             return
-        _free.pop(id(block), None)  # another thread may have taken it
+        _free.pop(begin, None)  # another thread may have taken it
         excess -= block.nbytes
         number -= 1
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """`np.empty`, from a free block of this size if there is one; where memory is short all free ones are given up."""
+    return placed(shape, dtype)[0]
+
+
+def placed(shape: tuple[int, ...], dtype: DTypeLike) -> tuple[NDArray[Any], int]:
+    """`empty`, and where the array begins."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     try:
-        return np.empty(shape, dtype) if size < SMALLEST else np.asarray(_Loan(_block(size), shape, dtype))
+        if size >= SMALLEST:
+            block, begin = _block(size)
+            return np.asarray(_Loan(block, begin, shape, dtype)), begin
+        array = np.empty(shape, dtype)
     except MemoryError:
         trim()
-        return np.empty(shape, dtype)
+        array = np.empty(shape, dtype)
+    return array, address(array)
 
 
-def _block(size: int) -> NDArray[np.uint8]:
-    """A free block of this size, of several the last used, or a new one."""
-    for block in reversed(list(_free.values())):
-        if block.nbytes == size and _free.pop(id(block), None) is not None:
-            return block
-    return np.empty(size, np.uint8)
+def _block(size: int) -> tuple[NDArray[np.uint8], int]:
+    """A free block of this size, of several the last used, or a new one; and where it begins."""
+    for begin, block in reversed(list(_free.items())):
+        if block.nbytes == size and _free.pop(begin, None) is not None:
+            return block, begin
+    block = np.empty(size, np.uint8)
+    return block, address(block)
 
 
 def packed(array: NDArray[Any]) -> NDArray[Any]:
@@ -89,3 +95,19 @@ def address(array: NDArray[Any]) -> int:
 def addresses(arrays: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     """Where each array begins."""
     return np.array([address(array) for array in arrays], dtype=np.int64)
+
+
+def several(rows: int, lengths: Sequence[int], dtype: np.dtype[Any]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
+    """Arrays (rows, length), and where each begins.
+
+    Small ones share a block: to allocate and address each for itself takes as long as to transform 16 Ki samples.
+    Of large ones a caller may keep one and let go of the others.
+    """
+    size = dtype.itemsize
+    if rows * sum(lengths) * size > SMALL:
+        found = [placed((rows, length), dtype) for length in lengths]
+        return [array for array, _ in found], np.array([begin for _, begin in found], dtype=np.int64)
+    ends = [rows * length for length in accumulate(lengths, initial=0)]
+    block, begin = placed((ends[-1],), dtype)
+    arrays = [block[a:b].reshape(rows, length) for (a, b), length in zip(pairwise(ends), lengths, strict=True)]
+    return arrays, np.array([begin + size * a for a in ends[:-1]], dtype=np.int64)

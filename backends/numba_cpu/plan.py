@@ -53,6 +53,13 @@ def lengths(samples: int, taps: int, mode: str, level: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
+def outputs(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[int, ...]:
+    """Lengths of what a forward transform writes: details, finest first, and the approximation of every launch."""
+    last = (int(launch.lengths[-1]) for launch in launches(samples, taps, mode, level, tile))
+    return (*lengths(samples, taps, mode, level)[1:], *last)
+
+
+@lru_cache(maxsize=256)
 def launches(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[Launch, ...]:
     """The launches of a forward transform, in order; an inverse takes them in reverse.
 

@@ -18,13 +18,14 @@ from wavefilt import threads
 from wavefilt.backends.interface import Risk
 
 from . import memory
-from .compiler import jit, view
+from .compiler import jit, sign_off, view
 from .vector import VECTOR_BYTES, list_inside
 
 CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums do not depend on the threads
 LISTED = CHUNK // 8  # magnitudes of a chunk that may lie inside the bracket
 SAMPLE = 1 << 13  # magnitudes drawn from a long row at least: 4 % of it then lie inside the bracket
-SHORT = 1 << 17  # rows up to here are one thread's work each
+SHORT = 1 << 20  # rows up to here are one thread's work each: to cut one up takes 0.4 ms, what a second would save
+GRAIN = 1 << 17  # coefficients below which a share of the work is not worth waking a thread
 SAMPLED = 1 << 12  # shorter rows are selected from directly
 STEP = 1024
 DIGIT = 16
@@ -92,36 +93,39 @@ def _middle(a, n, k, both, all_bits):
 
 
 @jit
-def short_rows(addresses, lengths, sign_off, floats, middles, powers, begin, end):
-    """Bits of the two middle magnitudes, and mean square, of rows ``begin`` to ``end`` of each level's details."""
-    listed = np.empty(SHORT + 1, sign_off.dtype)
+def short_rows(tasks, sign_off, floats, medians, powers, begin, end):
+    """Median magnitude and mean square of rows ``begin`` to ``end``, counted through all levels of each trace.
+
+    ``tasks`` has for each level its place among ``medians`` and ``powers``, its address and the length of its rows.
+    """
+    listed = np.empty(tasks[:, 2].max() + 2, sign_off.dtype)
+    middle = view(listed.ctypes.data, 2, floats)  # its first two elements
     size, all_bits = sign_off.itemsize, sign_off[0]
-    for level in range(len(lengths)):
-        m = lengths[level]
+    for job in range(begin, end):
+        row = job // len(tasks)
+        place, first, m = tasks[job % len(tasks)]
+        address = first + row * m * size
+        powers[place, row] = _sum_squares(view(address, m, floats)) / m
+        bits = view(address, m, sign_off)
         low, high = (m - 1) // 2, m // 2
-        stride = max(int(m ** (1 / 3)), 1)  # m^(2/3) samples (Floyd and Rivest 1975)
-        for row in range(begin, end):
-            address = addresses[level] + row * m * size
-            powers[level, row] = _sum_squares(view(address, m, floats)) / m
-            bits = view(address, m, sign_off)
-            count, below = 0, 0
-            if m > SAMPLED:
-                drawn = m // stride
-                for i in range(drawn):
-                    listed[i] = bits[i * stride] & all_bits
-                margin = int(1.5 * np.sqrt(drawn)) + 1
-                bottom, _ = _middle(listed, drawn, max(drawn // 2 - margin, 0), False, all_bits)
-                for i in range(drawn):
-                    listed[i] = bits[i * stride] & all_bits
-                top, _ = _middle(listed, drawn, min(drawn // 2 + margin, drawn - 1), False, all_bits)
-                count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
-            if not below <= low <= high < below + count:
-                below, count = 0, m
-                for i in range(m):
-                    listed[i] = bits[i] & all_bits
-            first, second = _middle(listed, count, low - below, high > low, all_bits)
-            middles[level, row, 0] = first
-            middles[level, row, 1] = second
+        count, below = 0, 0
+        if m > SAMPLED:
+            stride = int(m ** (1 / 3))  # m^(2/3) samples (Floyd and Rivest 1975)
+            drawn = m // stride
+            margin = int(1.5 * np.sqrt(drawn)) + 1
+            for i in range(drawn):
+                listed[i] = bits[i * stride] & all_bits
+            bottom, _ = _middle(listed, drawn, max(drawn // 2 - margin, 0), False, all_bits)
+            for i in range(drawn):
+                listed[i] = bits[i * stride] & all_bits
+            top, _ = _middle(listed, drawn, min(drawn // 2 + margin, drawn - 1), False, all_bits)
+            count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
+        if not below <= low <= high < below + count:
+            below, count = 0, m
+            for i in range(m):
+                listed[i] = bits[i] & all_bits
+        listed[0], listed[1] = _middle(listed, count, low - below, high > low, all_bits)
+        medians[place, row] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
 
 
 @jit
@@ -167,55 +171,50 @@ class NumbaStatistics:
     def __init__(self, levels: Sequence[Sequence[NDArray[Any]]], scope: str) -> None:
         """``levels`` holds the (rows, coefficients) arrays of each level: one if every row is a group."""
         self._pooled = scope == "record"
-        self._levels = [[memory.packed(d) for d in details] for details in levels]
+        self._levels = levels
         self._dtype = self._levels[0][0].dtype
-        self._bits = np.dtype(f"i{self._dtype.itemsize}")
-        self._sign_off = np.array([np.iinfo(self._bits).max], self._bits)
+        self._sign_off = sign_off(self._dtype)
+        self._bits = self._sign_off.dtype
         self._floats = np.empty(0, self._dtype)
-        sizes = [sum(d.size if self._pooled else d.shape[1] for d in details) for details in self._levels]
+        sizes = [sum(d.size for d in ds) if self._pooled else ds[0].shape[1] for ds in levels]
         self.counts = np.array(sizes, dtype=np.int64)
-        self._medians: dict[int, NDArray[np.float64]] = {}
-        self._powers: dict[int, NDArray[np.float64]] = {}
+        self._medians = np.empty((len(sizes), self.groups))
+        self._powers = np.empty_like(self._medians)
+        self._surveyed: set[int] = set()
 
     @property
     def groups(self) -> int:
         return 1 if self._pooled else len(self._levels[0][0])
 
     def median_abs(self, levels: Sequence[int]) -> NDArray[np.float64]:
-        self._survey([i for i in levels if i not in self._medians])
-        return np.array([self._medians[i] for i in levels]).reshape(len(levels), self.groups)
+        self._survey(levels)
+        return self._medians.take([i - 1 for i in levels], axis=0)
 
     def mean_square(self) -> NDArray[np.float64]:
-        everything = range(1, len(self._levels) + 1)
-        self._survey([i for i in everything if i not in self._powers])
-        return np.array([self._powers[i] for i in everything]).reshape(len(self._levels), self.groups)
+        self._survey(range(1, len(self._levels) + 1))
+        return self._powers.copy()
 
     def _survey(self, levels: Sequence[int]) -> None:
-        """Medians and mean squares of these levels, in one pass."""
-        short = [i for i in levels if self.counts[i - 1] <= SHORT]
-        long = [i for i in levels if i not in short]
+        """Medians and mean squares of these levels, those not known yet in one pass."""
+        places = [i - 1 for i in levels if i not in self._surveyed]
+        short = [place for place in places if self.counts[place] <= SHORT]
+        long = [place for place in places if place not in short]
         if short:
             self._survey_short(short)
         if long:
             self._survey_long(long)
+        self._surveyed.update(levels)
 
-    def _survey_short(self, levels: Sequence[int]) -> None:
-        details = [self._joined(i) if self._pooled else self._levels[i - 1][0] for i in levels]
-        addresses = memory.addresses(details)
-        lengths = np.array([d.shape[1] for d in details], dtype=np.int64)
-        middles = np.empty((len(levels), self.groups, 2), self._bits)
-        powers = np.empty((len(levels), self.groups))
-        threads.parallel(
-            lambda a, b: short_rows(addresses, lengths, self._sign_off, self._floats, middles, powers, a, b),
-            self.groups,
-            max(SHORT // int(lengths.sum()), 1),
-        )
-        medians = middles.view(self._dtype).mean(axis=-1, dtype=np.float64)
-        self._medians |= dict(zip(levels, medians, strict=True))
-        self._powers |= dict(zip(levels, powers, strict=True))
+    def _survey_short(self, places: Sequence[int]) -> None:
+        details = [memory.packed(self._joined(place)) for place in places]
+        tasks = np.array([(place, memory.address(d), d.shape[1]) for place, d in zip(places, details, strict=True)])
+        arguments = tasks, self._sign_off, self._floats, self._medians, self._powers
+        rows = len(details) * self.groups
+        grain = GRAIN * rows // max(sum(d.size for d in details), 1)  # of rows of mean length
+        threads.parallel(lambda begin, end: short_rows(*arguments, begin, end), rows, grain)
 
-    def _survey_long(self, levels: Sequence[int]) -> None:
-        pools = [_Pool(pool, self._sign_off[0]) for i in levels for pool in self._pools(i)]
+    def _survey_long(self, places: Sequence[int]) -> None:
+        pools = [_Pool(pool, self._sign_off[0]) for place in places for pool in self._pools(place)]
         addresses = np.concatenate([p.addresses for p in pools])
         lengths = np.concatenate([p.lengths for p in pools])
         owner = np.repeat(np.arange(len(pools)), [len(p.lengths) for p in pools])
@@ -236,17 +235,19 @@ class NumbaStatistics:
             medians.append(middle.view(self._dtype).mean(dtype=np.float64))
             powers.append(squares[chunks].sum() / pool.size)
             start = chunks.stop
-        self._medians |= dict(zip(levels, np.reshape(medians, (len(levels), -1)), strict=True))
-        self._powers |= dict(zip(levels, np.reshape(powers, (len(levels), -1)), strict=True))
+        self._medians[places] = np.reshape(medians, (len(places), -1))
+        self._powers[places] = np.reshape(powers, (len(places), -1))
 
-    def _pools(self, level: int) -> list[list[NDArray[Any]]]:
-        details = self._levels[level - 1]
+    def _pools(self, place: int) -> list[list[NDArray[Any]]]:
+        details = [memory.packed(d) for d in self._levels[place]]
         return [_grouped([d.ravel() for d in details])] if self._pooled else [[row] for row in details[0]]
 
-    def _joined(self, level: int) -> NDArray[Any]:
-        """All details of a level as one row."""
-        details = self._levels[level - 1]
-        return details[0].reshape(1, -1) if len(details) == 1 else np.concatenate([d.ravel() for d in details])[None]
+    def _joined(self, place: int) -> NDArray[Any]:
+        """Details of a level, those of one group as one row."""
+        details = self._levels[place]
+        if len(details) > 1:
+            return np.concatenate([d.ravel() for d in details])[None]
+        return details[0].reshape(1, -1) if self._pooled else details[0]
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
         best = np.zeros_like(sigma)
@@ -292,9 +293,10 @@ class _Pool:
         self._arrays = arrays
         self._all_bits = all_bits
         self.size = sum(a.size for a in arrays)
-        starts = [(a, at) for a in arrays for at in range(0, a.size, CHUNK)]
-        self.addresses = np.array([memory.address(a) + at * a.itemsize for a, at in starts], dtype=np.int64)
-        self.lengths = np.array([min(CHUNK, a.size - at) for a, at in starts], dtype=np.int64)
+        starts = [np.arange(0, a.size, CHUNK) for a in arrays]
+        begins = [memory.address(a) + a.itemsize * start for a, start in zip(arrays, starts, strict=True)]
+        lengths = [np.minimum(a.size - start, CHUNK) for a, start in zip(arrays, starts, strict=True)]
+        self.addresses, self.lengths = np.concatenate(begins), np.concatenate(lengths)
 
     def bracket(self) -> tuple[Any, Any]:
         """Bits of two magnitudes between which the median lies, unless the sample misleads."""
