@@ -7,12 +7,15 @@ wrote on 2 cores of a Xeon at 2.5 GHz (Cascade Lake).
 from __future__ import annotations
 
 ROW = 512
-"""Samples a row must have: of shorter rows PyWavelets does many in less time."""
+"""Samples a row must have: of shorter rows PyWavelets does many in less time where other work takes one of the cores.
+
+With both cores free numba was the faster one from 64 on.
+"""
 
 LOADED = 512
 """Samples in all from which kernels in memory win, whatever the filter."""
 
-FIRST = {2: 44_000_000, 4: 38_000_000, 16: 16_000_000, 40: 7_500_000}
+FIRST = {2: 30_000_000, 4: 29_000_000, 16: 16_500_000, 40: 7_300_000}
 """Samples in all from which they win in a process that has yet to load them, by the number of taps."""
 
 loaded: set[str] = set()
