@@ -179,10 +179,8 @@ def _whole(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> dict
 
 
 def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[dict[str, Any]]:
-    """The transforms' and the statistics' launches on one trace, one by one."""
+    """The launches of a denoise with rule universal, one by one."""
     from wavefilt.backends.cuda import selection
-    from wavefilt.backends.cuda.forward import forward
-    from wavefilt.backends.cuda.inverse import inverse
     from wavefilt.backends.cuda.plan import Options, Plan, Shape
     from wavefilt.backends.cuda.statistics import Selection
     from wavefilt.backends.cuda.target import cuda
@@ -192,33 +190,40 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[dict[str, Any]]:
     for wavelet in ("db8", "db4"):
         bank = Method(wavelet=wavelet).bank
         shape = Shape.of(bank, "symmetric", "float32", LEVEL, 1, x.size)
-        plan = Plan(shape, options)
+        plan, n = Plan(shape, options), shape.lengths
         thresholds = cuda.to_device(np.full(LEVEL, 0.5, np.float32))
-        n = shape.lengths
-        measure = Selection([plan], 1, False)
-        whole = {
-            f"forward, {LEVEL} levels, {wavelet}": (
-                partial(plan.forward, x, True),
-                4 * (n[0] + shape.offsets[-1] + 2 * sum(plan.pitches[:-1]) + plan.pitches[-1]),
-                forward(shape.lo, shape.hi, False, "float32", plan.fused[0], options.tile_for("float32"),
-                        options.threads, False), options.threads,
-            ),
-            f"inverse with shrink, {LEVEL} levels, {wavelet}": (
-                partial(plan.inverse, y, True, "soft", thresholds),
-                4 * (n[0] + shape.offsets[-1] + 2 * sum(plan.pitches[:-1]) + plan.pitches[-1]),
-                inverse(shape.rec_lo, shape.rec_hi, False, "float32", plan.fused[0], options.tile_for("float32"),
-                        options.threads, "soft", False), options.threads,
-            ),
-            f"median of the finest level, {wavelet}": (
-                partial(measure.run, True, False, quick=True),
-                4 * n[1],
-                selection.kernels("float32", len(shape.lo), False, options.scan)["scan"], options.scan,
-            ),
-        }  # fmt: skip
-        for name, (work, size, kernel, threads) in whole.items():
-            times = _events(work, repeats)
+        search = Selection([plan], 1, False)
+        listed = 4 * selection.listed(n[1])
+        draws, settles = (
+            selection.kernels("float32", len(shape.lo), False, threads) for threads in (options.select, options.scan)
+        )
+        launches: list[tuple[str, Callable[[Any], None], int, Any, int]] = [
+            ("draw a sample", partial(search.draw, x), 4 * selection.drawn("float32") * len(shape.lo),
+             draws["draw"], options.select)
+        ]  # fmt: skip
+        for i, (first, levels) in enumerate(zip(plan.firsts, plan.fused, strict=True)):
+            name, size = f"levels {first + 1}-{first + levels}", 8 * n[first]
+            launches += [
+                (f"forward and search, {name}" if i == 0 else f"forward, {name}",
+                 partial(plan.forward_launch, i, x, True, search=search), size + (listed if i == 0 else 0),
+                 plan.forward_kernel(i, i == 0), options.threads),
+                (f"shrink and inverse, {name}", partial(plan.inverse_launch, i, y, True, "soft", thresholds), size,
+                 plan.inverse_kernel(i, "soft"), options.threads),
+            ]  # fmt: skip
+        launches.append(("settle the median", search.settle, 2 * listed, settles["settle"], options.scan))
+
+        def searched(stream: Any, search: Any = search, plan: Any = plan) -> None:
+            search.draw(x, stream)
+            plan.forward_launch(0, x, True, stream, search)
+
+        before: dict[str, Callable[[Any], None]] = {
+            "forward and search": partial(search.draw, x),
+            "settle the median": searched,
+        }
+        for name, work, size, kernel, threads in launches:
+            times = _events(work, repeats, before.get(name.partition(",")[0]))
             rate = 1e-9 * size / times["median"]
-            found.append({"name": name, **times, "bytes": size, "TB/s": rate, "share": rate / copy,
+            found.append({"name": f"{name}, {wavelet}", **times, "bytes": size, "TB/s": rate, "share": rate / copy,
                           **_resources(kernel, threads)})  # fmt: skip
         plan.release()
     return found
@@ -237,7 +242,7 @@ def _resources(kernel: Any, threads: int) -> dict[str, Any]:
         device.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR // (shared + 1024),
         most // threads,
     )
-    return {"registers": registers, "shared": shared, "occupancy": blocks * threads / most}
+    return {"threads": threads, "registers": registers, "shared": shared, "occupancy": blocks * threads / most}
 
 
 def _fastmath(samples: int, repeats: int) -> list[dict[str, Any]]:
@@ -321,27 +326,30 @@ def _torch_times(work: Callable[[], Any], torch: Any, repeats: int) -> float:
     return float(np.median(times))
 
 
-def _events(work: Callable[[Any], None], repeats: int) -> dict[str, float]:
-    """GPU time of the launches of ``work``, captured as a graph so that Python is not measured."""
+def _events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], None] | None = None) -> dict[str, float]:
+    """GPU time of the launches of ``work``, captured as a graph so that Python is not measured.
+
+    ``before`` is what each run must come after, and is not timed; otherwise that is the same work once more.
+    """
     from wavefilt.backends.cuda.graph import Graph
     from wavefilt.backends.cuda.target import cuda
 
     stream = cuda.default_stream()
+    before = before or work
+    before(stream)
     work(stream)
     stream.synchronize()
-    graph = Graph(work)
-    for _ in range(3):
-        graph.launch(stream)
+    graph, earlier = Graph(work), Graph(before)
     times = []
-    for _ in range(repeats):
+    for _ in range(repeats + 3):
         start, stop = cuda.event(), cuda.event()
-        graph.launch(stream)  # the GPU is busy while the events and the next launch are queued
+        earlier.launch(stream)  # the GPU is busy while the events and the next launch are queued
         start.record(stream)
         graph.launch(stream)
         stop.record(stream)
         stop.synchronize()
         times.append(cuda.event_elapsed_time(start, stop))
-    return _summary(times)
+    return _summary(times[3:])
 
 
 def _walls(call: Callable[[], Any], repeats: int) -> dict[str, float]:

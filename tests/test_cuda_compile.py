@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import pywt
@@ -47,7 +48,9 @@ def test_nothing_is_spilled_and_shared_memory_is_small(compiled):
     if ptxas is None:
         pytest.skip("ptxas is not installed (wheel nvidia-cuda-nvcc)")
     for path in compiled[1]:
+        limit = re.search(r"-(\d+)$", path.stem)  # of registers
         command = [ptxas, "-arch=sm_90", "-v", str(path), "-o", str(path.with_suffix(".cubin"))]
+        command += [f"-maxrregcount={limit[1]}"] if limit else []
         report = subprocess.run(command, capture_output=True, text=True, check=True).stderr
         spilled = int(re.search(r"(\d+) bytes spill stores", report)[1])
         # 102 taps of 8 bytes, kept in registers by ptxas, are one too many
@@ -58,12 +61,17 @@ def test_nothing_is_spilled_and_shared_memory_is_small(compiled):
 
 def _compile(dtype: str, folder: Path) -> None:
     from numba import types
+    from numba.cuda import dispatcher
+
+    # device functions ask the driver, which need not be there, what to compile for
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
     from wavefilt.backends.cuda import selection, sorting, thresholds
     from wavefilt.backends.cuda.forward import forward
     from wavefilt.backends.cuda.geometry import TILE_BYTES, Filter, launches
     from wavefilt.backends.cuda.inverse import inverse
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.plan import MOST_TAPS_SEARCHED
+    from wavefilt.backends.cuda.target import cuda, registers_for
 
     real, key, size = getattr(types, dtype), types.int32 if dtype == "float32" else types.int64, types.int64
     a, k, i, d = (types.Array(t, 1, "C") for t in (real, key, types.int64, types.float64))
@@ -77,23 +85,33 @@ def _compile(dtype: str, folder: Path) -> None:
     for name, functions, modes in (
         ("haar", ("hard", "garrote", "firm", "keep"), (False,)),
         ("db8", ("soft",), (False, True)),
+        ("sym20", ("soft",), (False,)),
         ("coif17", ("soft",), (dtype == "float64",)),
     ):
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
         for periodized in modes:
+            limit = registers_for(dtype, len(lo), periodized)
             levels = launches(Filter(len(lo), periodized), 8, tile)[0]
+            each = types.UniTuple(size, levels)
+            arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, a, size)
             kernel = forward(lo, hi, periodized, dtype, levels, tile, 256, False)
-            write(f"forward-{name}-{periodized}", kernel, (a, size, yes, a, size, a, table, size, size, size, size))
+            write(f"forward-{name}-{periodized}", kernel, arguments)
+            if len(lo) <= MOST_TAPS_SEARCHED:
+                kernel = forward(lo, hi, periodized, dtype, levels, tile, 256, False, True)
+                write(f"forward-{name}-{periodized}-searching-{limit}", kernel, arguments)
             for function in functions:
+                limit = registers_for(dtype, len(lo), periodized, function)
                 kernel = inverse(rec_lo, rec_hi, periodized, dtype, levels, tile, 256, function, False)
                 write(
-                    f"inverse-{name}-{periodized}-{function}", kernel,
-                    (a, a, size, a, size, a, size, yes, size, size, size, table),
+                    f"inverse-{name}-{periodized}-{function}-{limit}", kernel,
+                    (a, a, each, each, a, size, a, size, yes, size, size, size, table),
                 )  # fmt: skip
     signatures = {
         "whole": (k, a, size, size, size, size, yes, yes, k, d),
         "sample": (k, size, size, size, i, k),
-        "scan": (a, k, *[size] * 6, yes, size, yes, yes, i, i, i, a, k, k, d),
+        "draw": (a, size, size, a, a, k, i, k),
+        "scan": (a, k, *[size] * 6, yes, yes, yes, yes, i, i, i, a, k, k, d),
+        "settle": (k, *[size] * 5, i, i, i, k, k),
         "narrow": (i, i, i, k, k),
         "gather": (d, size, size, size, size, size, yes, d),
     }

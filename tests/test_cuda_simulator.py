@@ -118,6 +118,28 @@ def test_denoise(backend, rule):
 
 
 @inside
+@pytest.mark.parametrize(("sample", "rows", "n"), [(1 << 14, 1, 8902), (256, 2, 903), (256, 1, 1101)])
+def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, rows, n):
+    """One level's noise alone is wanted: the forward kernel counts and lists, from windows drawn before it.
+
+    A small sample makes windows wide, and lists that are too long: the search begins again without them.
+    """
+    from wavefilt.backends.cuda import Cuda, Options, selection
+
+    monkeypatch.setattr(selection, "SAMPLE", sample)
+    threads = 16 if sample > 256 else 4  # not those of the kernels that were made for another sample
+    backend = Cuda(options=Options(tile=128, threads=8, select=threads, scan=threads, row=8))
+    x, wavelet = _traces(rows, n), "db2"
+    options = {"level": 2, "rule": "universal", "sigma": "global"}
+    y, measured = backend.denoise(x, Method(wavelet=wavelet, **options), 2)
+    assert measured is None
+    ((plan,),) = backend._plans._idle.values()
+    (denoiser,) = plan._kept.values()
+    assert denoiser.quick == (sample > 256)  # one pass was enough
+    np.testing.assert_allclose(y, wavefilt.denoise(x, wavelet, **options, backend="pywavelets"), atol=1e-10)
+
+
+@inside
 def test_not_finite_and_unchanged(backend):
     x = _traces(2, 140)
     y, _ = backend.denoise(x, Method(level=2, wavelet="db2", rule=0.0), 2)

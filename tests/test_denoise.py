@@ -268,8 +268,9 @@ class TestGaps:
         assert isinstance(y, np.ma.MaskedArray)
         assert np.array_equal(y.mask, x.mask)
         assert np.array_equal(y.data[1, 100:130], data[1, 100:130])
-        assert np.array_equal(y.data[0], wavefilt.denoise(data[0], backend=backend))
-        assert np.array_equal(y.data[1, 130:], wavefilt.denoise(data[1, 130:], backend=backend))
+        rounding = 1e-14 if backend == "cuda" else 0  # there thresholds of whole batches are computed on the device
+        for piece, there in ((data[0], y.data[0]), (data[1, 130:], y.data[1, 130:])):
+            np.testing.assert_allclose(there, wavefilt.denoise(piece, backend=backend), rtol=0, atol=rounding)
 
     def test_masked_integers(self):
         x = np.ma.masked_array(np.arange(100) % 7, mask=np.arange(100) == 50)

@@ -18,7 +18,6 @@ from wavefilt.vocabulary import Scope
 
 from . import diagnosis, interop
 from .denoiser import Denoiser, joined
-from .geometry import NOT_FINITE, UNFINISHED
 from .graph import Graph
 from .memory import OutOfMemory, guarded
 from .plan import Options, Plan, Plans, Shape
@@ -183,13 +182,13 @@ class Cuda:
             denoiser = plan.kept(_key(method, report), lambda: Denoiser(plan, method, report))
             run = self._on_device if device else self._small if x.nbytes < Ring.LEAST else self._through_ring
             y = run(plan, denoiser, x, out, stream)
-            flag = denoiser.outcome(stream)
-            if flag == UNFINISHED:  # as good as never, unless many values are equal
+            unfinished, finite = denoiser.outcome(stream)
+            if unfinished:  # as good as never, unless many values are equal
                 denoiser.quick = False
                 denoiser.graphs.clear()
                 y = run(plan, denoiser, x, out, stream)
-                flag = denoiser.outcome(stream)
-            if flag == NOT_FINITE:
+                _, finite = denoiser.outcome(stream)
+            if not finite:
                 return None
             return y, denoiser.measured(stream) if report else None
         finally:

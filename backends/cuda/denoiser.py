@@ -12,7 +12,7 @@ from wavefilt.backends.interface import Measured
 from wavefilt.method import Method
 
 from . import thresholds
-from .geometry import FINE
+from .geometry import FLAGS, NOT_FINITE, UNFINISHED
 from .graph import Graph
 from .plan import Plan, grid
 from .statistics import CudaStatistics, Selection
@@ -53,8 +53,8 @@ class Denoiser:
         self._counts = cuda.to_device(self._selection.counts.astype(np.float64))
         self._numbers = cuda.device_array(2 * s.level * s.rows, np.float64)
         self._thresholds = cuda.device_array(s.level * s.rows, s.dtype)
-        self._flag = cuda.mapped_array(1, np.int32)  # in host memory: written only when something is wrong
-        self._flag[0] = FINE
+        self._flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
+        self._flags[:] = 0
         self._events = [cuda.event() for _ in range(2)]
 
     def run(self, x: Any, y: Any, x_aligned: bool, y_aligned: bool, stream: Any) -> None:
@@ -65,35 +65,45 @@ class Denoiser:
         measure = self._selection if self._median or self._energy else None
         beside = measure is not None and measure.depth <= plan.fused[0] < s.level and not SIMULATED
 
+        rides = measure is not None and self.quick and self._median and not self._energy and measure.rides
+
+        def measured(on: Any) -> None:
+            assert measure is not None
+            if rides:
+                measure.settle(on)
+            else:
+                measure.run(self._median, self._energy, on, self.quick)
+
         def fork() -> None:
             """Measure the first levels while the forward transform goes on to the others."""
-            assert measure is not None
             side, (before, _) = plan.side_stream(), self._events
             before.record(stream)
             before.wait(side)
-            measure.run(self._median, self._energy, side, self.quick)
+            measured(side)
 
-        plan.forward(x, x_aligned, stream, fork if beside else None)
+        if rides and measure is not None:
+            measure.draw(x, stream)
+        plan.forward(x, x_aligned, stream, fork if beside else None, measure if rides else None)
         if beside:
             side, (_, after) = plan.side_stream(), self._events
             after.record(side)
             after.wait(stream)
         elif measure is not None:
-            measure.run(self._median, self._energy, stream, self.quick)
+            measured(stream)
         if self.replayable:
             searched = self._selection.big * self._groups if self._median else 0
             thresholds.choose(self._rule, self._sigma_of, s.dtype)[-(-max(size, searched) // threads), threads, stream](
                 self._selection.middle, self._selection.energy, self._counts, self._factor,
                 0.0 if isinstance(self.method.sigma, str) else float(self.method.sigma), s.level, s.rows,
-                self._groups, self._selection.state, searched, sigmas, exact, self._thresholds, self._flag,
+                self._groups, self._selection.state, searched, sigmas, exact, self._thresholds, self._flags,
             )  # fmt: skip
         else:
             self._choose_on_host(stream)
-        plan.inverse(y, y_aligned, self.method.shrink_function, self._thresholds, stream, self._flag)
+        plan.inverse(y, y_aligned, self.method.shrink_function, self._thresholds, stream, self._flags)
         length = s.lengths[-1]
         blocks = max(min(s.samples // (64 * threads), 128), 1)
         thresholds.finish(threads)[grid(blocks, s.rows), threads, stream](
-            x, y, s.samples, s.rows, s.level, exact, plan.smooths[-1], plan.pitches[-1], length, self._flag
+            x, y, s.samples, s.rows, s.level, exact, plan.smooths[-1], plan.pitches[-1], length, self._flags
         )
 
     def _choose_on_host(self, stream: Any) -> None:
@@ -106,12 +116,13 @@ class Denoiser:
         self._numbers.copy_to_device(both.ravel(), stream=stream)
         self._thresholds.copy_to_device(both[1].astype(s.dtype).ravel(), stream=stream)
 
-    def outcome(self, stream: Any) -> int:
-        """What the last run reported, one of the flags of `geometry`; waits for it."""
+    def outcome(self, stream: Any) -> tuple[bool, bool]:
+        """Whether the last run has to be made again with all passes, and whether all was finite; waits for it."""
         stream.synchronize()
-        flag = int(self._flag[0])
-        self._flag[0] = FINE
-        return flag
+        flags = self._flags.tolist()
+        if any(flags):
+            self._flags[:] = 0
+        return flags[UNFINISHED] != 0, flags[NOT_FINITE] == 0
 
     def measured(self, stream: Any) -> Measured:
         """What the last run found."""

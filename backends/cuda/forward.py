@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,11 @@ from numpy.typing import NDArray
 from wavefilt import boundary
 
 from .geometry import ROWS, Filter, forward_tiling, up4
-from .target import cuda
+from .target import cuda, device, limited, registers_for
 from .wide import filters, load4, store
+from .window import BELOW, FIELDS, LISTED, less, room, within
+
+STAGE = 512  # values a block lists: 5 % of what it computes are expected
 
 
 def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32]:
@@ -29,14 +33,67 @@ def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32
 
 
 @cache
+def riding(threads: int) -> Any:
+    """Device functions by which blocks of ``threads`` threads search their details while they compute them.
+
+    The simulator wants functions that use ``cuda`` in the module of their kernel.
+
+    ``search`` is a tuple: counts (below, listed) and the list of this block in shared memory, where its list goes
+    in ``coefficients``, a segment's state, where its list begins and how long it may be, and the window's two ends.
+    """
+    stage = STAGE
+
+    @device
+    def put(wanted, d, i, staged):
+        if wanted != 0:
+            if i < stage:
+                staged[i] = abs(d)
+            return i + 1
+        return i
+
+    @device
+    def tally(a, b, c, d, search):
+        """List those of four values that lie in the window; how many lie below."""
+        counts, staged, _, _, _, _, _, _, bottom, top = search
+        inside = within(a, b, c, d, bottom, top)
+        if inside != 0:
+            i = cuda.atomic.add(counts, 1, cuda.popc(inside))
+            i = put(inside & 1, a, i, staged)
+            i = put(inside & 2, b, i, staged)
+            i = put(inside & 4, c, i, staged)
+            i = put(inside & 8, d, i, staged)
+        return less(a, b, c, d, bottom)
+
+    @device
+    def reserve(search):
+        """After a barrier: a place for this block's list; one too long for the stage makes the whole list too long."""
+        counts, _, place, _, state, field, _, longest, _, _ = search
+        if cuda.threadIdx.x == 0:
+            place[0] = cuda.atomic.add(state, field + LISTED, counts[1] if counts[1] <= stage else longest + 1)
+            cuda.atomic.add(state, field + BELOW, counts[0])
+
+    @device
+    def deliver(search):
+        """After another barrier: the list to its place."""
+        counts, staged, place, coefficients, _, _, start, longest, _, _ = search
+        target = place[0]
+        for i in range(cuda.threadIdx.x, min(counts[1], stage), threads):
+            if target + i < longest:
+                coefficients[start + target + i] = staged[i]
+
+    return SimpleNamespace(tally=tally, reserve=reserve, deliver=deliver)
+
+
+@cache
 def forward(
     lo: tuple[float, ...], hi: tuple[float, ...], periodized: bool, dtype: str, levels: int, tile: int, threads: int,
-    fastmath: bool,
+    fastmath: bool, searching: bool = False,
 ) -> Any:  # fmt: skip
     """Kernel of ``levels`` levels for the filters ``lo`` and ``hi``, compiled with everything as constants.
 
     Even and odd samples lie apart in shared memory, so that a filter steps through neighbours and no two threads of
     a warp meet in a bank. A thread computes four consecutive coefficients, read and written 16 bytes at a time.
+    With ``searching`` the finest details are counted and listed by the window of a search for their median.
     """
     f = Filter(len(lo), periodized)
     cut = forward_tiling(f, tile, levels)
@@ -58,51 +115,71 @@ def forward(
     next_half = up4(((cut.capacity + taps) // 2 + 2 * taps + 16) // 2)
     shared = 2 * (finest_half + next_half)
     places = (0, finest_half, 2 * finest_half, 2 * finest_half + next_half)
+    stage, nothing = STAGE, number(np.nan)
+    ride = riding(threads)
+    tally, reserve, deliver = ride.tally, ride.reserve, ride.deliver
 
     def interior_level(level: int) -> Any:
-        """Device function: one level of an interior tile, with every size and place a constant."""
-        coarser = levels - level
+        """Device function: this level and those coarser of an interior tile, every size and place a constant."""
+        coarser, this = levels - level, level - 1
         size, start = tile >> level, lead4 * ((1 << coarser) - 1)
         groups = (start + size + lag * ((1 << coarser) - 1) + 3) >> 2
+        rounds, rest = groups // threads, groups % threads
         first_group, last_group = start >> 2, (start + size) >> 2
         even, odd, next_even, next_odd = places if level % 2 else places[2:] + places[:2]
         begins = (left << coarser) - size - start
+        counting = searching and level == 1
 
-        @cuda.jit(device=True, inline="always")
-        def step(buffer, details, begin, approximation, n, row, rows, index):
-            n = (n + 1) >> 1 if periodized else (n + taps - 1) >> 1
-            stride = (n + 3) & ~3
-            target = row * stride + index * size + begins
-            for v in range(cuda.threadIdx.x, groups, threads):
-                s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, even + 4 * v, odd + 4 * v)
-                if coarser > 0:
-                    store(buffer, next_even + 2 * v, (s0, s2))
-                    store(buffer, next_odd + 2 * v, (s1, s3))
-                if first_group <= v < last_group:
-                    store(details, begin + target + 4 * v, (d0, d1, d2, d3))
-                    if coarser == 0:
-                        store(approximation, target + 4 * v, (s0, s1, s2, s3))
-            return begin + rows * stride, n
+        @device
+        def four(buffer, details, target, approximation, coarse, v, search):
+            s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, even + 4 * v, odd + 4 * v)
+            if coarser > 0:
+                store(buffer, next_even + 2 * v, (s0, s2))
+                store(buffer, next_odd + 2 * v, (s1, s3))
+            if first_group <= v < last_group:
+                store(details, target + 4 * v, (d0, d1, d2, d3))
+                if coarser == 0:
+                    store(approximation, coarse + 4 * v, (s0, s1, s2, s3))
+                if counting:
+                    return tally(d0, d1, d2, d3, search)
+            return 0
+
+        @device
+        def step(buffer, details, begin, stride, approximation, row, index, search):
+            thread = cuda.threadIdx.x
+            coarse = row * stride[this] + index * size + begins
+            target = begin[this] + coarse
+            smaller = 0
+            for j in range(rounds):  # constant, so that no warp computes when to stop
+                smaller += four(buffer, details, target, approximation, coarse, thread + j * threads, search)
+            if thread < rest:
+                smaller += four(buffer, details, target, approximation, coarse, thread + rounds * threads, search)
+            if counting:
+                cuda.atomic.add(search[0], 0, smaller)
+                cuda.syncthreads()
+                reserve(search)
+            elif coarser > 0:
+                cuda.syncthreads()
 
         if coarser == 0:
             return step
-        rest = interior_level(level + 1)
+        others = interior_level(level + 1)
 
-        @cuda.jit(device=True, inline="always")
-        def steps(buffer, details, begin, approximation, n, row, rows, index):
-            begin, n = step(buffer, details, begin, approximation, n, row, rows, index)
-            cuda.syncthreads()
-            return rest(buffer, details, begin, approximation, n, row, rows, index)
+        @device
+        def steps(buffer, details, begin, stride, approximation, row, index, search):
+            step(buffer, details, begin, stride, approximation, row, index, search)
+            others(buffer, details, begin, stride, approximation, row, index, search)
 
         return steps
 
     halo = lead4 * ((1 << levels) - 1)
     quads = (halo + tile + lag * ((1 << levels) - 1) + 3) >> 2
+    rounds, rest = quads // threads, quads % threads
     origin = (left << levels) - tile - halo
     interior = interior_level(1)
 
-    @cuda.jit(device=True, inline="always")
-    def both_ends(buffer, x, source, aligned, details, begin, approximation, table, first, n, row, rows, tiles):
+    @device
+    def both_ends(buffer, x, source, aligned, details, begin, approximation, table, first, n, row, rows, tiles, search):
         """The end block: the row without its middle, extended at both ends level by level."""
         thread = cuda.threadIdx.x
         even, odd = 0, finest_half
@@ -157,35 +234,72 @@ def forward(
                             details[begin + at + i] = d0 if i == 0 else d1 if i == 1 else d2
                             if coarser == 0:
                                 approximation[at + i] = s0 if i == 0 else s1 if i == 1 else s2
+            if searching and level == 1:  # apart, so that registers suffice; NaN is neither below a window nor inside
+                cuda.syncthreads()
+                smaller = 0
+                for i in range(thread, length, threads):
+                    if i < kept or i >= start:
+                        d = details[begin + target + (i if i < kept else i + gap)]
+                        smaller += tally(d, nothing, nothing, nothing, search)
+                cuda.atomic.add(search[0], 0, smaller)
             begin += rows * stride
             even, next_even = next_even, even
             odd, next_odd = next_odd, odd
+        if searching:
+            cuda.syncthreads()
+            reserve(search)
+            cuda.syncthreads()
+            deliver(search)
 
-    @cuda.jit(fastmath=fastmath)
-    def forward_kernel(x, pitch, aligned, details, offset, approximation, table, first, samples, rows, tiles):
-        """Details of level l begin at ``offset`` + those of finer levels, rows at multiples of four elements."""
+    @device
+    def begun(details, ends, stride, row, state, edges):
+        """What this block needs to take part in the search: see `window.riding`."""
+        counts = cuda.shared.array(2, np.int32)
+        staged = cuda.shared.array(stage, number)
+        place = cuda.shared.array(1, np.int64)
+        if cuda.threadIdx.x < 2:
+            counts[cuda.threadIdx.x] = 0
+        return (
+            counts, staged, place, details, state, row * FIELDS, ends + room(row * stride), room(stride),
+            edges[2 * row], edges[2 * row + 1],
+        )  # fmt: skip
+
+    @cuda.jit(fastmath=fastmath, **limited(registers_for(dtype, taps, periodized) if searching else None))
+    def forward_kernel(
+        x, pitch, aligned, details, begin, stride, approximation, table, first, samples, rows, tiles, state, edges, ends
+    ):
+        """Details of the levels are from ``begin``, a row takes ``stride`` elements; lists are from ``ends``."""
         buffer = cuda.shared.array(shared, number)
-        index = cuda.blockIdx.x
+        thread, index = cuda.threadIdx.x, cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
+        search = begun(details, ends, stride[0], row, state, edges) if searching else None
         source = row * pitch
         if index == 0:
             both_ends(
-                buffer, x, source, aligned, details, offset, approximation, table, first, samples, row, rows, tiles
-            )
+                buffer, x, source, aligned, details, begin[0], approximation, table, first, samples, row, rows, tiles,
+                search,
+            )  # fmt: skip
             return
         source += index * tile + origin
         if aligned:
-            for v in range(cuda.threadIdx.x, quads, threads):
-                a0, b0, a1, b1 = load4(x, source + 4 * v)
-                store(buffer, 2 * v, (a0, a1))
-                store(buffer, finest_half + 2 * v, (b0, b1))
+            for j in range(rounds):
+                a0, b0, a1, b1 = load4(x, source + 4 * (thread + j * threads))
+                store(buffer, 2 * (thread + j * threads), (a0, a1))
+                store(buffer, finest_half + 2 * (thread + j * threads), (b0, b1))
+            if thread < rest:
+                a0, b0, a1, b1 = load4(x, source + 4 * (thread + rounds * threads))
+                store(buffer, 2 * (thread + rounds * threads), (a0, a1))
+                store(buffer, finest_half + 2 * (thread + rounds * threads), (b0, b1))
         else:
-            for v in range(cuda.threadIdx.x, 2 * quads, threads):
+            for v in range(thread, 2 * quads, threads):
                 buffer[v] = x[source + 2 * v]
                 buffer[finest_half + v] = x[source + 2 * v + 1]
         cuda.syncthreads()
-        interior(buffer, details, offset, approximation, samples, row, rows, index)
+        interior(buffer, details, begin, stride, approximation, row, index, search)
+        if searching:
+            cuda.syncthreads()
+            deliver(search)
 
     return forward_kernel

@@ -17,8 +17,8 @@ from wavefilt.filters import detail_length
 
 TILE_BYTES = 1 << 14  # 4096 float32, 2048 float64: several blocks share a multiprocessor's memory
 MOST_LEVELS = 4  # 8 levels as 4 + 4: 5 % faster than 5 + 3, 3 + 3 + 2 or with more threads, on an H200
-FINE, UNFINISHED, NOT_FINITE = range(3)
-"""What kernels report in a flag: a search that needs more passes, a value that is NaN or infinite."""
+UNFINISHED, NOT_FINITE, FLAGS = range(3)
+"""What kernels report: a search that needs more passes (all else is then void), a value that is NaN or infinite."""
 ROWS = 1 << 15  # rows along the second axis of a grid, which CUDA limits to 65535; the rest go along the third
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .geometry import NOT_FINITE, ROWS, Filter, inverse_tiling, up4
 from .shrink import shrink
-from .target import cuda
+from .target import cuda, device, limited, registers_for
 from .wide import filters, load4, store, store_many
 
 PAIRS = 4
@@ -52,15 +52,15 @@ def inverse(
     shrunk = shrink(function, dtype)
     keeps = function == "keep"
 
-    @cuda.jit(device=True, inline="always")
-    def check(total, flag):
+    @device
+    def check(total, flags):
         """Details that overflowed make samples that are not finite; one sum tells for all of a thread's."""
         if total - total != 0:
-            flag[0] = NOT_FINITE
+            flags[NOT_FINITE] = 1
 
-    @cuda.jit(device=True, inline="always")
+    @device
     def both_ends(
-        buffer, approximation, details, offset, thresholds, first, y, pitch, aligned, samples, row, rows, tiles, flag
+        buffer, approximation, details, offset, thresholds, first, y, pitch, aligned, samples, row, rows, tiles, flags
     ):
         """The end block: the row without its middle."""
         thread = cuda.threadIdx.x
@@ -122,12 +122,12 @@ def inverse(
                     at += gap
                 if aligned and u + 3 < count:
                     store(y, at, (y0, y1, y2, y3))
-                    check(y0 + y1 + y2 + y3, flag)
+                    check(y0 + y1 + y2 + y3, flags)
                     continue
                 for i in range(min(count - u, 4)):
                     value = y0 if i == 0 else y1 if i == 1 else y2 if i == 2 else y3
                     y[at + i] = value
-                    check(value, flag)
+                    check(value, flags)
             cuda.syncthreads()
             if periodized and finer > 0:
                 for t in range(thread, 2 * before + after, threads):
@@ -135,107 +135,109 @@ def inverse(
                     buffer[output + 2 * before + m] = buffer[output + 2 * before + m % length]
                 cuda.syncthreads()
 
-    def load_level(level: int) -> Any:
-        """Device function: details of one level and those coarser into shared memory, shrunk; the approximation."""
-        coarser, size = levels - level, tile >> level
-        quads = (size + 2 * before + after) >> 2
-        place = sum(sizes[: level - 1])
+    def loading(parts: list[tuple[int, int, int]]) -> Any:
+        """Device function: groups of four details into shared memory, shrunk, and the approximation.
+
+        A part is a level, its first group and how many there are, at most one a thread. All loads come before the
+        first store, so that they are under way together.
+        """
+        (level, first_group, groups), *later = parts
+        coarser, this, size = levels - level, level - 1, tile >> level
+        place = sum(sizes[:this])
         smooth = first_smooth if level % 2 else second_smooth
         begins = (left << coarser) - size - 2 * before
+        others: Any = loading(later) if later else None
 
-        @cuda.jit(device=True, inline="always")
-        def step(buffer, approximation, details, begin, thresholds, first, n, row, rows, index):
-            n = (n + 1) >> 1 if periodized else (n + taps - 1) >> 1
-            stride = (n + 3) & ~3
-            source = row * stride + index * size + begins
-            t = number(0) if keeps else thresholds[(first + level - 1) * rows + row]
-            for v in range(cuda.threadIdx.x, quads, threads):
-                d0, d1, d2, d3 = load4(details, begin + source + 4 * v)
+        @device
+        def load(buffer, approximation, details, begin, stride, thresholds, first, row, rows, index):
+            v = cuda.threadIdx.x + first_group
+            coarse = row * stride[this] + index * size + begins + 4 * v
+            d0 = d1 = d2 = d3 = a0 = a1 = a2 = a3 = number(0)
+            if groups == threads or cuda.threadIdx.x < groups:
+                d0, d1, d2, d3 = load4(details, begin[this] + coarse)
+                if coarser == 0:
+                    a0, a1, a2, a3 = load4(approximation, coarse)
+            if others is not None:
+                others(buffer, approximation, details, begin, stride, thresholds, first, row, rows, index)
+            t = number(0) if keeps else thresholds[(first + this) * rows + row]
+            if groups == threads or cuda.threadIdx.x < groups:
                 store(buffer, place + 4 * v, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
                 if coarser == 0:
-                    store(buffer, smooth + 4 * v, load4(approximation, source + 4 * v))
-            return begin + rows * stride, n
+                    store(buffer, smooth + 4 * v, (a0, a1, a2, a3))
 
-        if coarser == 0:
-            return step
-        rest = load_level(level + 1)
-
-        @cuda.jit(device=True, inline="always")
-        def steps(buffer, approximation, details, begin, thresholds, first, n, row, rows, index):
-            begin, n = step(buffer, approximation, details, begin, thresholds, first, n, row, rows, index)
-            return rest(buffer, approximation, details, begin, thresholds, first, n, row, rows, index)
-
-        return steps
+        return load
 
     def inner_level(level: int) -> Any:
         """Device function: the levels from the coarsest to this one, all but the finest of the launch."""
         place = sum(sizes[: level - 1])
         smooth, output = (first_smooth, second_smooth) if level % 2 else (second_smooth, first_smooth)
         groups = -(-((tile >> (level - 1)) + 2 * before + after) // (2 * pairs))
+        rounds, rest = groups // threads, groups % threads
 
-        @cuda.jit(device=True, inline="always")
+        @device
+        def group(buffer, v):
+            store_many(buffer, output + 2 * pairs * v, synthesise_many(buffer, smooth + pairs * v, place + pairs * v))
+
+        @device
         def step(buffer):
-            for v in range(cuda.threadIdx.x, groups, threads):
-                values = synthesise_many(buffer, smooth + pairs * v, place + pairs * v)
-                store_many(buffer, output + 2 * pairs * v, values)
+            for j in range(rounds):
+                group(buffer, cuda.threadIdx.x + j * threads)
+            if cuda.threadIdx.x < rest:
+                group(buffer, cuda.threadIdx.x + rounds * threads)
             cuda.syncthreads()
 
         if level == levels:
             return step
         coarser = inner_level(level + 1)
 
-        @cuda.jit(device=True, inline="always")
+        @device
         def steps(buffer):
             coarser(buffer)
             step(buffer)
 
         return steps
 
-    load = load_level(1)
+    quads = [((tile >> level) + 2 * before + after) >> 2 for level in range(1, levels + 1)]
+    load = loading([(i + 1, v, min(n - v, threads)) for i, n in enumerate(quads) for v in range(0, n, threads)])
     inner: Any = inner_level(2) if levels > 1 else None
     groups = tile // (2 * pairs)
+    rounds, rest = groups // threads, groups % threads
 
-    @cuda.jit(fastmath=fastmath)
+    @device
+    def finest(buffer, y, at, aligned, flags, v):
+        values = synthesise_many(buffer, first_smooth + before + pairs * v, before + pairs * v)
+        y0, y1, y2, y3, y4, y5, y6, y7 = values
+        check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
+        if aligned:
+            store_many(y, at + 2 * pairs * v, values)
+        else:
+            for i in range(2 * pairs):
+                y[at + 2 * pairs * v + i] = values[i]
+
+    @cuda.jit(fastmath=fastmath, **limited(registers_for(dtype, taps, periodized, function)))
     def inverse_kernel(
-        approximation, details, offset, thresholds, first, y, pitch, aligned, samples, rows, tiles, flag
+        approximation, details, begin, stride, thresholds, first, y, pitch, aligned, samples, rows, tiles, flags
     ):
-        """``offset`` is where the details of the level finest here begin, ``first`` the row of its thresholds."""
+        """Details of the levels here are from ``begin``, a row takes ``stride``; ``first`` is their first threshold."""
         buffer = cuda.shared.array(shared, number)
-        index = cuda.blockIdx.x
+        thread, index = cuda.threadIdx.x, cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
         if index == 0:
             both_ends(
-                buffer,
-                approximation,
-                details,
-                offset,
-                thresholds,
-                first,
-                y,
-                pitch,
-                aligned,
-                samples,
-                row,
-                rows,
-                tiles,
-                flag,
-            )
+                buffer, approximation, details, begin[0], thresholds, first, y, pitch, aligned, samples, row, rows,
+                tiles, flags,
+            )  # fmt: skip
             return
-        load(buffer, approximation, details, offset, thresholds, first, samples, row, rows, index)
+        load(buffer, approximation, details, begin, stride, thresholds, first, row, rows, index)
         cuda.syncthreads()
         if levels > 1:
             inner(buffer)
         at = row * pitch + (left << levels) + (index - 1) * tile
-        for v in range(cuda.threadIdx.x, groups, threads):
-            values = synthesise_many(buffer, first_smooth + before + pairs * v, before + pairs * v)
-            y0, y1, y2, y3, y4, y5, y6, y7 = values
-            check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flag)
-            if aligned:
-                store_many(y, at + 2 * pairs * v, values)
-            else:
-                for i in range(2 * pairs):
-                    y[at + 2 * pairs * v + i] = values[i]
+        for j in range(rounds):
+            finest(buffer, y, at, aligned, flags, thread + j * threads)
+        if thread < rest:
+            finest(buffer, y, at, aligned, flags, thread + rounds * threads)
 
     return inverse_kernel

@@ -15,11 +15,12 @@ import pywt
 
 from . import graph
 from .forward import extensions, forward
-from .geometry import ROWS, TILE_BYTES, Filter, Tiling, forward_tiling, inverse_tiling, launches, up4
+from .geometry import FLAGS, ROWS, TILE_BYTES, Filter, Tiling, forward_tiling, inverse_tiling, launches, up4
 from .inverse import inverse
 from .target import cuda
 
 THREADS = 256
+MOST_TAPS_SEARCHED = 64
 KEPT = 8  # methods whose launches a plan keeps
 
 
@@ -105,6 +106,7 @@ class Plan:
                 extensions(shape.filter, shape.mode, [shape.lengths[first + i] - (gap >> i) for i in range(levels)])
             )
         self.table = cuda.to_device(np.concatenate(table)) if table else None
+        self.nothing = self.buffer("nothing", 1, np.int64)  # where a kernel wants an array and has no use for it
         self.details = self.buffer("details", shape.offsets[-1] + shape.offsets[-1] // 8 + 8)  # and lists of some
         self.smooths = [
             self.buffer(f"smooth{first}", shape.rows * up4(shape.lengths[first + levels]))
@@ -163,22 +165,62 @@ class Plan:
     def bytes(self) -> int:
         return int(sum(b.nbytes for b in self._buffers.values()) + (0 if self.table is None else self.table.nbytes))
 
-    def forward(self, x: Any, aligned: bool, stream: Any, after_first: Callable[[], None] | None = None) -> None:
-        """Coefficients of the rows of ``x``, a flat device array; ``after_first`` is called after a launch."""
+    @cached_property
+    def high_pass(self) -> Any:
+        """The analysis filter of the details, reversed, on the device."""
+        return cuda.to_device(np.array(self.shape.hi[::-1], self.shape.dtype))
+
+    @property
+    def searches(self) -> bool:
+        """Whether the first launch's forward kernel has room in shared memory for a search."""
+        return self.shape.filter.taps <= MOST_TAPS_SEARCHED
+
+    def _begins(self, first: int, levels: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Where in ``details`` those of the levels of a launch begin, and the elements their rows take."""
         s = self.shape
-        pitch = s.samples
-        for first, levels, smooth in zip(self.firsts, self.fused, self.smooths, strict=True):
-            tile = self.options.tile_for(s.dtype)
-            kernel = forward(
-                s.lo, s.hi, s.filter.periodized, s.dtype, levels, tile, self.options.threads, self.options.fastmath
-            )
-            n = s.lengths[first]
-            tiles = self._cut(forward_tiling, levels).interior(n)
-            kernel[grid(tiles + 1, s.rows), self.options.threads, stream](
-                x, pitch, aligned, self.details, s.offsets[first], smooth, self.table, first, n, s.rows, tiles
-            )
-            x, pitch, aligned = smooth, up4(s.lengths[first + levels]), True
-            if first == 0 and after_first is not None:
+        return tuple(s.offsets[first : first + levels]), tuple(
+            up4(n) for n in s.lengths[first + 1 : first + levels + 1]
+        )
+
+    def forward_kernel(self, i: int, searching: bool = False) -> Any:
+        """The kernel of the i-th launch of `forward`."""
+        s, o = self.shape, self.options
+        return forward(
+            s.lo, s.hi, s.filter.periodized, s.dtype, self.fused[i], o.tile_for(s.dtype), o.threads, o.fastmath,
+            searching,
+        )  # fmt: skip
+
+    def inverse_kernel(self, i: int, function: str) -> Any:
+        """The kernel of the i-th launch of `inverse`, counted from the finest levels."""
+        s, o = self.shape, self.options
+        return inverse(
+            s.rec_lo, s.rec_hi, s.filter.periodized, s.dtype, self.fused[i], o.tile_for(s.dtype), o.threads, function,
+            o.fastmath,
+        )  # fmt: skip
+
+    def forward_launch(self, i: int, x: Any, aligned: bool, stream: Any, search: Any = None) -> None:
+        """Some levels of `forward`, from ``x`` or from what the launch before left."""
+        s, first, levels = self.shape, self.firsts[i], self.fused[i]
+        n = s.lengths[first]
+        source, pitch, aligned = (x, n, aligned) if i == 0 else (self.smooths[i - 1], up4(n), True)
+        search = search if i == 0 else None
+        tiles = self._cut(forward_tiling, levels).interior(n)
+        self.forward_kernel(i, search is not None)[grid(tiles + 1, s.rows), self.options.threads, stream](
+            source, pitch, aligned, self.details, *self._begins(first, levels), self.smooths[i], self.table, first, n,
+            s.rows, tiles, self.nothing if search is None else search.state,
+            self.details if search is None else search.edges, s.offsets[-1],
+        )  # fmt: skip
+
+    def forward(
+        self, x: Any, aligned: bool, stream: Any, after_first: Callable[[], None] | None = None, search: Any = None
+    ) -> None:
+        """Coefficients of the rows of ``x``, a flat device array.
+
+        ``after_first`` is called after the first launch, which takes part in a ``search``, a drawn `Selection`.
+        """
+        for i in range(len(self.fused)):
+            self.forward_launch(i, x, aligned, stream, search)
+            if i == 0 and after_first is not None:
                 after_first()
 
     def coefficients(self) -> tuple[Any, ...]:
@@ -213,23 +255,24 @@ class Plan:
         self.smooths[-1].copy_to_device(smooth.ravel(), stream=stream)
         stream.synchronize()
 
-    def inverse(self, y: Any, aligned: bool, function: str, thresholds: Any, stream: Any, flag: Any = None) -> None:
+    def inverse_launch(
+        self, i: int, y: Any, aligned: bool, function: str, thresholds: Any, stream: Any, flags: Any = None
+    ) -> None:
+        """Some levels of `inverse`, into ``y`` or for the launch after."""
+        s, first, levels = self.shape, self.firsts[i], self.fused[i]
+        n = s.lengths[first]
+        target, pitch, aligned = (y, n, aligned) if i == 0 else (self.smooths[i - 1], up4(n), True)
+        tiles = self._cut(inverse_tiling, levels).interior(n)
+        self.inverse_kernel(i, function)[grid(tiles + 1, s.rows), self.options.threads, stream](
+            self.smooths[i], self.details, *self._begins(first, levels),
+            self.details if thresholds is None else thresholds, first, target, pitch, aligned, n, s.rows, tiles,
+            self.buffer("flags", FLAGS, np.int32) if flags is None else flags,
+        )  # fmt: skip
+
+    def inverse(self, y: Any, aligned: bool, function: str, thresholds: Any, stream: Any, flags: Any = None) -> None:
         """Rows from the coefficients, shrunk on the way, into the flat device array ``y``."""
-        s = self.shape
-        targets = [y, *self.smooths]
         for i in reversed(range(len(self.fused))):
-            first, levels, n = self.firsts[i], self.fused[i], s.lengths[self.firsts[i]]
-            tile = self.options.tile_for(s.dtype)
-            kernel = inverse(
-                s.rec_lo, s.rec_hi, s.filter.periodized, s.dtype, levels, tile, self.options.threads, function,
-                self.options.fastmath,
-            )  # fmt: skip
-            tiles = self._cut(inverse_tiling, levels).interior(n)
-            kernel[grid(tiles + 1, s.rows), self.options.threads, stream](
-                self.smooths[i], self.details, s.offsets[first], self.details if thresholds is None else thresholds,
-                first, targets[i], n if i == 0 else up4(n), aligned or i > 0, n, s.rows, tiles,
-                self.buffer("flag", 1, np.int32) if flag is None else flag,
-            )  # fmt: skip
+            self.inverse_launch(i, y, aligned, function, thresholds, stream, flags)
 
 
 class Plans:

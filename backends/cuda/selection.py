@@ -3,6 +3,9 @@
 Non-negative floats order like their bits. A *window* of 2^11 bins of 2^shift consecutive bit patterns is laid where
 the middle value may be, values are counted by bin, and the bin that holds the wanted rank is the next window, until
 bins are single values. Counts are integers and sums have a fixed order, so results do not depend on scheduling.
+
+The first window is laid around the middle of a sample (`draw`, `sample`). The values in it, 5 % of all, are listed by
+the one pass over all values (`scan`, or the forward transform itself); `settle` then looks at the list alone.
 """
 
 from __future__ import annotations
@@ -13,25 +16,32 @@ from typing import Any
 import numpy as np
 
 from .geometry import ROWS
-from .target import cuda
+from .target import cuda, device
 from .wide import bin_of, load4
+from .window import BASE, BELOW, DONE, FIELDS, LISTED, LOW, NEXT, NOT_YET, SHIFT, TICKET, less, room, within
 
 BINS = 2048
 CHUNK = 1 << 13  # coefficients a block reads
 WHOLE = 36 << 10  # a row's level of at most this many is finished by one block
-DONE = -1
 SAMPLE = 1 << 15  # bytes
 BLOCKS = 528  # for the finest level: four a multiprocessor
 STAGE = 2048  # values listed at a time
-NO_LIST = -1
-LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, FIELDS = range(8)
-"""Fields of a segment's state: window, values below it, whether the next larger value is still wanted, length of the
-list of values near the middle, values below all of the list, blocks that have finished the pass."""
+PARTS = 264  # blocks for a list: two a multiprocessor; fewer read too slowly, more add too many counts
 
 
 def first_shift(dtype: Any) -> int:
     """Shift of the window that holds every value."""
     return int(np.dtype(dtype).itemsize) * 8 - 1 - 11
+
+
+def drawn(dtype: Any) -> int:
+    """Values in a sample."""
+    return SAMPLE // int(np.dtype(dtype).itemsize)
+
+
+def listed(n: int) -> int:
+    """About how many of n values lie in a sampled window."""
+    return n // 20
 
 
 def chunk_for(n: int) -> int:
@@ -49,24 +59,28 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
     key = np.int64 if wide else np.int32
     infinity, infinite = mask, number(np.inf)
     greatest = int(np.array(np.inf, dtype).view(key))
-    drawn = SAMPLE // np.dtype(dtype).itemsize
+    drawn = SAMPLE // int(np.dtype(dtype).itemsize)
     spread = int(2.25 * drawn**0.5) + 1  # 4.5 standard deviations of a sample's median rank
 
-    @cuda.jit(device=True, inline="always")
+    @device
     def shorter(n):
         return (n + 1) >> 1 if periodized else (n + taps - 1) >> 1
 
-    @cuda.jit(device=True, inline="always")
+    @device
     def locate(histogram, base, rank, scratch):
         """Bin that holds the value of this rank and the number of values before it; -1 if it is in none."""
+        accumulate(histogram, base, scratch)
+        return find(histogram, base, rank, scratch)
+
+    @device
+    def accumulate(histogram, base, scratch):
+        """Running counts of every eight bins in the first half of ``scratch``."""
         thread = cuda.threadIdx.x
         for i in range(thread, 256, threads):
             group = 0
             for j in range(base + 8 * i, base + 8 * i + 8):
                 group += histogram[j]
             scratch[i] = group
-        if thread == 0:
-            scratch[512] = -1
         cuda.syncthreads()
         source, step = 0, 1
         while step < 256:
@@ -74,7 +88,14 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
                 scratch[256 - source + i] = scratch[source + i] + (scratch[source + i - step] if i >= step else 0)
             cuda.syncthreads()
             source, step = 256 - source, 2 * step
-        for i in range(thread, 256, threads):
+
+    @device
+    def find(histogram, base, rank, scratch):
+        """What `locate` returns, once counts are accumulated."""
+        if cuda.threadIdx.x == 0:
+            scratch[512] = -1
+        cuda.syncthreads()
+        for i in range(cuda.threadIdx.x, 256, threads):
             before = scratch[i - 1] if i > 0 else 0
             if before <= rank < scratch[i]:
                 place = base + 8 * i
@@ -85,7 +106,7 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         cuda.syncthreads()
         return np.int64(scratch[512]), np.int64(scratch[513])
 
-    @cuda.jit(device=True, inline="always")
+    @device
     def total(values, thread):
         """Sum of one value a thread, in a fixed order, in ``values[0]``."""
         cuda.syncthreads()
@@ -96,63 +117,58 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
             step *= 2
             cuda.syncthreads()
 
-    @cuda.jit(device=True, inline="always")
+    @device
     def squares(a, b):
         return np.float64(a) * np.float64(a) + np.float64(b) * np.float64(b)
 
-    @cuda.jit(device=True, inline="always")
-    def less(a, b, c, d, bottom):
-        return (
-            (1 if abs(a) < bottom else 0) + (1 if abs(b) < bottom else 0)
-            + (1 if abs(c) < bottom else 0) + (1 if abs(d) < bottom else 0)
-        )  # fmt: skip
-
-    @cuda.jit(device=True, inline="always")
-    def within(a, b, c, d, bottom, top):
-        return (
-            (1 if bottom <= abs(a) <= top else 0) | (2 if bottom <= abs(b) <= top else 0)
-            | (4 if bottom <= abs(c) <= top else 0) | (8 if bottom <= abs(d) <= top else 0)
-        )  # fmt: skip
-
-    @cuda.jit(device=True, inline="always")
-    def lay(state, edge_keys, segment, low, shift):
-        """Lay a window, and its two ends as values, which are compared faster than bits."""
+    @device
+    def lay(state, edge_keys, segment, low, shift, top):
+        """Lay a window up to ``top`` at most, and its two ends as values, which are compared faster than bits."""
         state[segment * FIELDS + LOW], state[segment * FIELDS + SHIFT] = low, shift
         edge_keys[2 * segment] = low
-        top = low + (BINS << shift) - 1
-        edge_keys[2 * segment + 1] = top if top < greatest else greatest
+        edge_keys[2 * segment + 1] = min(low + (BINS << shift) - 1, top)
 
-    @cuda.jit(device=True, inline="always")
+    @device
+    def last_of(parts, state, field, tally):
+        """Whether this block is the last of those that work on a segment; then it sees what the others wrote."""
+        cuda.threadfence()
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            tally[2] = 1 if cuda.atomic.add(state, field + TICKET, 1) == parts - 1 else 0
+            if tally[2] == 1:
+                state[field + TICKET] = 0
+        cuda.syncthreads()
+        cuda.threadfence()
+        return tally[2] == 1
+
+    @device
     def narrower(sizes, state, counts, edge_keys, middle, segment, scratch):
         """After a pass: a segment's next window, or its two middle values."""
         thread = cuda.threadIdx.x
         base, field = segment * BINS, segment * FIELDS
         low, shift, n = state[field + LOW], state[field + SHIFT], sizes[segment]
-        below = state[field + BELOW] + state[field + BASE]
+        below = state[field + BELOW] + max(state[field + BASE], 0)
         rank = (n - 1) // 2 - below
         place, before = locate(counts, base, rank, scratch)
         cuda.syncthreads()
         if thread == 0:
-            state[field + BELOW], state[field + TICKET] = 0, 0
-            listed = state[field + LISTED]
+            state[field + BELOW] = 0
             if rank < 0 or place < 0:  # the window missed: begin again with the widest, on all values
-                state[field + LISTED], state[field + BASE] = NO_LIST, 0
-                lay(state, edge_keys, segment, 0, widest)
+                state[field + LISTED], state[field + BASE] = 0, NOT_YET
+                lay(state, edge_keys, segment, 0, widest, greatest)
             elif shift > 0:
-                if listed > 0 and state[field + BASE] == 0:
-                    if listed <= ((n + 3) & ~3) >> 5 << 2:
-                        state[field + BASE] = below
-                    else:
-                        state[field + LISTED] = NO_LIST
-                lay(state, edge_keys, segment, low + (place << shift), shift - 11 if shift > 11 else 0)
+                if state[field + LISTED] > 0 and state[field + BASE] == NOT_YET:
+                    state[field + BASE] = below  # from now on values of the list alone are counted
+                finer = shift - 11 if shift > 11 else 0
+                lay(state, edge_keys, segment, low + (place << shift), finer, greatest)
             else:
                 high = place
                 if n % 2 == 0 and rank + 1 >= before + counts[base + place]:
                     high += 1
                     while high < BINS and counts[base + high] == 0:
                         high += 1
-                if high == BINS:  # beyond the window, and maybe the list: one more pass over all values
-                    state[field + NEXT], state[field + LISTED] = 1, NO_LIST
+                if high == BINS:  # beyond the window: one more pass
+                    state[field + NEXT] = 1
                 middle[2 * segment] = low + place
                 middle[2 * segment + 1] = low + high if high < BINS else infinity
                 state[field + LOW], state[field + SHIFT] = low + place, DONE
@@ -160,7 +176,23 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         for i in range(thread, BINS, threads):
             counts[base + i] = 0
 
-    @cuda.jit(device=True, inline="always")
+    @device
+    def next_above(keys, source, first, last, low, least, middle, segment):
+        """The smallest value above ``low``, where it is smaller than what was found so far."""
+        if cuda.threadIdx.x == 0:
+            least[0] = infinity
+        cuda.syncthreads()
+        closest: Any = infinity
+        for i in range(first + cuda.threadIdx.x, last, threads):
+            k = np.int64(keys[source + i]) & mask
+            if low < k < closest:
+                closest = k
+        cuda.atomic.min(least, 0, closest)
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            cuda.atomic.min(middle, 2 * segment + 1, least[0])
+
+    @device
     def bin_key(bits, low, shift, histogram):
         place = bin_of(bits, low, shift)
         if place < np.uint64(BINS):
@@ -235,9 +267,51 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
             middle[2 * segment] = low
             middle[2 * segment + 1] = high
 
+    @device
+    def bracket(values, histogram, scratch, state, edge_keys, segment):
+        """The first window of a search, around the middle of a sample in shared memory."""
+        thread = cuda.threadIdx.x
+        for i in range(thread, BINS, threads):
+            histogram[i] = 0
+        cuda.syncthreads()
+        for i in range(thread, drawn, threads):
+            bin_key(values[i], 0, widest, histogram)
+        cuda.syncthreads()
+        low_place, low_before = locate(histogram, 0, drawn // 2 - spread, scratch)
+        cuda.syncthreads()
+        high_place, _ = find(histogram, 0, drawn // 2 + spread, scratch)
+        cuda.syncthreads()
+        fine = widest - 11  # then the bins between the two, all at once
+        while (high_place - low_place + 1) << (widest - fine) > BINS:
+            fine += 1
+        for i in range(thread, BINS, threads):
+            histogram[i] = 0
+        cuda.syncthreads()
+        for i in range(thread, drawn, threads):
+            bin_key(values[i], low_place << widest, fine, histogram)
+        cuda.syncthreads()
+        low, _ = locate(histogram, 0, drawn // 2 - spread - low_before, scratch)
+        cuda.syncthreads()
+        high, _ = find(histogram, 0, drawn // 2 + spread - low_before, scratch)
+        low = (low_place << widest) + (low << fine)
+        high = (low_place << widest) + ((high + 1) << fine)
+        shift = 0
+        while (high - low) >> shift >= BINS:
+            shift += 1
+        if thread == 0:
+            lay(state, edge_keys, segment, low, shift, high - 1)
+            for field in (BELOW, NEXT, LISTED, TICKET):
+                state[segment * FIELDS + field] = 0
+            state[segment * FIELDS + BASE] = NOT_YET
+
+    @device
+    def scattered(i, n):
+        """A place in the i-th of ``drawn`` stretches of n values; it changes, so that no period of the data is met."""
+        return i * n // drawn + ((((i * 2654435761) & 0xFFFFFFFF) * (n // drawn)) >> 32)
+
     @cuda.jit
     def sample(keys, offset, samples, rows, state, edge_keys):
-        """A first window for every row and level of the grid: around the middle of a scattered sample."""
+        """A first window for every row and level of the grid, from values of the level itself."""
         histogram = cuda.shared.array(BINS, np.int32)
         scratch = cuda.shared.array(514, np.int32)
         values = cuda.shared.array(drawn, key)
@@ -252,51 +326,48 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
             begin += rows * np.int64((n + 3) & ~3)
         n = shorter(n)
         begin += row * np.int64((n + 3) & ~3)
-        step = n // drawn
         for i in range(thread, drawn, threads):
-            # one value of every ``step``, at a place that changes, so that no period of the data is met
-            values[i] = keys[begin + i * step + ((((i * 2654435761) & 0xFFFFFFFF) * step) >> 32)] & mask
-        for i in range(thread, BINS, threads):
-            histogram[i] = 0
+            values[i] = keys[begin + scattered(i, n)] & mask
         cuda.syncthreads()
-        for i in range(thread, drawn, threads):
-            bin_key(values[i], 0, widest, histogram)
-        cuda.syncthreads()
-        low_place, low_before = locate(histogram, 0, drawn // 2 - spread, scratch)
-        cuda.syncthreads()
-        high_place, _ = locate(histogram, 0, drawn // 2 + spread, scratch)
-        cuda.syncthreads()
-        fine = widest - 11  # then the bins between the two, all at once
-        while (high_place - low_place + 1) << (widest - fine) > BINS:
-            fine += 1
-        for i in range(thread, BINS, threads):
-            histogram[i] = 0
-        cuda.syncthreads()
-        for i in range(thread, drawn, threads):
-            bin_key(values[i], low_place << widest, fine, histogram)
-        cuda.syncthreads()
-        low, _ = locate(histogram, 0, drawn // 2 - spread - low_before, scratch)
-        cuda.syncthreads()
-        high, _ = locate(histogram, 0, drawn // 2 + spread - low_before, scratch)
-        low = (low_place << widest) + (low << fine)
-        high = (low_place << widest) + ((high + 1) << fine)
-        shift = 0
-        while (high - low) >> shift >= BINS:
-            shift += 1
-        if thread == 0:
-            segment = level * rows + row
-            lay(state, edge_keys, segment, low, shift)
-            state[segment * FIELDS + LISTED] = 0
+        bracket(values, histogram, scratch, state, edge_keys, level * rows + row)
+
+    @cuda.jit
+    def draw(x, samples, rows, high_pass, some, some_keys, state, edge_keys):
+        """A first window for the finest details of every row before there are any: some are computed here from ``x``.
+
+        ``high_pass`` is the analysis filter reversed; ``some`` has room for them all.
+        """
+        histogram = cuda.shared.array(BINS, np.int32)
+        scratch = cuda.shared.array(514, np.int32)
+        values = cuda.shared.array(drawn, key)
+        tally = cuda.shared.array(3, np.int32)
+        thread = cuda.threadIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        source, target = row * samples, row * drawn
+        windows = (samples - taps) // 2
+        for i in range(cuda.blockIdx.x * threads + thread, drawn, cuda.gridDim.x * threads):
+            first = source + 2 * scattered(i, windows)
+            value = number(0)
+            for k in range(taps):
+                value += high_pass[k] * x[first + k]
+            some[target + i] = value
+        if last_of(cuda.gridDim.x, state, row * FIELDS, tally):
+            for i in range(thread, drawn, threads):
+                values[i] = some_keys[target + i] & mask
+            cuda.syncthreads()
+            bracket(values, histogram, scratch, state, edge_keys, row)
 
     @cuda.jit
     def scan(
-        coefficients, keys, offset, ends, samples, rows, groups, chunk, pooled, step, with_median, with_energy, sizes,
-        state, counts, edges, edge_keys, middle, partial,
+        coefficients, keys, offset, ends, samples, rows, groups, chunk, pooled, listing, with_median, with_energy,
+        sizes, state, counts, edges, edge_keys, middle, partial,
     ):  # fmt: skip
-        """One pass: values of every segment by bin of its window, values below, and at first sums of squares.
+        """One pass: values of every segment by bin of its window, values below, and if wanted sums of squares.
 
-        The first pass also lists the values in a sampled window (behind the details, from ``ends``), and later
-        passes read the list alone. The last block of a segment lays the next window.
+        ``listing`` the values in the window as well, behind the details, from ``ends``. The last block of a segment
+        lays the next window.
         """
         histogram = cuda.shared.array(BINS, np.int32)
         scratch = cuda.shared.array(514, np.int64)
@@ -326,14 +397,10 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         shift = state[field + SHIFT]
         if not with_energy and shift == DONE and state[field + NEXT] == 0:
             return
-        source, here = begin, n
-        listed, room = state[field + LISTED], stride >> 5 << 2
-        listing = step == 0 and listed != NO_LIST
-        if step > 0 and 0 < listed <= room:
-            source, here = ends + (begin >> 5 << 2), listed
-            chunk = ((listed + parts - 1) // parts + 3) & ~3
+        longest = room(stride)
+        source, target_list = begin, ends + room(begin)
         first, last = part * chunk, (part + 1) * chunk
-        last = last if last < here else here
+        last = last if last < n else n
         low = state[field + LOW]
         square = 0.0
         if with_energy and not with_median:
@@ -349,18 +416,9 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         if not with_median or (shift == DONE and state[field + NEXT] == 0):
             return
         if shift == DONE:
-            if thread == 0:
-                least[0] = infinity
-            cuda.syncthreads()
-            closest: Any = infinity
-            for i in range(first + thread, last, threads):
-                k = np.int64(keys[source + i]) & mask
-                if low < k < closest:
-                    closest = k
-            cuda.atomic.min(least, 0, closest)
-            cuda.syncthreads()
-            if thread == 0:
-                cuda.atomic.min(middle, 2 * segment + 1, least[0])
+            next_above(keys, source, first, last, low, least, middle, segment)
+            if not pooled and last_of(parts, state, field, tally) and thread == 0:
+                state[field + NEXT] = 0
             return
         for i in range(thread, BINS, threads):
             histogram[i] = 0
@@ -411,13 +469,13 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
                 cuda.syncthreads()
                 if thread == 0:
                     # a full stage makes the list too long to be valid
-                    place_in_list[0] = cuda.atomic.add(state, field + LISTED, size if size <= STAGE else room + 1)
+                    place_in_list[0] = cuda.atomic.add(state, field + LISTED, size if size <= STAGE else longest + 1)
                     tally[1] = 0
                 cuda.syncthreads()
                 target = place_in_list[0]
-                if size <= STAGE and target + size <= room:
+                if size <= STAGE and target + size <= longest:
                     for i in range(thread, size, threads):
-                        coefficients[ends + (begin >> 5 << 2) + target + i] = staged[i]
+                        coefficients[target_list + target + i] = staged[i]
                 cuda.syncthreads()
         if with_energy:
             sums[thread] = square
@@ -431,15 +489,72 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
                 cuda.atomic.add(counts, segment * BINS + i, np.int64(histogram[i]))
         if thread == 0:
             cuda.atomic.add(state, field + BELOW, np.int64(tally[0]))
-        cuda.threadfence()
-        cuda.syncthreads()
-        if pooled:
+        if not pooled and last_of(parts, state, field, tally):
+            narrower(sizes, state, counts, edge_keys, middle, segment, scratch)
+
+    @device
+    def bin_or_below(bits, low, shift, histogram):
+        """Count a listed value in its bin; 1 if it lies below the window."""
+        place = bin_of(bits, low, shift)
+        if place < np.uint64(BINS):
+            cuda.atomic.add(histogram, place, 1)
+        return 1 if np.int64(bits) < low else 0  # of |d|: there is no sign to mask
+
+    @cuda.jit
+    def settle(
+        keys, ends, samples, rows, groups, parts, sizes, state, counts, edge_keys, middle,
+    ):  # fmt: skip
+        """A pass over the lists alone, ``parts`` blocks for each: the next window, or the middle values."""
+        histogram = cuda.shared.array(BINS, np.int32)
+        scratch = cuda.shared.array(514, np.int64)
+        least = cuda.shared.array(1, np.int64)
+        tally = cuda.shared.array(3, np.int32)
+        thread = cuda.threadIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
             return
+        level, part = cuda.blockIdx.x // parts, cuda.blockIdx.x % parts
+        n, begin = shorter(samples), 0
+        for _ in range(level):
+            begin += rows * np.int64((n + 3) & ~3)
+            n = shorter(n)
+        stride = np.int64((n + 3) & ~3)
+        segment = level * groups + (row if groups > 1 else 0)
+        field = segment * FIELDS
+        low, shift, listed = state[field + LOW], state[field + SHIFT], state[field + LISTED]
+        if (shift == DONE and state[field + NEXT] == 0) or listed == 0 or listed > room(stride):
+            return
+        source = ends + room(begin + row * stride)
+        chunk = ((listed + parts - 1) // parts + 3) & ~3
+        first, last = part * chunk, min((part + 1) * chunk, listed)
+        if shift == DONE:
+            next_above(keys, source, first, last, low, least, middle, segment)
+            if last_of(parts, state, field, tally) and thread == 0 and middle[2 * segment + 1] < infinity:
+                state[field + NEXT] = 0
+            return
+        for i in range(thread, BINS, threads):
+            histogram[i] = 0
         if thread == 0:
-            tally[2] = 1 if cuda.atomic.add(state, field + TICKET, 1) == parts - 1 else 0
+            tally[0] = 0
         cuda.syncthreads()
-        if tally[2] == 1:
-            cuda.threadfence()
+        smaller = 0
+        for i in range(first + 4 * thread, last, 4 * threads):
+            k0, k1, k2, k3 = load4(keys, source + i)
+            smaller += bin_or_below(k0, low, shift, histogram)
+            if i + 1 < last:
+                smaller += bin_or_below(k1, low, shift, histogram)
+            if i + 2 < last:
+                smaller += bin_or_below(k2, low, shift, histogram)
+            if i + 3 < last:
+                smaller += bin_or_below(k3, low, shift, histogram)
+        cuda.atomic.add(tally, 0, smaller)
+        cuda.syncthreads()
+        for i in range(thread, BINS, threads):
+            if histogram[i] > 0:
+                cuda.atomic.add(counts, segment * BINS + i, np.int64(histogram[i]))
+        if thread == 0:
+            cuda.atomic.add(state, field + BELOW, np.int64(tally[0]))
+        if last_of(parts, state, field, tally):
             narrower(sizes, state, counts, edge_keys, middle, segment, scratch)
 
     @cuda.jit
@@ -471,4 +586,4 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         if thread == 0:
             energy[segment] = sums[0] + (energy[segment] if again else 0.0)
 
-    return {f.__name__: f for f in (whole, sample, scan, narrow, gather)}
+    return {f.__name__: f for f in (whole, sample, draw, scan, settle, narrow, gather)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from wavefilt.shrinkage import FIRM_RATIO
 
-from .target import cuda
+from .target import device
 
 
 @cache
@@ -36,4 +36,4 @@ def shrink(function: str, dtype: str) -> Any:
         m = abs(d)
         return d if m > ratio * t else math.copysign((m - t) * rest, d) if m > t else zero
 
-    return cuda.jit(device=True, inline="always")({f.__name__: f for f in (keep, soft, hard, garrote, firm)}[function])
+    return device({f.__name__: f for f in (keep, soft, hard, garrote, firm)}[function])

@@ -14,11 +14,12 @@ from . import selection, sorting
 from .geometry import up4
 from .plan import Plan, grid
 from .target import cuda
+from .window import BASE, FIELDS, NOT_YET, SHIFT
 
 PASSES = {"float32": 5, "float64": 8}
 """Passes that end every search: one for a sampled window, those from the widest if it missed, one for a next value."""
-QUICK = {"float32": 2, "float64": 4}
-"""Passes after which a search from a sampled window has nearly always ended."""
+SETTLES = {"float32": 2, "float64": 5}
+"""Passes over a list after which a search from a sampled window has nearly always ended; one more for a next value."""
 
 
 def key_dtype(dtype: str) -> Any:
@@ -40,24 +41,24 @@ class Selection:
         shape = plans[0].shape
         self.plans, self.depth, self.dtype = plans, depth, shape.dtype
         self.groups = 1 if pooled else shape.rows
+        self._pooled = len(plans) > 1 or (pooled and shape.rows > 1)  # a group is more than one row
         # levels that take many blocks; those after them take one block a row
         self.big = depth if pooled else sum(n > selection.WHOLE for n in shape.lengths[1 : depth + 1])
         segments, big = max(depth * self.groups, 1), max(self.big * self.groups, 1)
         self.middle = reserve(f"middle {depth}", 2 * segments, shape.dtype)
         self.energy = reserve(f"energy {depth}", segments, np.float64)
-        self.state = reserve(f"state {depth}", big * selection.FIELDS, np.int64)
         self._partial = [
             reserve(f"partial {depth}", max(self._across(plan) * plan.shape.rows, 1), np.float64) for plan in plans
         ]
-        widest = np.zeros((big, selection.FIELDS), np.int64)
-        widest[:, selection.SHIFT] = selection.first_shift(shape.dtype)
-        widest[:, selection.LISTED] = selection.NO_LIST
+        widest = np.zeros((big, FIELDS), np.int64)
+        widest[:, SHIFT], widest[:, BASE] = selection.first_shift(shape.dtype), NOT_YET
         self._widest = cuda.to_device(widest.ravel())
+        self.state = cuda.to_device(widest.ravel())
         self._counts = cuda.to_device(np.zeros(big * selection.BINS, np.int64))
         self._sizes = cuda.to_device(np.repeat(self.counts[: max(self.big, 1)], self.groups))
         ends = np.tile(np.array([0, np.inf], shape.dtype), big)
         self._every = cuda.to_device(ends)  # the ends of the widest window
-        self._edges = cuda.to_device(ends)
+        self.edges = cuda.to_device(ends)
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -76,51 +77,76 @@ class Selection:
         return sum(-(-n // self._chunk(plan)) for n in plan.shape.lengths[1 : self.big + 1])
 
     @property
-    def pooled(self) -> bool:
-        """Whether a group is more than one row, so that no window can be sampled."""
-        return len(self.plans) > 1 or (self.groups == 1 and self.plans[0].shape.rows > 1)
+    def rides(self) -> bool:
+        """Whether the forward transform can search the finest details, the only ones wanted, while it computes them."""
+        return self.depth == self.big == 1 and not self._pooled and self.plans[0].searches
+
+    def draw(self, x: Any, stream: Any) -> None:
+        """Lay the windows that `Plan.forward` then searches, from the samples themselves."""
+        (plan,) = self.plans
+        shape, threads = plan.shape, plan.options.select
+        drawn = selection.drawn(self.dtype)
+        some = plan.buffer("some", drawn * shape.rows)
+        kernel = self._kernels(threads)["draw"]
+        kernel[grid(-(-drawn // threads), shape.rows), threads, stream](
+            x, shape.samples, shape.rows, plan.high_pass, some, some.view(key_dtype(self.dtype)), self.state,
+            self.edges.view(key_dtype(self.dtype)),
+        )  # fmt: skip
+
+    def settle(self, stream: Any) -> None:
+        """Launch what fills ``middle`` from the lists that a pass over all values left."""
+        (plan,) = self.plans
+        shape, threads, key = plan.shape, plan.options.scan, key_dtype(self.dtype)
+        most = selection.listed(shape.lengths[1])
+        parts = max(min(-(-most // (4 * threads)), selection.PARTS), 1)
+        even = any(n % 2 == 0 for n in self.counts[: self.big])
+        for _ in range(SETTLES[self.dtype] + even):
+            self._kernels(threads)["settle"][grid(self.big * parts, shape.rows), threads, stream](
+                plan.details.view(key), shape.offsets[-1], shape.samples, shape.rows, self.groups, parts,
+                self._sizes, self.state, self._counts, self.edges.view(key), self.middle.view(key),
+            )  # fmt: skip
+
+    def _kernels(self, threads: int) -> Any:
+        f = self.plans[0].shape.filter
+        return selection.kernels(self.dtype, f.taps, f.periodized, threads)
 
     def run(self, median: bool, energy: bool, stream: Any, quick: bool = False) -> None:
         """Launch what fills ``middle`` and ``energy``; ``quick`` leaves it to the caller to see if it was enough."""
         options, shape = self.plans[0].options, self.plans[0].shape
-        kernels, samplers, row_kernels = (
-            selection.kernels(self.dtype, shape.filter.taps, shape.filter.periodized, threads)
-            for threads in (options.scan, options.select, options.row)
-        )
-        key = key_dtype(self.dtype)
-        middle = self.middle.view(key)
+        kernels, key = self._kernels(options.scan), key_dtype(self.dtype)
+        middle, edge_keys = self.middle.view(key), self.edges.view(key)
         if self.depth > self.big:
             (plan,) = self.plans
-            row_kernels["whole"][grid(self.depth - self.big, plan.shape.rows), options.row, stream](
+            self._kernels(options.row)["whole"][grid(self.depth - self.big, plan.shape.rows), options.row, stream](
                 plan.details.view(key), plan.details, 0, plan.shape.samples, plan.shape.rows, self.big, median, energy,
                 middle, self.energy,
             )  # fmt: skip
         if not self.big:
             return
-        pooled = self.pooled
-        edge_keys = self._edges.view(key)
-        if median:
+        listing = median and quick and not self._pooled
+        if median and self._pooled:
             self.state.copy_to_device(self._widest, stream=stream)
-            self._edges.copy_to_device(self._every, stream=stream)
-        if median and not pooled:
+            self.edges.copy_to_device(self._every, stream=stream)
+        elif median:
             (plan,) = self.plans
-            samplers["sample"][grid(self.big, shape.rows), options.select, stream](
+            self._kernels(options.select)["sample"][grid(self.big, shape.rows), options.select, stream](
                 plan.details.view(key), 0, shape.samples, shape.rows, self.state, edge_keys
             )
-        passes = (QUICK if quick and not pooled else PASSES)[self.dtype] if median else 1
-        for step in range(passes):
+        for step in range(PASSES[self.dtype] if median and not listing else 1):
             for plan, partial in zip(self.plans, self._partial, strict=True):
                 if across := self._across(plan):
                     kernels["scan"][grid(across, plan.shape.rows), options.scan, stream](
                         plan.details, plan.details.view(key), 0, plan.shape.offsets[-1], plan.shape.samples,
-                        plan.shape.rows, self.groups, self._chunk(plan), pooled, step, median,
-                        energy and step == 0, self._sizes, self.state, self._counts, self._edges, edge_keys,
+                        plan.shape.rows, self.groups, self._chunk(plan), self._pooled, listing, median,
+                        energy and step == 0, self._sizes, self.state, self._counts, self.edges, edge_keys,
                         middle, partial,
                     )  # fmt: skip
-            if median and pooled:
+            if median and self._pooled:
                 kernels["narrow"][self.big * self.groups, options.scan, stream](
                     self._sizes, self.state, self._counts, edge_keys, middle
                 )
+        if listing:
+            self.settle(stream)
         if energy:
             for again, (plan, partial) in enumerate(zip(self.plans, self._partial, strict=True)):
                 if levels := min(self.big, plan.shape.level):

@@ -28,4 +28,21 @@ if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
         f"backend 'cuda': numba-cuda is not installed, and the CUDA target built into numba is too old; {INSTALL}"
     )
 
-__all__ = ["INSTALL", "SIMULATED", "cuda"]
+__all__ = ["INSTALL", "SIMULATED", "cuda", "device", "limited", "registers_for"]
+
+device = cuda.jit(device=True) if SIMULATED else cuda.jit(device=True, forceinline=True)
+"""Decorator of functions for kernels; inlined by LLVM, which takes a third of the time of numba's own inlining."""
+
+
+def limited(registers: int | None) -> dict[str, int]:
+    """Options of `cuda.jit` that bound a thread's registers, which the simulator does not know."""
+    return {} if SIMULATED or registers is None else {"max_registers": registers}
+
+
+def registers_for(dtype: str, taps: int, periodized: bool, function: str = "soft") -> int | None:
+    """Registers for a thread of a transform: with 40 instead of 48 to 56 more blocks fit, 10 % faster on an H200.
+
+    Only what spills nothing is limited: not long filters, float64, divisions, or periodized rows, whose ends take more.
+    """
+    light = dtype == "float32" and taps <= 32 and not periodized and function not in ("garrote", "firm")
+    return 40 if light else None

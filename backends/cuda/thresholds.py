@@ -11,8 +11,8 @@ from wavefilt import rules
 from wavefilt.rules import MAD_TO_SIGMA
 
 from .geometry import NOT_FINITE, ROWS, UNFINISHED
-from .selection import DONE, FIELDS, NEXT, SHIFT
 from .target import cuda
+from .window import DONE, FIELDS, NEXT, SHIFT
 
 LINEAR = ("universal", "minimax")
 """Rules whose threshold is sigma times a number that depends on the samples alone."""
@@ -42,11 +42,11 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Any:
 
     @cuda.jit
     def choose_kernel(
-        middle, energy, counts, factor, given, levels, rows, groups, state, searched, sigmas, exact, thresholds, flag
+        middle, energy, counts, factor, given, levels, rows, groups, state, searched, sigmas, exact, thresholds, flags
     ):
         i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
         if i < searched and (state[i * FIELDS + SHIFT] != DONE or state[i * FIELDS + NEXT] != 0):
-            flag[0] = UNFINISHED
+            flags[UNFINISHED] = 1
         if i >= levels * rows:
             return
         level = i // rows
@@ -71,7 +71,7 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Any:
                 if signal > 0:
                     t = min(variance / signal**0.5, t)
         if t - t != 0:  # squares overflowed, or a sample was not finite
-            flag[0] = NOT_FINITE
+            flags[NOT_FINITE] = 1
         sigmas[i] = sigma
         exact[i] = t
         thresholds[i] = number(t)
@@ -87,7 +87,7 @@ def finish(threads: int) -> Any:
     """
 
     @cuda.jit
-    def finish_kernel(x, y, samples, rows, levels, exact, smooth, pitch, length, flag):
+    def finish_kernel(x, y, samples, rows, levels, exact, smooth, pitch, length, flags):
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
@@ -95,7 +95,7 @@ def finish(threads: int) -> Any:
         for i in range(first, length, step):
             d = smooth[row * pitch + i]
             if d - d != 0:  # true for NaN as well
-                flag[0] = NOT_FINITE
+                flags[NOT_FINITE] = 1
         for level in range(levels):
             if exact[level * rows + row] != 0:
                 return
