@@ -13,7 +13,7 @@ from typing import Any, cast
 from wavefilt.errors import BackendUnavailable
 from wavefilt.vocabulary import check
 
-from . import numba_crossover
+from . import cuda_crossover, numba_crossover
 from .interface import Backend, DeviceBackend, Measured, Pyramid, Statistics
 
 __all__ = ["Backend", "DeviceBackend", "Measured", "Pyramid", "Statistics", "available", "choose", "get", "home",
@@ -83,11 +83,12 @@ def available() -> dict[str, str | BackendUnavailable]:
     return state
 
 
-def choose(name: str | Backend, dtype: str, shape: tuple[int, ...], taps: int) -> Backend:
+def choose(name: str | Backend, dtype: str, shape: tuple[int, ...], taps: int, denoising: bool = False) -> Backend:
     """The backend for ``name`` (or ``"auto"``), traces (rows, samples) of this dtype, and a filter of so many taps.
 
     A backend named by the user (or given as an object) is never replaced by another, but for complex samples, which
-    only the reference computes. ``"auto"`` takes the fastest one for this shape: see `numba_crossover`.
+    only the reference computes. ``"auto"`` takes the fastest one for this shape: see `numba_crossover`, and
+    `cuda_crossover`, which is about ``denoising`` whole traces, not about coefficients that would have to come back.
     """
     if not isinstance(name, str):
         return name if dtype in name.dtypes else get("pywavelets")
@@ -96,6 +97,9 @@ def choose(name: str | Backend, dtype: str, shape: tuple[int, ...], taps: int) -
         chosen = get(name)
         return chosen if dtype in chosen.dtypes else get("pywavelets")
     rows, samples = shape
+    if denoising and cuda_crossover.faster(rows * samples, taps, dtype):
+        with suppress(BackendUnavailable):
+            return get("cuda")
     if dtype in ("float32", "float64") and numba_crossover.faster(rows, samples, taps, dtype):
         with suppress(BackendUnavailable):
             return get("numba")

@@ -268,7 +268,10 @@ def test_pieces_when_memory_is_short(backend):
     backend.clear()
     cuda.current_context().deallocations.clear()
     x, method = _traces(8, 1 << 22), Method(level=4, rule="universal")
+    long, record = x.reshape(1, -1), Method(level=4, scope="record", mode="periodization")
     expected = [backend.denoise(x[i : i + 1], method, 4)[0][0] for i in (0, 7)]
+    whole, pooled = backend.denoise(long, method, 4, report=True), backend.denoise(x, record, 4, report=True)
+    there = cuda.to_device(long)
     backend.clear()
     cuda.current_context().deallocations.clear()
     ballast = cuda.device_array(cuda.current_context().get_memory_info().free - (200 << 20), np.uint8)
@@ -276,9 +279,23 @@ def test_pieces_when_memory_is_short(backend):
     assert measured.sigma.shape == (4, 8)
     assert np.array_equal(y[0], expected[0])
     assert np.array_equal(y[7], expected[1])
+    for rows, how, (z, wanted) in [(long, method, whole), (there, method, whole), (x, record, pooled)]:
+        y, measured = backend.denoise(rows, how, 4, report=True)
+        _close(_host(y), z, "float32")
+        for name in ("sigma", "thresholds", "power"):
+            np.testing.assert_allclose(getattr(measured, name), getattr(wanted, name), rtol=1e-6)
+    del y
+    backend.clear()
+    cuda.current_context().deallocations.clear()
+    rest, size = [], 1 << 30
+    while size >= 1 << 16:  # all there is
+        try:
+            rest.append(cuda.device_array(size, np.uint8))
+        except Exception:
+            size //= 2
     with pytest.raises(MemoryError, match="do not fit"):
-        backend.denoise(x.reshape(1, -1), method, 4)
-    del ballast
+        backend.denoise(long, method, 4)
+    del ballast, rest
     backend.clear()
 
 

@@ -14,6 +14,7 @@ import pytest
 import pywt
 
 import wavefilt
+from wavefilt.denoising import run
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
@@ -146,3 +147,40 @@ def test_not_finite_and_unchanged(backend):
     assert np.array_equal(y, x)
     x[1, 70] = np.nan
     assert backend.denoise(x, Method(level=2, wavelet="db2"), 2) is None
+
+
+@inside
+@pytest.mark.parametrize(
+    ("rule", "sigma", "scope", "rows", "mode"),
+    [
+        ("bayes", "level", "trace", 1, "symmetric"),
+        ("sure", "level", "record", 2, "periodization"),
+        ([0.3, 0.0], "global", "record", 2, "periodic"),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_chunks_when_memory_is_short(backend, monkeypatch, rule, sigma, scope, rows, mode, dtype):
+    from wavefilt.backends.cuda import Cuda, chunked
+    from wavefilt.backends.cuda.memory import OutOfMemory
+
+    def short(*_):
+        raise OutOfMemory("none left")
+
+    seen, decompose = [], Cuda.decompose
+    monkeypatch.setattr(Cuda, "decompose", lambda self, x, *rest: seen.append(x.shape) or decompose(self, x, *rest))
+    monkeypatch.setattr(Cuda, "_denoise", short)
+    monkeypatch.setattr(chunked, "BLOCKS", 2)
+    monkeypatch.setattr(chunked, "THREADS", 4)
+    x, method = _traces(rows, 201, dtype), Method("db2", 2, mode, rule, None, sigma, scope)
+    y, measured = backend.denoise(x, method, 2, report=True)
+    assert len(set(seen)) == (2 if rows == 1 else 1)  # both ends of the row, what is between; or a row
+    whole = run(x, method, "pywavelets", report=True)
+    np.testing.assert_allclose(y, whole.samples, atol=1e-10 if dtype == "float64" else 1e-5)
+    (estimate,) = whole.estimates
+    for name in ("sigma", "thresholds", "power"):
+        np.testing.assert_allclose(getattr(measured, name), getattr(estimate, name), rtol=1e-5)
+    x[0, 100] = np.nan
+    assert backend.denoise(x, method, 2) is None
+    monkeypatch.setattr(Cuda, "decompose", short)
+    with pytest.raises(MemoryError, match="do not fit"):
+        backend.denoise(x, method, 2)

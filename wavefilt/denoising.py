@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, backends, gaps, rules
-from wavefilt.filters import WaveletLike, detail_length, gain, max_level
+from wavefilt import arrays, backends, gaps
+from wavefilt.filters import WaveletLike, detail_lengths, gain, max_level
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import Mode, Scope, Shrink, Sigma
@@ -142,7 +142,8 @@ def run(
     ``report`` has the power of the details measured as well, which costs a pass for rules that do not need it.
     Without it a backend that denoises on a device gives no estimates.
     """
-    chosen = backends.choose(backend, arrays.dtype_name(traces.dtype), traces.shape, method.bank.dec_len)
+    dtype = arrays.dtype_name(traces.dtype)
+    chosen = backends.choose(backend, dtype, traces.shape, method.bank.dec_len, denoising=True)
     level = method.level_for(traces.shape[-1])
     if level and traces.size and hasattr(chosen, "denoise"):
         done = chosen.denoise(traces, method, level, report)
@@ -175,10 +176,8 @@ def _reported(traces: NDArray[Any], method: Method, level: int, measured: backen
     if measured is None:
         return []
     (piece,) = gaps.whole(traces)
-    counts = [piece.samples]
-    for _ in range(level):
-        counts.append(detail_length(counts[-1], method.bank.dec_len, method.mode))
-    return [Estimate(piece, measured.sigma, measured.thresholds, measured.power, np.array(counts[1:]))]
+    counts = np.array(detail_lengths(piece.samples, method.bank.dec_len, method.mode, level))
+    return [Estimate(piece, measured.sigma, measured.thresholds, measured.power, counts)]
 
 
 def _placed(rows: NDArray[Any], estimate: Estimate, traces: NDArray[Any], y: NDArray[Any] | None) -> NDArray[Any]:
@@ -209,10 +208,7 @@ def _check_size(traces: NDArray[Any], peak: float, level: int, method: Method) -
 def _thresholds(
     statistics: backends.Statistics, method: Method, samples: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    sigma = rules.noise(statistics, method.sigma)
-    rule = rules.RULES[method.rule][0] if isinstance(method.rule, str) else rules.fixed(method.fixed_thresholds)
-    with np.errstate(over="ignore", invalid="ignore"):
-        thresholds = rule(statistics, sigma, samples)
+    sigma, thresholds = method.thresholds(statistics, samples)
     if not np.isfinite(thresholds).all():
         raise ValueError("the squares of the samples overflow float64; scale them down first")
     return sigma, thresholds

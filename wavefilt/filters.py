@@ -82,6 +82,14 @@ def detail_length(samples: int, taps: int, mode: str) -> int:
     return (samples + 1) // 2 if mode == "periodization" else (samples + taps - 1) // 2
 
 
+def detail_lengths(samples: int, taps: int, mode: str, level: int) -> list[int]:
+    """Number of details at every level, finest first."""
+    lengths = [samples]
+    for _ in range(level):
+        lengths.append(detail_length(lengths[-1], taps, mode))
+    return lengths[1:]
+
+
 def synthesis_length(coefficients: int, taps: int, mode: str) -> int:
     """Number of samples that one inverse level returns: 2m for periodization, 2m - taps + 2 otherwise."""
     return 2 * coefficients if mode == "periodization" else 2 * coefficients - taps + 2

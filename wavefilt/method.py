@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pywt
+from numpy.typing import NDArray
 
 from wavefilt import rules
 from wavefilt.filters import WaveletLike, as_wavelet, max_level
 from wavefilt.vocabulary import MODES, RULES, SCOPES, SHRINKS, SIGMAS, Mode, Scope, Shrink, Sigma, check
 from wavefilt.vocabulary import Rule as RuleName
+
+if TYPE_CHECKING:
+    from wavefilt.backends import Statistics
 
 AUTO_LEVEL = 5
 """``level=None`` means this many levels, or as many as the samples and the filter allow."""
@@ -81,6 +85,16 @@ class Method:
         if len(self.fixed_thresholds) not in (0, 1, level):
             raise ValueError(f"rule gives {len(self.fixed_thresholds)} thresholds for {level} levels")
         return level
+
+    def thresholds(self, statistics: Statistics, samples: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Noise and thresholds (levels, groups), finest level first, of groups of so many samples.
+
+        Not finite where samples are not, or where float64 does not hold the squares of the details.
+        """
+        sigma = rules.noise(statistics, self.sigma)
+        rule = rules.RULES[self.rule][0] if isinstance(self.rule, str) else rules.fixed(self.fixed_thresholds)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return sigma, rule(statistics, sigma, samples)
 
 
 def _is_number(value: Any) -> bool:

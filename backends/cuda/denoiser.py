@@ -14,7 +14,7 @@ from wavefilt.method import Method
 from . import thresholds
 from .geometry import FLAGS, NOT_FINITE, UNFINISHED
 from .graph import Graph
-from .plan import Plan, grid
+from .plan import Plan
 from .statistics import CudaStatistics, Selection
 from .target import SIMULATED, cuda
 
@@ -53,6 +53,7 @@ class Denoiser:
         self._counts = cuda.to_device(self._selection.counts.astype(np.float64))
         self._numbers = cuda.device_array(2 * s.level * s.rows, np.float64)
         self._thresholds = cuda.device_array(s.level * s.rows, s.dtype)
+        self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row
         self._flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
         self._flags[:] = 0
         self._events = [cuda.event() for _ in range(2)]
@@ -60,8 +61,7 @@ class Denoiser:
     def run(self, x: Any, y: Any, x_aligned: bool, y_aligned: bool, stream: Any) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
         plan, s, threads = self.plan, self.plan.shape, self.plan.options.threads
-        size = s.level * s.rows
-        sigmas, exact = self._numbers[:size], self._numbers[size:]
+        sigmas, exact = self._numbers[: s.level * s.rows], self._numbers[s.level * s.rows :]
         measure = self._selection if self._median or self._energy else None
         beside = measure is not None and measure.depth <= plan.fused[0] < s.level and not SIMULATED
 
@@ -92,19 +92,15 @@ class Denoiser:
             measured(stream)
         if self.replayable:
             searched = self._selection.big * self._groups if self._median else 0
-            thresholds.choose(self._rule, self._sigma_of, s.dtype)[-(-max(size, searched) // threads), threads, stream](
+            threads_needed = max(s.rows, searched)
+            thresholds.choose(self._rule, self._sigma_of, s.dtype)[-(-threads_needed // threads), threads, stream](
                 self._selection.middle, self._selection.energy, self._counts, self._factor,
                 0.0 if isinstance(self.method.sigma, str) else float(self.method.sigma), s.level, s.rows,
-                self._groups, self._selection.state, searched, sigmas, exact, self._thresholds, self._flags,
+                self._groups, self._selection.state, searched, sigmas, exact, self._thresholds, self._live, self._flags,
             )  # fmt: skip
         else:
             self._choose_on_host(stream)
-        plan.inverse(y, y_aligned, self.method.shrink_function, self._thresholds, stream, self._flags)
-        length = s.lengths[-1]
-        blocks = max(min(s.samples // (64 * threads), 128), 1)
-        thresholds.finish(threads)[grid(blocks, s.rows), threads, stream](
-            x, y, s.samples, s.rows, s.level, exact, plan.smooths[-1], plan.pitches[-1], length, self._flags
-        )
+        plan.inverse(y, y_aligned, self.method.shrink_function, self._thresholds, stream, self._flags, (x, self._live))
 
     def _choose_on_host(self, stream: Any) -> None:
         """Thresholds of a rule that the device does not know, from statistics alone."""
@@ -115,6 +111,7 @@ class Denoiser:
         both = np.array([np.broadcast_to(a, (s.level, s.rows)) for a in (sigma, chosen)])
         self._numbers.copy_to_device(both.ravel(), stream=stream)
         self._thresholds.copy_to_device(both[1].astype(s.dtype).ravel(), stream=stream)
+        self._live.copy_to_device(np.count_nonzero(both[1], axis=0).astype(np.int32), stream=stream)
 
     def outcome(self, stream: Any) -> tuple[bool, bool]:
         """Whether the last run has to be made again with all passes, and whether all was finite; waits for it."""

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from wavefilt import boundary
 
+from .compiler import kernel
 from .geometry import ROWS, Filter, forward_tiling, up4
-from .target import cuda, device, limited, registers_for
+from .target import cuda, device, registers_for
 from .wide import filters, load4, store
 from .window import BELOW, FIELDS, LISTED, less, room, within
 
@@ -264,7 +265,10 @@ def forward(
             edges[2 * row], edges[2 * row + 1],
         )  # fmt: skip
 
-    @cuda.jit(fastmath=fastmath, **limited(registers_for(dtype, taps, periodized) if searching else None))
+    @kernel(
+        lo, hi, periodized, dtype, levels, tile, threads, searching,
+        registers=registers_for(dtype, taps, periodized) if searching else None, fastmath=fastmath,
+    )  # fmt: skip
     def forward_kernel(
         x, pitch, aligned, details, begin, stride, approximation, table, first, samples, rows, tiles, state, edges, ends
     ):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .compiler import kernel
 from .geometry import NOT_FINITE, ROWS, Filter, inverse_tiling, up4
 from .shrink import shrink
-from .target import cuda, device, limited, registers_for
+from .target import cuda, device, registers_for
 from .wide import filters, load4, store, store_many
 
 PAIRS = 4
@@ -57,6 +58,12 @@ def inverse(
         """Details that overflowed make samples that are not finite; one sum tells for all of a thread's."""
         if total - total != 0:
             flags[NOT_FINITE] = 1
+
+    @device
+    def copy(x, y, start, stop, flags):
+        for i in range(start + cuda.threadIdx.x, stop, threads):
+            y[i] = x[i]
+            check(x[i], flags)
 
     @device
     def both_ends(
@@ -214,15 +221,31 @@ def inverse(
             for i in range(2 * pairs):
                 y[at + 2 * pairs * v + i] = values[i]
 
-    @cuda.jit(fastmath=fastmath, **limited(registers_for(dtype, taps, periodized, function)))
+    @kernel(
+        lo, hi, periodized, dtype, levels, tile, threads, function,
+        registers=registers_for(dtype, taps, periodized, function), fastmath=fastmath,
+    )  # fmt: skip
     def inverse_kernel(
-        approximation, details, begin, stride, thresholds, first, y, pitch, aligned, samples, rows, tiles, flags
-    ):
-        """Details of the levels here are from ``begin``, a row takes ``stride``; ``first`` is their first threshold."""
+        approximation, details, begin, stride, thresholds, first, y, pitch, aligned, samples, rows, tiles, flags, x,
+        live, copies,
+    ):  # fmt: skip
+        """Details of the levels here are from ``begin``, a row takes ``stride``; ``first`` is their first threshold.
+
+        With ``copies`` rows that are not ``live``, all of whose thresholds are 0, come from ``x``, bit for bit.
+        """
         buffer = cuda.shared.array(shared, number)
         thread, index = cuda.threadIdx.x, cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
+            return
+        at = row * pitch + (left << levels) + (index - 1) * tile
+        if copies and live[row] == 0:
+            if index == 0:
+                last = at + (1 + tiles) * tile
+                copy(x, y, row * pitch, min(at + tile, (row + 1) * pitch), flags)
+                copy(x, y, last, (row + 1) * pitch, flags)
+            else:
+                copy(x, y, at, at + tile, flags)
             return
         if index == 0:
             both_ends(
@@ -234,7 +257,6 @@ def inverse(
         cuda.syncthreads()
         if levels > 1:
             inner(buffer)
-        at = row * pitch + (left << levels) + (index - 1) * tile
         for j in range(rounds):
             finest(buffer, y, at, aligned, flags, thread + j * threads)
         if thread < rest:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .compiler import kernel
 from .geometry import ROWS
 from .target import cuda, device
 from .wide import bin_of, load4
@@ -62,6 +63,10 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
     drawn = SAMPLE // int(np.dtype(dtype).itemsize)
     spread = int(2.25 * drawn**0.5) + 1  # 4.5 standard deviations of a sample's median rank
 
+    # constant numbers of rounds, so that no warp computes when to stop
+    bins_each, drawn_each, groups_each = BINS // threads, drawn // threads, -(-256 // threads)
+    compiled = kernel(dtype, taps, periodized, threads)
+
     @device
     def shorter(n):
         return (n + 1) >> 1 if periodized else (n + taps - 1) >> 1
@@ -76,18 +81,21 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
     def accumulate(histogram, base, scratch):
         """Running counts of every eight bins in the first half of ``scratch``."""
         thread = cuda.threadIdx.x
-        for i in range(thread, 256, threads):
-            group = 0
-            for j in range(base + 8 * i, base + 8 * i + 8):
-                group += histogram[j]
-            scratch[i] = group
+        for j in range(groups_each):
+            i = j * threads + thread
+            if i < 256:
+                group = 0
+                for k in range(8):
+                    group += histogram[base + 8 * i + k]
+                scratch[i] = group
         cuda.syncthreads()
-        source, step = 0, 1
-        while step < 256:
-            for i in range(thread, 256, threads):
-                scratch[256 - source + i] = scratch[source + i] + (scratch[source + i - step] if i >= step else 0)
+        for k in range(8):  # twice as far each time, from one half of ``scratch`` to the other
+            source, step = 256 * (k & 1), 1 << k
+            for j in range(groups_each):
+                i = j * threads + thread
+                if i < 256:
+                    scratch[256 - source + i] = scratch[source + i] + (scratch[source + i - step] if i >= step else 0)
             cuda.syncthreads()
-            source, step = 256 - source, 2 * step
 
     @device
     def find(histogram, base, rank, scratch):
@@ -95,14 +103,16 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         if cuda.threadIdx.x == 0:
             scratch[512] = -1
         cuda.syncthreads()
-        for i in range(cuda.threadIdx.x, 256, threads):
-            before = scratch[i - 1] if i > 0 else 0
-            if before <= rank < scratch[i]:
-                place = base + 8 * i
-                while before + histogram[place] <= rank:
-                    before += histogram[place]
-                    place += 1
-                scratch[512], scratch[513] = place - base, before
+        for j in range(groups_each):
+            i = j * threads + cuda.threadIdx.x
+            if i < 256:
+                before = scratch[i - 1] if i > 0 else 0
+                if before <= rank < scratch[i]:
+                    place = base + 8 * i
+                    while before + histogram[place] <= rank:
+                        before += histogram[place]
+                        place += 1
+                    scratch[512], scratch[513] = place - base, before
         cuda.syncthreads()
         return np.int64(scratch[512]), np.int64(scratch[513])
 
@@ -173,7 +183,8 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
                 middle[2 * segment + 1] = low + high if high < BINS else infinity
                 state[field + LOW], state[field + SHIFT] = low + place, DONE
         cuda.syncthreads()
-        for i in range(thread, BINS, threads):
+        for j in range(bins_each):
+            i = j * threads + thread
             counts[base + i] = 0
 
     @device
@@ -198,7 +209,7 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         if place < np.uint64(BINS):
             cuda.atomic.add(histogram, place, 1)
 
-    @cuda.jit
+    @compiled
     def whole(keys, coefficients, offset, samples, rows, first, with_median, with_energy, middle, energy):
         """Levels from ``first`` on of every row, a block for each: the two middle values and the sum of squares."""
         histogram = cuda.shared.array(BINS, np.int32)
@@ -232,7 +243,8 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         value, place, before = 0, 0, 0
         quads = n >> 2
         while shift >= 0:
-            for i in range(thread, BINS, threads):
+            for j in range(bins_each):
+                i = j * threads + thread
                 histogram[i] = 0
             if thread == 0:
                 least[0] = infinity
@@ -271,10 +283,12 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
     def bracket(values, histogram, scratch, state, edge_keys, segment):
         """The first window of a search, around the middle of a sample in shared memory."""
         thread = cuda.threadIdx.x
-        for i in range(thread, BINS, threads):
+        for j in range(bins_each):
+            i = j * threads + thread
             histogram[i] = 0
         cuda.syncthreads()
-        for i in range(thread, drawn, threads):
+        for j in range(drawn_each):
+            i = j * threads + thread
             bin_key(values[i], 0, widest, histogram)
         cuda.syncthreads()
         low_place, low_before = locate(histogram, 0, drawn // 2 - spread, scratch)
@@ -284,10 +298,12 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         fine = widest - 11  # then the bins between the two, all at once
         while (high_place - low_place + 1) << (widest - fine) > BINS:
             fine += 1
-        for i in range(thread, BINS, threads):
+        for j in range(bins_each):
+            i = j * threads + thread
             histogram[i] = 0
         cuda.syncthreads()
-        for i in range(thread, drawn, threads):
+        for j in range(drawn_each):
+            i = j * threads + thread
             bin_key(values[i], low_place << widest, fine, histogram)
         cuda.syncthreads()
         low, _ = locate(histogram, 0, drawn // 2 - spread - low_before, scratch)
@@ -309,7 +325,7 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         """A place in the i-th of ``drawn`` stretches of n values; it changes, so that no period of the data is met."""
         return i * n // drawn + ((((i * 2654435761) & 0xFFFFFFFF) * (n // drawn)) >> 32)
 
-    @cuda.jit
+    @compiled
     def sample(keys, offset, samples, rows, state, edge_keys):
         """A first window for every row and level of the grid, from values of the level itself."""
         histogram = cuda.shared.array(BINS, np.int32)
@@ -326,12 +342,13 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
             begin += rows * np.int64((n + 3) & ~3)
         n = shorter(n)
         begin += row * np.int64((n + 3) & ~3)
-        for i in range(thread, drawn, threads):
+        for j in range(drawn_each):
+            i = j * threads + thread
             values[i] = keys[begin + scattered(i, n)] & mask
         cuda.syncthreads()
         bracket(values, histogram, scratch, state, edge_keys, level * rows + row)
 
-    @cuda.jit
+    @compiled
     def draw(x, samples, rows, high_pass, some, some_keys, state, edge_keys):
         """A first window for the finest details of every row before there are any: some are computed here from ``x``.
 
@@ -354,12 +371,13 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
                 value += high_pass[k] * x[first + k]
             some[target + i] = value
         if last_of(cuda.gridDim.x, state, row * FIELDS, tally):
-            for i in range(thread, drawn, threads):
+            for j in range(drawn_each):
+                i = j * threads + thread
                 values[i] = some_keys[target + i] & mask
             cuda.syncthreads()
             bracket(values, histogram, scratch, state, edge_keys, row)
 
-    @cuda.jit
+    @compiled
     def scan(
         coefficients, keys, offset, ends, samples, rows, groups, chunk, pooled, listing, with_median, with_energy,
         sizes, state, counts, edges, edge_keys, middle, partial,
@@ -420,7 +438,8 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
             if not pooled and last_of(parts, state, field, tally) and thread == 0:
                 state[field + NEXT] = 0
             return
-        for i in range(thread, BINS, threads):
+        for j in range(bins_each):
+            i = j * threads + thread
             histogram[i] = 0
         if thread < 3:
             tally[thread] = 0
@@ -484,7 +503,8 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
                 partial[(row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x] = sums[0]
         cuda.atomic.add(tally, 0, smaller)
         cuda.syncthreads()
-        for i in range(thread, BINS, threads):
+        for j in range(bins_each):
+            i = j * threads + thread
             if histogram[i] > 0:
                 cuda.atomic.add(counts, segment * BINS + i, np.int64(histogram[i]))
         if thread == 0:
@@ -500,7 +520,7 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
             cuda.atomic.add(histogram, place, 1)
         return 1 if np.int64(bits) < low else 0  # of |d|: there is no sign to mask
 
-    @cuda.jit
+    @compiled
     def settle(
         keys, ends, samples, rows, groups, parts, sizes, state, counts, edge_keys, middle,
     ):  # fmt: skip
@@ -532,7 +552,8 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
             if last_of(parts, state, field, tally) and thread == 0 and middle[2 * segment + 1] < infinity:
                 state[field + NEXT] = 0
             return
-        for i in range(thread, BINS, threads):
+        for j in range(bins_each):
+            i = j * threads + thread
             histogram[i] = 0
         if thread == 0:
             tally[0] = 0
@@ -549,7 +570,8 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
                 smaller += bin_or_below(k3, low, shift, histogram)
         cuda.atomic.add(tally, 0, smaller)
         cuda.syncthreads()
-        for i in range(thread, BINS, threads):
+        for j in range(bins_each):
+            i = j * threads + thread
             if histogram[i] > 0:
                 cuda.atomic.add(counts, segment * BINS + i, np.int64(histogram[i]))
         if thread == 0:
@@ -557,7 +579,7 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         if last_of(parts, state, field, tally):
             narrower(sizes, state, counts, edge_keys, middle, segment, scratch)
 
-    @cuda.jit
+    @compiled
     def narrow(sizes, state, counts, edge_keys, middle):
         """After a pass over several batches: every segment's next window, or its two middle values."""
         scratch = cuda.shared.array(514, np.int64)
@@ -566,7 +588,7 @@ def kernels(dtype: str, taps: int, periodized: bool, threads: int) -> Any:
         elif cuda.threadIdx.x == 0:
             state[cuda.blockIdx.x * FIELDS + NEXT] = 0
 
-    @cuda.jit
+    @compiled
     def gather(partial, samples, rows, groups, across, chunk, again, energy):
         """Sums of squares of every segment from those of its chunks, always in the same order."""
         sums = cuda.shared.array(threads, np.float64)

@@ -6,25 +6,31 @@ scheduling. Risks are formulas of scalars, compiled for the device as they are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from .compiler import kernel
 from .geometry import ROWS
-from .target import cuda
+from .target import cuda, device
 
 SPAN = 2048  # keys that one block sorts in shared memory
 ZERO = -1  # the place of the value 0, which comes before all
-_risks: dict[Any, Any] = {}
 
 
-def device_risk(risk: Any) -> Any:
-    """The formula as a device function; the same code is compiled once."""
-    key = (risk.__code__.co_code, risk.__code__.co_consts)
-    if key not in _risks:
-        _risks[key] = cuda.jit(device=True)(risk)
-    return _risks[key]
+def evaluate(risk: Any, threads: int, span: int) -> Any:
+    """Kernel that finds the least risk, and where, among the sorted values of every span; once for the same code."""
+    return _evaluate(_Formula(risk, (risk.__code__.co_code, risk.__code__.co_consts)), threads, span)
+
+
+@dataclass(frozen=True)
+class _Formula:
+    """A function of scalars, equal to any other of the same code."""
+
+    function: Any = field(compare=False)
+    code: tuple[Any, ...]
 
 
 @cache
@@ -32,8 +38,9 @@ def kernels(dtype: str, threads: int, span: int) -> Any:
     """The kernels of the sort, by name."""
     key = np.int64 if np.dtype(dtype).itemsize == 8 else np.int32
     last = np.iinfo(key).max
+    compiled = kernel(dtype, threads, span)
 
-    @cuda.jit
+    @compiled
     def pack(details, begin, stride, length, rows, out, size, offset, per_row):
         """Bits of |d|, without the sign, row by row: rows apart (``per_row``) or one after another."""
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
@@ -43,7 +50,7 @@ def kernels(dtype: str, threads: int, span: int) -> Any:
         for i in range(cuda.blockIdx.x * threads + cuda.threadIdx.x, length, cuda.gridDim.x * threads):
             out[target + i] = details[begin + row * stride + i] & last
 
-    @cuda.jit
+    @compiled
     def pad(out, size, count, groups):
         """The largest key behind the ``count`` of every group."""
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
@@ -52,7 +59,7 @@ def kernels(dtype: str, threads: int, span: int) -> Any:
         for i in range(count + cuda.blockIdx.x * threads + cuda.threadIdx.x, size, cuda.gridDim.x * threads):
             out[row * size + i] = last
 
-    @cuda.jit
+    @compiled
     def near(keys, size, most):
         """Merges whose partners lie in one span: all up to runs of ``span``, or the end of those of ``most``."""
         part = cuda.shared.array(span, key)
@@ -76,7 +83,7 @@ def kernels(dtype: str, threads: int, span: int) -> Any:
         for i in range(thread, span, threads):
             keys[start + i] = part[i]
 
-    @cuda.jit
+    @compiled
     def far(keys, size, k, j, pairs):
         """One step of a merge whose partners lie ``j`` apart."""
         p = cuda.blockIdx.x * threads + cuda.threadIdx.x
@@ -86,7 +93,7 @@ def kernels(dtype: str, threads: int, span: int) -> Any:
             if (a > b) == ((i & (size - 1) & k) == 0):
                 keys[i], keys[i + j] = b, a
 
-    @cuda.jit
+    @compiled
     def sums(values, size, count, sigma, parts):
         """Sum of the squares, in units of the noise, of every span."""
         total = cuda.shared.array(threads, np.float64)
@@ -105,7 +112,7 @@ def kernels(dtype: str, threads: int, span: int) -> Any:
                 own += total[i]
             parts[cuda.blockIdx.x] = own
 
-    @cuda.jit
+    @compiled
     def accumulate(parts, spans, groups):
         """Sums of all spans before each, group by group."""
         group = cuda.blockIdx.x * threads + cuda.threadIdx.x
@@ -114,7 +121,7 @@ def kernels(dtype: str, threads: int, span: int) -> Any:
             for i in range(group * spans, (group + 1) * spans):
                 before, parts[i] = before + parts[i], before
 
-    @cuda.jit
+    @compiled
     def pick(risks, places, values, size, spans, sigma, groups, best):
         """The value at the first place of the least risk of each group."""
         group = cuda.blockIdx.x * threads + cuda.threadIdx.x
@@ -130,10 +137,10 @@ def kernels(dtype: str, threads: int, span: int) -> Any:
 
 
 @cache
-def evaluate(risk: Any, threads: int, span: int) -> Any:
-    """Kernel that finds the least risk, and where, among the sorted values of every span."""
+def _evaluate(formula: _Formula, threads: int, span: int) -> Any:
+    risk = device(formula.function)
 
-    @cuda.jit
+    @kernel(formula.code, threads, span)
     def evaluate_kernel(values, size, count, sigma, before, risks, places):
         total = cuda.shared.array(threads, np.float64)
         least = cuda.shared.array(threads, np.float64)

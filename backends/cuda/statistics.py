@@ -236,7 +236,7 @@ class CudaStatistics:
         places, best = cuda.device_array(groups * spans, np.int64), cuda.device_array(groups, np.float64)
         kernels["sums"][groups * spans, threads, stream](values, size, count, scale, parts)
         kernels["accumulate"][-(-groups // threads), threads, stream](parts, spans, groups)
-        sorting.evaluate(sorting.device_risk(risk), threads, span)[groups * spans, threads, stream](
+        sorting.evaluate(risk, threads, span)[groups * spans, threads, stream](
             values, size, count, scale, parts, risks, places
         )
         kernels["pick"][-(-groups // threads), threads, stream](risks, places, values, size, spans, scale, groups, best)

@@ -28,15 +28,10 @@ if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
         f"backend 'cuda': numba-cuda is not installed, and the CUDA target built into numba is too old; {INSTALL}"
     )
 
-__all__ = ["INSTALL", "SIMULATED", "cuda", "device", "limited", "registers_for"]
+__all__ = ["INSTALL", "SIMULATED", "cuda", "device", "registers_for"]
 
 device = cuda.jit(device=True) if SIMULATED else cuda.jit(device=True, forceinline=True)
 """Decorator of functions for kernels; inlined by LLVM, which takes a third of the time of numba's own inlining."""
-
-
-def limited(registers: int | None) -> dict[str, int]:
-    """Options of `cuda.jit` that bound a thread's registers, which the simulator does not know."""
-    return {} if SIMULATED or registers is None else {"max_registers": registers}
 
 
 def registers_for(dtype: str, taps: int, periodized: bool, function: str = "soft") -> int | None:

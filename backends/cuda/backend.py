@@ -1,0 +1,307 @@
+"""The GPU backend: numba.cuda kernels that keep coefficients in device memory from input to output."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pywt
+from numpy.typing import NDArray
+
+from wavefilt.backends import cuda_crossover
+from wavefilt.backends.interface import Measured, Pyramid
+from wavefilt.method import Method
+from wavefilt.shrinkage import Shrinkage
+from wavefilt.vocabulary import Scope
+
+from . import chunked, diagnosis, interop
+from .denoiser import Denoiser, joined
+from .graph import Graph
+from .memory import OutOfMemory, guarded
+from .plan import Options, Plan, Plans, Shape
+from .statistics import CudaStatistics
+from .target import SIMULATED, cuda
+from .transfer import Results, Ring, pinned
+
+__all__ = ["Cuda", "CudaPyramid", "Options"]
+
+CACHE_BYTES = 8 << 30
+GRAPHS = 8  # captured graphs a plan keeps: one for each pair of arrays it met more than once
+
+
+class CudaPyramid(Pyramid):
+    """A pyramid in the buffers of a plan, which is its own while it lives.
+
+    ``coefficients`` are views of them for an array on a GPU; those of a host array are copied when asked for.
+    """
+
+    plan: Plan
+    stream: Any
+
+    def __init__(self, plan: Plan, stream: Any, wavelet: pywt.Wavelet, mode: str, on_host: bool) -> None:
+        shape = plan.shape
+        values = {"plan": plan, "stream": stream, "wavelet": wavelet, "mode": mode, "samples": shape.samples}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_on_host", on_host)
+
+    @property
+    def level(self) -> int:
+        return self.plan.shape.level
+
+    @cached_property
+    def coefficients(self) -> tuple[Any, ...]:
+        views = self.plan.coefficients()
+        return tuple(interop.host_rows(view, self.stream) for view in views) if self._on_host else views  # type: ignore[attr-defined]
+
+
+class Cuda:
+    """Transforms and denoising on the current CUDA device.
+
+    ``fastmath`` lets the compiler reorder and approximate arithmetic in the transforms. ``cache_bytes`` bounds the
+    device memory kept between calls; `clear` frees it. Arrays on a GPU are worked on where they are, on the caller's
+    stream, and give arrays of their own kind; arrays in host memory are moved there and back.
+
+    Raises BackendUnavailable if no GPU can be used.
+    """
+
+    name = "cuda"
+    dtypes = ("float32", "float64")
+
+    def __init__(self, fastmath: bool = False, cache_bytes: int = CACHE_BYTES, options: Options | None = None) -> None:
+        diagnosis.require()
+        self._options = options or Options(fastmath)
+        self._plans = Plans(cache_bytes)
+        self._ring = Ring()
+        self._results = Results()
+
+    def describe(self) -> str:
+        return diagnosis.describe()
+
+    def clear(self) -> None:
+        """Free the device memory kept for later calls."""
+        self._plans.clear()
+        self._results.clear()
+
+    def peak(self, x: Any) -> float:
+        host = x if isinstance(x, np.ndarray) else interop.to_host(x)
+        return float(max(np.max(host), -np.min(host))) if host.size else 0.0
+
+    def take(self, x: Any, axis: int) -> interop.Traces:
+        """As `wavefilt.arrays.take`, for an array on a GPU."""
+        return interop.take(x, axis)
+
+    def to_host(self, x: Any) -> NDArray[Any]:
+        """A copy in host memory."""
+        return np.asarray(interop.to_host(x))
+
+    def to_device(self, rows: NDArray[Any], like: Any) -> Any:
+        """Host rows as an array of the library and on the device of ``like``."""
+        out = interop.empty(rows.shape, rows.dtype, like)
+        interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
+        return out
+
+    def decompose(self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int) -> CudaPyramid:
+        device = interop.on_device(x)
+        plan, stream = self._plan(x, device, Shape.of(wavelet, mode, _dtype(x), level, *x.shape))
+        rows, samples = x.shape
+        if device:
+            source = interop.flat(x)
+        else:
+            source = plan.buffer("x", rows * samples)
+            self._ring.upload(np.ascontiguousarray(x), source, stream)
+        if level:
+            plan.forward(source, _aligned(source, rows, samples), stream)
+        else:
+            plan.start(source, stream)
+        pyramid = CudaPyramid(plan, stream, wavelet, mode, not device)
+        self._plans.lend(pyramid, plan)
+        return pyramid
+
+    def statistics(self, pyramids: Sequence[Any], scope: Scope) -> CudaStatistics:
+        for pyramid in pyramids[1:]:
+            pyramid.stream.synchronize()
+        return CudaStatistics([p.plan for p in pyramids], scope == "record", pyramids[0].stream, pyramids)
+
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, like: Any = None) -> Any:
+        """The rows, in host memory, or of the library of ``like`` if that is an array on a GPU."""
+        if not isinstance(pyramid, CudaPyramid):
+            pyramid = self._packed(pyramid)
+        plan, stream, s = pyramid.plan, pyramid.stream, pyramid.plan.shape
+        thresholds, function = None, "keep"
+        if shrinkage is not None:
+            function = shrinkage.function
+            values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (s.level, s.rows)), s.dtype)
+            thresholds = cuda.to_device(values.ravel(), stream=stream)
+        if not s.level:
+            return pyramid.coefficients[0]
+        if like is None:
+            y = plan.buffer("y", s.rows * s.samples)
+            plan.inverse(y, _aligned(y, s.rows, s.samples), function, thresholds, stream)
+            out = np.empty((s.rows, s.samples), s.dtype)
+            self._ring.download(y, out, stream)
+            return out
+        out = interop.empty((s.rows, s.samples), s.dtype, like)
+        y = interop.flat(out)
+        plan.inverse(y, _aligned(y, s.rows, s.samples), function, thresholds, stream)
+        return out
+
+    def denoise(
+        self, x: Any, method: Method, level: int, report: bool = False, out: Any = None
+    ) -> tuple[Any, Measured | None] | None:
+        """The rows of ``x`` denoised and, with ``report``, what was `Measured` (else None).
+
+        Returns None if a sample is not finite: gaps are for the caller to cut out. Rows too many for the device's
+        memory are denoised some at a time, and those too long, or that share thresholds, chunk by chunk; MemoryError
+        if that fails as well.
+        """
+        try:
+            done: tuple[Any, Measured | None] | None
+            done = guarded(lambda: self._denoise(x, method, level, report, out), self.clear)
+            return done
+        except OutOfMemory:
+            pass  # what follows needs the memory that the error's traceback keeps
+        try:
+            if out is None and interop.on_device(x):
+                out = guarded(lambda: interop.empty(x.shape, _dtype(x), x), self.clear)
+            elif out is None:
+                out = np.empty(x.shape, x.dtype)
+            if len(x) == 1 or method.scope == "record":
+                return chunked.denoise(self, x, out, method, level, report)
+        except OutOfMemory as error:
+            raise MemoryError(f"{tuple(x.shape)} samples do not fit in the device's memory: {error}") from error
+        half = len(x) // 2
+        measured = []
+        for part in (slice(0, half), slice(half, len(x))):
+            done = self.denoise(x[part], method, level, report, out[part])
+            if done is None:
+                return None
+            measured.append(done[1])
+        return out, joined(measured) if report else None
+
+    def _denoise(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
+        device = interop.on_device(x)
+        shape = Shape.of(method.bank, method.mode, _dtype(x), level, *x.shape)
+        plan, stream = self._plan(x, device, shape)
+        try:
+            denoiser = plan.kept(_key(method, report), lambda: Denoiser(plan, method, report))
+            run = self._on_device if device else self._small if x.nbytes < Ring.LEAST else self._through_ring
+            y = run(plan, denoiser, x, out, stream)
+            unfinished, finite = denoiser.outcome(stream)
+            if unfinished:  # as good as never, unless many values are equal
+                denoiser.quick = False
+                denoiser.graphs.clear()
+                y = run(plan, denoiser, x, out, stream)
+                _, finite = denoiser.outcome(stream)
+            if not finite:
+                return None
+            cuda_crossover.loaded.add((shape.dtype, shape.filter.taps))
+            return y, denoiser.measured(stream) if report else None
+        finally:
+            self._plans.give_back(plan)
+
+    def _on_device(self, plan: Plan, denoiser: Denoiser, x: Any, out: Any, stream: Any) -> Any:
+        rows, samples = plan.shape.rows, plan.shape.samples
+        if out is None:
+            out = interop.empty((rows, samples), plan.shape.dtype, x)
+        addresses = interop.address(x), interop.address(out)
+        if self._again(denoiser, addresses, stream):
+            return out
+        source, target = interop.flat(x), interop.flat(out)
+        aligned = _aligned(source, rows, samples), _aligned(target, rows, samples)
+        self._replay(denoiser, addresses, lambda on: denoiser.run(source, target, *aligned, on), stream)
+        return out
+
+    def _through_ring(self, plan: Plan, denoiser: Denoiser, x: Any, out: Any, stream: Any) -> Any:
+        rows, samples = plan.shape.rows, plan.shape.samples
+        fresh = out is None
+        if fresh:
+            out = self._results.empty((rows, samples), plan.shape.dtype)
+            fresh = not pinned(out)
+        source, target = plan.buffer("x", rows * samples), plan.buffer("y", rows * samples)
+        aligned = _aligned(source, rows, samples)
+        self._ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
+        self._replay(denoiser, (), lambda on: denoiser.run(source, target, aligned, aligned, on), stream)
+        self._ring.download(target, out, stream)
+        return out
+
+    def _small(self, plan: Plan, denoiser: Denoiser, x: Any, out: Any, stream: Any) -> Any:
+        """Transfers and launches in one graph: at this size their number is the cost."""
+        rows, samples = plan.shape.rows, plan.shape.samples
+        size = rows * samples
+        source, target = plan.buffer("x", size), plan.buffer("y", size)
+        staged, result = plan.staging("in", size), plan.staging("out", size)
+        aligned = _aligned(source, rows, samples)
+        staged.reshape(rows, samples)[:] = x
+
+        def work(on: Any) -> None:
+            source.copy_to_device(staged, stream=on)
+            denoiser.run(source, target, aligned, aligned, on)
+            target.copy_to_host(result, stream=on)
+
+        self._replay(denoiser, (), work, stream)
+        stream.synchronize()
+        if out is None:
+            return result.reshape(rows, samples).copy()
+        out[:] = result.reshape(rows, samples)
+        return out
+
+    def _again(self, denoiser: Denoiser, addresses: tuple[int, ...], stream: Any) -> bool:
+        """Whether there was a graph for these arrays, and it was launched."""
+        graph = denoiser.graphs.get(addresses)
+        if graph is not None:
+            denoiser.graphs.move_to_end(addresses)
+            graph.launch(stream)
+        return graph is not None
+
+    def _replay(self, denoiser: Denoiser, addresses: tuple[int, ...], work: Callable[[Any], None], stream: Any) -> None:
+        """Run ``work``; capture it as a graph when it comes a second time with the same arrays."""
+        if SIMULATED or not denoiser.replayable:
+            work(stream)
+        elif addresses in denoiser.graphs:
+            if not self._again(denoiser, addresses, stream):
+                denoiser.graphs[addresses] = Graph(work)
+                self._again(denoiser, addresses, stream)
+        else:
+            work(stream)
+            denoiser.graphs[addresses] = None
+            while len(denoiser.graphs) > GRAPHS:
+                denoiser.graphs.popitem(last=False)
+
+    def _plan(self, x: Any, device: bool, shape: Shape) -> tuple[Plan, Any]:
+        """A plan for the shape, and the stream to use it on: the caller's for arrays on a GPU, else its own."""
+        stream = interop.current_stream(x) if device else None
+        number = interop.stream_number(x) if device else -1
+        plan = self._plans.borrow(shape, self._options, (threading.get_ident(), number))
+        if stream is None:
+            stream = plan.own_stream()
+        return plan, stream
+
+    def _packed(self, pyramid: Pyramid) -> CudaPyramid:
+        """Coefficients from elsewhere, copied into the buffers of a plan."""
+        smooth = pyramid.coefficients[0]
+        shape = Shape.of(pyramid.wavelet, pyramid.mode, _dtype(smooth), pyramid.level, smooth.shape[0], pyramid.samples)
+        plan = self._plans.borrow(shape, self._options, (threading.get_ident(), -1))
+        stream = plan.own_stream()
+        plan.fill([c if isinstance(c, np.ndarray) else interop.to_host(c) for c in pyramid.coefficients], stream)
+        packed = CudaPyramid(plan, stream, pyramid.wavelet, pyramid.mode, True)
+        self._plans.lend(packed, plan)
+        return packed
+
+
+def _key(method: Method, report: bool) -> tuple[Any, ...]:
+    """What a denoiser depends on beside the plan's shape."""
+    rule = method.rule if isinstance(method.rule, str) else tuple(method.fixed_thresholds)
+    return rule, method.shrink_function, method.sigma, method.scope, report
+
+
+def _dtype(x: Any) -> str:
+    return str(x.dtype).rpartition(".")[2]
+
+
+def _aligned(flat: Any, rows: int, samples: int) -> bool:
+    """Whether every row begins at a multiple of 16 bytes."""
+    return (rows == 1 or samples % 4 == 0) and interop.address(flat) % 16 == 0

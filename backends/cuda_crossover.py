@@ -1,0 +1,21 @@
+"""From what size the GPU denoises an array in host memory faster than the CPU; imports no numba.
+
+The constants are read off ``benchmarks/results/cuda_crossover.json``, which
+``python -m wavefilt.benchmarks.cuda_crossover`` wrote on an H200 beside 16 cores, in float32.
+"""
+
+from __future__ import annotations
+
+LOADED = 1 << 10
+"""Samples in all from which it wins with the kernels in memory: the smallest measured."""
+
+FIRST = 2_750_000_000
+"""Samples in all from which it wins in a process that has yet to start the GPU and load its kernels."""
+
+loaded: set[tuple[str, int]] = set()
+"""Dtypes and numbers of taps whose kernels this process has used; the backend adds to them."""
+
+
+def faster(samples: int, taps: int, dtype: str) -> bool:
+    """Whether the GPU takes less time for so many samples in all, in this process as it is."""
+    return samples >= (LOADED if (dtype, taps) in loaded else FIRST)

@@ -1,0 +1,174 @@
+"""Rows denoised chunk by chunk: the result of the whole rows, however small the chunks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import pywt
+
+from wavefilt import backends, chunked
+from wavefilt.chunks import cut, halo
+from wavefilt.counting import ChunkedStatistics, HostTally
+from wavefilt.denoising import run
+from wavefilt.method import Method
+from wavefilt.vocabulary import MODES
+
+WAVELETS = ["haar", "db4", "db8", "bior3.5", "sym8"]
+
+
+@pytest.fixture(params=["pywavelets", "numba"])
+def backend(request):
+    return backends.get(request.param)
+
+
+def _traces(rows, n, dtype="f4"):
+    rng = np.random.default_rng(n)
+    return (np.sin(np.arange(n) / 9) + rng.standard_normal((rows, n)) * np.linspace(0.2, 2, n)).astype(dtype)
+
+
+def _chunked(x, method, level, backend, most, report=False):
+    out = np.full_like(x, np.nan)
+    return out, chunked.denoise(chunked.Rows(x, out, backend), method, level, most * x.itemsize, report)
+
+
+def _assert_same(x, method, backend, most, exact=True):
+    """Denoised in chunks of ``most`` samples as in memory: bit for bit, or but for the rounding of mean squares."""
+    whole = run(x, method, backend, report=True)
+    found, measured = _chunked(x, method, whole.level, backend, most, report=True)
+    (estimate,) = whole.estimates
+    assert np.array_equal(measured.sigma, estimate.sigma)
+    np.testing.assert_allclose(measured.power, estimate.power, rtol=1e-12)
+    if exact:
+        assert np.array_equal(measured.thresholds, estimate.thresholds)
+        assert np.array_equal(found, whole.samples)
+    else:
+        np.testing.assert_allclose(measured.thresholds, estimate.thresholds, rtol=1e-10)
+        np.testing.assert_allclose(found, whole.samples, atol=1e-5 if x.real.dtype == "f4" else 1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("wavelet", WAVELETS)
+def test_every_coefficient_is_that_of_the_whole_row(backend, wavelet, mode):
+    bank = pywt.Wavelet(wavelet)
+    for level in range(1, 6):
+        n, dtype = (2901 + 37 * level, "f4") if level % 2 else (3000 + 36 * level, "f8")
+        x = _traces(2, n, dtype)
+        whole = backend.decompose(x, bank, mode, level).coefficients[:0:-1]
+        seen = [np.zeros_like(details) for details in whole]
+        for chunk in cut(2, n, bank.dec_len, level, 400):
+            rows = chunked.Rows(x, x, backend)
+            pyramid = backend.decompose(rows.take(chunk), bank, mode, level)
+            for i, details in enumerate(pyramid.coefficients[:0:-1], 1):
+                for (_, place), own in zip(chunk.kept(), chunk.owned(i), strict=True):
+                    part = details[:, own]
+                    begin = place.start >> i
+                    seen[i - 1][chunk.rows, begin : begin + part.shape[1]] += part
+        assert all(map(np.array_equal, seen, whole))
+        _assert_same(x[:1], Method(bank, level, mode, "universal", sigma="global"), backend, 400)
+
+
+@pytest.mark.parametrize("rule", ["universal", "minimax", "bayes", "sure", 0.7, [0.0, 0.2, 0.4]])
+@pytest.mark.parametrize("scope", ["trace", "record"])
+@pytest.mark.parametrize("sigma", ["global", "level", 0.3])
+def test_every_rule(backend, rule, scope, sigma):
+    method = Method("db4", 3, "symmetric", rule, None, sigma, scope)
+    for n, dtype, most in [(1201, "f4", 300), (1202, "f8", 300), (400, "f4", 900)]:  # parts of rows, or two rows
+        _assert_same(_traces(3, n, dtype), method, backend, most, exact=rule != "bayes")
+
+
+@pytest.mark.parametrize("shrink", ["soft", "hard", "garrote", "firm"])
+def test_every_function(backend, shrink):
+    _assert_same(_traces(1, 2000), Method("sym8", 4, shrink=shrink, rule="universal"), backend, 0)
+
+
+@pytest.mark.parametrize("kind", ["few values", "constant", "two values", "gliding"])
+@pytest.mark.parametrize("n", [1200, 1201])
+def test_medians_of_awkward_data(backend, kind, n):
+    x = _traces(2, n)
+    if kind == "few values":
+        x = np.round(x)
+    elif kind == "constant":
+        x[:] = 3
+    elif kind == "two values":
+        x[:, ::2], x[:, n // 2 :] = -1e-30, 1e30
+    else:
+        x *= np.exp2(np.linspace(-90, 90, n)).astype("f4")
+    for scope in ("trace", "record"):
+        _assert_same(x, Method("haar", 3, "zero", "universal", scope=scope), backend, 64)
+
+
+def test_complex_samples():
+    x = (_traces(2, 1500) + 1j * _traces(2, 1500)[:, ::-1]).astype("c8")
+    _assert_same(x, Method("db4", 3, "periodic", "universal"), backends.get("pywavelets"), 300)
+
+
+def test_rows_of_threshold_zero_are_left_as_they_came(backend):
+    x = _traces(3, 1500)
+    x[1] = 0
+    x[1, ::500] = 0.1  # most details are 0, and so are their medians
+    y, measured = _chunked(x, Method("haar", 4, rule="universal"), 4, backend, 200)
+    assert not measured.thresholds[:, 1].any()
+    assert np.array_equal(y[1], x[1])
+    assert np.array_equal(_chunked(x, Method("haar", 4, rule=0), 4, backend, 200)[0], x)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("rule", ["bayes", "sure", 0.5])
+def test_what_is_not_finite_is_told(backend, value, rule):
+    for place in (0, 777, 1499):
+        x = _traces(1, 1500)
+        x[0, place] = value
+        with np.errstate(invalid="ignore"):
+            assert _chunked(x, Method("db4", 3, rule=rule), 3, backend, 300)[1] is None
+
+
+def test_numbers_need_one_pass_over_the_samples(backend, monkeypatch):
+    seen, take = [], chunked.Rows.take
+    monkeypatch.setattr(chunked.Rows, "take", lambda self, chunk: seen.append(chunk) or take(self, chunk))
+    x = _traces(1, 4000)
+    passes = {}
+    for name, rule in {"number": 0.5, "median": "universal", "mean square too": "bayes"}.items():
+        seen.clear()
+        _chunked(x, Method("haar", 2, rule=rule), 2, backend, 500)
+        passes[name] = len(seen) / len(set(map(id, seen)))
+    assert passes == {"number": 1, "median": 3, "mean square too": 3}
+    seen.clear()
+    _chunked(x, Method("haar", 2), 2, backend, 4000)
+    assert len(seen) == 1
+
+
+def test_files_larger_than_memory_are_only_sliced(backend, tmp_path):
+    x = _traces(2, 5000)
+    source = np.memmap(tmp_path / "x", "f4", "w+", shape=x.shape)
+    source[:] = x
+    target = np.memmap(tmp_path / "y", "f4", "w+", shape=x.shape)
+    method = Method("db4", 4, scope="record")
+    chunked.denoise(chunked.Rows(source, target, backend), method, 4, 4000)
+    np.testing.assert_allclose(target, run(x, method, backend).samples, atol=1e-5)
+
+
+@pytest.mark.parametrize("wavelet", WAVELETS)
+@pytest.mark.parametrize("level", [1, 3, 5])
+def test_chunks_have_two_lengths_and_keep_to_the_limit(wavelet, level):
+    taps = pywt.Wavelet(wavelet).dec_len
+    reach = halo(taps, level)
+    for samples in (10 * reach + 1, 54321, 54336):
+        for most in (1, 4 * reach, 4096, 20000):
+            chunks = cut(2, samples, taps, level, most)
+            lengths = {chunk.length for chunk in chunks}
+            assert len(lengths) <= 2
+            assert max(lengths) <= max(most, 5 * reach)
+            covered = np.zeros((2, samples), int)
+            for chunk in chunks:
+                for _, place in chunk.kept():
+                    covered[chunk.rows, place] += 1
+            assert (covered == 1).all()
+    assert [c.rows for c in cut(5, 100, taps, level, 250)] == [slice(0, 2), slice(2, 4), slice(4, 5)]
+
+
+def test_sure_says_so_when_its_details_do_not_fit():
+    statistics = ChunkedStatistics(
+        np.array([1 << 60]), np.dtype("f4"), lambda look: None, HostTally, np.asarray, lambda details: None
+    )
+    with pytest.raises(MemoryError, match=r"rule='sure' .* 1152921504606846976 of level 1 do not fit"):
+        statistics.minimise(lambda square, rank, below, count: square, np.ones((1, 1)))

@@ -1,0 +1,82 @@
+"""Rows cut into chunks whose wavelet coefficients are, where they count, those of the whole rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Part:
+    """Samples [start, stop) of a row, denoised from [first, last): those and the halo around them."""
+
+    first: int
+    start: int
+    stop: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows, whole, or one or two parts of one row, joined to one shorter row.
+
+    ``samples`` is the length of a whole row. Parts begin and end at multiples of 2^level, or at the row's end, so
+    that every coefficient of the shorter row has its place among those of the whole one.
+    """
+
+    rows: slice
+    samples: int
+    parts: tuple[Part, ...]
+
+    @property
+    def length(self) -> int:
+        """Samples of the joined row."""
+        return sum(part.last - part.first for part in self.parts)
+
+    def owned(self, level: int) -> list[slice]:
+        """Which coefficients of this level belong to this chunk: over all chunks every one of a row's, once."""
+        ends = self.samples
+        return [slice(a >> level, None if p.stop == ends else b >> level) for a, b, p in self._placed()]
+
+    def kept(self) -> list[tuple[slice, slice]]:
+        """Which samples of the joined row are results, and their place in the whole row."""
+        return [(slice(a, b), slice(p.start, p.stop)) for a, b, p in self._placed()]
+
+    def _placed(self) -> Iterator[tuple[int, int, Part]]:
+        """The parts with the beginning and end of their own samples in the joined row."""
+        offset = 0
+        for part in self.parts:
+            yield offset + part.start - part.first, offset + part.stop - part.first, part
+            offset += part.last - part.first
+
+
+def halo(taps: int, level: int) -> int:
+    """Samples on each side of others on which those depend after ``level`` levels there and back.
+
+    A level of analysis and one of synthesis reach taps - 1 coefficients, so all of them (taps - 1)(2^level - 1)
+    samples; more, to a multiple of 2^level.
+    """
+    return -(-(taps - 1) * ((1 << level) - 1) >> level) << level
+
+
+def cut(rows: int, samples: int, taps: int, level: int, most: int) -> list[Chunk]:
+    """Chunks of ``most`` samples or fewer that together are ``rows`` rows of ``samples``.
+
+    Whole rows where one fits. Else, of each row, first both its ends in one, since a boundary mode may join them;
+    then what lies between them, cut evenly, where coefficients near a cut belong to a neighbour. A chunk has up to
+    five halos of samples even if that is above ``most``: less would be hardly more than halo.
+    """
+    if samples <= most:
+        together = most // samples
+        whole = Part(0, 0, samples, samples)
+        starts = range(0, rows, together)
+        return [Chunk(slice(a, min(a + together, rows)), samples, (whole,)) for a in starts]
+    around = halo(taps, level)
+    core = max((most - 4 * around) >> level << level, around)
+    between = max(samples - 2 * around, 0) // core  # each of the ends keeps a halo at least
+    left = (samples - between * core) // 2 >> level << level
+    right = left + between * core
+    ends = (Part(0, 0, left, left + around), Part(right - around, right, samples, samples))
+    inner = [(Part(a - around, a, a + core, a + core + around),) for a in range(left, right, core)]
+    pieces = [ends, *inner] if inner else [(Part(0, 0, samples, samples),)]
+    return [Chunk(slice(row, row + 1), samples, parts) for row in range(rows) for parts in pieces]
