@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from wavefilt import threads
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
+from wavefilt.benchmarks.measuring import summary
 from wavefilt.denoising import run as denoise_rows
 from wavefilt.method import Method
 from wavefilt.rules import MAD_TO_SIGMA
@@ -125,11 +126,6 @@ def _seconds(functions: list[Callable[[], Any]], repeats: int) -> list[list[floa
     return times
 
 
-def _summary(times: list[float]) -> dict[str, float]:
-    low, median, high = np.percentile(times, [25, 50, 75])
-    return {"median": float(median), "low": float(low), "high": float(high)}
-
-
 def _measure(case: Case, repeats: int) -> dict[str, Any]:
     x = np.random.default_rng(7).standard_normal((case.traces, case.samples)).astype(case.dtype)
     theirs, ours = _pair(case, x)
@@ -141,7 +137,7 @@ def _measure(case: Case, repeats: int) -> dict[str, Any]:
     repeats = max(repeats, min(50, 8 * Mi // x.size))  # short cases are cheap to repeat
     copied = np.empty_like(x)
     times = _seconds([theirs, ours, lambda: np.copyto(copied, x)], repeats)
-    reference, own, copy = map(_summary, times)
+    reference, own, copy = map(summary, times)
     started = time.perf_counter(), time.process_time()
     ours()
     elapsed, used = time.perf_counter() - started[0], time.process_time() - started[1]

@@ -12,15 +12,15 @@ import time
 from collections.abc import Callable
 from datetime import date
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import wavefilt
+from wavefilt.benchmarks.measuring import difference, events, signal, version, walls
 from wavefilt.method import Method
+from wavefilt.rules import MAD_TO_SIGMA
 
 REPEATS = 25
 LEVEL = 8
@@ -50,13 +50,13 @@ def run(repeats: int = REPEATS, scale: int = 1, peers: bool = True) -> dict[str,
         "date": date.today().isoformat(),
         "device": backend.describe(),
         "host": {"processor": platform.processor() or platform.machine(), "cores": _cores()},
-        "versions": {name: _version(name) for name in ("numpy", "numba", "numba-cuda", "PyWavelets", "torch", "ptwt")},
+        "versions": {name: version(name) for name in ("numpy", "numba", "numba-cuda", "PyWavelets", "torch", "ptwt")},
         "repeats": repeats,
     }
     samples = 64 * MI // scale
-    x = cuda.to_device(_signal(1, samples)[0])
+    x = cuda.to_device(signal(1, samples)[0])
     y = cuda.device_array_like(x)
-    copy = _events(lambda stream: y.copy_to_device(x, stream=stream), repeats)
+    copy = events(lambda stream: y.copy_to_device(x, stream=stream), repeats)
     result["copy"] = {"bytes": 2 * x.nbytes, **copy, "TB/s": 2e-9 * x.nbytes / copy["median"]}
     result["kernels"] = _kernels(x, y, repeats, result["copy"]["TB/s"])
     x = y = None  # free for the cases
@@ -117,14 +117,6 @@ def _method(case: dict[str, Any]) -> Method:
     )  # fmt: skip
 
 
-def _signal(rows: int, samples: int) -> NDArray[Any]:
-    """A sweep in noise, different in every trace."""
-    rng = np.random.default_rng(7)
-    t = np.linspace(0, 1, samples, dtype=np.float32)
-    traces: NDArray[Any] = np.sin(40 * t**2)[None] + 0.3 * rng.standard_normal((rows, samples), dtype=np.float32)
-    return traces
-
-
 def _reference(x: Any, method: Method) -> Any:
     return wavefilt.denoise(
         x, method.wavelet, level=method.level, rule=method.rule, sigma=method.sigma, shrink=method.shrink,
@@ -132,14 +124,10 @@ def _reference(x: Any, method: Method) -> Any:
     )  # fmt: skip
 
 
-def _error(y: Any, reference: Any) -> float:
-    return float(np.linalg.norm(y.astype(np.float64) - reference) / np.linalg.norm(reference.astype(np.float64)))
-
-
 def _case(backend: Any, case: dict[str, Any], rows: int, samples: int, repeats: int) -> dict[str, Any]:
     from wavefilt.backends.cuda.target import cuda
 
-    method, host = _method(case), _signal(rows, samples)
+    method, host = _method(case), signal(rows, samples)
     where = case.get("where", "device")
     if where == "device":
         x = cuda.to_device(host)
@@ -154,17 +142,17 @@ def _case(backend: Any, case: dict[str, Any], rows: int, samples: int, repeats: 
         return backend.denoise(x, method, LEVEL, out=out)[0]
 
     y = call()
-    error = _error(y.copy_to_host() if where == "device" else y, _reference(host, method))
+    error = difference(y.copy_to_host() if where == "device" else y, _reference(host, method))
     if not error < 1e-5:
         raise AssertionError(f"{case['name']}: differs from PyWavelets by {error:.1e}")
     del y
-    measured: dict[str, Any] = {"error": error, "call": _walls(call, repeats)}
+    measured: dict[str, Any] = {"error": error, "call": walls(call, repeats)}
     if where == "device":
-        measured["device"] = _whole(backend, method, x, out, repeats)
+        measured["device"] = graph_time(backend, method, x, out, repeats)
     return measured
 
 
-def _whole(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> dict[str, float]:
+def graph_time(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> dict[str, float]:
     """GPU time of a denoise: its graph alone."""
     from wavefilt.backends.cuda.denoiser import Denoiser
     from wavefilt.backends.cuda.plan import Plan, Shape
@@ -173,7 +161,7 @@ def _whole(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> dict
     plan = Plan(Shape.of(method.bank, method.mode, "float32", LEVEL, rows, samples), backend._options)
     denoiser = Denoiser(plan, method, False)
     source, target = x.reshape(-1), out.reshape(-1)
-    times = _events(lambda stream: denoiser.run(source, target, True, True, stream), repeats)
+    times = events(lambda stream: denoiser.run(source, target, True, True, stream), repeats)
     plan.release()
     return times
 
@@ -221,7 +209,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[dict[str, Any]]:
             "settle the median": searched,
         }
         for name, work, size, kernel, threads in launches:
-            times = _events(work, repeats, before.get(name.partition(",")[0]))
+            times = events(work, repeats, before.get(name.partition(",")[0]))
             rate = 1e-9 * size / times["median"]
             found.append({"name": f"{name}, {wavelet}", **times, "bytes": size, "TB/s": rate, "share": rate / copy,
                           **_resources(kernel, threads)})  # fmt: skip
@@ -250,7 +238,7 @@ def _fastmath(samples: int, repeats: int) -> list[dict[str, Any]]:
     from wavefilt.backends.cuda import Cuda
     from wavefilt.backends.cuda.target import cuda
 
-    host = _signal(1, samples)
+    host = signal(1, samples)
     x, method = cuda.to_device(host), _method({})
     out = cuda.device_array_like(x)
     reference = _reference(host, method)
@@ -258,8 +246,8 @@ def _fastmath(samples: int, repeats: int) -> list[dict[str, Any]]:
     for fastmath in (False, True):
         backend = Cuda(fastmath=fastmath)
         backend.denoise(x, method, LEVEL, out=out)
-        error = _error(out.copy_to_host(), reference)
-        found.append({"fastmath": fastmath, "time": _whole(backend, method, x, out, repeats), "error": error})
+        error = difference(out.copy_to_host(), reference)
+        found.append({"fastmath": fastmath, "time": graph_time(backend, method, x, out, repeats), "error": error})
         backend.clear()
     return found
 
@@ -267,14 +255,15 @@ def _fastmath(samples: int, repeats: int) -> list[dict[str, Any]]:
 def _peers(backend: Any, samples: int, repeats: int) -> list[dict[str, Any]]:
     """The same denoise by PyWavelets on one core and by ptwt on the same GPU."""
     from wavefilt.backends.cuda.target import cuda
+    from wavefilt.benchmarks.cpu import Case, pywavelets_denoise
 
     found = []
-    host = _signal(1, samples)
+    host = signal(1, samples)
     for wavelet in ("db8", "db4"):
         method = _method({"wavelet": wavelet})
-        ours = _walls(partial(backend.denoise, host, method, LEVEL), repeats)["median"]
+        ours = walls(partial(backend.denoise, host, method, LEVEL), repeats)["median"]
         start = time.perf_counter()
-        _plain(host[0], wavelet)
+        pywavelets_denoise(host[0], Case("", samples, 0, wavelet=wavelet))
         theirs = 1e3 * (time.perf_counter() - start)
         found.append({"name": f"PyWavelets, one core, {wavelet}", "theirs": theirs, "ours": ours,
                       "ratio": theirs / ours, "target": ">= 200"})  # fmt: skip
@@ -286,28 +275,19 @@ def _peers(backend: Any, samples: int, repeats: int) -> list[dict[str, Any]]:
         x = cuda.to_device(host)
         out = cuda.device_array_like(x)
         backend.denoise(x, method, LEVEL, out=out)
-        ours = _whole(backend, method, x, out, repeats)["median"]
+        ours = graph_time(backend, method, x, out, repeats)["median"]
         tensor = torch.as_tensor(x, device="cuda")
-        theirs = _torch_times(partial(_torch_denoise, ptwt, torch, tensor, wavelet), torch, repeats)
+        theirs = _torch_times(partial(torch_denoise, ptwt, torch, tensor, wavelet), torch, repeats)
         found.append({"name": f"ptwt, same GPU, {wavelet}", "theirs": theirs, "ours": ours,
                       "ratio": theirs / ours, "target": ">= 20"})  # fmt: skip
         backend.clear()
     return found
 
 
-def _plain(x: Any, wavelet: str) -> Any:
-    """What a user of PyWavelets writes."""
-    import pywt
-
-    coefficients = pywt.wavedec(x, wavelet, level=LEVEL)
-    sigma = np.median(np.abs(coefficients[-1])) / 0.6745
-    t = np.float32(sigma * np.sqrt(2 * np.log(x.size)))
-    return pywt.waverec([coefficients[0], *(pywt.threshold(d, t, "soft") for d in coefficients[1:])], wavelet)
-
-
-def _torch_denoise(ptwt: Any, torch: Any, x: Any, wavelet: str) -> Any:
+def torch_denoise(ptwt: Any, torch: Any, x: Any, wavelet: str) -> Any:
+    """What a user of ptwt writes; the lower median, which is the median of an odd number."""
     coefficients = ptwt.wavedec(x, wavelet, mode="symmetric", level=LEVEL)
-    t = coefficients[-1].abs().median() / 0.6745 * float(np.sqrt(2 * np.log(x.numel())))
+    t = coefficients[-1].abs().median() * MAD_TO_SIGMA * float(np.sqrt(2 * np.log(x.numel())))
     details = [torch.sign(d) * torch.clamp(d.abs() - t, min=0) for d in coefficients[1:]]
     return ptwt.waverec([coefficients[0], *details], wavelet)
 
@@ -326,48 +306,6 @@ def _torch_times(work: Callable[[], Any], torch: Any, repeats: int) -> float:
     return float(np.median(times))
 
 
-def _events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], None] | None = None) -> dict[str, float]:
-    """GPU time of the launches of ``work``, captured as a graph so that Python is not measured.
-
-    ``before`` is what each run must come after, and is not timed; otherwise that is the same work once more.
-    """
-    from wavefilt.backends.cuda.graph import Graph
-    from wavefilt.backends.cuda.target import cuda
-
-    stream = cuda.default_stream()
-    before = before or work
-    before(stream)
-    work(stream)
-    stream.synchronize()
-    graph, earlier = Graph(work), Graph(before)
-    times = []
-    for _ in range(repeats + 3):
-        start, stop = cuda.event(), cuda.event()
-        earlier.launch(stream)  # the GPU is busy while the events and the next launch are queued
-        start.record(stream)
-        graph.launch(stream)
-        stop.record(stream)
-        stop.synchronize()
-        times.append(cuda.event_elapsed_time(start, stop))
-    return _summary(times[3:])
-
-
-def _walls(call: Callable[[], Any], repeats: int) -> dict[str, float]:
-    for _ in range(4):
-        call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(1e3 * (time.perf_counter() - start))
-    return _summary(times)
-
-
-def _summary(times: list[float]) -> dict[str, float]:
-    low, median, high = np.percentile(times, [25, 50, 75])
-    return {"median": float(median), "low": float(low), "high": float(high)}
-
-
 def _ms(times: dict[str, float]) -> str:
     return f"{times['median']:.3f} [{times['low']:.3f}, {times['high']:.3f}]"
 
@@ -376,13 +314,6 @@ def _cores() -> int:
     from wavefilt.threads import available_cpus
 
     return available_cpus()
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def main() -> None:

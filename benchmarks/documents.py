@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from wavefilt.benchmarks import cpu, gain
+from wavefilt.benchmarks import cpu, cuda, gain, scaling_report, ske_validation
+from wavefilt.ske.calibration import load
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,10 +24,16 @@ def first_calls(result: dict[str, Any]) -> str:
 
 def tables() -> dict[str, str]:
     """What stands between the markers of each name."""
-    results = {name: json.loads((ROOT / f"benchmarks/results/{name}.json").read_text()) for name in ("cpu", "gain")}
+    results = {
+        name: json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
+        for name in ("cpu", "cuda_h200", "gain", "scaling_cpu", "ske_h200")
+    }
     return {
         "table of benchmarks/results/cpu.json": f"```\n{cpu.table(results['cpu'])}\n```",
+        "table of benchmarks/results/cuda_h200.json": cuda.table(results["cuda_h200"]),
         "table of benchmarks/results/gain.json": gain.table(results["gain"]),
+        "table of benchmarks/results/scaling_cpu.json": scaling_report.markdown(results["scaling_cpu"]),
+        "table of benchmarks/results/ske_h200.json": ske_validation.table(results["ske_h200"], load("h200")),
         "first calls of benchmarks/results/cpu.json": first_calls(results["cpu"]),
     }
 
@@ -34,10 +41,10 @@ def tables() -> dict[str, str]:
 def updated(text: str) -> str:
     """The document with every marked table as the results give it."""
     for name, table in tables().items():
-        start, end = f"<!-- {name} -->\n", "\n<!-- end -->"
+        start, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, found, rest = text.partition(start)
         if found:
-            text = before + start + table + end + rest.partition(end)[2]
+            text = f"{before}{start}{table}\n{end}{rest.partition(end)[2]}"
     return text
 
 

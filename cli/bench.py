@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+
+from .calibrated import DEVICE, whole
+from .failure import Failure
 
 
 @click.group("bench")
@@ -23,6 +29,80 @@ def cpu(quick: bool, repeats: int, json_path: str | None) -> None:
     from wavefilt.benchmarks import cpu as study
 
     _finish(study.run(quick=quick, repeats=repeats), study.table, json_path)
+
+
+@command.command("cuda")
+@click.option("--quick", is_flag=True, help="Sizes divided by 16, few repeats, no other libraries.")
+@click.option("--repeats", type=click.IntRange(min=1), default=25, show_default=True, help="Runs of each case.")
+@click.option("--json", "json_path", type=click.Path(dir_okay=False), metavar="FILE", help="Save the results here.")
+def cuda(quick: bool, repeats: int, json_path: str | None) -> None:
+    """The GPU backend: whole denoises, kernel by kernel, and against other libraries, with the copy bandwidth."""
+    from wavefilt.benchmarks import cuda as study
+    from wavefilt.errors import BackendUnavailable
+
+    try:
+        result = study.run(min(repeats, 5), 16, False) if quick else study.run(repeats)
+    except BackendUnavailable as error:
+        raise Failure(str(error), 5) from error
+    _finish(result, study.table, json_path)
+
+
+@command.command("scaling", epilog="Example: wavefilt bench scaling --json scaling.json --plot figures")
+@click.option("--quick", is_flag=True, help="Three small sizes, few repeats: 20 seconds.")
+@click.option("-w", "--wavelet", "wavelets", multiple=True, type=click.Choice([f"db{n}" for n in range(2, 11)]),
+              help="Instead of db4 and db8; may be repeated.")  # fmt: skip
+@click.option("--most", callback=whole, default="64Mi", show_default=True, help="Largest number of samples.")
+@click.option("--repeats", type=click.IntRange(min=1), default=25, show_default=True, help="Most runs of each case.")
+@click.option("--device", help=f"For the estimates: {DEVICE}")
+@click.option("--json", "json_path", type=click.Path(dir_okay=False), metavar="FILE", help="Save the results here.")
+@click.option("--csv", "csv_path", type=click.Path(dir_okay=False), metavar="FILE", help="Save them as a list here.")
+@click.option("--plot", "folder", type=click.Path(file_okay=False), metavar="FOLDER", help="Draw two figures there.")
+def scaling(
+    quick: bool, wavelets: tuple[str, ...], most: int, repeats: int, device: str | None, json_path: str | None,
+    csv_path: str | None, folder: str | None,
+) -> None:  # fmt: skip
+    """One denoise at 64 Ki to 64 Mi samples: GSL, PyWavelets, ptwt, this library on CPU and GPU, SKE estimates.
+
+    Outputs are compared before they are timed. What cannot run here is left out, and the reason given.
+    """
+    from wavefilt.benchmarks import scaling as study
+    from wavefilt.benchmarks import scaling_report as report
+    from wavefilt.io import write_atomically
+
+    sizes = [n for n in (study.QUICK if quick else study.DOCUMENT) if n <= most]
+    if not sizes:
+        raise click.UsageError("--most leaves no size: the smallest is 64Ki")
+    budget = study.QUICK_BUDGET if quick else study.BUDGET
+    files: dict[Path, bytes] = {}
+    try:
+        if folder is not None:
+            from wavefilt.benchmarks import scaling_plot
+
+            scaling_plot.check()
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        result = study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, _progress)
+        if csv_path is not None:
+            files[Path(csv_path)] = report.to_csv(result).encode()
+        if folder is not None:
+            files |= scaling_plot.to_files(result, Path(folder))
+    except study.Mismatch as error:
+        raise Failure(str(error), 1) from error
+    except (ValueError, ImportError, OSError) as error:
+        raise click.UsageError(str(error)) from error
+    width = shutil.get_terminal_size().columns
+    _finish(result, lambda found: report.text(found, width), json_path)
+    for path, data in files.items():
+        write_atomically(path, data, overwrite=True)
+
+
+def _progress(steps: list[Any]) -> Iterator[Any]:
+    """The steps of the scaling study, with a bar on standard error where that is a terminal."""
+    from tqdm import tqdm
+
+    with tqdm(steps, leave=False, disable=not sys.stderr.isatty()) as bar:
+        for wavelet, samples, implementation in bar:
+            bar.set_postfix_str(f"{wavelet}, {samples} samples, {implementation.label}")
+            yield wavelet, samples, implementation
 
 
 def _finish(result: dict[str, Any], table: Any, json_path: str | None) -> None:

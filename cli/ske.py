@@ -10,10 +10,16 @@ import click
 
 from wavefilt.vocabulary import HIDINGS
 
+from .calibrated import COMMANDS
+
 
 @click.group("ske")
 def command() -> None:
-    """Estimate CUDA kernels before they run (the SKE model); no GPU is needed."""
+    """Estimate CUDA kernels before they run (the SKE model); but for calibrate and validate no GPU is needed."""
+
+
+for calibrated in COMMANDS:
+    command.add_command(calibrated)
 
 
 @command.command("occupancy", epilog="Example: wavefilt ske occupancy --device 9.0 --threads 256 --registers 40")

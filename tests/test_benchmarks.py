@@ -20,6 +20,12 @@ def test_every_table_has_its_place():
     assert all(f"<!-- {name} -->\n{table}\n<!-- end -->" in text for name, table in documents.tables().items())
 
 
+def test_an_empty_place_is_filled_and_what_follows_stays():
+    name, table = next(iter(documents.tables().items()))
+    filled = documents.updated(f"before\n<!-- {name} -->\n<!-- end -->\nafter\n")
+    assert filled == f"before\n<!-- {name} -->\n{table}\n<!-- end -->\nafter\n"
+
+
 def test_gain_can_be_measured_again(monkeypatch):
     committed = json.loads((ROOT / "benchmarks" / "results" / "gain.json").read_text())
     rows = gain.run()

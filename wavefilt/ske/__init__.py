@@ -1,9 +1,12 @@
 """SKE, the estimate of a single kernel: the time of a CUDA kernel from counts, before it runs.
 
 `estimate` is the classic model as it was published, reconstructed; `occupancy` counts the blocks of an SM, for the
-devices of that time and for those since. Nothing here needs a GPU. docs/ske.md has the formulas and their limits.
+devices of that time and for those since; `calibrated.estimate` has the skeleton of the classic model and constants
+measured on the device at hand (`calibration`). Nothing here needs a GPU. docs/ske.md has the formulas and their limits.
 """
 
+from .calibrated import CalibratedEstimate, Launch
+from .calibration import Calibration, WrongDevice
 from .capability import CAPABILITIES, Capability
 from .classic import Estimate, Kernel, constraints, estimate, threads_by_shared
 from .occupancy import Constraint, Occupancy, occupancy
@@ -15,13 +18,17 @@ __all__ = [
     "DEVICES",
     "INSTRUCTIONS",
     "MEMORIES",
+    "CalibratedEstimate",
+    "Calibration",
     "Capability",
     "Constraint",
     "Device",
     "Estimate",
     "Kernel",
+    "Launch",
     "Memory",
     "Occupancy",
+    "WrongDevice",
     "communication",
     "computation",
     "constraints",

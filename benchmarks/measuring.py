@@ -1,0 +1,113 @@
+"""What the studies share: their signal, timers by the clock and by the GPU's events, quartiles, and what ran where."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def signal(rows: int, samples: int) -> NDArray[Any]:
+    """A sweep in noise, different in every trace."""
+    rng = np.random.default_rng(7)
+    t = np.linspace(0, 1, samples, dtype=np.float32)
+    traces: NDArray[Any] = np.sin(40 * t**2)[None] + 0.3 * rng.standard_normal((rows, samples), dtype=np.float32)
+    return traces
+
+
+def difference(y: Any, reference: Any) -> float:
+    """Norm of the difference over that of the reference."""
+    return float(np.linalg.norm(y.astype(np.float64) - reference) / np.linalg.norm(reference.astype(np.float64)))
+
+
+def summary(times: list[float]) -> dict[str, float]:
+    """Median and quartiles."""
+    low, median, high = np.percentile(times, [25, 50, 75])
+    return {"median": float(median), "low": float(low), "high": float(high)}
+
+
+def walls(call: Callable[[], Any], repeats: int, warm: int = 4) -> dict[str, float]:
+    """Milliseconds of a call by the clock, after some that are not timed."""
+    for _ in range(warm):
+        call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - start))
+    return summary(times)
+
+
+def events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], None] | None = None) -> dict[str, float]:
+    """Milliseconds of GPU time of the launches of ``work``, captured as a graph so that Python is not measured.
+
+    ``before`` is what each run must come after, and is not timed; otherwise that is the same work once more.
+    """
+    from wavefilt.backends.cuda.graph import Graph
+    from wavefilt.backends.cuda.target import cuda
+
+    stream = cuda.default_stream()
+    before = before or work
+    before(stream)
+    work(stream)
+    stream.synchronize()
+    graph, earlier = Graph(work), Graph(before)
+    times = []
+    for _ in range(repeats + 3):
+        start, stop = cuda.event(), cuda.event()
+        earlier.launch(stream)  # the GPU is busy while the events and the next launch are queued
+        start.record(stream)
+        graph.launch(stream)
+        stop.record(stream)
+        stop.synchronize()
+        times.append(cuda.event_elapsed_time(start, stop))
+    return summary(times[3:])
+
+
+def version(name: str) -> str | None:
+    """Of an installed package; None if it is not there."""
+    try:
+        return installed(name)
+    except PackageNotFoundError:
+        return None
+
+
+def free_memory() -> int | None:
+    """Bytes of host memory that can still be had; None where nothing tells."""
+    found = []
+    try:
+        with open("/proc/meminfo") as lines:
+            found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
+        group = Path("/sys/fs/cgroup")
+        most = (group / "memory.max").read_text().strip()
+        if most != "max":
+            found.append(int(most) - int((group / "memory.current").read_text()))
+    except OSError:
+        pass
+    return min(found, default=None)
+
+
+def commit() -> str | None:
+    """Of the checkout that this runs from, marked where files differ from it; None outside a checkout."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True, timeout=20
+        ).stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT:
+            return None
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return git("rev-parse", "HEAD") + (" with changes" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return None

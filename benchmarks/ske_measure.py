@@ -1,0 +1,140 @@
+"""Measured times of the library's own launches, for the validation of the SKE model."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pywt
+
+from wavefilt.backends.cuda.geometry import Filter
+from wavefilt.backends.cuda.geometry import launches as fused_levels
+from wavefilt.backends.cuda.plan import Options, Plan, Shape
+from wavefilt.backends.cuda.statistics import Selection
+from wavefilt.backends.cuda.target import SIMULATED, cuda
+from wavefilt.method import Method
+
+from .microkernels import kernels
+from .ske_cases import LEVEL, Case
+from .timing import LAUNCHES, REPEATS, WARM, measured
+
+Work = Callable[[Any], None]
+
+
+def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES) -> Iterator[dict[str, Any]]:
+    """Every case with the median time of a launch in seconds, its spread, and the launches it consists of.
+
+    A case that fails has an ``error`` instead, so that the others are still measured.
+    """
+    for case in cases:
+        began = time.perf_counter()
+        row: dict[str, Any] = asdict(case)
+        try:
+            row |= _row(case, repeats, launches)
+        except Exception as error:
+            row["error"] = f"{type(error).__name__}: {error}"
+        row["took"] = round(time.perf_counter() - began, 2)
+        print(_line(row), file=sys.stderr, flush=True)
+        yield row
+
+
+def _row(case: Case, repeats: int, launches: int) -> dict[str, Any]:
+    plan, work = prepare(case)
+    try:
+        with recorded() as seen:
+            work(cuda.stream())
+            cuda.synchronize()
+        timing = measured(work, launches, repeats, WARM)
+    finally:
+        plan.release()
+    return {"levels": plan.fused, "seconds": timing.seconds, "spread": timing.spread, "launches": seen}
+
+
+def prepare(case: Case, level: int | None = None) -> tuple[Plan, Work]:
+    """A plan for the case, and what launches it on a stream; ``level`` instead of the case's own."""
+    wavelet, taps = pywt.Wavelet(case.wavelet), pywt.Wavelet(case.wavelet).dec_len
+    options = Options(tile=case.tile, threads=case.threads)
+    if SIMULATED:
+        options = replace(options, scan=8, select=8, row=8)
+    single = fused_levels(Filter(taps, False), LEVEL, case.tile)[0]  # the levels of the first launch
+    if level is None:
+        level = single if case.kernel in ("forward", "inverse") else 2 if SIMULATED else LEVEL
+    plan = Plan(Shape.of(wavelet, "symmetric", "float32", level, case.rows, case.samples), options)
+    size = case.rows * case.samples
+    x, y = cuda.to_device(_noise(size)), cuda.device_array(size, np.float32)
+    aligned = case.rows == 1 or case.samples % 4 == 0
+    stream = cuda.stream()
+    plan.forward(x, aligned, stream)
+    stream.synchronize()
+    if case.kernel == "forward":
+        return plan, lambda on: plan.forward(x, aligned, on)
+    if case.kernel == "inverse":
+        thresholds = cuda.to_device(np.full(level * case.rows, 0.5, np.float32))
+        return plan, lambda on: plan.inverse(y, aligned, "soft", thresholds, on)
+    if case.kernel == "denoise":
+        from wavefilt.backends.cuda.denoiser import Denoiser
+
+        method = Method(wavelet=case.wavelet, level=level, rule="universal", sigma="global", shrink="soft")
+        denoiser = Denoiser(plan, method, False)
+        return plan, lambda on: denoiser.run(x, y, aligned, aligned, on)
+    whole = Selection([plan], level if case.kernel == "energy" else 1, False)
+    median = case.kernel == "median"
+    return plan, lambda on: whole.run(median, not median, on, True)
+
+
+def _noise(size: int) -> Any:
+    """Noise of at most 1 Mi different samples: the same arithmetic, and made in no time."""
+    some = np.random.default_rng(7).standard_normal(min(size, 1 << 20), dtype=np.float32)
+    return np.resize(some, size)
+
+
+@contextmanager
+def recorded() -> Iterator[list[dict[str, Any]]]:
+    """The launches made meanwhile, in order: kernel, grid, block, and what the driver says of it; after the block.
+
+    In the simulator, which compiles nothing, none.
+    """
+    seen: list[dict[str, Any]] = []
+    if SIMULATED:
+        yield seen
+        return
+    dispatcher: Any = type(kernels().empty)
+    configure, found = dispatcher.configure, []
+
+    def noted(self: Any, griddim: Any, blockdim: Any, *others: Any) -> Any:
+        found.append((self, griddim, blockdim))
+        return configure(self, griddim, blockdim, *others)
+
+    dispatcher.configure = noted
+    try:
+        yield seen
+    finally:
+        dispatcher.configure = configure
+    seen += [_resources(*launch) for launch in found]
+
+
+def _resources(dispatcher: Any, grid: Any, block: Any) -> dict[str, Any]:
+    threads, blocks = int(np.prod(block)), int(np.prod(grid))
+    facts: dict[str, Any] = {"name": dispatcher.py_func.__name__, "blocks": blocks, "threads": threads}
+    kernel = next(reversed(dispatcher.overloads.values()), None)
+    if kernel is not None:
+        sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+        facts |= {
+            "registers": int(kernel.regs_per_thread), "shared": int(kernel.shared_mem_per_block),
+            "local": int(kernel.local_mem_per_thread),
+            "resident": int(kernel.max_cooperative_grid_blocks(threads)) // sms,
+        }  # fmt: skip
+    return facts
+
+
+def _line(row: dict[str, Any]) -> str:
+    what = f"{row['kernel']:8} {row['wavelet']:6} {row['rows']:>5} x {row['samples']:<9} t {row['threads']:<5}"
+    what += f"tile {row['tile']:<5}"
+    if "error" in row:
+        return f"{what} {row['error'][:160]}"
+    return f"{what}{1e6 * row['seconds']:10.2f} us  spread {row['spread']:.1%}  ({row['took']:.1f} s)"

@@ -1,0 +1,71 @@
+"""GPU time of launches: many in one CUDA graph between two events, so that neither Python nor its jitter is in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+LAUNCHES, WARM, REPEATS = 20, 5, 30
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one launch: the median over repeats, and how far the quartiles lie apart, relative to it."""
+
+    seconds: float
+    spread: float
+
+    @staticmethod
+    def of(values: Any) -> Timing:
+        low, median, high = np.percentile(np.asarray(values, np.float64), [25, 50, 75])
+        return Timing(float(median), float((high - low) / median) if median else 0.0)
+
+
+def measured(work: Callable[[Any], None], launches: int = LAUNCHES, repeats: int = REPEATS, warm: int = WARM) -> Timing:
+    """Time of one ``work(stream)``, from graphs of ``launches`` of them."""
+    from wavefilt.backends.cuda.target import SIMULATED
+
+    return (_by_clock if SIMULATED else _by_events)(work, launches, repeats, warm)
+
+
+def _by_events(work: Callable[[Any], None], launches: int, repeats: int, warm: int) -> Timing:
+    from wavefilt.backends.cuda.graph import Graph, stream
+    from wavefilt.backends.cuda.target import cuda
+
+    def several(on: Any) -> None:
+        for _ in range(launches):
+            work(on)
+
+    on = stream()
+    work(on)  # compiles, and allocates what is kept
+    on.synchronize()
+    graph = Graph(several)
+    for _ in range(warm):
+        graph.launch(on)
+    on.synchronize()
+    start, stop, times = cuda.event(), cuda.event(), []
+    for _ in range(repeats):
+        graph.launch(on)  # the GPU is busy while the events and the next graph are queued
+        start.record(on)
+        graph.launch(on)
+        stop.record(on)
+        stop.synchronize()
+        times.append(1e-3 * cuda.event_elapsed_time(start, stop) / launches)
+    return Timing.of(times)
+
+
+def _by_clock(work: Callable[[Any], None], launches: int, repeats: int, warm: int) -> Timing:
+    """In the simulator, where times mean nothing but that the work ran."""
+    from wavefilt.backends.cuda.target import cuda
+
+    on, times = cuda.stream(), []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(launches):
+            work(on)
+        times.append((time.perf_counter() - start) / launches)
+    return Timing.of(times)
