@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def first_calls(result: dict[str, Any]) -> str:
     )
 
 
+@cache
 def tables() -> dict[str, str]:
     """What stands between the markers of each name."""
     results = {
