@@ -152,7 +152,7 @@ def _cuda(where: str, problem: Problem) -> Prepared:
         x, out = (cuda.pinned_array((1, problem.samples), np.float32) for _ in range(2))
         x[:] = problem.x
     else:
-        x = cuda.to_device(problem.x[None])
+        x = cuda.to_device(problem.x.reshape(1, -1))
         out = cuda.device_array_like(x)
     call = partial(backend.denoise, x, problem.method, LEVEL, out=out)
     clock = partial(_graph, backend, problem.method, x, out) if where == "kernels" else None
