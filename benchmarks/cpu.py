@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -12,15 +11,14 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt import threads
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
+from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.measuring import summary
 from wavefilt.denoising import run as denoise_rows
 from wavefilt.method import Method
@@ -221,25 +219,6 @@ def load_seconds(repeats: int = 5) -> float:
         for _ in range(repeats + 1)
     ]
     return float(np.median(runs[1:]))  # the first may compile
-
-
-def environment() -> dict[str, Any]:
-    """What the figures depend on."""
-    return {
-        "processor": _processor(),
-        "threads": threads.get_num_threads(),
-        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("numpy", "PyWavelets", "numba")},
-    }
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as lines:
-            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def run(quick: bool = False, repeats: int = 7) -> dict[str, Any]:

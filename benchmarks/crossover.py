@@ -17,7 +17,8 @@ import pywt
 from wavefilt import backends
 from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.backends.pywavelets import PyWavelets
-from wavefilt.benchmarks.cpu import environment, load_seconds
+from wavefilt.benchmarks.cpu import load_seconds
+from wavefilt.benchmarks.environment import environment
 from wavefilt.filters import max_level
 from wavefilt.rules import bayes, noise
 from wavefilt.shrinkage import Shrinkage

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from collections.abc import Callable
 from datetime import date
@@ -18,7 +17,8 @@ from typing import Any
 import numpy as np
 
 import wavefilt
-from wavefilt.benchmarks.measuring import difference, events, signal, version, walls
+from wavefilt.benchmarks.environment import environment
+from wavefilt.benchmarks.measuring import difference, events, signal, walls
 from wavefilt.method import Method
 from wavefilt.rules import MAD_TO_SIGMA
 
@@ -49,8 +49,7 @@ def run(repeats: int = REPEATS, scale: int = 1, peers: bool = True) -> dict[str,
     result: dict[str, Any] = {
         "date": date.today().isoformat(),
         "device": backend.describe(),
-        "host": {"processor": platform.processor() or platform.machine(), "cores": _cores()},
-        "versions": {name: version(name) for name in ("numpy", "numba", "numba-cuda", "PyWavelets", "torch", "ptwt")},
+        "environment": environment(),
         "repeats": repeats,
     }
     samples = 64 * MI // scale
@@ -308,12 +307,6 @@ def _torch_times(work: Callable[[], Any], torch: Any, repeats: int) -> float:
 
 def _ms(times: dict[str, float]) -> str:
     return f"{times['median']:.3f} [{times['low']:.3f}, {times['high']:.3f}]"
-
-
-def _cores() -> int:
-    from wavefilt.threads import available_cpus
-
-    return available_cpus()
 
 
 def main() -> None:

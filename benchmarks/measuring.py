@@ -1,19 +1,14 @@
-"""What the studies share: their signal, timers by the clock and by the GPU's events, quartiles, and what ran where."""
+"""What the studies share: their signal, timers by the clock and by the GPU's events, quartiles, free memory."""
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def signal(rows: int, samples: int) -> NDArray[Any]:
@@ -73,14 +68,6 @@ def events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], No
     return summary(times[3:])
 
 
-def version(name: str) -> str | None:
-    """Of an installed package; None if it is not there."""
-    try:
-        return installed(name)
-    except PackageNotFoundError:
-        return None
-
-
 def free_memory() -> int | None:
     """Bytes of host memory that can still be had; None where nothing tells."""
     found = []
@@ -94,20 +81,3 @@ def free_memory() -> int | None:
     except OSError:
         pass
     return min(found, default=None)
-
-
-def commit() -> str | None:
-    """Of the checkout that this runs from, marked where files differ from it; None outside a checkout."""
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True, timeout=20
-        ).stdout.strip()
-
-    try:
-        if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT:
-            return None
-        changed = git("status", "--porcelain", "--untracked-files=no")
-        return git("rev-parse", "HEAD") + (" with changes" if changed else "")
-    except (OSError, subprocess.SubprocessError):
-        return None

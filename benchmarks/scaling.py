@@ -5,23 +5,17 @@ Each output is compared before it is timed. `wavefilt bench scaling --json FILE 
 
 from __future__ import annotations
 
-import gc
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from wavefilt import backends
-from wavefilt.benchmarks import gsl, scaling_limits
-from wavefilt.benchmarks.cpu import environment as cpu_environment
+from wavefilt.benchmarks import scaling_limits
 from wavefilt.benchmarks.cuda import LEVEL
-from wavefilt.benchmarks.implementations import IMPLEMENTATIONS, PERIODIC, SYMMETRIC, Implementation, Problem
-from wavefilt.benchmarks.measuring import commit, difference, free_memory, version
-from wavefilt.errors import BackendUnavailable
-from wavefilt.threads import available_cpus
+from wavefilt.benchmarks.denoise_cases import IMPLEMENTATIONS, Problem
+from wavefilt.benchmarks.environment import environment
+from wavefilt.benchmarks.implementation import Implementation, measured, missing
 
 KI, MI = 1 << 10, 1 << 20
 DOCUMENT = {
@@ -34,147 +28,57 @@ DOCUMENT = {
 """Milliseconds of 2010 on a Core 2 Duo E2200 and a GeForce 9800 GT, transfers among them; `db4`."""
 WAVELETS = ("db4", "db8")
 QUICK = (64 * KI, 256 * KI, MI)
-REPEATS, FEWEST, BUDGET, QUICK_BUDGET = 25, 3, 3.0, 0.1
-"""Runs of a column at one size: so many, or what the seconds of the budget allow."""
+REPEATS, BUDGET, QUICK_BUDGET = 25, 3.0, 0.1
+"""Most runs of a column at one size, and the seconds they may take."""
 PAIRS = (("numba", "pywavelets"), ("numba", "gsl"), ("cuda", "gsl"), ("cuda", "pywavelets"), ("cuda", "numba"),
          ("cuda_pinned", "numba"), ("ptwt_gpu", "ptwt_cpu"), ("cuda_resident", "ptwt_gpu"))  # fmt: skip
 """Whose crossovers are told: from what size the first takes less time than the second."""
-
-REFERENCE = {SYMMETRIC: 24, PERIODIC: 48}
-"""Bytes a sample to compute what outputs are compared with, and to compare."""
 
 Step = tuple[str, int, Implementation]
 """Wavelet, samples, who."""
 
 
-class Mismatch(RuntimeError):
-    """An implementation computes something else."""
-
-
 def run(
     sizes: Sequence[int] = tuple(DOCUMENT), wavelets: Sequence[str] = WAVELETS, repeats: int = REPEATS,
     budget: float = BUDGET, device: str | None = None, progress: Callable[[list[Step]], Iterable[Step]] = iter,
+    keep: Callable[[dict[str, Any]], None] = lambda result: None,
 ) -> dict[str, Any]:  # fmt: skip
     """Times in milliseconds of every implementation at every size, as a table for JSON.
 
     ``device`` is the calibration for the estimates, as `wavefilt ske estimate` takes it; by default that of this
-    GPU. ``progress`` shows the steps as they are taken.
+    GPU. ``progress`` shows the steps as they are taken; ``keep`` is given the table after each of its rows.
 
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
     """
-    missing = {i.name: _missing(i) for i in IMPLEMENTATIONS}
-    calibration, reason = scaling_limits.calibration(device, missing["cuda"])
-    running = [i for i in IMPLEMENTATIONS if not missing[i.name]]
-    steps = [(wavelet, samples, i) for wavelet in wavelets for samples in sizes for i in running]
-    rows = []
-    for (wavelet, samples), group in groupby(progress(steps), key=itemgetter(0, 1)):
-        problem = Problem(wavelet, samples)
-        row = _row(problem, map(itemgetter(2), group), repeats, budget)
-        if not missing["cuda"]:
-            row["floors"] = scaling_limits.floors(problem.samples, repeats)
-        if calibration is not None:
-            row["estimates"] = scaling_limits.estimates(problem, calibration)
-        rows.append(row | _derived(row))
-    return {
+    why = {i.name: missing(i) for i in IMPLEMENTATIONS}
+    calibration, reason = scaling_limits.calibration(device, why["cuda"])
+    running = [i for i in IMPLEMENTATIONS if not why[i.name]]
+    result: dict[str, Any] = {
         "study": "scaling", "date": date.today().isoformat(), "unit": "ms",
         "method": f"{LEVEL} levels, universal soft threshold, noise by the MAD of the finest level",
         "most repeats": repeats, "environment": environment(),
         "columns": {
-            i.name: {"heads": i.heads, "what": i.what, "missing": missing[i.name], "tolerance": i.tolerance,
-                     "compared with": f"wavefilt.denoise, backend pywavelets, {i.ends}"} for i in IMPLEMENTATIONS
+            i.name: {"heads": i.heads, "what": i.what, "missing": why[i.name], "tolerance": i.tolerance,
+                     "compared with": f"wavefilt.denoise, backend pywavelets, {i.oracle}"} for i in IMPLEMENTATIONS
         },
-        "floors": {"missing": missing["cuda"] and "backend cuda, which measures them, does not run here"},
+        "floors": {"missing": why["cuda"] and "backend cuda, which measures them, does not run here"},
         "estimates": {"calibration": getattr(calibration, "name", None), "missing": reason},
-        "rows": rows, "crossovers": crossovers(rows),
+        "rows": [], "crossovers": [],
     }  # fmt: skip
-
-
-def environment() -> dict[str, Any]:
-    """What the figures depend on."""
-    try:
-        gpu = backends.get("cuda").describe()
-    except BackendUnavailable:
-        gpu = None
-    found = cpu_environment()
-    versions = {name: version(name) for name in ("numba-cuda", "torch", "ptwt", "wavefilt")}
-    found["versions"] |= versions | {"GSL": gsl.version()}
-    return found | {"cores": available_cpus(), "gpu": gpu, "commit": commit()}
-
-
-def _missing(implementation: Implementation) -> str | None:
-    """Why it cannot run here."""
-    try:
-        implementation.require()
-    except BackendUnavailable as error:
-        return str(error)
-    return None
-
-
-def _row(problem: Problem, implementations: Iterator[Implementation], repeats: int, budget: float) -> dict[str, Any]:
-    """Times of one problem, and who was left out for want of memory."""
-    times, skipped = {}, {}
-    expected: dict[str, Any] = {}
-    for implementation in implementations:
-        reason = _too_large(problem, implementation)
-        try:
-            if reason is None:
-                times[implementation.name] = _column(problem, implementation, expected, repeats, budget)
-        except Exception as error:
-            if not isinstance(error, MemoryError) and "out of memory" not in str(error).lower().replace("_", " "):
-                raise
-            reason = "ran out of memory"
-        if reason is not None:
-            skipped[implementation.name] = reason
-        _release()
-    return {
-        "wavelet": problem.wavelet, "taps": problem.taps, "samples": problem.samples, "times": times,
-        "skipped": skipped,
-    }  # fmt: skip
-
-
-def _column(
-    problem: Problem, implementation: Implementation, expected: dict[str, Any], repeats: int, budget: float
-) -> dict[str, float]:
-    """Compared with what is expected, then timed."""
-    ends = implementation.ends
-    if ends not in expected:
-        expected[ends] = problem.expected(ends)
-    prepared = implementation.prepare(problem)
-    error = difference(prepared.host(prepared.call()), expected[ends])
-    if not error <= implementation.tolerance:
-        raise Mismatch(
-            f"{implementation.label}, {problem.wavelet}, {problem.samples} samples: "
-            f"differs from the reference by {error:.1e} of its norm"
-        )
-    started = time.perf_counter()
-    prepared.call()
-    seconds = time.perf_counter() - started
-    count = int(min(max(budget / seconds, FEWEST), repeats))
-    return prepared.times(count, 3 if seconds < 0.1 else 0) | {"repeats": count, "error": error}
-
-
-def _too_large(problem: Problem, implementation: Implementation) -> str | None:
-    """Why the problem does not fit in memory."""
-    places = [("memory", max(implementation.host + 8, REFERENCE[implementation.ends]), free_memory())]
-    if implementation.device:
-        from wavefilt.backends.cuda.target import cuda
-
-        places.append(("GPU memory", implementation.device, cuda.current_context().get_memory_info().free))
-    for what, each, free in places:
-        needed = each * problem.samples
-        if free is not None and needed > free:
-            return f"needs {needed / 2**30:.1f} GiB of {what}, {free / 2**30:.1f} are free"
-    return None
-
-
-def _release() -> None:
-    """Let go of what is kept for later calls."""
-    gc.collect()
-    if "wavefilt.backends.cuda.backend" in sys.modules:
-        backend: Any = backends.get("cuda")
-        backend.clear()
-    if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
-        sys.modules["torch"].cuda.empty_cache()
+    steps = [(wavelet, samples, i) for wavelet in wavelets for samples in sizes for i in running]
+    for (wavelet, samples), group in groupby(progress(steps), key=itemgetter(0, 1)):
+        problem = Problem(wavelet, samples)
+        times, skipped = measured(problem, map(itemgetter(2), group), repeats, budget)
+        row: dict[str, Any] = {"wavelet": wavelet, "taps": problem.taps, "samples": samples}
+        row |= {"times": times, "skipped": skipped}
+        if not why["cuda"]:
+            row["floors"] = scaling_limits.floors(samples, repeats)
+        if calibration is not None:
+            row["estimates"] = scaling_limits.estimates(problem, calibration)
+        result["rows"].append(row | _derived(row))
+        result["crossovers"] = crossovers(result["rows"])
+        keep(result)
+    return result
 
 
 def _derived(row: dict[str, Any]) -> dict[str, Any]:

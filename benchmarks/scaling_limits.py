@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wavefilt.benchmarks.cuda import LEVEL
-from wavefilt.benchmarks.implementations import Problem
+from wavefilt.benchmarks.denoise_cases import Problem
 from wavefilt.benchmarks.measuring import events
 from wavefilt.errors import BackendUnavailable
 

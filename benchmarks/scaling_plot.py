@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from wavefilt.plot import check_target, render
 from wavefilt.plot.appearance import LARGE, MEDIUM, SMALL, style
 
-from .scaling_report import size
+from .sheet import size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

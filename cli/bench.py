@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def cpu(quick: bool, repeats: int, json_path: str | None) -> None:
     """The numba backend against PyWavelets' own composition, side by side in one run."""
     from wavefilt.benchmarks import cpu as study
 
-    _finish(study.run(quick=quick, repeats=repeats), study.table, json_path)
+    finish(study.run(quick=quick, repeats=repeats), study.table, json_path)
 
 
 @command.command("cuda")
@@ -44,7 +45,7 @@ def cuda(quick: bool, repeats: int, json_path: str | None) -> None:
         result = study.run(min(repeats, 5), 16, False) if quick else study.run(repeats)
     except BackendUnavailable as error:
         raise Failure(str(error), 5) from error
-    _finish(result, study.table, json_path)
+    finish(result, study.table, json_path)
 
 
 @command.command("scaling", epilog="Example: wavefilt bench scaling --json scaling.json --plot figures")
@@ -67,6 +68,7 @@ def scaling(
     """
     from wavefilt.benchmarks import scaling as study
     from wavefilt.benchmarks import scaling_report as report
+    from wavefilt.benchmarks.implementation import Mismatch
     from wavefilt.io import write_atomically
 
     sizes = [n for n in (study.QUICK if quick else study.DOCUMENT) if n <= most]
@@ -80,34 +82,40 @@ def scaling(
 
             scaling_plot.check()
             Path(folder).mkdir(parents=True, exist_ok=True)
-        result = study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, _progress)
+        keep = partial(save, json_path)
+        steps = partial(progress, describe=lambda step: f"{step[0]}, {step[1]} samples, {step[2].label}")
+        result = study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, steps, keep)
         if csv_path is not None:
             files[Path(csv_path)] = report.to_csv(result).encode()
         if folder is not None:
             files |= scaling_plot.to_files(result, Path(folder))
-    except study.Mismatch as error:
+    except Mismatch as error:
         raise Failure(str(error), 1) from error
     except (ValueError, ImportError, OSError) as error:
         raise click.UsageError(str(error)) from error
     width = shutil.get_terminal_size().columns
-    _finish(result, lambda found: report.text(found, width), json_path)
+    finish(result, lambda found: report.text(found, width), json_path)
     for path, data in files.items():
         write_atomically(path, data, overwrite=True)
 
 
-def _progress(steps: list[Any]) -> Iterator[Any]:
-    """The steps of the scaling study, with a bar on standard error where that is a terminal."""
+def progress(steps: Sequence[Any], describe: Callable[[Any], str]) -> Iterator[Any]:
+    """The steps of a study, with a bar on standard error where that is a terminal."""
     from tqdm import tqdm
 
     with tqdm(steps, leave=False, disable=not sys.stderr.isatty()) as bar:
-        for wavelet, samples, implementation in bar:
-            bar.set_postfix_str(f"{wavelet}, {samples} samples, {implementation.label}")
-            yield wavelet, samples, implementation
+        for step in bar:
+            bar.set_postfix_str(describe(step))
+            yield step
 
 
-def _finish(result: dict[str, Any], table: Any, json_path: str | None) -> None:
+def finish(result: dict[str, Any], table: Any, json_path: str | None) -> None:
     """Print the table; save the numbers where asked."""
     click.echo(table(result))
+    save(json_path, result)
+
+
+def save(json_path: str | None, result: dict[str, Any]) -> None:
     if json_path is not None:
         from wavefilt.io import write_atomically
 

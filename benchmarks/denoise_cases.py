@@ -1,11 +1,7 @@
-"""Who denoises in the scaling study, as one table: an implementation makes a call without arguments from a problem.
-
-The benchmark times these calls and a test compares what they return; both compare with `Problem.expected`.
-"""
+"""Who denoises one long trace: this library on CPU and GPU, PyWavelets, GSL, ptwt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -19,7 +15,8 @@ from wavefilt import backends
 from wavefilt.benchmarks import gsl
 from wavefilt.benchmarks.cpu import Case, pywavelets_denoise
 from wavefilt.benchmarks.cuda import LEVEL, graph_time, torch_denoise
-from wavefilt.benchmarks.measuring import signal, walls
+from wavefilt.benchmarks.implementation import Implementation, Prepared
+from wavefilt.benchmarks.measuring import signal
 from wavefilt.errors import BackendUnavailable
 from wavefilt.method import Method
 
@@ -32,6 +29,9 @@ class Problem:
 
     wavelet: str
     samples: int
+
+    def __str__(self) -> str:
+        return f"{self.wavelet}, {self.samples} samples"
 
     @cached_property
     def taps(self) -> int:
@@ -46,9 +46,9 @@ class Problem:
         row: NDArray[Any] = signal(1, self.samples)[0]
         return row
 
-    def expected(self, ends: str) -> NDArray[Any]:
+    def expected(self, oracle: str) -> NDArray[Any]:
         """By this library's reference backend."""
-        if ends == SYMMETRIC:
+        if oracle == SYMMETRIC:
             y: NDArray[Any] = self.denoised(self.x, "pywavelets")
             return y
         shift = gsl.aligned(self.taps, LEVEL)
@@ -61,44 +61,6 @@ class Problem:
             x, self.wavelet, level=LEVEL, rule="universal", shrink="soft", sigma="global", backend=backend,
             mode=mode,  # type: ignore[arg-type]
         )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """``call`` denoises and returns when the result is there; ``host`` makes an array of what it returned.
-
-    ``clock(repeats, warm)`` gives quartiles in milliseconds, by default of the call by the clock.
-    """
-
-    call: Callable[[], Any]
-    host: Callable[[Any], NDArray[Any]] = np.asarray
-    clock: Callable[[int, int], dict[str, float]] | None = None
-
-    def times(self, repeats: int, warm: int) -> dict[str, float]:
-        return self.clock(repeats, warm) if self.clock else walls(self.call, repeats, warm)
-
-
-@dataclass(frozen=True)
-class Implementation:
-    """``name`` in files, ``heads`` the two lines over its column, ``what`` is computed where.
-
-    ``require`` raises BackendUnavailable where it cannot run. ``host`` and ``device`` are the bytes a sample that it
-    needs at its peak, input and output among them.
-    """
-
-    name: str
-    heads: tuple[str, str]
-    what: str
-    prepare: Callable[[Problem], Prepared]
-    require: Callable[[], object]
-    host: int
-    device: int = 0
-    ends: str = SYMMETRIC
-    tolerance: float = 1e-5
-
-    @property
-    def label(self) -> str:
-        return " ".join(self.heads)
 
 
 def _gsl(problem: Problem) -> Prepared:
@@ -163,40 +125,41 @@ def _graph(backend: Any, method: Method, x: Any, out: Any, repeats: int, warm: i
     return graph_time(backend, method, x, out, repeats)
 
 
+_single = partial(Implementation, oracle=SYMMETRIC)
 IMPLEMENTATIONS = (
     Implementation(
         "gsl", ("GSL", "1 core"), "gsl_wavelet_transform in float64, periodic ends, from a float32 array",
-        _gsl, gsl.load, 32, ends=PERIODIC, tolerance=1e-10,
+        _gsl, gsl.load, 32, oracle=PERIODIC, reference=48, tolerance=1e-10,
     ),
-    Implementation(
+    _single(
         "pywavelets", ("PyWavelets", "1 core"), "wavedec, NumPy's median, threshold, waverec",
         _pywavelets, lambda: None, 16,
     ),
-    Implementation(
+    _single(
         "numba", ("numba", "all cores"), "wavefilt.denoise, backend numba",
         partial(_host, "numba"), lambda: backends.get("numba"), 16,
     ),
-    Implementation(
+    _single(
         "ptwt_cpu", ("ptwt", "CPU"), "wavedec, median, waverec of ptwt, all cores",
         partial(_ptwt, "cpu"), lambda: _torch("cpu"), 48,
     ),
-    Implementation(
+    _single(
         "ptwt_gpu", ("ptwt", "GPU"), "the same on the GPU, the data resident there",
         partial(_ptwt, "cuda"), lambda: _torch("cuda"), 12, 48,
     ),
-    Implementation(
+    _single(
         "cuda", ("CUDA", "ordinary"), "wavefilt.denoise, backend cuda, from and to ordinary NumPy arrays",
         partial(_host, "cuda"), lambda: backends.get("cuda"), 16, 20,
     ),
-    Implementation(
+    _single(
         "cuda_pinned", ("CUDA", "pinned"), "the same from and to pinned arrays",
         partial(_cuda, "pinned"), lambda: backends.get("cuda"), 20, 20,
     ),
-    Implementation(
+    _single(
         "cuda_resident", ("CUDA", "resident"), "the same from and to device memory",
         partial(_cuda, "resident"), lambda: backends.get("cuda"), 16, 20,
     ),
-    Implementation(
+    _single(
         "cuda_kernels", ("CUDA", "kernels"), "its kernels alone: the replay of their graph between two events",
         partial(_cuda, "kernels"), lambda: backends.get("cuda"), 16, 32,
     ),

@@ -1,0 +1,25 @@
+"""Every operation that is measured and everyone who implements it: one table, for the studies and for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from wavefilt.benchmarks import denoise_cases
+from wavefilt.benchmarks.implementation import Implementation, Problem
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``of(samples)`` is a problem of about that size, which all ``implementations`` solve."""
+
+    name: str
+    of: Callable[[int], Problem]
+    implementations: tuple[Implementation, ...]
+
+
+OPERATIONS = (
+    Operation("denoise, db4", partial(denoise_cases.Problem, "db4"), denoise_cases.IMPLEMENTATIONS),
+    Operation("denoise, db8", partial(denoise_cases.Problem, "db8"), denoise_cases.IMPLEMENTATIONS),
+)
