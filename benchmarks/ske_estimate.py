@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pywt
 
-from wavefilt.backends.cuda.counts import Problem, forward, inverse
+from wavefilt.backends.cuda.counts import Problem
 from wavefilt.backends.cuda.search_counts import denoise
 from wavefilt.filters import as_wavelet
 from wavefilt.ske.calibrated import CalibratedEstimate, estimate
@@ -16,6 +16,19 @@ from wavefilt.ske.calibration import Calibration
 
 THREADS = (64, 128, 256, 512, 1024)
 TILES = (1024, 2048, 4096)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A block and a tile, with the estimates of the denoise's launches, and its measured seconds if there are any."""
+
+    candidate: Problem
+    found: Sequence[CalibratedEstimate]
+    measured: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return sum(one.seconds for one in self.found)
 
 
 def problem(wavelet: str, samples: int, rows: int = 1, level: int = 8, block: int = 256, tile: int = 0) -> Problem:
@@ -37,57 +50,69 @@ def facts(found: Sequence[CalibratedEstimate]) -> list[dict[str, Any]]:
     return [asdict(one) for one in found]
 
 
+def ranking(found: Sequence[Ranked]) -> list[dict[str, Any]]:
+    """For JSON: seconds estimated and, where they are known, measured."""
+    return [
+        {"block": one.candidate.threads, "tile": one.candidate.tiles_of, "estimate": one.seconds,
+         "measured": one.measured, "launches": facts(one.found)} for one in found
+    ]  # fmt: skip
+
+
 def table(found: Sequence[CalibratedEstimate], device: Calibration) -> str:
     """The launches with their parts in microseconds, and the whole."""
     names = list(found[0].parts)
     lines = [f"Estimate for {device.name}, microseconds", "", f"{'launch':22}{'time':>9}  " + "".join(
         f"{name:>11}" for name in names) + "  blocks x warps on an SM; binds, mostly"]  # fmt: skip
     for one in found:
-        parts = "".join(f"{1e6 * one.parts[name]:11.2f}" for name in names)
         filled = f"{one.at.nb} x {one.at.n // one.at.nb}"
-        lines.append(f"{one.name:22}{1e6 * one.seconds:9.2f}  {parts}  {filled}; {one.at.binds}, {one.resource}")
-    whole = sum(one.seconds for one in found)
-    total = "".join(f"{1e6 * sum(one.parts[name] for one in found):11.2f}" for name in names)
-    lines.append(f"{'whole':22}{1e6 * whole:9.2f}  {total}")
-    return "\n".join(lines)
+        lines.append(f"{_line(one.name, [one])}  {filled}; {one.at.binds}, {one.resource}")
+    return "\n".join([*lines, _line("whole", found)])
 
 
-def ranked(wanted: Problem, device: Calibration) -> list[tuple[float, Problem]]:
-    """Seconds of both transforms for every block and tile that can run, the fastest first."""
+def _line(name: str, found: Sequence[CalibratedEstimate]) -> str:
+    """Time and parts of some launches together."""
+    parts = "".join(f"{1e6 * sum(one.parts[part] for one in found):11.2f}" for part in found[0].parts)
+    return f"{name:22}{1e6 * sum(one.seconds for one in found):9.2f}  {parts}"
+
+
+def ranked(wanted: Problem, device: Calibration) -> list[Ranked]:
+    """Every block and tile that can run, the one with the least estimate for a denoise first."""
     found = []
     for threads in THREADS:
         for tile in TILES:
             candidate = replace(wanted, threads=threads, tile=tile)
             try:
-                found.append((_transforms(candidate, device), candidate))
+                found.append(Ranked(candidate, estimates(candidate, device)))
             except ValueError:  # more registers or shared memory than a block may have
                 continue
-    return sorted(found, key=lambda entry: entry[0])
-
-
-def _transforms(candidate: Problem, device: Calibration) -> float:
-    return sum(estimate(launch, device).seconds for launch in (*forward(candidate), *inverse(candidate)))
+    return sorted(found, key=lambda one: one.seconds)
 
 
 def measured(wavelet: str, candidate: Problem) -> float:
-    """Seconds of both transforms on the current GPU."""
+    """Seconds of the denoise on the current GPU."""
     from .ske_cases import Case
     from .ske_measure import prepare
     from .timing import measured as timed
 
-    total = 0.0
-    for kernel in ("forward", "inverse"):
-        case = Case(kernel, wavelet, candidate.threads, candidate.samples, candidate.rows, candidate.tiles_of)
-        plan, work = prepare(case, candidate.level)
-        total += timed(work).seconds
+    case = Case("denoise", wavelet, candidate.threads, candidate.samples, candidate.rows, candidate.tiles_of)
+    plan, work = prepare(case, candidate.level)
+    try:
+        return timed(work).seconds
+    finally:
         plan.release()
-    return total
 
 
-def tuning(found: Sequence[tuple[float, Problem]], times: Sequence[float] | None = None) -> str:
-    """The ranking, with the measured times where there are any."""
-    lines = [f"{'block':>6}{'tile':>6}{'estimate us':>13}" + (f"{'measured us':>13}{'of best':>9}" if times else "")]
-    for i, (seconds, candidate) in enumerate(found):
-        line = f"{candidate.threads:6}{candidate.tiles_of:6}{1e6 * seconds:13.2f}"
-        lines.append(line + (f"{1e6 * times[i]:13.2f}{times[i] / min(times):9.2f}" if times else ""))
+def tuning(found: Sequence[Ranked], device: Calibration) -> str:
+    """The ranking with the parts of each estimate, and measured times where there are any."""
+    times = [one.measured for one in found if one.measured is not None]
+    lines = [f"Estimates of a denoise for {device.name}, microseconds", ""]
+    lines.append(f"{'block, tile':22}{'estimate':>9}  " + "".join(f"{name:>11}" for name in found[0].found[0].parts)
+                 + (f"{'measured':>11}{'error':>7}{'of best':>9}" if times else ""))  # fmt: skip
+    for one in found:
+        line = _line(f"{one.candidate.threads}, {one.candidate.tiles_of}", one.found)
+        if one.measured is not None:
+            line += f"{1e6 * one.measured:11.2f}{one.seconds / one.measured - 1:+7.0%}{one.measured / min(times):9.2f}"
+        lines.append(line)
+    if times and found[0].measured is not None:
+        lines += ["", f"Regret of the first: {found[0].measured / min(times):.3f}"]
     return "\n".join(lines)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import sys
-from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from .calibrated import DEVICE, whole
 from .failure import Failure
+from .study import finish, progress, save
 
 
 @click.group("bench")
@@ -97,26 +94,3 @@ def scaling(
     finish(result, lambda found: report.text(found, width), json_path)
     for path, data in files.items():
         write_atomically(path, data, overwrite=True)
-
-
-def progress(steps: Sequence[Any], describe: Callable[[Any], str]) -> Iterator[Any]:
-    """The steps of a study, with a bar on standard error where that is a terminal."""
-    from tqdm import tqdm
-
-    with tqdm(steps, leave=False, disable=not sys.stderr.isatty()) as bar:
-        for step in bar:
-            bar.set_postfix_str(describe(step))
-            yield step
-
-
-def finish(result: dict[str, Any], table: Any, json_path: str | None) -> None:
-    """Print the table; save the numbers where asked."""
-    click.echo(table(result))
-    save(json_path, result)
-
-
-def save(json_path: str | None, result: dict[str, Any]) -> None:
-    if json_path is not None:
-        from wavefilt.io import write_atomically
-
-        write_atomically(Path(json_path), (json.dumps(result, indent=1) + "\n").encode(), overwrite=True)

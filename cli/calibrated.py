@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from .failure import Failure
+from .study import progress, save
 
 UNITS = {"": 1, "k": 1 << 10, "ki": 1 << 10, "m": 1 << 20, "mi": 1 << 20, "g": 1 << 30, "gi": 1 << 30}
 
@@ -71,29 +73,28 @@ def estimate(
 
         calibration = _calibration(device)
         found = study.estimates(study.problem(wavelet, samples, rows, level, block, tile), calibration)
-        if json_path is not None:
-            _write(json_path, json.dumps(study.facts(found), indent=1) + "\n")
+        save(json_path, study.facts(found))
         click.echo(study.table(found, calibration))
 
 
-@click.command("tune")
+@click.command("tune", epilog="Example: wavefilt ske tune --samples 64Mi -w db8 --device h200")
 @problem_options
-@click.option("--measure", is_flag=True, help="Measure them on this GPU as well.")
+@click.option("--measure/--no-measure", default=None,
+              help="Measure them on this GPU as well; takes a minute. [default: where it is the device]")  # fmt: skip
 def tune(
-    samples: int, wavelet: str, rows: int, level: int, device: str | None, json_path: str | None, measure: bool
+    samples: int, wavelet: str, rows: int, level: int, device: str | None, json_path: str | None, measure: bool | None
 ) -> None:
-    """Rank threads of a block and samples of a tile by the predicted time of both transforms."""
+    """Rank threads of a block and samples of a tile by the predicted time of a denoise, and by the measured one."""
     with messages():
         from wavefilt.benchmarks import ske_estimate as study
 
-        found = study.ranked(study.problem(wavelet, samples, rows, level), _calibration(device))
-        times = [study.measured(wavelet, candidate) for _, candidate in found] if _gpu(measure) else None
-        if json_path is not None:
-            entries = [{"block": p.threads, "tile": p.tiles_of, "estimate": s} for s, p in found]
-            for entry, seconds in zip(entries, times or [], strict=False):
-                entry["measured"] = seconds
-            _write(json_path, json.dumps(entries, indent=1) + "\n")
-        click.echo(study.tuning(found, times))
+        calibration = _calibration(device)
+        found = study.ranked(study.problem(wavelet, samples, rows, level), calibration)
+        if _here(calibration, measure):
+            steps = progress(found, lambda one: f"{one.candidate.threads} threads, {one.candidate.tiles_of} samples")
+            found = [replace(one, measured=study.measured(wavelet, one.candidate)) for one in steps]
+        save(json_path, study.ranking(found))
+        click.echo(study.tuning(found, calibration))
 
 
 @click.command("validate")
@@ -112,7 +113,6 @@ def validate(device: str | None, rows_path: str | None, json_path: str | None, q
         if rows_path is not None:
             result = json.loads(Path(rows_path).read_text())
         else:
-            _gpu(True)
             result = study.measure(study.this_device(), Path(json_path) if json_path else None, quick)
         calibration = _calibration(device)
         calibration.require(result["device"]["name"])
@@ -146,13 +146,25 @@ def _calibration(device: str | None) -> Any:
     return calibration.of(Device.current().name)
 
 
-def _gpu(wanted: bool) -> bool:
-    """Whether one is wanted. BackendUnavailable if there is none then."""
-    if wanted:
-        from wavefilt.backends.cuda import diagnosis
+def _here(calibration: Any, wanted: bool | None) -> bool:
+    """Whether to measure on this machine's GPU; by default if it is the calibrated one.
 
-        diagnosis.require()
-    return wanted
+    BackendUnavailable or WrongDevice if it is wanted and not here.
+    """
+    from wavefilt.errors import BackendUnavailable
+    from wavefilt.ske.calibration import WrongDevice
+
+    if wanted is False:
+        return False
+    try:
+        from wavefilt.benchmarks.calibration import Device
+
+        calibration.require(Device.current().name)
+    except (BackendUnavailable, WrongDevice):
+        if wanted:
+            raise
+        return False
+    return True
 
 
 def _write(path: str, text: str) -> None:

@@ -153,9 +153,12 @@ def test_commands(device, tmp_path, capsys):
     assert whole == pytest.approx(1e6 * sum(one["seconds"] for one in launches), abs=0.01)
     code, out, _ = run(capsys, "ske", "tune", "--samples", "1Mi", "--device", device)
     assert code == 0
-    times = [float(line.split()[2]) for line in out.splitlines()[1:]]
+    times = [float(line.split()[2]) for line in out.splitlines()[3:]]
     assert times == sorted(times)
     assert len(times) > 6
+    code, _, err = run(capsys, "ske", "tune", "--samples", "1Mi", "--device", device, "--measure")
+    assert code == 2
+    assert "is of NVIDIA Imaginary, not of simulator" in err
 
 
 @pytest.mark.parametrize(
@@ -223,12 +226,27 @@ def test_declared_counts_are_those_of_the_compiled_kernels(compiled):
         assert sum(found.values()) == pytest.approx(total, rel=0.2), name
 
 
+def test_counts_of_a_filter_of_eight_taps_are_those_made_by_hand(compiled):
+    """y[i] = sum of eight literal taps times x[i + k], without a loop."""
+    from wavefilt.ske.instructions import listing
+
+    found = listing(compiled["eight taps"].read_text())
+    assert found.kind == "PTX"
+    counts = found.count()
+    assert (counts["fma"], counts["global load"], counts["global store"]) == (8, 8, 1)
+    assert found.bytes() == {"global load": 32, "global store": 4}
+    # for each of nine accesses: negative or not, what to add then, the sum, times four, plus the address
+    assert counts["int"] == pytest.approx(9 * 5, rel=0.2)
+    assert "fma64" not in counts
+
+
 def _compile(folder: Path) -> None:
     from numba import types
     from numba.cuda import dispatcher
 
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
+    import numpy as np
     import pywt
 
     from wavefilt.backends.cuda.forward import forward
@@ -254,6 +272,15 @@ def _compile(folder: Path) -> None:
         values = types.Array(getattr(types, number), 1, "C")
         write(f"chain {operation}", chain(operation), (values, size, i, values))
     lo, hi, rec_lo, rec_hi = (tuple(taps) for taps in pywt.Wavelet("db4").filter_bank)
+    a, b, c, d, e, g, h, j = map(np.float32, lo)
+
+    @cuda.jit
+    def eight_taps(x, y):
+        i = cuda.threadIdx.x
+        y[i] = (x[i] * a + x[i + 1] * b + x[i + 2] * c + x[i + 3] * d
+                + x[i + 4] * e + x[i + 5] * g + x[i + 6] * h + x[i + 7] * j)  # fmt: skip
+
+    write("eight taps", eight_taps, (f, f))
     each, yes = types.UniTuple(size, 4), types.boolean
     write("forward", forward(lo, hi, False, "float32", 4, 4096, 256, False),
           (f, size, yes, f, each, each, f, t, size, size, size, size, i, f, size))  # fmt: skip

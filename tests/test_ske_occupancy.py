@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import json
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,6 +88,46 @@ def test_registers_lie_in_one_of_four_parts():
     assert occupancy("9.0", 32, 224).blocks == 8
     with pytest.raises(ValueError, match="RegistersFilesInSM: 9 warps of 224 registers a thread, at most 8"):
         occupancy("9.0", 288, 224)
+
+
+def test_the_driver_of_an_h200_said_the_same_of_every_launch_measured():
+    path = Path(__file__).parents[1] / "benchmarks/results/ske_h200.json"
+    rows = [row for row in json.loads(path.read_text())["rows"] if "error" not in row]
+    seen = {(launch["threads"], launch["registers"], launch["shared"], launch["resident"])
+            for row in rows for launch in row["launches"]}  # fmt: skip
+    assert len(seen) > 30
+    for threads, registers, shared, resident in seen:
+        assert occupancy("9.0", threads, registers, shared).blocks == resident
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore")
+def test_the_driver_says_the_same_of_every_kernel_and_block():
+    wavefilt = pytest.importorskip("wavefilt")
+    try:
+        wavefilt.backends.get("cuda")
+    except wavefilt.BackendUnavailable as error:
+        pytest.skip(str(error))
+    from wavefilt.backends.cuda.target import cuda
+
+    x = np.random.default_rng(0).standard_normal(1 << 18).astype(np.float32)
+    for rule in ("universal", "bayes", "sure"):
+        wavefilt.denoise(x, "db8", level=8, rule=rule, sigma="level", backend="cuda")
+        wavefilt.denoise(x.reshape(64, -1), "db8", level=8, rule=rule, backend="cuda")
+    device = cuda.get_current_device()
+    name, count = "{}.{}".format(*device.compute_capability), device.MULTIPROCESSOR_COUNT
+    kernels = [kernel for made in gc.get_objects() if type(made).__name__ == "CUDADispatcher"
+               for kernel in made.overloads.values() if hasattr(kernel, "max_cooperative_grid_blocks")]  # fmt: skip
+    assert len(kernels) >= 8
+    for kernel in kernels:
+        for threads in range(32, 1025, 32):
+            for dynamic in (0, 12345):
+                shared = kernel.shared_mem_per_block + dynamic
+                try:
+                    ours = occupancy(name, threads, kernel.regs_per_thread, shared).blocks
+                except ValueError:  # more registers than an SM has
+                    continue
+                assert kernel.max_cooperative_grid_blocks(threads, dynamic) // count == ours
 
 
 @pytest.mark.parametrize(
