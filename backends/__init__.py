@@ -83,8 +83,12 @@ def available() -> dict[str, str | BackendUnavailable]:
     return state
 
 
-def choose(name: str | Backend, dtype: str, shape: tuple[int, ...], taps: int, denoising: bool = False) -> Backend:
+def choose(
+    name: str | Backend, dtype: str, shape: tuple[int, ...], taps: int, denoising: bool = False, modwt: int = 0
+) -> Backend:
     """The backend for ``name`` (or ``"auto"``), traces (rows, samples) of this dtype, and a filter of so many taps.
+
+    ``modwt`` is the number of levels if it is a MODWT that is wanted, which "cuda" does not have.
 
     A backend named by the user (or given as an object) is never replaced by another, but for complex samples, which
     only the reference computes. ``"auto"`` takes the fastest one for this shape: see `numba_crossover`, and
@@ -97,10 +101,14 @@ def choose(name: str | Backend, dtype: str, shape: tuple[int, ...], taps: int, d
         chosen = get(name)
         return chosen if dtype in chosen.dtypes else get("pywavelets")
     rows, samples = shape
-    if denoising and cuda_crossover.faster(rows * samples, taps, dtype):
+    if denoising and not modwt and cuda_crossover.faster(rows * samples, taps, dtype):
         with suppress(BackendUnavailable):
             return get("cuda")
-    if dtype in ("float32", "float64") and numba_crossover.faster(rows, samples, taps, dtype):
+    if modwt:
+        faster = numba_crossover.faster_modwt(rows * samples, taps, modwt, dtype)
+    else:
+        faster = numba_crossover.faster(rows, samples, taps, dtype)
+    if dtype in ("float32", "float64") and faster:
         with suppress(BackendUnavailable):
             return get("numba")
     return get("pywavelets")

@@ -10,6 +10,7 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
+from wavefilt import margins
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
 
@@ -17,23 +18,41 @@ Risk = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], int], NDArray[Any]]
 """``risk(square, rank, sum_below, count)``: a function of the k-th smallest squared coefficient (in units of the
 noise variance), k, the sum of the k smallest, and their number; see `Statistics.minimise`."""
 
+TRANSFORMS = ("dwt", "modwt")
+
 
 @dataclass(frozen=True)
 class Pyramid:
     """Coefficients of a batch of traces, opaque to everything but the backend that made them.
 
     ``coefficients`` is (cA_n, cD_n, ..., cD_1), arrays of the backend's kind of shape (traces, length of the
-    level); ``samples`` is the length of a trace, so that reconstruction returns exactly that many.
+    level); ``samples`` is the length of a trace, so that reconstruction returns exactly that many. ``transform`` is
+    "dwt" or "modwt", whose taps lie 2^start_level apart at the first level.
     """
 
     coefficients: tuple[Any, ...]
     wavelet: pywt.Wavelet
     mode: str
     samples: int
+    transform: str = "dwt"
+    start_level: int = 0
 
     @property
     def level(self) -> int:
         return len(self.coefficients) - 1
+
+    def holding(self, coefficients: tuple[Any, ...]) -> Pyramid:
+        """The same with other coefficients."""
+        return Pyramid(coefficients, self.wavelet, self.mode, self.samples, self.transform, self.start_level)
+
+    @property
+    def details(self) -> tuple[Any, ...]:
+        """What rules count, finest level first: of a MODWT the details of the samples, not those in the margins."""
+        finest_first = self.coefficients[:0:-1]
+        if self.transform == "dwt" or self.mode in margins.ROUND:
+            return finest_first
+        starts = (margins.kept(self.wavelet.dec_len, self.mode, j + 1, self.start_level)[0] for j in range(self.level))
+        return tuple(d[:, a : a + self.samples] for d, a in zip(finest_first, starts, strict=True))
 
 
 class Statistics(Protocol):
@@ -56,6 +75,15 @@ class Statistics(Protocol):
 
     def mean_square(self) -> NDArray[np.float64]:
         """Mean of |d|², shape (levels, groups)."""
+
+    def exceeding(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+        """How many |d| are at least the threshold (levels, groups) of their level and group."""
+
+    def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+        """|d| of a level counted by bins of each group's width (groups,), the last for all beyond; (groups, bins).
+
+        All of a group are in the last bin where its width is 0.
+        """
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
         """The |d| of the level, or 0, at which ``risk`` is least, shape (levels, groups); the smallest such value.
@@ -91,8 +119,14 @@ class Backend(Protocol):
     def peak(self, x: Any) -> float:
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
 
-    def decompose(self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int) -> Pyramid:
-        """Wavelet coefficients of every row to the given level, with PyWavelets' lengths and values."""
+    def decompose(
+        self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int, transform: str = "dwt", start_level: int = 0
+    ) -> Pyramid:
+        """Wavelet coefficients of every row to the given level, with PyWavelets' lengths and values.
+
+        ``transform="modwt"`` gives those of `wavefilt.modwt`, whose first ``start_level`` levels are skipped. Raises
+        ValueError for a transform that the backend does not have.
+        """
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> Statistics:
         """Statistics of one pyramid by trace, or of several pooled as one record."""

@@ -18,8 +18,12 @@ LOADED = 512
 FIRST = {2: 30_000_000, 4: 29_000_000, 16: 16_500_000, 40: 7_300_000}
 """Samples in all from which they win in a process that has yet to load them, by the number of taps."""
 
+FIRST_MODWT = 180_000_000
+"""Samples times taps times levels from which a MODWT's do, by ``benchmarks/results/stationary.json``: 0.7 s for loading
+over 4 ns, the reference's time for a tap there and back. Once loaded they win at any size."""
+
 loaded: set[str] = set()
-"""Names of the dtypes whose kernels this process has used; the backend adds to them."""
+"""Names of the dtypes whose kernels this process has used, for a MODWT with that word before; the backend adds them."""
 
 
 def faster(rows: int, samples: int, taps: int, dtype: str) -> bool:
@@ -29,3 +33,8 @@ def faster(rows: int, samples: int, taps: int, dtype: str) -> bool:
     if dtype in loaded:
         return rows * samples >= LOADED
     return rows * samples >= FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
+
+
+def faster_modwt(samples: int, taps: int, level: int, dtype: str) -> bool:
+    """The same for a MODWT of so many samples in all."""
+    return f"modwt {dtype}" in loaded or samples * taps * level >= FIRST_MODWT

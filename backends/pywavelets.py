@@ -10,10 +10,11 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt import shrinkage as shrink
-from wavefilt.vocabulary import Scope
+from wavefilt.shrinkage import Shrinkage
+from wavefilt.vocabulary import Scope, check
 
-from .interface import Pyramid, Risk
+from . import host_counts, reference_modwt
+from .interface import TRANSFORMS, Pyramid, Risk
 
 
 class PyWavelets:
@@ -26,8 +27,19 @@ class PyWavelets:
     def peak(self, x: NDArray[Any]) -> float:
         return float(np.max(np.abs(x), initial=0))
 
-    def decompose(self, x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int) -> Pyramid:
+    def decompose(
+        self,
+        x: NDArray[Any],
+        wavelet: pywt.Wavelet,
+        mode: str,
+        level: int,
+        transform: str = "dwt",
+        start_level: int = 0,
+    ) -> Pyramid:
         samples = x.shape[-1]
+        check("transform", transform, TRANSFORMS)
+        if transform == "modwt":
+            return reference_modwt.decompose(x, wavelet, mode, level, start_level)
         details = []
         for _ in range(level):  # pywt.wavedec warns beyond its maximum level; whether that matters is the caller's
             x, detail = pywt.dwt(x, wavelet, mode)
@@ -36,17 +48,18 @@ class PyWavelets:
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> ReferenceStatistics:
         depth = max(pyramid.level for pyramid in pyramids)
-        levels = [[p.coefficients[-i] for p in pyramids if p.level >= i] for i in range(1, depth + 1)]
+        levels = [[p.details[i] for p in pyramids if p.level > i] for i in range(depth)]
         if scope == "record":
             return ReferenceStatistics([np.concatenate([d.ravel() for d in ds])[None] for ds in levels])
         return ReferenceStatistics([d for (d,) in levels])  # by trace there is one pyramid
 
-    def reconstruct(self, pyramid: Pyramid, shrinkage: shrink.Shrinkage | None = None) -> NDArray[Any]:
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None) -> NDArray[Any]:
+        if pyramid.transform == "modwt":
+            return reference_modwt.reconstruct(pyramid, shrinkage)
         y, details = pyramid.coefficients[0], pyramid.coefficients[1:]
         for i, detail in enumerate(details):
             if shrinkage is not None:
-                thresholds = shrinkage.thresholds[len(details) - 1 - i, :, None]
-                detail = shrink.apply(shrinkage.function, detail, thresholds)
+                detail = shrinkage.of_level(len(details) - 1 - i, detail)
             y = pywt.idwt(y[:, : detail.shape[-1]], detail, pyramid.wavelet, pyramid.mode)
         return np.ascontiguousarray(y[:, : pyramid.samples])
 
@@ -71,6 +84,12 @@ class ReferenceStatistics:
     def mean_square(self) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):  # an infinite mean square is told from by whoever uses it
             return np.array([np.mean(np.square(np.abs(d), dtype=np.float64), axis=-1) for d in self._details])
+
+    def exceeding(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+        return np.array([host_counts.exceeding(d, t) for d, t in zip(self._details, thresholds, strict=True)])
+
+    def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+        return host_counts.histogram(self._details[level - 1], widths, bins)
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
         best = np.zeros_like(sigma)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from wavefilt.benchmarks import denoise_cases
+from wavefilt.benchmarks import denoise_cases, laplace1d_cases, laplace2d_cases
 from wavefilt.benchmarks.implementation import Implementation, Problem
 
 
@@ -22,4 +22,6 @@ class Operation:
 OPERATIONS = (
     Operation("denoise, db4", partial(denoise_cases.Problem, "db4"), denoise_cases.IMPLEMENTATIONS),
     Operation("denoise, db8", partial(denoise_cases.Problem, "db8"), denoise_cases.IMPLEMENTATIONS),
+    Operation("laplace, 1-D", laplace1d_cases.Problem, laplace1d_cases.IMPLEMENTATIONS),
+    Operation("laplace, 2-D", laplace2d_cases.Problem.of, laplace2d_cases.IMPLEMENTATIONS),
 )

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wavefilt.benchmarks import cpu, cuda, gain, scaling_report, ske_validation
+from wavefilt.benchmarks import cpu, cuda, gain, laplace1d_report, laplace2d_report, scaling_report, ske_validation
 from wavefilt.ske.calibration import load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,12 +28,14 @@ def tables() -> dict[str, str]:
     """What stands between the markers of each name."""
     results = {
         name: json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
-        for name in ("cpu", "cuda_h200", "gain", "scaling_cpu", "ske_h200")
+        for name in ("cpu", "cuda_h200", "gain", "laplace1d_cpu", "laplace2d_cpu", "scaling_cpu", "ske_h200")
     }
     return {
         "table of benchmarks/results/cpu.json": f"```\n{cpu.table(results['cpu'])}\n```",
         "table of benchmarks/results/cuda_h200.json": cuda.table(results["cuda_h200"]),
         "table of benchmarks/results/gain.json": gain.table(results["gain"]),
+        "table of benchmarks/results/laplace1d_cpu.json": laplace1d_report.markdown(results["laplace1d_cpu"]),
+        "table of benchmarks/results/laplace2d_cpu.json": laplace2d_report.markdown(results["laplace2d_cpu"]),
         "table of benchmarks/results/scaling_cpu.json": scaling_report.markdown(results["scaling_cpu"]),
         "table of benchmarks/results/ske_h200.json": ske_validation.table(results["ske_h200"], load("h200")),
         "first calls of benchmarks/results/cpu.json": first_calls(results["cpu"]),

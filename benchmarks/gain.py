@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import wavefilt
-from wavefilt.vocabulary import RULES
 
 SAMPLES, DRAWS, INTERVAL = 4096, 10, 0.004
 """Length of a trace, noise draws a case, sampling interval in seconds."""
@@ -47,6 +46,7 @@ def noise(rng: np.random.Generator, colour: str) -> Samples:
 
 
 SIGNALS = {"ricker": wavelets_of_ricker, "coda": coda}
+RULES = ("universal", "minimax", "sure", "bayes")
 SIGMAS = ("level", "global")
 
 

@@ -6,6 +6,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -74,11 +75,11 @@ class Implementation:
 
 
 def missing(implementation: Implementation) -> str | None:
-    """Why it cannot run here."""
+    """Why it cannot run here, in one line."""
     try:
         implementation.require()
     except BackendUnavailable as error:
-        return str(error)
+        return " ".join(str(error).split())
     return None
 
 
@@ -150,7 +151,8 @@ def _release() -> None:
     """Let go of what is kept for later calls."""
     gc.collect()
     if "wavefilt.backends.cuda.backend" in sys.modules:
-        backend: Any = backends.get("cuda")
-        backend.clear()
+        with suppress(BackendUnavailable):  # its compiler is installed, but there is no GPU
+            backend: Any = backends.get("cuda")
+            backend.clear()
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
         sys.modules["torch"].cuda.empty_cache()

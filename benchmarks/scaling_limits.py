@@ -7,30 +7,29 @@ from typing import Any
 from wavefilt.benchmarks.cuda import LEVEL
 from wavefilt.benchmarks.denoise_cases import Problem
 from wavefilt.benchmarks.measuring import events
-from wavefilt.errors import BackendUnavailable
 
 
 def calibration(device: str | None, no_gpu: str | None) -> tuple[Any, str | None]:
-    """The calibration for the estimates, or why there are none."""
+    """The calibration for the estimates, or why there are none.
+
+    Raises ValueError or OSError for one that is unknown or of another device than this GPU.
+    """
     from wavefilt.ske import calibration as shipped
 
-    if device is None and no_gpu:
-        return None, "no GPU to estimate for; choose a calibration with --device"
-    try:
-        from wavefilt.benchmarks import ske_estimate  # noqa: F401
-        from wavefilt.benchmarks.calibration import Device
-
+    if no_gpu:  # the counts need neither a GPU nor a compiler
         if device is None:
-            return shipped.of(Device.current().name), None
+            return None, "no GPU to estimate for; choose a calibration with --device"
+        return shipped.load(device), None
+    from wavefilt.benchmarks.calibration import Device
+
+    here = Device.current().name
+    if device is not None:
         chosen = shipped.load(device)
-        if not no_gpu:
-            chosen.require(Device.current().name)
+        chosen.require(here)
         return chosen, None
-    except BackendUnavailable as error:
-        return None, f"the counts of the kernels need their compiler: {error}"
+    try:
+        return shipped.of(here), None
     except shipped.WrongDevice as error:
-        if device is not None:
-            raise
         return None, str(error)
 
 

@@ -10,12 +10,20 @@ import click
 
 from .calibrated import DEVICE, whole
 from .failure import Failure
+from .laplace1d import command as laplace1d
+from .laplace2d import command as laplace2d
+from .report import command as report_page
 from .study import finish, progress, save
 
 
 @click.group("bench")
 def command() -> None:
     """Measure this machine: each study prints a table and can save its JSON."""
+
+
+command.add_command(laplace1d)
+command.add_command(laplace2d)
+command.add_command(report_page)
 
 
 @command.command("cpu")

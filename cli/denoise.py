@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import glob
 import json
-import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from wavefilt.vocabulary import MODES, SCOPES, SHRINKS
+from wavefilt.vocabulary import ESTIMATORS, MODES, RULES, SCOPES, SHRINKS, TRANSFORMS
 
+from . import jobs
 from .failure import Failure
 from .reading import layout_options, read
 
@@ -50,8 +50,19 @@ def whole_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int
     help="Levels; auto is at most 5.",
 )
 @click.option("--rule", metavar="NAME|T[,T...]", callback=word_or_numbers, default="bayes", show_default=True,
-              help="bayes, universal, sure, minimax, a threshold, or one a level (coarsest first).")  # fmt: skip
-@click.option("--shrink", type=click.Choice(SHRINKS), help="Threshold function. [default: the rule's own]")
+              help=f"{', '.join(RULES)}, a threshold, or one a level (coarsest first).")  # fmt: skip
+@click.option(
+    "--shrink", type=click.Choice((*SHRINKS, *ESTIMATORS)), help="Threshold function. [default: the rule's own]"
+)
+@click.option(
+    "--keep", type=click.IntRange(min=0), default=0, metavar="N", help="Leave the N coarsest levels as they are."
+)
+@click.option("--transform", type=click.Choice(TRANSFORMS), default="dwt", show_default=True,
+              help="modwt does not depend on where samples begin, and takes longer.")  # fmt: skip
+@click.option("--spins", type=click.IntRange(min=1), default=1, metavar="K",
+              help="dwt: the mean over K shifts of the samples.")  # fmt: skip
+@click.option("--noise-window", type=float, nargs=2, metavar="T0 T1",
+              help="Estimate the noise between these seconds of each trace.")  # fmt: skip
 @click.option("--sigma", metavar="level|global|S", callback=word_or_numbers, default="level", show_default=True,
               help="Noise estimate: of each level, of the finest level, or a number in the file's units.")  # fmt: skip
 @click.option("--mode", type=click.Choice(MODES), default="symmetric", show_default=True, help="Boundary mode.")
@@ -64,6 +75,7 @@ def whole_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int
 @click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
 @click.option("--fail-fast", is_flag=True, help="Stop a batch at the first bad file.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw before, after and removed noise (png, pdf, svg).")
+@click.option("--removed", type=click.Path(dir_okay=False), metavar="FILE", help="Write what was removed here.")
 @click.option("--sidecar", is_flag=True, help="Write every resolved parameter to OUT.wavefilt.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file on standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Noise and thresholds by level, and remarks.")
@@ -76,28 +88,30 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
     from wavefilt.errors import BackendUnavailable
     from wavefilt.method import Method
 
-    names = ("wavelet", "level", "mode", "rule", "shrink", "sigma", "scope")
+    names = ("wavelet", "level", "mode", "rule", "shrink", "sigma", "scope", "keep", "transform", "spins")
     try:
         method = Method(**{name: options[name] for name in names})
         if options["fast_math"] and options["backend"] != "cuda":
             raise click.UsageError("--fast-math is an option of --backend cuda")
+        if options["noise_window"] and options["sigma"] != "level":
+            raise click.UsageError("--noise-window and --sigma both tell the noise: give one")
         _backend(options)
     except BackendUnavailable as error:
         raise Failure(str(error), 5) from error
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from error
-    jobs = _plan(_expanded(inputs), options)
+    files = jobs.plan(jobs.expanded(inputs), options)
     failures = []
-    for source, target in _progress(jobs, options["quiet"]):
+    for source, target in _progress(files, options["quiet"]):
         try:
             _one(source, target, method, options)
         except Failure as error:
-            if len(jobs) == 1 or options["fail_fast"]:
+            if len(files) == 1 or options["fail_fast"]:
                 raise
             error.show()
             failures.append(source)
     if failures:
-        raise Failure(f"{len(failures)} of {len(jobs)} files failed: {', '.join(failures)}", 4)
+        raise Failure(f"{len(failures)} of {len(files)} files failed: {', '.join(failures)}", 4)
 
 
 def _backend(options: dict[str, Any]) -> Any:
@@ -109,95 +123,13 @@ def _backend(options: dict[str, Any]) -> Any:
     return backends.get(options["backend"], **({"fastmath": True} if options["fast_math"] else {}))
 
 
-def _expanded(inputs: tuple[str, ...]) -> list[str]:
-    """Patterns of * and ? that no shell expanded; brackets are left alone, they are common in names."""
-    names: list[str] = []
-    for name in inputs:
-        literal = name == "-" or os.path.lexists(name)
-        names += ([] if literal else sorted(glob.glob(name.replace("[", "[[]")))) or [name]
-    return names
-
-
-def _plan(inputs: list[str], options: dict[str, Any]) -> list[tuple[str, str]]:
-    """Input and output of every file, checked before anything is computed. Raises UsageError (exit code 2)."""
-    output, folder = options["output"], options["out_dir"]
-    if output is not None and (folder is not None or len(inputs) > 1):
-        raise click.UsageError("-o takes one input and no --out-dir; use --out-dir for several")
-    if "" in (output, folder):
-        raise click.UsageError("an output name is empty")
-    if inputs.count("-") > 1:
-        raise click.UsageError("standard input can be read once")
-    if len(inputs) > 1 and options["plot"]:
-        raise click.UsageError("--plot takes one input")
-    if options["quiet"] and options["verbose"]:
-        raise click.UsageError("-q and -v contradict each other")
-    if options["plot"]:
-        _check_plot(Path(options["plot"]))
-    jobs = [(source, output or _default_output(source, folder)) for source in inputs]
-    if any(target == "-" for _, target in jobs) and (options["as_json"] or options["sidecar"]):
-        raise click.UsageError("--json and --sidecar need an output file, not standard output")
-    try:
-        if folder and not options["dry_run"]:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        _check_outputs(jobs, options)
-    except OSError as error:
-        raise click.UsageError(str(error)) from error
-    return jobs
-
-
-def _check_outputs(jobs: list[tuple[str, str]], options: dict[str, Any]) -> None:
-    """Raise UsageError or OSError unless all outputs are files of their own that may be written."""
-    from wavefilt.io import check_destination
-
-    outputs = [Path(options["plot"])] if options["plot"] else []
-    for source, target in jobs:
-        # an input that is not there fails when it is read, as one of the batch
-        if target != "-" and (source == "-" or os.path.lexists(source)):
-            outputs += [Path(target), _sidecar(Path(target))] if options["sidecar"] else [Path(target)]
-    files = [path.resolve() for path in outputs if path.is_file() or not path.exists()]
-    if len(set(files)) < len(files):
-        raise click.UsageError("two outputs would be the same file; name them with -o, one input at a time")
-    inputs = [Path(source).resolve() for source, _ in jobs if source != "-"]
-    for path in files:
-        if path in inputs or any(path.exists() and i.exists() and path.samefile(i) for i in inputs):
-            raise click.UsageError(f"{path} is the input; choose another output")
-    for path in outputs:
-        if path.parent.is_dir() or not options["out_dir"]:
-            check_destination(path, overwrite=options["overwrite"])
-
-
-def _check_plot(path: Path) -> None:
-    """Before anything is computed: whether figures can be drawn, and written as such a file."""
-    from wavefilt import plot
-
-    try:
-        plot.check_target(path)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    except ImportError as error:
-        raise Failure(str(error), 1) from error
-
-
-def _default_output(source: str, folder: str | None) -> str:
-    if source == "-":
-        if folder is not None:
-            raise click.UsageError("standard input has no name; use -o instead of --out-dir")
-        return "-"
-    path = Path(source)
-    return str((Path(folder) if folder else path.parent) / f"{path.stem}.denoised{path.suffix}")
-
-
-def _sidecar(target: Path) -> Path:
-    return target.with_name(f"{target.name}.wavefilt.json")
-
-
-def _progress(jobs: list[tuple[str, str]], quiet: bool) -> Any:
+def _progress(files: list[tuple[str, str]], quiet: bool) -> Any:
     """The jobs, with a bar on standard error where that is a terminal and there is more than one."""
-    if quiet or len(jobs) == 1 or not sys.stderr.isatty():
-        return jobs
+    if quiet or len(files) == 1 or not sys.stderr.isatty():
+        return files
     from tqdm import tqdm
 
-    return tqdm(jobs, unit="file", leave=False)
+    return tqdm(files, unit="file", leave=False)
 
 
 def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None:
@@ -211,6 +143,8 @@ def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None
     overwrite = options["overwrite"]
     start = time.perf_counter()
     try:
+        if options["noise_window"]:
+            method = replace(method, sigma=before.window(*options["noise_window"]))
         if options["dry_run"]:
             _intend(before, target, method, options)
             return
@@ -221,13 +155,15 @@ def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None
             _write_stdout(data, after.format)
         else:
             write_atomically(Path(target), data, overwrite=overwrite)
+        if options["removed"]:
+            before.less(after).write(options["removed"], overwrite=overwrite)
         facts = {**report.describe(before, after, seconds), "output": target}
         if options["sidecar"]:
             given = {name: value for name, value in options.items() if value is not None}
             details = report.estimates(after)
             everything = {**facts, "input_sha256": digest, "options": given, "estimates": details}
             text = json.dumps(everything, indent=1, allow_nan=False) + "\n"
-            write_atomically(_sidecar(Path(target)), text.encode(), overwrite=overwrite)
+            write_atomically(jobs.sidecar(Path(target)), text.encode(), overwrite=overwrite)
         if options["plot"]:
             from wavefilt.plot import plot_denoising
 
@@ -263,7 +199,7 @@ def _intend(before: Any, target: str, method: Any, options: dict[str, Any]) -> N
     from wavefilt import report
 
     facts = {**report.contents(before), "output": target, "wavelet": method.bank.name, "rule": _rule(method.rule)}
-    facts |= {"level": method.level_for(max(len(trace) for trace in before.traces)), "shrink": method.shrink_function}
+    facts |= {"level": method.level_for(max(len(trace) for trace in before.traces)), "shrink": method.shrink_word}
     size = sum(trace.nbytes for trace in before.traces) / 2**20
     if options["as_json"]:
         click.echo(json.dumps({**facts, "dry_run": True}, allow_nan=False))

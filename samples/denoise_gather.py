@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import wavefilt
+from wavefilt.vocabulary import RULES
 
 here = Path(__file__).parent
 recording = wavefilt.read(here / "seismic.dat")
@@ -17,7 +18,7 @@ def snr(samples):
     return 10 * np.log10(np.sum(clean**2) / np.sum((samples - clean) ** 2))
 
 
-print(f"before     {snr(recording.samples):5.2f} dB")
-for rule in ("universal", "minimax", "sure", "bayes"):
-    print(f"{rule:9}  {snr(recording.denoise(rule=rule).samples):5.2f} dB")
+print(f"before         {snr(recording.samples):5.2f} dB")
+for rule in RULES:
+    print(f"{rule:13}  {snr(recording.denoise(rule=rule).samples):5.2f} dB")
 recording.denoise().write(sys.argv[1])

@@ -290,3 +290,28 @@ def test_no_progress_bar_where_standard_error_is_no_terminal(here):
     result = run_cli("denoise", "seismic.dat", "b.dat", "--out-dir", "out", cwd=here)
     assert b"file/s" not in result.stderr
     assert len(result.stderr.splitlines()) == 2
+
+
+def test_noise_window_and_what_was_removed(here, capsys):
+    options = ["--rule", "ebayes", "--shrink", "mean", "--keep", "1", "--noise-window", "0", "0.15"]
+    assert run(capsys, "denoise", "seismic.dat", "-o", "out.dat", "--removed", "noise.dat", *options)[0] == 0
+    before, after, noise = (wavefilt.read(name).samples for name in ("seismic.dat", "out.dat", "noise.dat"))
+    expected = wavefilt.denoise(before, rule="ebayes", shrink="mean", keep=1, sigma=("window", 0, 150))
+    assert np.array_equal(after, expected)
+    assert np.array_equal(noise, before - after)
+    assert np.abs(noise).max() > 1
+    code, _, err = run(capsys, "denoise", "seismic.dat", "-o", "b.dat", "--noise-window", "0", "9")
+    assert (code, "does not lie in 1024 samples" in err) == (1, True)
+    code, _, err = run(capsys, "denoise", "seismic.dat", "-o", "b.dat", "--noise-window", "0", "1", "--sigma", "2")
+    assert (code, "give one" in err) == (2, True)
+    assert not (here / "b.dat").exists()
+
+
+@pytest.mark.parametrize("options", [{"transform": "modwt"}, {"spins": "3"}])
+def test_translation_invariance(here, capsys, options):
+    arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+    assert run(capsys, "denoise", "seismic.dat", "-o", "out.dat", *arguments)[0] == 0
+    options = {name: int(value) if value.isdecimal() else value for name, value in options.items()}
+    before = wavefilt.read(SAMPLE).samples
+    assert np.array_equal(wavefilt.read("out.dat").samples, wavefilt.denoise(before, **options))
+    assert not np.array_equal(wavefilt.denoise(before), wavefilt.denoise(before, **options))

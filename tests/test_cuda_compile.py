@@ -35,8 +35,11 @@ def compiled(request, tmp_path_factory):
     return request.param, sorted(folder.glob("*.ptx"))
 
 
-DOUBLE = ("whole", "scan", "gather", "sums", "accumulate", "pick", "choose-linear", "choose-fixed", "choose-bayes")
-"""Kernels that sum squares or make thresholds, in float64 whatever the samples are."""
+DOUBLE = (
+    "whole", "scan", "gather", "sums", "accumulate", "pick", "choose-linear", "choose-fixed", "choose-bayes",
+    "exceeding", "histogram", "block", "posterior-ebayes-median", "posterior-ebayes-cauchy-mean",
+)  # fmt: skip
+"""Kernels that sum squares, compare with thresholds of float64 or make them, in float64 whatever the samples are."""
 
 
 def test_kernels_of_float32_use_no_double_precision(compiled):
@@ -69,7 +72,7 @@ def _compile(dtype: str, folder: Path) -> None:
     # device functions ask the driver, which need not be there, what to compile for
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
-    from wavefilt.backends.cuda import selection, sorting, thresholds
+    from wavefilt.backends.cuda import counted, selection, shrinking, sorting, thresholds
     from wavefilt.backends.cuda.forward import forward
     from wavefilt.backends.cuda.geometry import TILE_BYTES, Filter, launches
     from wavefilt.backends.cuda.inverse import inverse
@@ -136,6 +139,13 @@ def _compile(dtype: str, folder: Path) -> None:
     for rule in ("linear", "fixed", "bayes"):
         kernel = thresholds.choose(rule, "level", dtype)
         write(f"choose-{rule}", kernel, (a, d, d, d, types.float64, size, size, size, i, size, d, d, a, table, table))
+    counts = counted.kernels(dtype, 256, 512)
+    for name in ("exceeding", "histogram"):
+        write(name, getattr(counts, name), (a, size, size, size, size, d, size, i))
+    write("block", shrinking.block(dtype, 256), (a, a, size, size, size, size, d, size, size))
+    for prior, estimator in (("ebayes", "median"), ("ebayes-cauchy", "mean")):
+        kernel = shrinking.posterior(dtype, prior, estimator, 256)
+        write(f"posterior-{prior}-{estimator}", kernel, (a, a, size, size, size, size, d, d, d))
 
 
 if __name__ == "__main__":

@@ -119,6 +119,36 @@ def test_denoise(backend, rule):
 
 
 @inside
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rule": "fdr", "scope": "record"},
+        {"rule": "hybrid", "keep": 1},
+        {"rule": "blockjs"},
+        {"rule": "neighblock", "sigma": 0.5, "keep": 1},
+        {"rule": "ebayes", "shrink": "mean"},
+        {"rule": "ebayes-cauchy", "scope": "record"},
+        {"rule": "bayes", "keep": 1},
+        {"rule": "minimax", "shrink": "hard", "keep": 1},
+    ],
+    ids=lambda options: options["rule"],
+)
+def test_rules(backend, reference, options):
+    x, bank = _traces(2, 140), pywt.Wavelet("db2")
+    x[1, 60:70] += 40  # beyond where the posterior depends on the weight
+    method = Method(wavelet=bank, level=2, **options)
+    y, measured = backend.denoise(x, method, 2, report=True)
+    whole = run(x, method, "pywavelets")
+    np.testing.assert_allclose(y, whole.samples, atol=1e-9)
+    (estimate,) = whole.estimates
+    np.testing.assert_allclose(measured.thresholds, estimate.thresholds, rtol=1e-12)
+    shrinkage = Shrinkage(method.function(140), estimate.thresholds, estimate.sigma)
+    pyramid = backend.decompose(x, bank, "symmetric", 2)
+    for _ in range(2):  # the pyramid stays as it is
+        np.testing.assert_allclose(backend.reconstruct(pyramid, shrinkage), y, atol=1e-12)
+
+
+@inside
 @pytest.mark.parametrize(("sample", "rows", "n"), [(1 << 14, 1, 8902), (256, 2, 903), (256, 1, 1101)])
 def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, rows, n):
     """One level's noise alone is wanted: the forward kernel counts and lists, from windows drawn before it.

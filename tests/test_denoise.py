@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import wavefilt
-from wavefilt.rules import MAD_TO_SIGMA, minimax_threshold
-from wavefilt.vocabulary import MODES, RULES, SHRINKS
+from wavefilt.rules import BAYES_RULES, BLOCK_RULES, MAD_TO_SIGMA, minimax_threshold
+from wavefilt.vocabulary import ESTIMATORS, MODES, RULES, SHRINKS
 
 
 def composed(x, wavelet, level, threshold_of, mode="symmetric"):
@@ -63,9 +63,18 @@ def test_one_threshold_a_level_is_ordered_as_wavedec(backend, rng):
     assert_allclose(got, pywt.waverec(coefficients, "db4"), atol=1e-12)
 
 
-@pytest.mark.parametrize("shrink", SHRINKS)
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("mode", MODES)
+def functions(rule):
+    """What a rule may be combined with."""
+    return [None] if rule in BLOCK_RULES else [*SHRINKS, *(ESTIMATORS if rule in BAYES_RULES else ())]
+
+
+WAYS = [(rule, function) for rule in RULES for function in functions(rule)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "shrink", "mode"),
+    [*((*way, "symmetric") for way in WAYS), *((rule, None, mode) for rule in RULES for mode in MODES)],
+)
 def test_every_rule_function_and_mode_removes_noise(backend, rng, rule, shrink, mode):
     clean, noisy = noisy_chirp(rng, traces=3)
     y = wavefilt.denoise(noisy, "db4", rule=rule, shrink=shrink, mode=mode, backend=backend)
@@ -82,8 +91,7 @@ def test_record_scope_pools_the_details(backend, rng, rule):
     assert_allclose(pooled, wavefilt.denoise(noisy[::-1], rule=rule, scope="record", level=2, backend=backend)[::-1])
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("shrink", ["soft", "garrote", "firm"])
+@pytest.mark.parametrize(("rule", "shrink"), [(rule, f) for rule, f in WAYS if f != "hard"])
 def test_complex_samples_are_shrunk_by_modulus(rng, rule, shrink):
     _, noisy = noisy_chirp(rng, traces=2)
     y = wavefilt.denoise(noisy * np.exp(0.7j), rule=rule, shrink=shrink)
@@ -310,10 +318,11 @@ class TestGaps:
 
 
 @given(
-    st.sampled_from(RULES), st.sampled_from(["level", "global"]), st.sampled_from(SHRINKS),
+    st.sampled_from(WAYS), st.sampled_from(["level", "global"]),
     st.integers(-20, 20), st.integers(20, 400), st.integers(0, 2**32 - 1),
 )  # fmt: skip
-def test_scaling_the_input_scales_the_output(rule, sigma, shrink, exponent, n, seed):
+def test_scaling_the_input_scales_the_output(way, sigma, exponent, n, seed):
+    rule, shrink = way
     x = np.random.default_rng(seed).standard_normal(n)
     y = wavefilt.denoise(x, "db3", rule=rule, sigma=sigma, shrink=shrink)
     scaled = wavefilt.denoise(2.0**exponent * x, "db3", rule=rule, sigma=sigma, shrink=shrink)

@@ -6,6 +6,7 @@ from wavefilt.errors import BackendUnavailable, FormatError
 from wavefilt.io import read
 from wavefilt.recording import Recording
 from wavefilt.shrinkage import threshold, threshold_firm
+from wavefilt.stationary import imodwt, iswt, modwt, swt
 from wavefilt.threads import get_num_threads, set_num_threads
 from wavefilt.transforms import dwt, idwt, wavedec, waverec
 
@@ -20,8 +21,12 @@ __all__ = [
     "dwt",
     "get_num_threads",
     "idwt",
+    "imodwt",
+    "iswt",
+    "modwt",
     "read",
     "set_num_threads",
+    "swt",
     "threshold",
     "threshold_firm",
     "wavedec",

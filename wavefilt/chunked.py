@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.backends import Backend, Measured, Pyramid, Statistics
+from wavefilt.blocks import Blocks
 from wavefilt.chunks import Chunk, cut
 from wavefilt.counting import ChunkedStatistics, Details, HostTally, Tally, exponent_of_infinity
 from wavefilt.filters import detail_lengths
@@ -101,6 +102,7 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
     if method.fixed_thresholds and not report:
         method = replace(method, sigma=0.0)  # nobody asks for the noise, which is a look or more at all details
     count, samples = rows.shape
+    function = method.function(samples)
     chunks = cut(count, samples, method.bank.dec_len, level, limit // rows.itemsize)
     pooled = method.scope == "record"
     groups = [chunks] if pooled else [list(group) for _, group in groupby(chunks, lambda chunk: chunk.rows.start)]
@@ -112,7 +114,11 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         sigma[:, own], thresholds[:, own] = found
         if report:
             power[:, own] = statistics.mean_square()
-        if not np.isfinite(found).all() or not _finish(rows, visit, method.shrink_function, thresholds):
+        if isinstance(function, Blocks) and len(group) > 1:
+            raise ValueError(
+                f"rule={method.rule!r} shrinks neighbouring details together: it needs whole traces in memory"
+            )
+        if not np.isfinite(found).all() or not _finish(rows, visit, Shrinkage(function, thresholds, sigma)):
             return None
         for row in np.flatnonzero(~thresholds[:, own].any(axis=0)):
             rows.leave(own.start + int(row))
@@ -146,13 +152,16 @@ def _seen(rows: Rows, group: list[Chunk], method: Method, level: int) -> tuple[V
     return visit, ChunkedStatistics(counts, rows.dtype, visit_details, rows.tally, rows.to_host, pooled)
 
 
-def _finish(rows: Rows, visit: Visit, function: Any, thresholds: NDArray[np.float64]) -> bool:
-    """Write the chunks denoised; whether all samples were finite, as every one has a share in an approximation."""
+def _finish(rows: Rows, visit: Visit, shrinkage: Shrinkage) -> bool:
+    """Write the chunks denoised; whether all samples were finite, as every one has a share in an approximation.
+
+    The shrinkage is of all rows.
+    """
     tally = rows.tally(rows.dtype, [exponent_of_infinity(rows.dtype)], 0)
 
     def write(chunk: Chunk, pyramid: Pyramid) -> None:
         tally.count(0, rows.coefficients(pyramid)[0])
-        rows.put(chunk, rows.reconstruct(pyramid, Shrinkage(function, thresholds[:, chunk.rows])))
+        rows.put(chunk, rows.reconstruct(pyramid, shrinkage.of_rows(chunk.rows)))
 
     visit(write)
     return not tally.counts()[0].any()

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.backends import Statistics
+from wavefilt.backends import Statistics, host_counts
 from wavefilt.backends.interface import Risk
 
 DIGITS = {4: (31, 15, 0), 8: (63, 42, 21, 0)}
@@ -147,6 +147,29 @@ class ChunkedStatistics:
         if sums:
             self._sums = tally.sums()
         return tally.counts()
+
+    def exceeding(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+        found = np.zeros(thresholds.shape, np.int64)
+
+        def count(details: Details) -> None:
+            for place, parts in enumerate(details):
+                for part in parts:
+                    rows = self.to_host(part)
+                    found[place] += host_counts.exceeding(rows, np.repeat(thresholds[place], len(rows))).sum()
+
+        self.visit(count)
+        return found
+
+    def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+        found = np.zeros((1, bins), np.int64)
+
+        def count(details: Details) -> None:
+            for part in details[level - 1]:
+                rows = self.to_host(part)
+                found[0] += host_counts.histogram(rows, np.repeat(widths, len(rows)), bins).sum(axis=0)
+
+        self.visit(count)
+        return found
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
         """As the protocol says, from all magnitudes of one level after the other in host memory.

@@ -13,24 +13,9 @@ from numpy.typing import NDArray
 from wavefilt import arrays, backends, gaps
 from wavefilt.filters import WaveletLike, detail_lengths, gain, max_level
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
-from wavefilt.vocabulary import Mode, Scope, Shrink, Sigma
+from wavefilt.steps import Estimate, denoised, window_noise
+from wavefilt.vocabulary import Estimator, Mode, Scope, Shrink, Sigma, Transform, Window
 from wavefilt.vocabulary import Rule as RuleName
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What was found and used for one batch of traces of one length; arrays (levels, traces), finest level first.
-
-    ``sigma`` and ``thresholds`` are in the data's units; ``power`` is the mean square of the details before
-    shrinking (None unless a report was asked for) and ``counts`` their number per trace and level.
-    """
-
-    piece: gaps.Piece
-    sigma: NDArray[np.float64]
-    thresholds: NDArray[np.float64]
-    power: NDArray[np.float64] | None
-    counts: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -51,11 +36,15 @@ def denoise(
     level: int | None = None,
     mode: Mode = "symmetric",
     rule: RuleName | float | Sequence[float] = "bayes",
-    shrink: Shrink | None = None,
-    sigma: Sigma | float = "level",
+    shrink: Shrink | Estimator | None = None,
+    sigma: Sigma | float | Window = "level",
     scope: Scope = "trace",
+    keep: int = 0,
+    transform: Transform = "dwt",
+    spins: int = 1,
     axis: int = -1,
     backend: str | backends.Backend = "auto",
+    return_noise: bool = False,
 ) -> Any:
     """Remove noise by shrinking the wavelet details of every trace; the approximation is left as it is.
 
@@ -73,20 +62,35 @@ def denoise(
         at most its own maximum; a piece shorter than the filter has none and is returned unchanged.
     mode : str
         Boundary mode, one of PyWavelets' nine.
-    rule : {"bayes", "universal", "sure", "minimax"}, float, or one float a level
-        How thresholds are chosen (`wavefilt.rules`). Numbers are thresholds in the units of ``x``, coarsest level
-        first as `wavedec` orders the details.
-    shrink : {"soft", "hard", "garrote", "firm"}, optional
+    rule : str, float, or one float a level
+        How thresholds are chosen (`wavefilt.rules`): "universal", "minimax", "sure", "hybrid", "bayes", "fdr",
+        "blockjs", "neighblock", "ebayes" or "ebayes-cauchy". Numbers are thresholds in the units of ``x``, coarsest
+        level first as `wavedec` orders the details.
+    shrink : {"soft", "hard", "garrote", "firm", "median", "mean"}, optional
         Threshold function; by default the one the rule is derived for. Firm leaves |d| above twice the threshold.
-    sigma : {"level", "global"} or float
+        The posterior median (the default there) and mean are for the rules with a posterior, "ebayes" and
+        "ebayes-cauchy"; the rules of blocks shrink their own way.
+    sigma : {"level", "global"}, float, or ("window", start, stop)
         Standard deviation of the noise: from the median absolute detail of each level, of the finest level for
-        all, or given in the units of ``x``.
+        all, given in the units of ``x``, or from each level of samples ``start`` to ``stop`` alone, which hold noise
+        only; levels too coarse for the window have the noise of its coarsest.
     scope : {"trace", "record"}
         Whether every trace has thresholds of its own or all share those of their pooled details.
+    keep : int
+        Number of the coarsest levels whose details stay as they are.
+    transform : {"dwt", "modwt"}
+        The decimated transform, or the maximal-overlap one, whose result does not depend on where the samples begin:
+        a coefficient for each sample at each level, so (level + 1) times the memory and several times the time.
+        Numbers as ``rule`` or ``sigma`` are those of the decimated transform; at level j its details are divided
+        by 2^(j/2).
+    spins : int
+        With the decimated transform the mean over so many shifts of the samples, from 0 (cycle spinning).
     axis : int
         Axis of the samples.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or what `wavefilt.backends.get` returned.
+    return_noise : bool
+        Return what was removed as well: the pair (denoised, ``x`` - denoised).
 
     Returns
     -------
@@ -114,21 +118,28 @@ def denoise(
     Chang, Yu and Vetterli (2000). Scaling the input scales the output for every data-driven rule, as long as
     float64 holds the squares of the details (1e-150 to 1e150).
     """
-    method = Method(wavelet, level, mode, rule, shrink, sigma, scope)
+    method = Method(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins)
     home = backends.home(x)
     if home is None:
         traces = arrays.take(x, axis)
-        return traces.restore(run(traces.rows, method, backend).samples)
+        samples = run(traces.rows, method, backend).samples
+        y = traces.restore(samples)
+        return (y, traces.restore(traces.rows - samples)) if return_noise else y
     if backend not in ("auto", home.name, home):
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
     taken = home.take(x, axis)
-    return taken.restore(_where_it_lives(taken.rows, method, home if isinstance(backend, str) else backend))
+    chosen = home if isinstance(backend, str) else backend
+    rows = _where_it_lives(taken.rows, method, chosen)
+    if not return_noise:
+        return taken.restore(rows)
+    removed = chosen.to_device(chosen.to_host(taken.rows) - chosen.to_host(rows), taken.rows)
+    return taken.restore(rows), taken.restore(removed)
 
 
 def _where_it_lives(rows: Any, method: Method, backend: backends.DeviceBackend) -> Any:
     """Rows on a device denoised there; those with gaps by way of the host, which cuts them into pieces."""
     level = method.level_for(rows.shape[1])
-    done = backend.denoise(rows, method, level, False) if level and len(rows) else None
+    done = backend.denoise(rows, method, level, False) if level and len(rows) and method.plain else None
     if done is not None:
         return done[0]
     return backend.to_device(run(backend.to_host(rows), method, backend).samples, rows)
@@ -145,7 +156,7 @@ def run(
     dtype = arrays.dtype_name(traces.dtype)
     chosen = backends.choose(backend, dtype, traces.shape, method.bank.dec_len, denoising=True)
     level = method.level_for(traces.shape[-1])
-    if level and traces.size and hasattr(chosen, "denoise"):
+    if level and traces.size and hasattr(chosen, "denoise") and method.plain:
         done = chosen.denoise(traces, method, level, report)
         if done is not None:
             return Outcome(done[0], method, chosen.name, level, _reported(traces, method, level, done[1]))
@@ -157,15 +168,9 @@ def run(
     groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
     y: NDArray[Any] | None = None
     estimates = []
+    noise = window_noise(traces, method, level, chosen) if method.window and batches else None
     for group in filter(None, groups):
-        pyramids = [chosen.decompose(piece.of(traces), method.bank, method.mode, depth) for piece, depth in group]
-        statistics = chosen.statistics(pyramids, method.scope)
-        sizes = [piece.samples * (len(piece.rows) if method.scope == "record" else 1) for piece, _ in group]
-        pooled = _thresholds(statistics, method, sum(sizes))
-        power = statistics.mean_square() if report else None
-        for pyramid, (piece, depth) in zip(pyramids, group, strict=True):
-            estimate = _estimate(piece, depth, statistics.counts, *pooled, power)
-            rows = chosen.reconstruct(pyramid, Shrinkage(method.shrink_function, estimate.thresholds))
+        for rows, estimate in denoised(traces, group, method, chosen, noise, report):
             y = _placed(rows, estimate, traces, y)
             estimates.append(estimate)
     return Outcome(traces.copy() if y is None else y, method, chosen.name, level, estimates)
@@ -203,30 +208,3 @@ def _check_size(traces: NDArray[Any], peak: float, level: int, method: Method) -
     growth = gain(method.bank) ** (level + 1)
     if peak > np.finfo(traces.dtype).max / growth:
         raise ValueError(f"samples of {peak:.3g} overflow {traces.dtype} in the transform; scale them down first")
-
-
-def _thresholds(
-    statistics: backends.Statistics, method: Method, samples: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    sigma, thresholds = method.thresholds(statistics, samples)
-    if not np.isfinite(thresholds).all():
-        raise ValueError("the squares of the samples overflow float64; scale them down first")
-    return sigma, thresholds
-
-
-def _estimate(
-    piece: gaps.Piece,
-    level: int,
-    counts: NDArray[np.int64],
-    sigma: NDArray[np.float64],
-    thresholds: NDArray[np.float64],
-    power: NDArray[np.float64] | None,
-) -> Estimate:
-    """The group's numbers for one of its batches: its levels, and a column for each of its traces."""
-
-    def columns(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        own = numbers[:level]
-        return own if own.shape[1] == len(piece.rows) else np.broadcast_to(own, (level, len(piece.rows)))
-
-    powers = None if power is None else columns(power)
-    return Estimate(piece, columns(sigma), columns(thresholds), powers, counts[:level])

@@ -13,7 +13,24 @@ from numpy.typing import NDArray
 
 from wavefilt import rules
 from wavefilt.filters import WaveletLike, as_wavelet, max_level
-from wavefilt.vocabulary import MODES, RULES, SCOPES, SHRINKS, SIGMAS, Mode, Scope, Shrink, Sigma, check
+from wavefilt.shrinkage import Function, Posterior
+from wavefilt.vocabulary import (
+    ESTIMATORS,
+    MODES,
+    RULES,
+    SCOPES,
+    SHRINKS,
+    SIGMAS,
+    TRANSFORMS,
+    Estimator,
+    Mode,
+    Scope,
+    Shrink,
+    Sigma,
+    Transform,
+    Window,
+    check,
+)
 from wavefilt.vocabulary import Rule as RuleName
 
 if TYPE_CHECKING:
@@ -31,9 +48,12 @@ class Method:
     level: int | None = None
     mode: Mode = "symmetric"
     rule: RuleName | float | Sequence[float] = "bayes"
-    shrink: Shrink | None = None
-    sigma: Sigma | float = "level"
+    shrink: Shrink | Estimator | None = None
+    sigma: Sigma | float | Window = "level"
     scope: Scope = "trace"
+    keep: int = 0
+    transform: Transform = "dwt"
+    spins: int = 1
     bank: pywt.Wavelet = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -41,17 +61,54 @@ class Method:
         check("mode", self.mode, MODES)
         check("scope", self.scope, SCOPES)
         if self.shrink is not None:
-            check("shrink", self.shrink, SHRINKS)
+            check("shrink", self.shrink, (*SHRINKS, *ESTIMATORS))
+            if isinstance(self.rule, str) and self.rule in rules.BLOCK_RULES:
+                raise ValueError(f"rule={self.rule!r} shrinks blocks its own way: leave shrink={self.shrink!r} out")
+            if self.shrink in ESTIMATORS and self.rule not in rules.BAYES_RULES:
+                allowed = " and ".join(rules.BAYES_RULES)
+                raise ValueError(f"shrink={self.shrink!r} is for rules with a posterior, {allowed}, not {self.rule!r}")
         if isinstance(self.rule, str):
             check("rule", self.rule, RULES, "a number, or one number a level")
         elif not self.fixed_thresholds or not all(0 <= t < math.inf for t in self.fixed_thresholds):
             raise ValueError(f"rule={self.rule!r}: thresholds must be finite numbers of at least 0")
         if isinstance(self.sigma, str):
             check("sigma", self.sigma, SIGMAS, "a number")
+        elif isinstance(self.sigma, tuple):
+            self._check_window(self.sigma)
         elif not _is_number(self.sigma) or not 0 <= self.sigma < math.inf:
-            raise ValueError(f"sigma={self.sigma!r} must be {', '.join(SIGMAS)} or a finite number of at least 0")
+            raise ValueError(
+                f"sigma={self.sigma!r} must be {', '.join(SIGMAS)}, a finite number of at least 0, "
+                'or ("window", start, stop) in samples'
+            )
         if self.level is not None and (not _is_number(self.level) or self.level % 1 != 0 or self.level < 0):
             raise ValueError(f"level={self.level!r} must be a whole number of at least 0")
+        check("transform", self.transform, TRANSFORMS)
+        if not _is_number(self.spins) or self.spins % 1 != 0 or self.spins < 1:
+            raise ValueError(f"spins={self.spins!r} must be a whole number of at least 1")
+        if self.transform == "modwt" and self.spins > 1:
+            raise ValueError("transform='modwt' does not depend on shifts: leave spins out")
+        if self.transform == "modwt" and self.shrink_word == "block":
+            raise ValueError(f"rule={self.rule!r} shrinks blocks of transform='dwt'; use spins for shifts of it")
+        if not _is_number(self.keep) or self.keep % 1 != 0 or self.keep < 0:
+            raise ValueError(f"keep={self.keep!r} must be a whole number of at least 0")
+
+    @staticmethod
+    def _check_window(sigma: tuple[Any, ...]) -> None:
+        """Raise ValueError unless it is ("window", start, stop) of at least 4 samples."""
+        if len(sigma) != 3 or sigma[0] != "window" or not all(_is_number(v) and v % 1 == 0 for v in sigma[1:]):
+            raise ValueError(f'sigma={sigma!r} must be ("window", start, stop), start and stop in samples')
+        if not 0 <= sigma[1] <= sigma[2] - 4:
+            raise ValueError(f"the noise window from sample {sigma[1]} to {sigma[2]} must have 4 samples or more")
+
+    @property
+    def window(self) -> slice | None:
+        """The samples that are noise alone, if the user named any."""
+        return slice(int(self.sigma[1]), int(self.sigma[2])) if isinstance(self.sigma, tuple) else None
+
+    @property
+    def plain(self) -> bool:
+        """Whether one decimated transform does it, with noise from its own details: what backends do in one go."""
+        return self.transform == "dwt" and self.spins == 1 and self.window is None
 
     @property
     def fixed_thresholds(self) -> list[float]:
@@ -62,11 +119,20 @@ class Method:
         return [float(t) if _is_number(t) else math.nan for t in values]
 
     @property
-    def shrink_function(self) -> Shrink:
-        """``shrink``, or what the rule is derived for: soft for a threshold given as a number."""
+    def shrink_word(self) -> str:
+        """``shrink``, or what the rule is derived for: soft for a threshold given as a number, "block" for blocks."""
+        if isinstance(self.rule, str) and self.rule in rules.BLOCK_RULES:
+            return "block"
         if self.shrink is not None:
             return self.shrink
         return rules.RULES[self.rule][1] if isinstance(self.rule, str) else "soft"
+
+    def function(self, samples: int) -> Function:
+        """What is done to the details of a trace of so many samples."""
+        if isinstance(self.rule, str) and self.rule in rules.BLOCK_RULES:
+            return rules.BLOCK_RULES[self.rule](samples)
+        word: Any = self.shrink_word
+        return Posterior(str(self.rule), word) if word in ESTIMATORS else word
 
     def level_for(self, samples: int) -> int:
         """Levels used for a trace of this many samples.
@@ -86,15 +152,42 @@ class Method:
             raise ValueError(f"rule gives {len(self.fixed_thresholds)} thresholds for {level} levels")
         return level
 
-    def thresholds(self, statistics: Statistics, samples: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def thresholds(
+        self, statistics: Statistics, samples: int, sigma: NDArray[np.float64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Noise and thresholds (levels, groups), finest level first, of groups of so many samples.
 
+        ``sigma`` is the noise if it is known from elsewhere. The coarsest levels that are kept have threshold 0.
         Not finite where samples are not, or where float64 does not hold the squares of the details.
         """
-        sigma = rules.noise(statistics, self.sigma)
-        rule = rules.RULES[self.rule][0] if isinstance(self.rule, str) else rules.fixed(self.fixed_thresholds)
+        if sigma is None:
+            assert not isinstance(self.sigma, tuple)
+            sigma = rules.noise(statistics, self.sigma) * self._fading(len(statistics.counts), self.sigma)
         with np.errstate(over="ignore", invalid="ignore"):
-            return sigma, rule(statistics, sigma, samples)
+            found = np.array(self.rule_function(statistics, sigma, samples))
+            if self.fixed_thresholds:
+                found *= self._fading(len(found))
+        found[max(len(found) - self.keep, 0) :] = 0
+        return sigma, found
+
+    def _fading(self, levels: int, sigma: object = None) -> NDArray[np.float64]:
+        """What white noise, or a threshold for it, is multiplied by at each level, shape (levels, 1).
+
+        The MODWT's filters are scaled by 2^{-j/2} at level j (Percival and Walden 2000, chapter 5). Noise found at the
+        finest level has the first factor already, noise found at each level all of them.
+        """
+        if self.transform == "dwt" or sigma == "level":
+            return np.ones((levels, 1))
+        return np.exp2(-0.5 * (np.arange(levels, dtype=np.float64) + (sigma != "global")))[:, None]
+
+    @property
+    def rule_function(self) -> rules.Rule:
+        """The function of `wavefilt.rules` that finds the thresholds."""
+        if not isinstance(self.rule, str):
+            return rules.fixed(self.fixed_thresholds)
+        if self.rule == "minimax" and self.shrink_word == "hard":
+            return rules.minimax_hard
+        return rules.RULES[self.rule][0]
 
 
 def _is_number(value: Any) -> bool:

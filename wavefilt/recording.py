@@ -14,6 +14,7 @@ from wavefilt import arrays
 from wavefilt.backends import Backend
 from wavefilt.denoising import Outcome, run
 from wavefilt.method import Method
+from wavefilt.vocabulary import Window
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,24 @@ class Recording:
         if len(set(self.intervals)) > 1:
             raise ValueError(f"{self.source}: traces of different sampling intervals; use Recording.intervals")
         return self.intervals[0] if self.intervals else None
+
+    def window(self, start: float, stop: float) -> Window:
+        """Seconds from the beginning of every trace as the option ``sigma`` of `denoise` takes them, in samples.
+
+        Raises ValueError where the file does not tell its one sampling interval, or the seconds are out of order.
+        """
+        if not self.interval:
+            raise ValueError(f"{self.source}: its sampling interval is not known; give it, or the noise as a number")
+        if not 0 <= start < stop:
+            raise ValueError(f"the noise window from {start:g} s to {stop:g} s is out of order")
+        return ("window", round(start / self.interval), round(stop / self.interval))
+
+    def less(self, other: Recording) -> Recording:
+        """What the traces have and those of ``other``, a recording of the same shape, have not: what was removed."""
+        if isinstance(self.traces, np.ndarray) and isinstance(other.traces, np.ndarray):
+            return replace(self, traces=arrays.take(self.traces, -1).rows - other.traces)
+        rows = zip(self.traces, other.traces, strict=True)
+        return replace(self, traces=[x.astype(y.dtype) - y for x, y in rows])
 
     def denoise(self, wavelet: Any = "db8", *, backend: str | Backend = "auto", **options: Any) -> Recording:
         """The recording with every trace denoised; options and errors are those of `wavefilt.denoise`."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from wavefilt import __version__
-from wavefilt.denoising import Estimate
 from wavefilt.filters import max_level
 from wavefilt.method import Method
 from wavefilt.recording import Recording
+from wavefilt.steps import Estimate
 
 
 def contents(recording: Recording) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> dict[str, A
         "mode": method.mode,
         "level": outcome.level,
         "rule": method.rule if isinstance(method.rule, str) else method.fixed_thresholds,
-        "shrink": method.shrink_function,
+        "shrink": method.shrink_word,
         "sigma_estimate": method.sigma,
         "scope": method.scope,
         "sigma": _medians(outcome.estimates, "sigma"),

@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.vocabulary import Shrink
+from wavefilt import blocks
+from wavefilt.vocabulary import Estimator, Shrink
 
 if TYPE_CHECKING:
     from wavefilt.backends import Statistics
 
 MAD_TO_SIGMA = 1 / 0.6744897501960817
 """Standard deviation of normal noise over the median of its absolute values: 1 / Φ⁻¹(3/4)."""
+
+
+FALSE = 0.05
+"""Share of false discoveries that rule "fdr" allows."""
+TINY = 1e-9
+"""Threshold in units of σ for a level without any noise-only details: 0 would mean to leave it alone."""
 
 
 def noise(statistics: Statistics, sigma: str | float) -> NDArray[np.float64]:
@@ -58,6 +66,18 @@ def sure(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[A
     )
 
 
+def hybrid(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+    """`sure`, but at most σ √(2 ln m), which is used where a level of m details holds little but noise.
+
+    That is where Σ(d/σ)²/m - 1 < (log₂ m)^{3/2}/√m (Donoho and Johnstone 1995).
+    """
+    m = np.maximum(statistics.counts, 2)[:, None]
+    most = sigma * np.sqrt(2 * np.log(m))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sparse = statistics.mean_square() / sigma**2 - 1 < np.log2(m) ** 1.5 / np.sqrt(m)
+    return np.asarray(np.where(sparse, most, np.minimum(sure(statistics, sigma, samples), most)))
+
+
 def bayes(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
     """σ² / √(mean(d²) - σ²) for each level: BayesShrink (Chang, Yu and Vetterli 2000).
 
@@ -70,13 +90,70 @@ def bayes(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[
         return np.where(sigma > 0, np.fmin(variance / np.sqrt(signal), 2 * np.sqrt(energy)), 0.0)
 
 
+def fdr(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+    """t_k = σ Φ⁻¹(1 - qk/2m) for the largest k such that k of the m details have |d| >= t_k; t_1 if there is none.
+
+    At most a share `FALSE` of the details kept are then noise, in the mean: Benjamini and Hochberg's step-up
+    procedure (1995) on two-sided tests, for each level (Abramovich and Benjamini 1996). The largest k is where
+    counting those above t_k and taking their number for k ends, from k = m.
+    """
+    from scipy.special import ndtri
+
+    m = statistics.counts[:, None].astype(np.float64)
+
+    def threshold(k: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(-ndtri(FALSE * np.maximum(k, 1) / (2 * m)) * sigma)
+
+    k = np.broadcast_to(m, sigma.shape)
+    while True:
+        found = statistics.exceeding(threshold(k))
+        if np.all(found >= k):
+            return threshold(k)
+        k = np.minimum(found, k)
+
+
+def block(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+    """σ √λ: the root mean square of a block below which all of it goes; see `wavefilt.blocks`."""
+    return sigma * math.sqrt(blocks.ROOT)
+
+
+def _empirical_bayes(name: str) -> Rule:
+    def rule(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+        """σ times the largest |d|/σ whose posterior median is 0, with the weight of most likelihood for the level."""
+        from wavefilt import posterior
+
+        prior, found = posterior.PRIORS[name], np.empty(sigma.shape)
+        for row, own, level in zip(found, sigma, range(1, len(sigma) + 1), strict=True):
+            counts = statistics.histogram(level, posterior.WIDTH * own, posterior.BINS)
+            row[:] = np.maximum(prior.threshold(prior.weight(counts)), TINY) * own
+        return found
+
+    return rule
+
+
+def minimax_hard(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+    """σ times the minimax threshold of hard thresholding for n samples (Donoho and Johnstone 1994)."""
+    return sigma * minimax_threshold_hard(samples)
+
+
 Rule = Callable[["Statistics", NDArray[Any], int], NDArray[Any]]
 
-RULES: dict[str, tuple[Rule, Shrink]] = {
+BLOCK_RULES = {"blockjs": blocks.Blocks.js, "neighblock": blocks.Blocks.neighbour}
+"""Rules of blocks, which have no other way of shrinking: the blocks for a number of samples."""
+BAYES_RULES = ("ebayes", "ebayes-cauchy")
+"""Rules that find a posterior, named like their prior."""
+
+RULES: dict[str, tuple[Rule, Shrink | Estimator]] = {
     "universal": (universal, "soft"),
     "minimax": (minimax, "soft"),
     "sure": (sure, "soft"),
+    "hybrid": (hybrid, "soft"),
     "bayes": (bayes, "soft"),
+    "fdr": (fdr, "hard"),
+    "blockjs": (block, "soft"),
+    "neighblock": (block, "soft"),
+    "ebayes": (_empirical_bayes("ebayes"), "median"),
+    "ebayes-cauchy": (_empirical_bayes("ebayes-cauchy"), "median"),
 }
 """Each rule with the threshold function it is derived for."""
 
@@ -92,6 +169,27 @@ def fixed(values: Sequence[float]) -> Rule:
         return np.broadcast_to(finest_first, sigma.shape)
 
     return rule
+
+
+@lru_cache(maxsize=64)
+def minimax_threshold_hard(samples: int) -> float:
+    """The λ that minimises, for hard thresholding, the largest ratio of risk to 1/n + min(θ², 1) over all means θ.
+
+    The risk is θ² (Φ(λ - θ) - Φ(-λ - θ)) + Σ (Φ(-t) + t φ(t)) over t = λ ± θ (Donoho and Johnstone 1994).
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import ndtr
+
+    most = math.sqrt(2 * math.log(samples + 1)) + 1
+    theta = np.linspace(0, most + 5, 4000)
+
+    def worst(value: float) -> float:
+        ends = value - theta, value + theta
+        lost = theta**2 * (ndtr(ends[0]) - ndtr(-ends[1]))
+        noise = sum(ndtr(-t) + t * np.exp(-0.5 * t * t) / math.sqrt(2 * math.pi) for t in ends)
+        return float(np.max((lost + noise) / (1 / samples + np.minimum(theta**2, 1))))
+
+    return float(minimize_scalar(worst, bounds=(0, most), method="bounded", options={"xatol": 1e-6}).x)
 
 
 def minimax_threshold(samples: int) -> float:

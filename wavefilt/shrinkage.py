@@ -8,21 +8,74 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wavefilt.vocabulary import SHRINKS, Shrink, check
+from wavefilt.blocks import Blocks
+from wavefilt.vocabulary import SHRINKS, Estimator, Shrink, check
 
 FIRM_RATIO = 2.0
 """``denoise(shrink="firm")`` leaves coefficients above this multiple of the threshold as they are."""
 
 
 @dataclass(frozen=True)
+class Posterior:
+    """The ``estimator`` of a detail by a prior of `wavefilt.posterior`; its weight is that of the threshold."""
+
+    prior: str
+    estimator: Estimator
+
+    def shrink(self, data: NDArray[Any], value: Any, sigma: Any) -> NDArray[Any]:
+        """``data`` shrunk; ``value``, the threshold, and ``sigma`` broadcast against it; 0 changes nothing."""
+        from wavefilt.posterior import PRIORS
+
+        prior, modulus = PRIORS[self.prior], np.abs(data)
+        value, sigma = (np.broadcast_to(np.asarray(v, np.float64), data.shape) for v in (value, sigma))
+        kept = np.zeros_like(modulus)
+        some = (modulus > value) if self.estimator == "median" else np.ones(data.shape, bool)
+        some &= (value > 0) & (sigma > 0)
+        scale = sigma[some]
+        weights = prior.weight_of(value[some] / scale)
+        kept[some] = scale * getattr(prior, self.estimator)(modulus[some].astype(np.float64) / scale, weights)
+        kept = np.where(value > 0, kept, modulus)
+        if np.iscomplexobj(data):
+            return _attenuated(data, modulus - kept)
+        return _array(np.copysign(kept, data))
+
+
+Function = Shrink | Posterior | Blocks
+"""What is done to details: one of four functions of a detail and its threshold, or what takes more than those two."""
+
+
+@dataclass(frozen=True)
 class Shrinkage:
     """What `reconstruct` does to the details: a function and its thresholds.
 
-    ``thresholds`` has shape (levels, traces), finest level first, in the data's units.
+    ``thresholds`` has shape (levels, traces), finest level first, in the data's units; so has ``sigma``, the noise,
+    which only a `Posterior` takes.
     """
 
-    function: Shrink
+    function: Function
     thresholds: NDArray[np.float64]
+    sigma: NDArray[np.float64] | None = None
+
+    def of_level(self, place: int, details: NDArray[Any]) -> NDArray[Any]:
+        """The details (traces, coefficients) of a level shrunk; the finest level has place 0."""
+        value = self.thresholds[place, :, None]
+        if isinstance(self.function, Blocks):
+            return self.function.shrink(details, value)
+        if isinstance(self.function, Posterior):
+            assert self.sigma is not None
+            return self.function.shrink(details, value, self.sigma[place, :, None])
+        return apply(self.function, details, value)
+
+    def of_rows(self, rows: slice) -> Shrinkage:
+        """That of some of the traces."""
+        sigma = None if self.sigma is None else self.sigma[:, rows]
+        return Shrinkage(self.function, self.thresholds[:, rows], sigma)
+
+    def of_all(self, coefficients: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
+        """(cA_n, cD_n, ..., cD_1) with the details shrunk."""
+        levels = len(coefficients) - 1
+        details = (self.of_level(levels - i, coefficients[i]) for i in range(1, levels + 1))
+        return (coefficients[0], *details)
 
 
 def _array(values: Any) -> NDArray[Any]:

@@ -59,10 +59,10 @@ def wavedec(
     BackendUnavailable
         If the backend asked for cannot run here.
     """
-    mode = _mode(mode)
+    mode = mode_name(mode)
     bank = as_wavelet(wavelet)
-    array = _floating(data)
-    axis = _axis(array, axis)
+    array = as_floating(data)
+    axis = as_axis(array, axis)
     samples = array.shape[axis]
     if samples == 0:
         raise ValueError(f"data of shape {array.shape} has no samples along axis {axis}")
@@ -75,10 +75,10 @@ def wavedec(
         lengths.append(detail_length(lengths[-1], bank.dec_len, mode))
     if level and min(lengths) == 1 and mode in ("reflect", "antireflect"):
         raise ValueError(f"mode={mode!r} cannot extend a single sample, which level {lengths.index(1) + 1} would meet")
-    x, batch = _rows(array, axis)
+    x, batch = to_rows(array, axis)
     chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, bank.dec_len)
     pyramid = chosen.decompose(x, bank, mode, level)
-    return [_unrows(c, batch, axis) for c in pyramid.coefficients]
+    return [from_rows(c, batch, axis) for c in pyramid.coefficients]
 
 
 def waverec(
@@ -107,7 +107,7 @@ def waverec(
     ValueError
         For an empty list, coefficients whose shapes do not belong together, and what `wavedec` raises.
     """
-    mode = _mode(mode)
+    mode = mode_name(mode)
     bank = as_wavelet(wavelet)
     if not isinstance(coeffs, Sequence) or len(coeffs) == 0:
         raise ValueError("coeffs must be a list [cA_n, cD_n, ..., cD_1] of at least one array")
@@ -117,9 +117,9 @@ def waverec(
         raise ValueError("of the two coarsest coefficients at least one must be an array")
     if len(coeffs) == 1:
         return np.asarray(coeffs[0])
-    dtype = np.result_type(*(_floating(c) for c in coeffs if c is not None))
+    dtype = np.result_type(*(as_floating(c) for c in coeffs if c is not None))
     first = np.asarray(coeffs[0])
-    axis = _axis(first, axis)
+    axis = as_axis(first, axis)
     rows: list[NDArray[Any]] = []
     length, batch = first.shape[axis], None
     for i, c in enumerate(coeffs):
@@ -127,7 +127,7 @@ def waverec(
             row = np.zeros((rows[0].shape[0], length), dtype)
         else:
             array = np.asarray(c, dtype)
-            row, shape = _rows(array, _axis(array, axis))
+            row, shape = to_rows(array, as_axis(array, axis))
             if batch is None:
                 batch = shape
             # an odd length makes the approximation one sample longer than the detail it meets
@@ -139,7 +139,7 @@ def waverec(
     chosen = backends.choose(backend, dtype_name(dtype), (len(rows[0]), length), bank.dec_len)
     y = chosen.reconstruct(backends.Pyramid(tuple(rows), bank, mode, length))
     assert batch is not None
-    return _unrows(y, batch, axis)
+    return from_rows(y, batch, axis)
 
 
 def dwt(
@@ -172,14 +172,14 @@ def idwt(
     return waverec([cA, cD], wavelet, mode, axis, backend=backend)
 
 
-def _mode(mode: Mode | int) -> Mode:
+def mode_name(mode: Mode | int) -> Mode:
     """The mode's name; PyWavelets' enumeration `pywt.Modes` is taken too."""
     name = pywt.Modes.modes[mode] if isinstance(mode, int) and mode in range(len(MODES)) else mode
     check("mode", name, MODES)
     return cast(Mode, name)
 
 
-def _floating(data: ArrayLike) -> NDArray[Any]:
+def as_floating(data: ArrayLike) -> NDArray[Any]:
     """``data`` in the dtype PyWavelets would compute it in."""
     array = np.asarray(data)
     if array.dtype.kind not in "biufc":
@@ -192,17 +192,17 @@ def _floating(data: ArrayLike) -> NDArray[Any]:
     return array.astype(native, copy=False)
 
 
-def _axis(array: NDArray[Any], axis: int) -> int:
+def as_axis(array: NDArray[Any], axis: int) -> int:
     """``axis`` counted from the front; numpy.exceptions.AxisError, which is a ValueError, if there is none."""
     return int(np.lib.array_utils.normalize_axis_index(axis, array.ndim))
 
 
-def _rows(array: NDArray[Any], axis: int) -> tuple[NDArray[Any], tuple[int, ...]]:
+def to_rows(array: NDArray[Any], axis: int) -> tuple[NDArray[Any], tuple[int, ...]]:
     """The samples as C-contiguous rows, and the shape of the batch."""
     moved = np.moveaxis(array, axis, -1)
     batch = moved.shape[:-1]
     return np.ascontiguousarray(moved.reshape(int(np.prod(batch)), moved.shape[-1])), batch
 
 
-def _unrows(rows: NDArray[Any], batch: tuple[int, ...], axis: int) -> NDArray[Any]:
+def from_rows(rows: NDArray[Any], batch: tuple[int, ...], axis: int) -> NDArray[Any]:
     return np.moveaxis(rows.reshape(*batch, rows.shape[-1]), -1, axis)

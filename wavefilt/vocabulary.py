@@ -10,17 +10,24 @@ Mode = Literal[
     "zero", "constant", "symmetric", "periodic", "smooth",
     "periodization", "reflect", "antisymmetric", "antireflect",
 ]  # fmt: skip
-Rule = Literal["universal", "minimax", "sure", "bayes"]
+Rule = Literal[
+    "universal", "minimax", "sure", "hybrid", "bayes", "fdr", "blockjs", "neighblock", "ebayes", "ebayes-cauchy"
+]
 Shrink = Literal["soft", "hard", "garrote", "firm"]
+Estimator = Literal["median", "mean"]
 Sigma = Literal["level", "global"]
+Window = tuple[Literal["window"], int, int]
 Scope = Literal["trace", "record"]
+Transform = Literal["dwt", "modwt"]
 Hiding = Literal["product", "separate", "swapped"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 RULES: tuple[str, ...] = get_args(Rule)
 SHRINKS: tuple[str, ...] = get_args(Shrink)
+ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 SIGMAS: tuple[str, ...] = get_args(Sigma)
 SCOPES: tuple[str, ...] = get_args(Scope)
+TRANSFORMS: tuple[str, ...] = get_args(Transform)
 HIDINGS: tuple[str, ...] = get_args(Hiding)
 
 

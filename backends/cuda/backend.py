@@ -17,7 +17,7 @@ from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
 
-from . import chunked, diagnosis, interop
+from . import chunked, diagnosis, interop, shrinking
 from .denoiser import Denoiser, joined
 from .graph import Graph
 from .memory import OutOfMemory, guarded
@@ -104,7 +104,10 @@ class Cuda:
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
 
-    def decompose(self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int) -> CudaPyramid:
+    def decompose(
+        self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int, transform: str = "dwt", start_level: int = 0
+    ) -> CudaPyramid:
+        _only_dwt(transform)
         device = interop.on_device(x)
         plan, stream = self._plan(x, device, Shape.of(wavelet, mode, _dtype(x), level, *x.shape))
         rows, samples = x.shape
@@ -131,22 +134,25 @@ class Cuda:
         if not isinstance(pyramid, CudaPyramid):
             pyramid = self._packed(pyramid)
         plan, stream, s = pyramid.plan, pyramid.stream, pyramid.plan.shape
-        thresholds, function = None, "keep"
-        if shrinkage is not None:
-            function = shrinkage.function
+        thresholds, function, details = None, "keep", None
+        if shrinkage is not None and not isinstance(shrinkage.function, str):
+            sigma = shrinkage.thresholds if shrinkage.sigma is None else shrinkage.sigma
+            details = shrinking.shrunk(plan, shrinkage.function, shrinkage.thresholds, sigma, stream)
+        elif shrinkage is not None:
+            function = str(shrinkage.function)
             values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (s.level, s.rows)), s.dtype)
             thresholds = cuda.to_device(values.ravel(), stream=stream)
         if not s.level:
             return pyramid.coefficients[0]
         if like is None:
             y = plan.buffer("y", s.rows * s.samples)
-            plan.inverse(y, _aligned(y, s.rows, s.samples), function, thresholds, stream)
+            plan.inverse(y, _aligned(y, s.rows, s.samples), function, thresholds, stream, details=details)
             out = np.empty((s.rows, s.samples), s.dtype)
             self._ring.download(y, out, stream)
             return out
         out = interop.empty((s.rows, s.samples), s.dtype, like)
         y = interop.flat(out)
-        plan.inverse(y, _aligned(y, s.rows, s.samples), function, thresholds, stream)
+        plan.inverse(y, _aligned(y, s.rows, s.samples), function, thresholds, stream, details=details)
         return out
 
     def denoise(
@@ -282,6 +288,7 @@ class Cuda:
 
     def _packed(self, pyramid: Pyramid) -> CudaPyramid:
         """Coefficients from elsewhere, copied into the buffers of a plan."""
+        _only_dwt(pyramid.transform)
         smooth = pyramid.coefficients[0]
         shape = Shape.of(pyramid.wavelet, pyramid.mode, _dtype(smooth), pyramid.level, smooth.shape[0], pyramid.samples)
         plan = self._plans.borrow(shape, self._options, (threading.get_ident(), -1))
@@ -292,10 +299,15 @@ class Cuda:
         return packed
 
 
+def _only_dwt(transform: str) -> None:
+    if transform != "dwt":
+        raise ValueError(f"backend 'cuda' has no transform {transform!r}: use backend='numba'")
+
+
 def _key(method: Method, report: bool) -> tuple[Any, ...]:
     """What a denoiser depends on beside the plan's shape."""
     rule = method.rule if isinstance(method.rule, str) else tuple(method.fixed_thresholds)
-    return rule, method.shrink_function, method.sigma, method.scope, report
+    return rule, method.shrink_word, method.sigma, method.scope, method.keep, report
 
 
 def _dtype(x: Any) -> str:

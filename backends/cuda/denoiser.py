@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt import rules
 from wavefilt.backends.interface import Measured
 from wavefilt.method import Method
 
-from . import thresholds
+from . import shrinking, thresholds
 from .geometry import FLAGS, NOT_FINITE, UNFINISHED
 from .graph import Graph
 from .plan import Plan
@@ -37,9 +36,10 @@ class Denoiser:
         self.graphs: OrderedDict[tuple[int, ...], Graph | None] = OrderedDict()
         s = plan.shape
         pooled = method.scope == "record"
+        self._function = method.function(s.samples)
         self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
         self._rule = "bayes" if method.rule == "bayes" else "linear" if isinstance(method.rule, str) else "fixed"
-        self.replayable = thresholds.known(method.rule)  # no host in the middle: it can be captured as a graph
+        self.replayable = thresholds.known(method)  # no host in the middle: it can be captured as a graph
         self._energy = report or self._rule == "bayes"
         if self._rule == "fixed" and not report:
             self._sigma_of = "given"  # nobody asks for it
@@ -48,7 +48,7 @@ class Denoiser:
         self._selection = Selection([plan], s.level if whole else 1, pooled)
         self._groups = self._selection.groups
         samples = s.samples * (s.rows if pooled else 1)
-        factors = thresholds.factors(method.rule, method.fixed_thresholds, s.level, samples)
+        factors = thresholds.factors(method, s.level, samples)
         self._factor = cuda.to_device(factors)
         self._counts = cuda.to_device(self._selection.counts.astype(np.float64))
         self._numbers = cuda.device_array(2 * s.level * s.rows, np.float64)
@@ -60,7 +60,7 @@ class Denoiser:
 
     def run(self, x: Any, y: Any, x_aligned: bool, y_aligned: bool, stream: Any) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
-        plan, s, threads = self.plan, self.plan.shape, self.plan.options.threads
+        plan, s, threads, method = self.plan, self.plan.shape, self.plan.options.threads, self.method
         sigmas, exact = self._numbers[: s.level * s.rows], self._numbers[s.level * s.rows :]
         measure = self._selection if self._median or self._energy else None
         beside = measure is not None and measure.depth <= plan.fused[0] < s.level and not SIMULATED
@@ -95,23 +95,27 @@ class Denoiser:
             threads_needed = max(s.rows, searched)
             thresholds.choose(self._rule, self._sigma_of, s.dtype)[-(-threads_needed // threads), threads, stream](
                 self._selection.middle, self._selection.energy, self._counts, self._factor,
-                0.0 if isinstance(self.method.sigma, str) else float(self.method.sigma), s.level, s.rows,
+                float(method.sigma) if isinstance(method.sigma, (int, float)) else 0.0, s.level, s.rows,
                 self._groups, self._selection.state, searched, sigmas, exact, self._thresholds, self._live, self._flags,
             )  # fmt: skip
         else:
-            self._choose_on_host(stream)
-        plan.inverse(y, y_aligned, self.method.shrink_function, self._thresholds, stream, self._flags, (x, self._live))
+            numbers = self._choose_on_host(stream)
+        word, details = self._function, None
+        if not isinstance(word, str):  # no rule that has one runs on the device
+            details = shrinking.shrunk(plan, word, numbers[1], numbers[0], stream)
+        function = "keep" if details is not None else str(word)
+        plan.inverse(y, y_aligned, function, self._thresholds, stream, self._flags, (x, self._live), details)
 
-    def _choose_on_host(self, stream: Any) -> None:
-        """Thresholds of a rule that the device does not know, from statistics alone."""
+    def _choose_on_host(self, stream: Any) -> np.ndarray[Any, Any]:
+        """Noise and thresholds of a rule that the device does not know, from statistics alone; (2, levels, rows)."""
         s, pooled = self.plan.shape, self.method.scope == "record"
         found = CudaStatistics([self.plan], pooled, stream, None)
-        sigma = rules.noise(found, self.method.sigma)
-        chosen = rules.RULES[str(self.method.rule)][0](found, sigma, s.samples * (s.rows if pooled else 1))
-        both = np.array([np.broadcast_to(a, (s.level, s.rows)) for a in (sigma, chosen)])
+        chosen = self.method.thresholds(found, s.samples * (s.rows if pooled else 1))
+        both = np.array([np.broadcast_to(a, (s.level, s.rows)) for a in chosen])
         self._numbers.copy_to_device(both.ravel(), stream=stream)
         self._thresholds.copy_to_device(both[1].astype(s.dtype).ravel(), stream=stream)
         self._live.copy_to_device(np.count_nonzero(both[1], axis=0).astype(np.int32), stream=stream)
+        return both
 
     def outcome(self, stream: Any) -> tuple[bool, bool]:
         """Whether the last run has to be made again with all passes, and whether all was finite; waits for it."""

@@ -257,7 +257,7 @@ class Plan:
 
     def inverse_launch(
         self, i: int, y: Any, aligned: bool, function: str, thresholds: Any, stream: Any, flags: Any = None,
-        unchanged: tuple[Any, Any] | None = None,
+        unchanged: tuple[Any, Any] | None = None, details: Any = None,
     ) -> None:  # fmt: skip
         """Some levels of `inverse`, into ``y`` or for the launch after."""
         s, first, levels = self.shape, self.firsts[i], self.fused[i]
@@ -266,21 +266,22 @@ class Plan:
         tiles = self._cut(inverse_tiling, levels).interior(n)
         nothing = self.buffer("flags", FLAGS, np.int32)
         self.inverse_kernel(i, function)[grid(tiles + 1, s.rows), self.options.threads, stream](
-            self.smooths[i], self.details, *self._begins(first, levels),
+            self.smooths[i], self.details if details is None else details, *self._begins(first, levels),
             self.details if thresholds is None else thresholds, first, target, pitch, aligned, n, s.rows, tiles,
             nothing if flags is None else flags, *(unchanged or (target, nothing)), i == 0 and unchanged is not None,
         )  # fmt: skip
 
     def inverse(
         self, y: Any, aligned: bool, function: str, thresholds: Any, stream: Any, flags: Any = None,
-        unchanged: tuple[Any, Any] | None = None,
+        unchanged: tuple[Any, Any] | None = None, details: Any = None,
     ) -> None:  # fmt: skip
         """Rows from the coefficients, shrunk on the way, into the flat device array ``y``.
 
-        ``unchanged`` are the rows they came from and which of them are to be computed, not copied.
+        ``unchanged`` are the rows they came from and which of them are to be computed, not copied. ``details`` are
+        taken instead of the plan's own, and laid out like them.
         """
         for i in reversed(range(len(self.fused))):
-            self.inverse_launch(i, y, aligned, function, thresholds, stream, flags, unchanged)
+            self.inverse_launch(i, y, aligned, function, thresholds, stream, flags, unchanged, details)
 
 
 class Plans:

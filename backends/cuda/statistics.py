@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Risk
 
-from . import selection, sorting
+from . import counted, selection, sorting
 from .geometry import up4
 from .plan import Plan, grid
 from .target import cuda
@@ -196,6 +196,28 @@ class CudaStatistics:
         energy = found.energy.copy_to_host(stream=self._stream)
         self._stream.synchronize()
         return np.asarray(energy.reshape(self._depth, self.groups) / self.counts[:, None])
+
+    def exceeding(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+        return np.array([self._counted(i, "exceeding", own, 1)[:, 0] for i, own in enumerate(thresholds, 1)])
+
+    def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+        with np.errstate(divide="ignore"):
+            return self._counted(level, "histogram", 1 / widths, bins)
+
+    def _counted(self, level: int, name: str, numbers: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+        """Counts (groups, bins) of the level's details, by the kernel of this name."""
+        counts = counted.zeros(self.groups * bins)
+        on_device = cuda.to_device(np.ascontiguousarray(numbers, np.float64), stream=self._stream)
+        for plan in self._plans:
+            s, threads = plan.shape, plan.options.threads
+            if s.level >= level:
+                n = s.lengths[level]
+                getattr(counted.kernels(s.dtype, threads, bins), name)[
+                    grid(counted.blocks(n, threads), s.rows), threads, self._stream
+                ](plan.details, s.offsets[level - 1], up4(n), n, s.rows, on_device, int(not self._pooled), counts)
+        found = counts.copy_to_host(stream=self._stream)
+        self._stream.synchronize()
+        return np.asarray(found.reshape(self.groups, bins))
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.array([self._least(level, risk, row) for level, row in enumerate(sigma, 1)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt import rules
+from wavefilt.method import Method
 from wavefilt.rules import MAD_TO_SIGMA
 
 from .compiler import kernel
@@ -19,18 +19,17 @@ LINEAR = ("universal", "minimax")
 """Rules whose threshold is sigma times a number that depends on the samples alone."""
 
 
-def known(rule: Any) -> bool:
-    """Whether this rule runs on the device: the others see their statistics on the host."""
-    return not isinstance(rule, str) or rule in (*LINEAR, "bayes")
+def known(method: Method) -> bool:
+    """Whether its rule runs on the device: the others see their statistics on the host."""
+    return not isinstance(method.rule, str) or method.rule in LINEAR or (method.rule == "bayes" and not method.keep)
 
 
-def factors(rule: Any, fixed: list[float], levels: int, samples: int) -> np.ndarray[Any, Any]:
+def factors(method: Method, levels: int, samples: int) -> np.ndarray[Any, Any]:
     """For each level, what multiplies sigma (linear rules) or is the threshold itself (numbers)."""
-    if isinstance(rule, str) and rule not in LINEAR:
+    if isinstance(method.rule, str) and method.rule not in LINEAR:
         return np.zeros(levels)
-    if isinstance(rule, str):
-        return np.asarray(rules.RULES[rule][0](None, np.ones((levels, 1)), samples))[:, 0]  # type: ignore[arg-type]
-    return np.ascontiguousarray(rules.fixed(fixed)(None, np.ones((levels, 1)), samples)[:, 0])  # type: ignore[arg-type]
+    ones = np.ones((levels, 1))
+    return np.ascontiguousarray(method.thresholds(None, samples, ones)[1][:, 0])  # type: ignore[arg-type]
 
 
 @cache

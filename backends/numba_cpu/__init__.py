@@ -17,18 +17,16 @@ from numpy.typing import NDArray
 
 from wavefilt import boundary, threads
 from wavefilt.backends import numba_crossover
-from wavefilt.backends.interface import Pyramid
+from wavefilt.backends.interface import TRANSFORMS, Pyramid
 from wavefilt.errors import BackendUnavailable
 from wavefilt.shrinkage import Shrinkage
-from wavefilt.vocabulary import Scope
+from wavefilt.vocabulary import Scope, check
 
-from . import kernels, memory, plan
+from . import kernels, launching, memory, modwt, plan
 from .compiler import sign_off
 from .selection import NumbaStatistics
 
-_FUNCTIONS = {"soft": kernels.SOFT, "hard": kernels.HARD, "garrote": kernels.GARROTE, "firm": kernels.FIRM}
 _DTYPES = {np.dtype(name): name for name in ("float32", "float64")}
-GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
 
 
 class _Packed(Pyramid):
@@ -86,12 +84,24 @@ class NumbaCPU:
             return f"numba {numba.__version__}, but {error}"
         return f"numba {numba.__version__}, {count} thread{'s' if count > 1 else ''}"
 
-    def decompose(self, x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int) -> Pyramid:
+    def decompose(
+        self,
+        x: NDArray[Any],
+        wavelet: pywt.Wavelet,
+        mode: str,
+        level: int,
+        transform: str = "dwt",
+        start_level: int = 0,
+    ) -> Pyramid:
         rows, samples = x.shape
         dtype = self._check(x)
         x = memory.packed(x)
         if not level:
-            return Pyramid((x,), wavelet, mode, samples)
+            return Pyramid((x,), wavelet, mode, samples, transform, start_level)
+        check("transform", transform, TRANSFORMS)
+        if transform == "modwt":
+            numba_crossover.loaded.add(f"modwt {_DTYPES[dtype]}")
+            return modwt.decompose(x, wavelet, mode, level, start_level, self._tile)
         lo, hi = _analysis(wavelet, dtype)
         where = boundary.first_input(len(lo), mode), boundary.code(mode)
         shape = samples, len(lo), mode, level, self._tile
@@ -99,13 +109,13 @@ class NumbaCPU:
         source = memory.address(x)
         for launch, target in zip(plan.launches(*shape), addresses[level:], strict=True):
             details = addresses[launch.first : launch.first + launch.depth]
-            self._run(kernels.forward, rows, launch, (source, details, target, *where, lo, hi), (x, arrays))
+            launching.run(kernels.forward, rows, launch, (source, details, target, *where, lo, hi), (x, arrays))
             source = target
         numba_crossover.loaded.add(_DTYPES[dtype])
         return _Packed((arrays[-1], *reversed(arrays[:level])), wavelet, mode, samples, addresses)
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
-        levels = zip_longest(*(pyramid.coefficients[:0:-1] for pyramid in pyramids))
+        levels = zip_longest(*(pyramid.details for pyramid in pyramids))
         return NumbaStatistics([[d for d in details if d is not None] for details in levels], scope)
 
     def reconstruct(
@@ -115,32 +125,30 @@ class NumbaCPU:
 
         Raises ValueError for coefficients that do not belong together: kernels check nothing.
         """
+        if shrinkage is not None and not isinstance(shrinkage.function, str):
+            shrunk = shrinkage.of_all(pyramid.coefficients)
+            pyramid, shrinkage = pyramid.holding(shrunk), None
+        if pyramid.transform == "modwt":
+            self._check(pyramid.coefficients[0])
+            return modwt.reconstruct(pyramid, shrinkage, out, self._tile)
         packed = pyramid if isinstance(pyramid, _Packed) else self._packed(pyramid)
         y, level = packed.coefficients[0], packed.level
         rows, dtype = len(y), y.dtype
-        if out is None:
-            out, begin = memory.placed((rows, pyramid.samples), dtype)
-        elif out.shape != (rows, pyramid.samples) or out.dtype != dtype or not out.flags.carray:
-            raise ValueError(f"out must be a C-contiguous {dtype} array of shape {(rows, pyramid.samples)}")
-        else:
-            begin = memory.address(out)
+        out, begin = launching.destination(out, (rows, pyramid.samples), dtype)
         if not level:
             out[:] = y[:, : packed.samples]
             return out
         filters = _synthesis(packed.wavelet, dtype)
         taps = len(filters[0])
         shift = taps // 2 - 1 if packed.mode == "periodization" else 0
-        if shrinkage is None:
-            function, thresholds = kernels.KEEP, np.empty((level, rows))
-        else:
-            function, thresholds = _FUNCTIONS[shrinkage.function], np.ascontiguousarray(shrinkage.thresholds, float)
+        function, thresholds = launching.shrinking(shrinkage, (level, rows))
         source = packed.addresses[-1]
         for launch in reversed(plan.launches(packed.samples, taps, packed.mode, level, self._tile)):
             levels = slice(launch.first, launch.first + launch.depth)
             finer, target = (out, begin) if launch.first == 0 else memory.placed((rows, int(launch.lengths[0])), dtype)
             coefficients = packed.addresses[levels], source, y.shape[1]
             arguments = target, *coefficients, shift, function, thresholds[levels], *filters
-            self._run(kernels.inverse, rows, launch, arguments, (packed, y, finer))
+            launching.run(kernels.inverse, rows, launch, arguments, (packed, y, finer))
             y, source = finer, target
         numba_crossover.loaded.add(_DTYPES[dtype])
         return out
@@ -154,7 +162,7 @@ class NumbaCPU:
         def work(begin: int, end: int, _: NDArray[Any] = x) -> None:  # whose memory must live as long as the work
             peaks.append(kernels.peak(address + begin * dtype.itemsize, end - begin, mask))
 
-        threads.parallel(work, x.size, 4 * GRAIN)
+        threads.parallel(work, x.size, 4 * launching.GRAIN)
         return float(np.array(max(peaks), mask.dtype).view(dtype))
 
     def _check(self, array: NDArray[Any]) -> np.dtype[Any]:
@@ -178,22 +186,3 @@ class NumbaCPU:
         coefficients = tuple(memory.packed(c) for c in pyramid.coefficients)
         addresses = memory.addresses(coefficients[::-1])
         return _Packed(coefficients, pyramid.wavelet, pyramid.mode, pyramid.samples, addresses)
-
-    def _run(
-        self,
-        kernel: Any,
-        rows: int,
-        launch: plan.Launch,
-        arguments: tuple[Any, ...],
-        kept: tuple[Any, ...],
-    ) -> None:
-        """Call ``kernel`` on all tiles of all rows.
-
-        ``kept`` are the arrays behind the addresses in ``arguments``, which must live as long as the work does.
-        """
-        tile = max(int(launch.lengths[0]) // launch.tiles, 1)
-
-        def work(begin: int, end: int, _: Any = kept) -> None:
-            kernel(*launch.arguments, *arguments, begin, end)
-
-        threads.parallel(work, rows * launch.tiles, max(GRAIN // tile, 1))

@@ -120,11 +120,11 @@ def forward(lengths, left, right, step, tiles, scratch, rows, details, approxima
                     whole = count // group * group
                     for p in range(0, whole, group):
                         if used:
-                            analyse(even, p, odd, p, lo, hi, target, at - start + p, detail, at + p)
+                            analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, detail, at + p)
                         else:
-                            analyse(even, p, odd, p, lo, hi, target, at - start + p, detail_end, 0)
+                            analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, detail_end, 0)
                     if whole < count:
-                        analyse(even, whole, odd, whole, lo, hi, smooth_end, 0, detail_end, 0)
+                        analyse(even, whole, odd, whole, 1, lo, hi, smooth_end, 0, detail_end, 0)
                         for p in range(count - whole):
                             target[at - start + whole + p] = smooth_end[p]
                             if used:
@@ -250,9 +250,9 @@ def inverse(
                     for p in range(0, count, group):
                         to = 2 * (at + p) + shift - start
                         if to >= 0 and p + group <= count and to + 2 * group <= len(target):
-                            synthesise(a, a_at + p, d, d_at + p, even_taps, odd_taps, target, to, target, to)
+                            synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to)
                         else:
-                            synthesise(a, a_at + p, d, d_at + p, even_taps, odd_taps, joined, 0, joined, 0)
+                            synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, joined, 0, joined, 0)
                             for i in range(max(-to, 0), min(2 * min(group, count - p), len(target) - to)):
                                 target[to + i] = joined[i]
                     at += count

@@ -86,6 +86,13 @@ def packed(array: NDArray[Any]) -> NDArray[Any]:
     return np.require(array, requirements=["C", "A"])
 
 
+def packed_rows(array: NDArray[Any]) -> NDArray[Any]:
+    """A 2-D array if the elements of each row lie aligned and side by side, else a copy in which all do."""
+    if array.strides[1] == array.itemsize and array.flags.aligned:
+        return array
+    return packed(array)
+
+
 def address(array: NDArray[Any]) -> int:
     """Where an array begins; a third of the time that ``array.ctypes.data`` takes."""
     begin: int = array.__array_interface__["data"][0]

@@ -38,6 +38,11 @@ class Launch:
         return len(self.lengths) - 1
 
     @property
+    def work(self) -> int:
+        """Samples of a tile."""
+        return int(self.lengths[0]) // self.tiles
+
+    @property
     def arguments(self) -> tuple[NDArray[np.int64], int, int, int, int, int]:
         """What every kernel is told of it."""
         return self.lengths, self.left, self.right, self.step, self.tiles, self.scratch

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import threads
+from wavefilt.backends import host_counts
 from wavefilt.backends.interface import Risk
 
 from . import memory
@@ -29,6 +30,7 @@ GRAIN = 1 << 17  # coefficients below which a share of the work is not worth wak
 SAMPLED = 1 << 12  # shorter rows are selected from directly
 STEP = 1024
 DIGIT = 16
+COUNTED = 1 << 18  # details that one thread counts at a time
 RANKS = 1 << 14  # sorted magnitudes whose risk is computed at a time
 
 
@@ -96,15 +98,16 @@ def _middle(a, n, k, both, all_bits):
 def short_rows(tasks, sign_off, floats, medians, powers, begin, end):
     """Median magnitude and mean square of rows ``begin`` to ``end``, counted through all levels of each trace.
 
-    ``tasks`` has for each level its place among ``medians`` and ``powers``, its address and the length of its rows.
+    ``tasks`` has for each level its place among ``medians`` and ``powers``, its address, the length of its rows and
+    how many bytes lie from one to the next.
     """
     listed = np.empty(tasks[:, 2].max() + 2, sign_off.dtype)
     middle = view(listed.ctypes.data, 2, floats)  # its first two elements
-    size, all_bits = sign_off.itemsize, sign_off[0]
+    all_bits = sign_off[0]
     for job in range(begin, end):
         row = job // len(tasks)
-        place, first, m = tasks[job % len(tasks)]
-        address = first + row * m * size
+        place, first, m, pitch = tasks[job % len(tasks)]
+        address = first + row * pitch
         powers[place, row] = _sum_squares(view(address, m, floats)) / m
         bits = view(address, m, sign_off)
         low, high = (m - 1) // 2, m // 2
@@ -206,8 +209,11 @@ class NumbaStatistics:
         self._surveyed.update(levels)
 
     def _survey_short(self, places: Sequence[int]) -> None:
-        details = [memory.packed(self._joined(place)) for place in places]
-        tasks = np.array([(place, memory.address(d), d.shape[1]) for place, d in zip(places, details, strict=True)])
+        details = [memory.packed_rows(self._joined(place)) for place in places]
+        addresses = [
+            (place, memory.address(d), d.shape[1], d.strides[0]) for place, d in zip(places, details, strict=True)
+        ]
+        tasks = np.array(addresses, dtype=np.int64)
         arguments = tasks, self._sign_off, self._floats, self._medians, self._powers
         rows = len(details) * self.groups
         grain = GRAIN * rows // max(sum(d.size for d in details), 1)  # of rows of mean length
@@ -239,7 +245,7 @@ class NumbaStatistics:
         self._powers[places] = np.reshape(powers, (len(places), -1))
 
     def _pools(self, place: int) -> list[list[NDArray[Any]]]:
-        details = [memory.packed(d) for d in self._levels[place]]
+        details = [memory.packed_rows(d) for d in self._levels[place]]
         return [_grouped([d.ravel() for d in details])] if self._pooled else [[row] for row in details[0]]
 
     def _joined(self, place: int) -> NDArray[Any]:
@@ -248,6 +254,33 @@ class NumbaStatistics:
         if len(details) > 1:
             return np.concatenate([d.ravel() for d in details])[None]
         return details[0].reshape(1, -1) if self._pooled else details[0]
+
+    def exceeding(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+        def count(rows: NDArray[Any], limits: NDArray[np.float64]) -> NDArray[np.int64]:
+            return host_counts.exceeding(rows, limits)[:, None]
+
+        return np.array([self._counted(i, count, limits, 1)[:, 0] for i, limits in enumerate(thresholds)])
+
+    def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+        return self._counted(level - 1, lambda rows, w: host_counts.histogram(rows, w, bins), widths, bins)
+
+    def _counted(self, place: int, count: Any, scales: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+        """``count(rows, scales)`` of all details of a level, added up by group: shape (groups, bins)."""
+        totals, lock = np.zeros((self.groups, bins), np.int64), threading.Lock()
+        parts = []
+        for d in self._levels[place]:
+            share = max(COUNTED // max(d.shape[1], 1), 1)
+            parts += [(slice(r, min(r + share, len(d))), d[r : r + share, a : a + COUNTED])
+                      for r in range(0, len(d), share) for a in range(0, d.shape[1], COUNTED)]  # fmt: skip
+
+        def work(begin: int, end: int) -> None:
+            for rows, part in parts[begin:end]:
+                found = count(part, np.repeat(scales, len(part)) if self._pooled else scales[rows])
+                with lock:
+                    totals[slice(0, 1) if self._pooled else rows] += found.sum(axis=0) if self._pooled else found
+
+        threads.parallel(work, len(parts))
+        return totals
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
         best = np.zeros_like(sigma)

@@ -62,50 +62,58 @@ class _Emitter:
         return self.builder.fadd(self.builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
 
 
+def _sums(emit: _Emitter, u: Any, v: Any, step: Any, filters: list[Any], count: Any, width: int) -> list[list[Any]]:
+    """For each filter ``width`` vectors of Σ_q taps[2q] u[p + q step] + taps[2q+1] v[p + q step], p from 0.
+
+    They stay in registers while a loop goes over the taps, from the last to the first as in PyWavelets.
+    """
+    builder, one = emit.builder, ir.Constant(_I64, 1)
+    last, entry = builder.sub(count, ir.Constant(_I64, 2)), builder.block
+    loop, done = builder.append_basic_block("phase"), builder.append_basic_block("done")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    tap = builder.phi(_I64)
+    sums = [[builder.phi(emit.vector) for _ in range(width)] for _ in filters]
+    totals = [list(vectors) for vectors in sums]
+    place = builder.mul(builder.lshr(tap, one), step)
+    for data, index in ((v, builder.add(tap, one)), (u, tap)):
+        pointer = builder.gep(data, [place])
+        values = [emit.repeat(taps, index) for taps in filters]
+        for k in range(width):
+            loaded = emit.load(pointer, k * emit.lanes)
+            for total, value in zip(totals, values, strict=True):
+                total[k] = emit.multiply_add(loaded, value, total[k])
+    following = builder.sub(tap, ir.Constant(_I64, 2))
+    builder.cbranch(builder.icmp_signed(">=", following, ir.Constant(_I64, 0)), loop, done)
+    tap.add_incoming(last, entry)
+    tap.add_incoming(following, loop)
+    zero = ir.Constant(emit.vector, [ir.Constant(emit.element, 0.0)] * emit.lanes)
+    for vectors, ends in zip(sums, totals, strict=True):
+        for value, total in zip(vectors, ends, strict=True):
+            value.add_incoming(zero, entry)
+            value.add_incoming(total, loop)
+    builder.position_at_end(done)
+    return totals
+
+
 def _filter(joined: bool) -> Any:
     @intrinsic
     def intrinsic_filter(
-        typing: Any, u: Any, u_at: Any, v: Any, v_at: Any, s_taps: Any, r_taps: Any,
+        typing: Any, u: Any, u_at: Any, v: Any, v_at: Any, step: Any, s_taps: Any, r_taps: Any,
         s: Any, s_at: Any, r: Any, r_at: Any,
     ) -> Any:  # fmt: skip
-        signature = types.void(u, u_at, v, v_at, s_taps, r_taps, s, s_at, r, r_at)
+        signature = types.void(u, u_at, v, v_at, types.int64, s_taps, r_taps, s, s_at, r, r_at)
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             emit = _Emitter(context, builder, u.dtype)
-            one, lanes = ir.Constant(_I64, 1), emit.lanes
             u_data, v_data = emit.pointer(u, values[0], values[1]), emit.pointer(v, values[2], values[3])
-            s_data, r_data = emit.pointer(s, values[6], values[7]), emit.pointer(r, values[8], values[9])
-            s_tap, r_tap = emit.pointer(s_taps, values[4]), emit.pointer(r_taps, values[5])
-            count = context.make_array(s_taps)(context, builder, values[4]).nitems
-
-            # from the last tap to the first, the order of PyWavelets
-            last, entry = builder.sub(count, ir.Constant(_I64, 2)), builder.block
-            loop, done = builder.append_basic_block("phase"), builder.append_basic_block("done")
-            builder.branch(loop)
-            builder.position_at_end(loop)
-            tap = builder.phi(_I64)
-            sums = [builder.phi(emit.vector) for _ in range(2 * WIDTH)]
-            totals = list(sums)
-            phase = builder.lshr(tap, one)
-            for data, index in ((v_data, builder.add(tap, one)), (u_data, tap)):
-                pointer = builder.gep(data, [phase])
-                s_value, r_value = emit.repeat(s_tap, index), emit.repeat(r_tap, index)
-                for k in range(WIDTH):
-                    values_k = emit.load(pointer, k * lanes)
-                    totals[k] = emit.multiply_add(values_k, s_value, totals[k])
-                    totals[WIDTH + k] = emit.multiply_add(values_k, r_value, totals[WIDTH + k])
-            following = builder.sub(tap, ir.Constant(_I64, 2))
-            builder.cbranch(builder.icmp_signed(">=", following, ir.Constant(_I64, 0)), loop, done)
-            tap.add_incoming(last, entry)
-            tap.add_incoming(following, loop)
-            zero = ir.Constant(emit.vector, [ir.Constant(emit.element, 0.0)] * lanes)
-            for value, total in zip(sums, totals, strict=True):
-                value.add_incoming(zero, entry)
-                value.add_incoming(total, loop)
-            builder.position_at_end(done)
+            s_data, r_data = emit.pointer(s, values[7], values[8]), emit.pointer(r, values[9], values[10])
+            filters = [emit.pointer(s_taps, values[5]), emit.pointer(r_taps, values[6])]
+            count = context.make_array(s_taps)(context, builder, values[5]).nitems
+            totals = _sums(emit, u_data, v_data, values[4], filters, count, WIDTH)
+            lanes = emit.lanes
             low = [i // 2 + i % 2 * lanes for i in range(lanes)]
-            for k in range(WIDTH):
-                a, b = totals[k], totals[WIDTH + k]
+            for k, (a, b) in enumerate(zip(*totals, strict=True)):
                 if joined:
                     emit.store(emit.shuffle(a, b, low), s_data, 2 * k * lanes)
                     emit.store(emit.shuffle(a, b, [i + lanes // 2 for i in low]), s_data, (2 * k + 1) * lanes)
@@ -120,11 +128,31 @@ def _filter(joined: bool) -> Any:
 
 
 analyse = _filter(joined=False)
-"""analyse(u, i, v, j, s_taps, r_taps, s, k, r, l): a group of s[k+p] = Σ_q s_taps[2q] u[i+p+q] + s_taps[2q+1] v[j+p+q]
-and r likewise: one step of a two-channel bank. All phases are summed in registers, whatever the filter's length."""
+"""analyse(u, i, v, j, m, s_taps, r_taps, s, k, r, l): a group of
+s[k+p] = Σ_q s_taps[2q] u[i+p+qm] + s_taps[2q+1] v[j+p+qm] and r likewise: one step of a two-channel bank.
+All phases are summed in registers, whatever the filter's length."""
 
 synthesise = _filter(joined=True)
 """The same sums, s and r alternating in s."""
+
+
+@intrinsic
+def combine(typing: Any, u: Any, u_at: Any, v: Any, v_at: Any, step: Any, taps: Any, s: Any, s_at: Any) -> Any:
+    """combine(u, i, v, j, m, taps, s, k): two groups of s[k+p] alone."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        emit = _Emitter(context, builder, u.dtype)
+        u_data, v_data = emit.pointer(u, values[0], values[1]), emit.pointer(v, values[2], values[3])
+        target, count = (
+            emit.pointer(s, values[6], values[7]),
+            context.make_array(taps)(context, builder, values[5]).nitems,
+        )
+        (totals,) = _sums(emit, u_data, v_data, values[4], [emit.pointer(taps, values[5])], count, 2 * WIDTH)
+        for k, total in enumerate(totals):
+            emit.store(total, target, k * emit.lanes)
+        return context.get_dummy_value()
+
+    return types.void(u, u_at, v, v_at, types.int64, taps, s, s_at), generate
 
 
 @intrinsic

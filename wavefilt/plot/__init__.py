@@ -144,7 +144,7 @@ def _describe(outcome: Outcome) -> str:
         rule = f"rule {method.rule}"
     else:
         rule = "threshold " + ", ".join(f"{value:.4g}" for value in method.fixed_thresholds[:6])
-    return SEPARATOR.join([_printable(method.bank.name), f"level {outcome.level}", rule, method.shrink_function])
+    return SEPARATOR.join([_printable(method.bank.name), f"level {outcome.level}", rule, method.shrink_word])
 
 
 def _printable(text: str) -> str:

@@ -15,7 +15,7 @@ from .appearance import COLORS, MEDIUM, legend, say, style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from wavefilt.denoising import Estimate
+    from wavefilt.steps import Estimate
 
 SIGMA_COLOR, THRESHOLD_COLOR = "#009E73", "#CC79A7"
 

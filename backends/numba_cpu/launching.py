@@ -1,0 +1,60 @@
+"""Kernels called on all tiles of all rows, and what the inverse transforms have in common."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt import threads
+from wavefilt.shrinkage import Shrinkage
+
+from . import kernels, memory
+
+GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
+_FUNCTIONS = {"soft": kernels.SOFT, "hard": kernels.HARD, "garrote": kernels.GARROTE, "firm": kernels.FIRM}
+
+
+class Launch(Protocol):
+    """Work cut into tiles: `plan.Launch` and `modwt_plan.Launch`."""
+
+    @property
+    def tiles(self) -> int:
+        """Of each row."""
+
+    @property
+    def work(self) -> int:
+        """Samples of a tile, or what takes as long."""
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What every kernel is told of the launch."""
+
+
+def run(kernel: Any, rows: int, launch: Launch, arguments: tuple[Any, ...], kept: tuple[Any, ...]) -> None:
+    """Call ``kernel`` on all tiles of all rows.
+
+    ``kept`` are the arrays behind the addresses in ``arguments``, which must live as long as the work does.
+    """
+
+    def work(begin: int, end: int, _: Any = kept) -> None:
+        kernel(*launch.arguments, *arguments, begin, end)
+
+    threads.parallel(work, rows * launch.tiles, max(GRAIN // max(launch.work, 1), 1))
+
+
+def destination(out: NDArray[Any] | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
+    """``out``, or a new array, and where it begins. Raises ValueError if ``out`` is not of the result's kind."""
+    if out is None:
+        return memory.placed(shape, dtype)
+    if out.shape != shape or out.dtype != dtype or not out.flags.carray:
+        raise ValueError(f"out must be a C-contiguous {dtype} array of shape {shape}")
+    return out, memory.address(out)
+
+
+def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int]) -> tuple[int, NDArray[np.float64]]:
+    """The number of one of the four functions and the thresholds of ``shape`` (levels, rows)."""
+    if shrinkage is None:
+        return kernels.KEEP, np.empty(shape)
+    return _FUNCTIONS[str(shrinkage.function)], np.ascontiguousarray(shrinkage.thresholds, float)

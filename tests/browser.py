@@ -1,0 +1,137 @@
+"""A headless Chromium for tests, spoken to through two pipes: real pointers, keys and screens, no other package."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)  # fmt: skip
+SECONDS = 60
+"""To wait for an answer, however busy the machine is."""
+
+
+def program() -> str | None:
+    """The browser of this machine."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextmanager
+def browser(folder: Path):
+    """A `Page` without a document; profile and pipes lie in the ``folder``."""
+    there, back = folder / "there", folder / "back"
+    os.mkfifo(there)
+    os.mkfifo(back)
+    # the browser reads commands from descriptor 3 and answers on 4
+    command = ["sh", "-c", 'exec "$@" 3<"$0/there" 4>"$0/back"', folder, program(), *OPTIONS,
+               f"--user-data-dir={folder / 'profile'}"]  # fmt: skip
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with open(there, "wb", buffering=0) as commands, open(back, "rb", buffering=0) as answers:
+            page = Page(commands, answers)
+            yield page
+            page.say("Browser.close")
+            process.wait(SECONDS)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+class Page:
+    """A tab; `say` is a command of the DevTools protocol, whose answer it returns."""
+
+    def __init__(self, commands, answers) -> None:
+        self.commands, self.answers, self.number, self.buffer, self.session = commands, answers, 0, b"", None
+        self.errors: list[str] = []
+        target = self.say("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.say("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.say(f"{domain}.enable")
+
+    def say(self, method: str, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if self.session and not method.startswith(("Target.", "Browser.")):
+            message["sessionId"] = self.session
+        self.commands.write(json.dumps(message).encode() + b"\0")
+        return self._until(lambda found: found.get("id") == self.number)["result"]
+
+    def open(self, path: Path, width: int = 1280, height: int = 900, dark: bool = False, script: bool = True) -> None:
+        """Load a file, on a screen of so many pixels; below 600 wide it is a phone's."""
+        phone = width < 600
+        self.say("Emulation.setDeviceMetricsOverride", width=width, height=height, mobile=phone,
+                 deviceScaleFactor=2 if phone else 1)  # fmt: skip
+        self.say("Emulation.setTouchEmulationEnabled", enabled=phone)
+        self.say("Emulation.setScriptExecutionDisabled", value=not script)
+        theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.say("Emulation.setEmulatedMedia", features=[theme])
+        self.say("Page.navigate", url=path.as_uri())
+        self._until(lambda found: found.get("method") == "Page.loadEventFired")
+
+    def run(self, script: str):
+        """The value of an expression of JavaScript, or what it promises."""
+        found = self.say("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in found:
+            raise AssertionError(found["exceptionDetails"]["exception"].get("description"))
+        return found["result"].get("value")
+
+    def press(self, key: str) -> None:
+        code = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}[key]
+        text = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self.say("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **text)
+
+    def point(self, x: float, y: float) -> None:
+        """Move the mouse there."""
+        self.say("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def click(self, x: float, y: float) -> None:
+        for kind in ("mousePressed", "mouseReleased"):
+            self.say("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def touch(self, x: float, y: float) -> None:
+        """Tap there with a finger."""
+        self.say("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        self.say("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+    def picture(self, path: Path, whole: bool = False) -> None:
+        """Save what is on the screen, or the whole page, as PNG."""
+        data = self.say("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
+        path.write_bytes(base64.b64decode(data))
+
+    def _until(self, wanted):
+        """The next message that is wanted; errors that the page reports meanwhile are kept."""
+        end = time.monotonic() + SECONDS
+        while True:
+            while b"\0" in self.buffer:
+                message, _, self.buffer = self.buffer.partition(b"\0")
+                found = json.loads(message)
+                if "error" in found:
+                    raise RuntimeError(found["error"])
+                self._note(found)
+                if wanted(found):
+                    return found
+            if not select.select([self.answers], [], [], max(end - time.monotonic(), 0))[0]:
+                raise TimeoutError(f"no answer of the browser in {SECONDS} s")
+            data = os.read(self.answers.fileno(), 1 << 16)
+            if not data:
+                raise RuntimeError("the browser ended")
+            self.buffer += data
+
+    def _note(self, found) -> None:
+        if found.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
+            self.errors.append(json.dumps(found["params"]))
+        if found.get("method") == "Network.requestWillBeSent":
+            self.errors += [url for url in [found["params"]["request"]["url"]] if not url.startswith("file:")]

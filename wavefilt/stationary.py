@@ -1,0 +1,243 @@
+"""Transforms without decimation: the MODWT, for any length and boundary mode, and the SWT as PyWavelets has it.
+
+MODWT: Percival and Walden (2000), chapter 5. Level j's filters are those of PyWavelets over sqrt 2, their taps
+2^(j-1) apart. With h half of their number, and V_0 the samples,
+
+    V_j[t] = sum_l lo[l]/sqrt 2 V_{j-1}[t + 2^(j-1) (h - l)],   W_j[t] the same with hi,
+    V_{j-1}[t] = sum_l (lo'[l] V_j[t + 2^(j-1) (h - 1 - l)] + hi'[l] W_j[...])/sqrt 2.
+
+So the samples that coefficient t of any level is computed from lie around sample t. Percival and Walden's own, of the
+samples up to t, stand (2^j - 1) h columns further on.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pywt
+from numpy.typing import ArrayLike, NDArray
+
+from wavefilt import backends, margins
+from wavefilt.arrays import dtype_name
+from wavefilt.filters import WaveletLike, as_wavelet, max_level
+from wavefilt.transforms import as_axis, as_floating, from_rows, mode_name, to_rows
+from wavefilt.vocabulary import Mode
+
+
+def modwt(
+    data: ArrayLike,
+    wavelet: WaveletLike,
+    level: int | None = None,
+    mode: Mode = "periodic",
+    axis: int = -1,
+    *,
+    backend: str = "auto",
+) -> list[NDArray[Any]]:
+    """Maximal overlap discrete wavelet transform along one axis, of any length.
+
+    Parameters
+    ----------
+    data : array_like, shape (..., n, ...)
+        Dtypes as in `wavedec`.
+    wavelet : str, pywt.Wavelet or object with four filters
+    level : int, optional
+        Number of levels, at least 0 and at most log2(n): above, the filter's taps would lie more than half of the
+        samples apart. By default `pywt.dwt_max_level`, where some coefficients are free of the boundary.
+    mode : str
+        How the samples go on beyond their ends: once and for all levels, by one of PyWavelets' nine modes. With
+        ``"periodic"`` (``"periodization"`` is the same here) the transform is the circular one.
+    axis : int
+        Axis of the samples; all others are a batch.
+    backend : str
+        ``"auto"``, ``"numba"`` or ``"pywavelets"`` (the reference, in NumPy).
+
+    Returns
+    -------
+    list of ndarray
+        ``[V_J, W_J, ..., W_1]``. In the periodic modes each has the shape of ``data``, and the sum of all squares is
+        that of ``data`` if the wavelet is orthogonal. In the other modes level j has (2^j - 1)(taps - 1) columns
+        more, the coefficients of the extended samples that `imodwt` needs: sample t's stands in column
+        t + (2^j - 1) taps/2.
+
+    Raises
+    ------
+    ValueError
+        For an unknown wavelet, mode or backend, a level out of range, no samples, an axis out of range, a reflection
+        of a single sample, or the backend "cuda", which has no MODWT.
+    """
+    mode, bank, array = mode_name(mode), as_wavelet(wavelet), as_floating(data)
+    axis = as_axis(array, axis)
+    samples = _samples(array, axis)
+    level = max_level(samples, bank) if level is None else operator.index(level)
+    most = samples.bit_length() - 1
+    if not 0 <= level <= most:
+        raise ValueError(f"level={level} must be at least 0 and at most log2 of {samples} samples, {most}")
+    x, batch = to_rows(array, axis)
+    chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, bank.dec_len, modwt=level)
+    pyramid = chosen.decompose(x, bank, mode, level, "modwt")
+    return [from_rows(c, batch, axis) for c in pyramid.coefficients]
+
+
+def imodwt(
+    coeffs: Sequence[ArrayLike | None],
+    wavelet: WaveletLike,
+    mode: Mode = "periodic",
+    axis: int = -1,
+    *,
+    backend: str = "auto",
+) -> NDArray[Any]:
+    """Inverse of `modwt`.
+
+    Parameters
+    ----------
+    coeffs : sequence of array_like
+        ``[V_J, W_J, ..., W_1]``; what is None counts as zeros.
+    wavelet, mode, axis, backend
+        As in `modwt`.
+
+    Returns
+    -------
+    ndarray of the coefficients' common floating dtype.
+
+    Raises
+    ------
+    ValueError
+        For an empty list, coefficients whose shapes do not belong together, and what `modwt` raises.
+    """
+    return _inverse(list(coeffs), as_wavelet(wavelet), mode_name(mode), axis, backend)
+
+
+def swt(
+    data: ArrayLike,
+    wavelet: WaveletLike,
+    level: int | None = None,
+    start_level: int = 0,
+    axis: int = -1,
+    trim_approx: bool = False,
+    norm: bool = False,
+    *,
+    backend: str = "auto",
+) -> list[Any]:
+    """Stationary wavelet transform: signature and values of `pywt.swt`.
+
+    Parameters
+    ----------
+    data, wavelet, axis, backend
+        As in `modwt`.
+    level : int, optional
+        Number of levels, at least 1; 2^(start_level + level) must divide the length. By default as many as there are.
+    start_level : int
+        Levels skipped: the first one's taps lie 2^start_level apart.
+    trim_approx : bool
+        Return ``[cA_n, cD_n, ..., cD_1]`` rather than pairs.
+    norm : bool
+        Divide the filters by sqrt 2, so that an orthogonal wavelet keeps the sum of squares: the periodic MODWT.
+
+    Returns
+    -------
+    list of tuple of ndarray
+        ``[(cA_n, cD_n), ..., (cA_1, cD_1)]``, or what ``trim_approx`` says, each of the shape of ``data``.
+
+    Raises
+    ------
+    ValueError
+        For an odd length or one with fewer levels, and what `modwt` raises. Other lengths are for `modwt`.
+    """
+    array = as_floating(data)
+    axis = as_axis(array, axis)
+    samples = _samples(array, axis)
+    start_level, most = operator.index(start_level), _halvings(samples)
+    level = most - start_level if level is None else operator.index(level)
+    if level < 1 or start_level < 0 or start_level + level > most:
+        raise ValueError(
+            f"level={level} from start_level={start_level} of {samples} samples: level must be at least 1, and "
+            f"2^(start_level + level) divide the length, which 2^{most} does; modwt takes any length"
+        )
+    bank = _bank(as_wavelet(wavelet), norm)
+    x, batch = to_rows(array, axis)
+    chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, bank.dec_len, modwt=level)
+    if trim_approx:
+        pyramid = chosen.decompose(x, bank, "periodic", level, "modwt", start_level)
+        return [from_rows(c, batch, axis) for c in pyramid.coefficients]
+    pairs = []
+    for j in range(start_level, start_level + level):
+        x, detail = chosen.decompose(x, bank, "periodic", 1, "modwt", j).coefficients
+        pairs.append((from_rows(x, batch, axis), from_rows(detail, batch, axis)))
+    return pairs[::-1]
+
+
+def iswt(
+    coeffs: Sequence[Any], wavelet: WaveletLike, norm: bool = False, axis: int = -1, *, backend: str = "auto"
+) -> NDArray[Any]:
+    """Inverse of `swt` (with ``start_level`` 0), either form of it: signature and values of `pywt.iswt`.
+
+    Of pairs only the coarsest approximation is used. Raises ValueError for an empty list, coefficients whose shapes do
+    not belong together, and what `swt` raises.
+    """
+    if len(coeffs) == 0:
+        raise ValueError("coeffs must hold at least one level")
+    if isinstance(coeffs[0], (tuple, list)):
+        coeffs = [coeffs[0][0], *(detail for _, detail in coeffs)]
+    array = np.asarray(coeffs[0])
+    samples, level = _samples(array, as_axis(array, axis)), len(coeffs) - 1
+    if level > _halvings(samples):
+        raise ValueError(
+            f"coefficients of {samples} samples cannot have {level} levels: 2^{level} does not divide them"
+        )
+    return _inverse(list(coeffs), _bank(as_wavelet(wavelet), norm), "periodic", axis, backend)
+
+
+def _inverse(coeffs: list[ArrayLike | None], bank: pywt.Wavelet, mode: Mode, axis: int, backend: str) -> NDArray[Any]:
+    given = [None if c is None else as_floating(c) for c in coeffs]
+    known = [c for c in given if c is not None]
+    if not known:
+        raise ValueError("coeffs must be a list [V_J, W_J, ..., W_1] with at least one array")
+    dtype, level = np.result_type(*known), len(given) - 1
+    levels = [level, *range(level, 0, -1)]
+    columns = [margins.length(0, bank.rec_len, mode, j) for j in levels]  # more than samples
+    axis = as_axis(known[0], axis)
+    shapes = [(*np.delete(c.shape, axis), c.shape[axis] - more) if c.ndim == known[0].ndim else c.shape
+              for c, more in zip(given, columns, strict=True) if c is not None]  # fmt: skip
+    if len(set(shapes)) > 1 or shapes[0][-1] < 1:
+        raise ValueError(f"coefficients of shapes {[c.shape for c in known]} do not belong together in mode {mode!r}")
+    samples, batch = int(shapes[0][-1]), tuple(map(int, shapes[0][:-1]))
+    traces = int(np.prod(batch))
+    rows = [np.zeros((traces, samples + more), dtype) if c is None else to_rows(c.astype(dtype, copy=False), axis)[0]
+            for c, more in zip(given, columns, strict=True)]  # fmt: skip
+    chosen = backends.choose(backend, dtype_name(dtype), (traces, samples), bank.rec_len, modwt=level)
+    y = chosen.reconstruct(backends.Pyramid(tuple(rows), bank, mode, samples, "modwt"))
+    return from_rows(y, batch, axis)
+
+
+def _samples(array: NDArray[Any], axis: int) -> int:
+    samples = int(array.shape[axis])
+    if samples == 0:
+        raise ValueError(f"data of shape {array.shape} has no samples along axis {axis}")
+    return samples
+
+
+def _halvings(samples: int) -> int:
+    """How often 2 divides the length (`pywt.swt_max_level`)."""
+    return (samples & -samples).bit_length() - 1
+
+
+def _bank(bank: pywt.Wavelet, norm: bool) -> pywt.Wavelet:
+    """The bank whose MODWT is the SWT of this one."""
+    if not norm:
+        return _undivided(bank)
+    if not bank.orthogonal:
+        warnings.warn(f"norm=True: {bank.name} is not orthogonal, so the sum of squares is not kept", stacklevel=3)
+    return bank
+
+
+@lru_cache(maxsize=64)
+def _undivided(bank: pywt.Wavelet) -> pywt.Wavelet:
+    """Filters that, divided by sqrt 2, are the SWT's: its analysis does not divide, its synthesis divides twice."""
+    analysis = [(np.array(taps) * np.sqrt(2)).tolist() for taps in (bank.dec_lo, bank.dec_hi)]
+    synthesis = [(np.array(taps) / np.sqrt(2)).tolist() for taps in (bank.rec_lo, bank.rec_hi)]
+    return pywt.Wavelet(bank.name, filter_bank=analysis + synthesis)
