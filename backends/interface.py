@@ -18,8 +18,6 @@ Risk = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], int], NDArray[Any]]
 """``risk(square, rank, sum_below, count)``: a function of the k-th smallest squared coefficient (in units of the
 noise variance), k, the sum of the k smallest, and their number; see `Statistics.minimise`."""
 
-TRANSFORMS = ("dwt", "modwt")
-
 
 @dataclass(frozen=True)
 class Pyramid:

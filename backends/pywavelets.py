@@ -11,10 +11,10 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.shrinkage import Shrinkage
-from wavefilt.vocabulary import Scope, check
+from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
 from . import host_counts, reference_modwt
-from .interface import TRANSFORMS, Pyramid, Risk
+from .interface import Pyramid, Risk
 
 
 class PyWavelets:

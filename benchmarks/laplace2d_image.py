@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,12 +48,11 @@ def made(width: int, height: int, seed: int = 17) -> Image:
 
 def read(path: str) -> Image:
     """The image in a file. Raises ImportError without Pillow, ValueError or OSError for what is no image to filter."""
-    data = Path(path).read_bytes()
     try:
-        with _pillow().open(io.BytesIO(data)) as opened:
+        with _pillow().open(path) as opened:
             check(*opened.size)
             image: Image = np.array(opened.convert("RGB"))
-    except ImportError:
+    except (ImportError, FileNotFoundError, PermissionError):
         raise
     except Exception as error:  # decoders raise whatever they come upon
         raise ValueError(f"{path}: not an image that Pillow can read ({error})") from error

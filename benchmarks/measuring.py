@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
 BUSY = 200_000
 """Clock cycles of waiting before a short time is taken: 0.1 ms, longer than Python takes to queue it."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wavefilt.benchmarks import (
+    blocks_report,
     cuda,
     gain,
     laplace1d_report,
@@ -89,6 +90,8 @@ KINDS = (
          lambda r: (*sheets.cpu(r), plots.cpu(r))),
     Kind("GPU: denoises and their kernels", {"cases", "kernels", "copy"},
          lambda r: (*sheets.from_markdown(cuda.table(r)), plots.cuda(r))),
+    Kind("Threads of a block", {"study", "rows", "columns", "choices"},
+         lambda r: ([*blocks_report.sheets(r)], blocks_report.notes(r), outline(r)), "blocks"),
     Kind("1-D Laplace operator: ways to read a sample", OUTLINE,
          lambda r: ([laplace1d_report.sheet(r)], laplace1d_report.notes(r), outline(r, "2008")), "laplace1d"),
     Kind("2-D Laplace filter: ways to share the pixels of a tile", OUTLINE,

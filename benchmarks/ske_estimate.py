@@ -95,11 +95,11 @@ def measured(wavelet: str, candidate: Problem) -> float:
     from .timing import measured as timed
 
     case = Case("denoise", wavelet, candidate.threads, candidate.samples, candidate.rows, candidate.tiles_of)
-    plan, work = prepare(case, candidate.level)
+    ready = prepare(case, candidate.level)
     try:
-        return timed(work).seconds
+        return timed(ready.work).seconds
     finally:
-        plan.release()
+        ready.plan.release()
 
 
 def tuning(found: Sequence[Ranked], device: Calibration) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pywt
@@ -24,6 +24,8 @@ from .ske_cases import LEVEL, Case
 from .timing import LAUNCHES, REPEATS, WARM, measured
 
 Work = Callable[[Any], None]
+THRESHOLD = 0.5
+"""Of the inverse's soft shrinkage."""
 
 
 def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES) -> Iterator[dict[str, Any]]:
@@ -44,19 +46,28 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
 
 
 def _row(case: Case, repeats: int, launches: int) -> dict[str, Any]:
-    plan, work = prepare(case)
+    ready = prepare(case)
     try:
         with recorded() as seen:
-            work(cuda.stream())
+            ready.work(cuda.stream())
             cuda.synchronize()
-        timing = measured(work, launches, repeats, WARM)
+        timing = measured(ready.work, launches, repeats, WARM)
     finally:
-        plan.release()
-    return {"levels": plan.fused, "seconds": timing.seconds, "spread": timing.spread, "launches": seen}
+        ready.plan.release()
+    return {"levels": ready.plan.fused, "seconds": timing.seconds, "spread": timing.spread, "launches": seen}
 
 
-def prepare(case: Case, level: int | None = None) -> tuple[Plan, Work]:
-    """A plan for the case, and what launches it on a stream; ``level`` instead of the case's own."""
+class Ready(NamedTuple):
+    """What launches a case on a stream, its plan, the samples in host memory, and the flat device array of a result."""
+
+    plan: Plan
+    work: Work
+    samples: Any
+    y: Any
+
+
+def prepare(case: Case, level: int | None = None) -> Ready:
+    """A case ready to be launched; ``level`` instead of the case's own."""
     wavelet, taps = pywt.Wavelet(case.wavelet), pywt.Wavelet(case.wavelet).dec_len
     options = Options(tile=case.tile, threads=case.threads)
     if SIMULATED:
@@ -66,28 +77,29 @@ def prepare(case: Case, level: int | None = None) -> tuple[Plan, Work]:
         level = single if case.kernel in ("forward", "inverse") else 2 if SIMULATED else LEVEL
     plan = Plan(Shape.of(wavelet, "symmetric", "float32", level, case.rows, case.samples), options)
     size = case.rows * case.samples
-    x, y = cuda.to_device(_noise(size)), cuda.device_array(size, np.float32)
+    samples = noise(size)
+    x, y = cuda.to_device(samples), cuda.device_array(size, np.float32)
     aligned = case.rows == 1 or case.samples % 4 == 0
     stream = cuda.stream()
     plan.forward(x, aligned, stream)
     stream.synchronize()
     if case.kernel == "forward":
-        return plan, lambda on: plan.forward(x, aligned, on)
+        return Ready(plan, lambda on: plan.forward(x, aligned, on), samples, y)
     if case.kernel == "inverse":
-        thresholds = cuda.to_device(np.full(level * case.rows, 0.5, np.float32))
-        return plan, lambda on: plan.inverse(y, aligned, "soft", thresholds, on)
+        thresholds = cuda.to_device(np.full(level * case.rows, THRESHOLD, np.float32))
+        return Ready(plan, lambda on: plan.inverse(y, aligned, "soft", thresholds, on), samples, y)
     if case.kernel == "denoise":
         from wavefilt.backends.cuda.denoiser import Denoiser
 
         method = Method(wavelet=case.wavelet, level=level, rule="universal", sigma="global", shrink="soft")
         denoiser = Denoiser(plan, method, False)
-        return plan, lambda on: denoiser.run(x, y, aligned, aligned, on)
+        return Ready(plan, lambda on: denoiser.run(x, y, aligned, aligned, on), samples, y)
     whole = Selection([plan], level if case.kernel == "energy" else 1, False)
     median = case.kernel == "median"
-    return plan, lambda on: whole.run(median, not median, on, True)
+    return Ready(plan, lambda on: whole.run(median, not median, on, True), samples, y)
 
 
-def _noise(size: int) -> Any:
+def noise(size: int) -> Any:
     """Noise of at most 1 Mi different samples: the same arithmetic, and made in no time."""
     some = np.random.default_rng(7).standard_normal(min(size, 1 << 20), dtype=np.float32)
     return np.resize(some, size)

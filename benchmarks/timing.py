@@ -14,15 +14,26 @@ LAUNCHES, WARM, REPEATS = 20, 5, 30
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one launch: the median over repeats, and how far the quartiles lie apart, relative to it."""
+    """Seconds of one launch: the median over repeats, and the quartiles."""
 
     seconds: float
-    spread: float
+    low: float
+    high: float
+
+    @property
+    def spread(self) -> float:
+        """How far the quartiles lie apart, relative to the median."""
+        return (self.high - self.low) / self.seconds if self.seconds else 0.0
+
+    @property
+    def milliseconds(self) -> dict[str, float]:
+        """As the studies keep it."""
+        return {"median": 1e3 * self.seconds, "low": 1e3 * self.low, "high": 1e3 * self.high}
 
     @staticmethod
     def of(values: Any) -> Timing:
         low, median, high = np.percentile(np.asarray(values, np.float64), [25, 50, 75])
-        return Timing(float(median), float((high - low) / median) if median else 0.0)
+        return Timing(float(median), float(low), float(high))
 
 
 def measured(work: Callable[[Any], None], launches: int = LAUNCHES, repeats: int = REPEATS, warm: int = WARM) -> Timing:

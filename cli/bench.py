@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from .blocks import command as blocks
 from .calibrated import DEVICE, whole
 from .failure import Failure
 from .laplace1d import command as laplace1d
@@ -21,6 +22,7 @@ def command() -> None:
     """Measure this machine: each study prints a table and can save its JSON."""
 
 
+command.add_command(blocks)
 command.add_command(laplace1d)
 command.add_command(laplace2d)
 command.add_command(report_page)

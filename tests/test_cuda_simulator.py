@@ -5,13 +5,12 @@ The simulator is chosen before numba is imported, so these tests run in a proces
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import pywt
+from simulation import inside, outside, run_inside
 
 import wavefilt
 from wavefilt.denoising import run
@@ -19,17 +18,10 @@ from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
 
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-inside = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator's process")
 
-
-@pytest.mark.skipif(SIMULATED, reason="this is the simulator's process")
+@outside
 def test_kernels_in_the_simulator():
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", __file__]
-    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert outcome.returncode == 0, outcome.stdout[-4000:] + outcome.stderr[-2000:]
-    assert " passed" in outcome.stdout
+    assert run_inside(__file__) > 0
 
 
 @pytest.fixture(scope="module")
@@ -214,3 +206,11 @@ def test_chunks_when_memory_is_short(backend, monkeypatch, rule, sigma, scope, r
     monkeypatch.setattr(Cuda, "decompose", short)
     with pytest.raises(MemoryError, match="do not fit"):
         backend.denoise(x, method, 2)
+
+
+@inside
+def test_there_is_no_modwt_yet(backend):
+    with pytest.raises(ValueError, match="backend 'cuda' has no transform 'modwt'"):
+        backend.decompose(_traces(1, 9), pywt.Wavelet("db1"), "zero", 1, "modwt")
+    with pytest.raises(ValueError, match="backend 'cuda' has no transform 'modwt'"):
+        wavefilt.denoise(_traces(1, 64), "db1", transform="modwt", backend=backend)

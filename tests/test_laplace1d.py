@@ -6,7 +6,6 @@ The simulator is chosen before numba is imported, and a compiler has no device: 
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import run_cli
+from simulation import SIMULATED, inside, outside, run_inside
 from test_bad_input import run
 from test_cuda_compile import _ptxas
 
@@ -25,12 +25,9 @@ from wavefilt.benchmarks.implementation import Mismatch, missing
 from wavefilt.benchmarks.laplace1d_cases import COPIES, IMPLEMENTATIONS, Problem
 from wavefilt.benchmarks.laplace1d_counts import REGISTERS, launches
 
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 SCRIPT = Path(__file__)
 KERNELS = ("naive", "readonly", "shared", "barrier")
 TINY = 4096
-inside = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator's process")
-outside = pytest.mark.skipif(SIMULATED, reason="the simulator's process is for kernels")
 
 
 def laplace(x):
@@ -182,11 +179,7 @@ def test_the_cases_need_no_cuda():
 
 @outside
 def test_kernels_in_the_simulator():
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", __file__]
-    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert outcome.returncode == 0, outcome.stdout[-4000:] + outcome.stderr[-2000:]
-    assert f"{len(KERNELS) + 1} passed" in outcome.stdout
+    assert run_inside(__file__) == len(KERNELS) + 1
 
 
 @inside

@@ -6,7 +6,6 @@ Both want a process of their own: the simulator is chosen before numba is import
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,20 +13,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from simulation import SIMULATED, inside, outside, run_inside
 from test_cuda_compile import _ptxas
 
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 SCRIPT = Path(__file__)
-inside = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator's process")
 
 
-@pytest.mark.skipif(SIMULATED, reason="this is the simulator's process")
+@outside
 def test_measurements_in_the_simulator():
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", __file__]
-    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert outcome.returncode == 0, outcome.stdout[-4000:] + outcome.stderr[-2000:]
-    assert " passed" in outcome.stdout
+    assert run_inside(__file__) > 0
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from wavefilt import boundary, threads
 from wavefilt.backends import numba_crossover
-from wavefilt.backends.interface import TRANSFORMS, Pyramid
+from wavefilt.backends.interface import Pyramid
 from wavefilt.errors import BackendUnavailable
 from wavefilt.shrinkage import Shrinkage
-from wavefilt.vocabulary import Scope, check
+from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
 from . import kernels, launching, memory, modwt, plan
 from .compiler import sign_off
