@@ -88,7 +88,7 @@ def choose(
 ) -> Backend:
     """The backend for ``name`` (or ``"auto"``), traces (rows, samples) of this dtype, and a filter of so many taps.
 
-    ``modwt`` is the number of levels if it is a MODWT that is wanted, which "cuda" does not have.
+    ``modwt`` is the number of levels if it is a MODWT that is wanted, for which "auto" knows the CPU alone.
 
     A backend named by the user (or given as an object) is never replaced by another, but for complex samples, which
     only the reference computes. ``"auto"`` takes the fastest one for this shape: see `numba_crossover`, and

@@ -23,14 +23,12 @@ def exceeding(rows: NDArray[Any], thresholds: NDArray[np.float64]) -> NDArray[np
 def histogram(rows: NDArray[Any], widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     """|d| of each row counted by bins of its width (rows,), the last for all beyond; shape (rows, bins).
 
-    All are in the last bin where the width is 0.
+    All are in the first bin where the width is 0.
     """
     counts = np.zeros((len(rows), bins), np.int64)
-    with np.errstate(divide="ignore"):
-        scale = 1 / widths[:, None]
+    scale = np.divide(1, widths, out=np.zeros_like(widths), where=widths > 0)[:, None]
     for part in _parts(rows):
-        with np.errstate(invalid="ignore"):
-            place = np.fmin(np.abs(part) * scale, bins - 1).astype(np.int64)
+        place = np.fmin(np.abs(part) * scale, bins - 1).astype(np.int64)
         for row, own in zip(counts, place, strict=True):
             row += np.bincount(own, minlength=bins)
     return counts

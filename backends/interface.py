@@ -80,7 +80,7 @@ class Statistics(Protocol):
     def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
         """|d| of a level counted by bins of each group's width (groups,), the last for all beyond; (groups, bins).
 
-        All of a group are in the last bin where its width is 0.
+        All of a group are in the first bin where its width is 0.
         """
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:

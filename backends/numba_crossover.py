@@ -18,9 +18,9 @@ LOADED = 512
 FIRST = {2: 30_000_000, 4: 29_000_000, 16: 16_500_000, 40: 7_300_000}
 """Samples in all from which they win in a process that has yet to load them, by the number of taps."""
 
-FIRST_MODWT = 180_000_000
-"""Samples times taps times levels from which a MODWT's do, by ``benchmarks/results/stationary.json``: 0.7 s for loading
-over 4 ns, the reference's time for a tap there and back. Once loaded they win at any size."""
+FIRST_MODWT = 260_000_000
+"""Samples times taps times levels from which a MODWT's do, by ``benchmarks/results/stationary.json``: 0.9 s for loading
+over 3.6 ns, the reference's time for a tap there and back. Once loaded they win at any size."""
 
 loaded: set[str] = set()
 """Names of the dtypes whose kernels this process has used, for a MODWT with that word before; the backend adds them."""

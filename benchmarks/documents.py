@@ -7,7 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wavefilt.benchmarks import cpu, cuda, gain, laplace1d_report, laplace2d_report, scaling_report, ske_validation
+from wavefilt.benchmarks import (
+    cpu,
+    cuda,
+    gain,
+    laplace1d_report,
+    laplace2d_report,
+    scaling_report,
+    ske_validation,
+    stationary,
+)
 from wavefilt.ske.calibration import load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +37,16 @@ def tables() -> dict[str, str]:
     """What stands between the markers of each name."""
     results = {
         name: json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
-        for name in ("cpu", "cuda_h200", "gain", "laplace1d_cpu", "laplace2d_cpu", "scaling_cpu", "ske_h200")
+        for name in (
+            "cpu",
+            "cuda_h200",
+            "gain",
+            "laplace1d_cpu",
+            "laplace2d_cpu",
+            "scaling_cpu",
+            "ske_h200",
+            "stationary",
+        )
     }
     return {
         "table of benchmarks/results/cpu.json": f"```\n{cpu.table(results['cpu'])}\n```",
@@ -38,6 +56,7 @@ def tables() -> dict[str, str]:
         "table of benchmarks/results/laplace2d_cpu.json": laplace2d_report.markdown(results["laplace2d_cpu"]),
         "table of benchmarks/results/scaling_cpu.json": scaling_report.markdown(results["scaling_cpu"]),
         "table of benchmarks/results/ske_h200.json": ske_validation.table(results["ske_h200"], load("h200")),
+        "table of benchmarks/results/stationary.json": stationary.table(results["stationary"]).markdown(),
         "first calls of benchmarks/results/cpu.json": first_calls(results["cpu"]),
     }
 

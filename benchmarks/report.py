@@ -17,6 +17,8 @@ from wavefilt.benchmarks import (
     launch_shapes,
     scaling_report,
     ske_validation,
+    stationary,
+    stationary_gpu,
 )
 from wavefilt.benchmarks.ske_fit import launches
 from wavefilt.ske import calibration
@@ -96,6 +98,9 @@ KINDS = (
          lambda r: ([laplace1d_report.sheet(r)], laplace1d_report.notes(r), outline(r, "2008")), "laplace1d"),
     Kind("2-D Laplace filter: ways to share the pixels of a tile", OUTLINE,
          lambda r: ([laplace2d_report.sheet(r)], laplace2d_report.notes(r), outline(r, "2017")), "laplace2d"),
+    Kind("MODWT: the numba backend beside PyWavelets' SWT", {"cases", "memory", "crossover"},
+         lambda r: ([stationary.table(r)], [], [])),
+    Kind("MODWT on a GPU", {"study", "rows"}, lambda r: ([stationary_gpu.table(r)], [], []), "modwt on a GPU"),
     Kind("SKE: predicted and measured kernels", {"device", "rows"}, _ske),
     Kind("Launch shapes: the model's choice and a fixed one", {"fixed", "rows"},
          lambda r: ([sheets.launch_shapes(r)], launch_shapes.table(r).splitlines()[-1:], plots.launch_shapes(r)),

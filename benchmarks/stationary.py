@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -167,7 +167,7 @@ def table(result: dict[str, Any]) -> Sheet:
         f"MODWT denoise in milliseconds, median (quartiles): {result['wavelet']}, float32, {where['processor']}, "
         f"{where['threads']} threads, PyWavelets {where['versions']['PyWavelets']}"
     )
-    heads = [("samples,", "levels"), ("PyWavelets", "swt"), ("numba", "periodic"), ("", "ratio"),
+    heads: list[Sequence[str]] = [("samples,", "levels"), ("PyWavelets", "swt"), ("numba", "periodic"), ("", "ratio"),
              ("numba", "symmetric"), ("forward", "alone"), ("inverse", "alone"), ("memory,", "inputs")]  # fmt: skip
     rows = [[f"{c['name']}, {c['level']}", _cell(c["pywavelets"]), _cell(c["numba"]), f"{c['ratio']:.1f}",
              *(number(c[name]["median"]) for name in ("symmetric", "forward", "inverse")),

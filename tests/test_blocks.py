@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 from simulation import inside, outside, run_inside
@@ -20,7 +19,6 @@ def test_every_block_is_compared_and_timed(monkeypatch):
     from wavefilt.benchmarks import blocks, blocks_report, timing
     from wavefilt.benchmarks.implementation import Mismatch
 
-    sys.setswitchinterval(1e-4)
     monkeypatch.setattr(timing, "measured", lambda work, repeats: timing.Timing(2e-6 / repeats, 1e-6, 3e-6))
     monkeypatch.setattr(blocks, "KERNELS", (blocks.KERNELS[0], blocks.KERNELS[2]))
     result = blocks.run(500, (8, 12), repeats=2, tile=128)

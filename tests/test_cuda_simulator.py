@@ -5,8 +5,6 @@ The simulator is chosen before numba is imported, so these tests run in a proces
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 import pywt
@@ -28,7 +26,6 @@ def test_kernels_in_the_simulator():
 def backend():
     from wavefilt.backends.cuda import Cuda, Options, selection, sorting
 
-    sys.setswitchinterval(1e-4)  # the simulator's threads wait for each other all the time
     selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
     sorting.SPAN = 32
     return Cuda(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
@@ -111,36 +108,6 @@ def test_denoise(backend, rule):
 
 
 @inside
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"rule": "fdr", "scope": "record"},
-        {"rule": "hybrid", "keep": 1},
-        {"rule": "blockjs"},
-        {"rule": "neighblock", "sigma": 0.5, "keep": 1},
-        {"rule": "ebayes", "shrink": "mean"},
-        {"rule": "ebayes-cauchy", "scope": "record"},
-        {"rule": "bayes", "keep": 1},
-        {"rule": "minimax", "shrink": "hard", "keep": 1},
-    ],
-    ids=lambda options: options["rule"],
-)
-def test_rules(backend, reference, options):
-    x, bank = _traces(2, 140), pywt.Wavelet("db2")
-    x[1, 60:70] += 40  # beyond where the posterior depends on the weight
-    method = Method(wavelet=bank, level=2, **options)
-    y, measured = backend.denoise(x, method, 2, report=True)
-    whole = run(x, method, "pywavelets")
-    np.testing.assert_allclose(y, whole.samples, atol=1e-9)
-    (estimate,) = whole.estimates
-    np.testing.assert_allclose(measured.thresholds, estimate.thresholds, rtol=1e-12)
-    shrinkage = Shrinkage(method.function(140), estimate.thresholds, estimate.sigma)
-    pyramid = backend.decompose(x, bank, "symmetric", 2)
-    for _ in range(2):  # the pyramid stays as it is
-        np.testing.assert_allclose(backend.reconstruct(pyramid, shrinkage), y, atol=1e-12)
-
-
-@inside
 @pytest.mark.parametrize(("sample", "rows", "n"), [(1 << 14, 1, 8902), (256, 2, 903), (256, 1, 1101)])
 def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, rows, n):
     """One level's noise alone is wanted: the forward kernel counts and lists, from windows drawn before it.
@@ -206,11 +173,3 @@ def test_chunks_when_memory_is_short(backend, monkeypatch, rule, sigma, scope, r
     monkeypatch.setattr(Cuda, "decompose", short)
     with pytest.raises(MemoryError, match="do not fit"):
         backend.denoise(x, method, 2)
-
-
-@inside
-def test_there_is_no_modwt_yet(backend):
-    with pytest.raises(ValueError, match="backend 'cuda' has no transform 'modwt'"):
-        backend.decompose(_traces(1, 9), pywt.Wavelet("db1"), "zero", 1, "modwt")
-    with pytest.raises(ValueError, match="backend 'cuda' has no transform 'modwt'"):
-        wavefilt.denoise(_traces(1, 64), "db1", transform="modwt", backend=backend)

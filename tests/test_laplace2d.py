@@ -6,12 +6,10 @@ The simulator is chosen before numba is imported, and a compiler has no device: 
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +19,7 @@ import numba
 import numpy as np
 import pytest
 from conftest import run_cli
+from simulation import SIMULATED, inside, outside, run_inside
 from test_bad_input import run
 from test_cuda_compile import _ptxas
 
@@ -31,12 +30,9 @@ from wavefilt.benchmarks.implementation import Mismatch, missing
 from wavefilt.benchmarks.laplace2d_cases import COPIES, IMPLEMENTATIONS, NUMPY, SCIPY, Problem
 from wavefilt.benchmarks.laplace2d_variants import RADIUS, ROWS, VARIANTS
 
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 SCRIPT = Path(__file__)
 VARIANT = {variant.name: variant for variant in VARIANTS}
 SIZES = ((1, 1), (3, 2), (11, 7), (44, 9))
-inside = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator's process")
-outside = pytest.mark.skipif(SIMULATED, reason="the simulator's process is for kernels")
 no_gpu = pytest.mark.skipif(not missing(COPIES[1]), reason="a GPU is here, and is estimated itself")
 
 
@@ -302,31 +298,12 @@ def test_the_cases_need_no_cuda():
 
 @outside
 def test_kernels_in_the_simulator():
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", __file__]
-    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert outcome.returncode == 0, outcome.stdout[-4000:] + outcome.stderr[-2000:]
-    assert f"{len(VARIANTS) + 1} passed" in outcome.stdout
-
-
-@pytest.fixture
-def simulator(monkeypatch):
-    """Made so that the threads of a block get one tile: without a lock two that ask at once get one each."""
-    from numba.cuda.simulator import kernelapi
-
-    lock, array = threading.Lock(), kernelapi.FakeCUDAShared.array
-
-    def locked(*arguments):
-        with lock:
-            return array(*arguments)
-
-    monkeypatch.setattr(kernelapi.FakeCUDAShared, "array", locked)
-    sys.setswitchinterval(1e-4)
+    assert run_inside(__file__) == len(VARIANTS) + 1
 
 
 @inside
 @pytest.mark.parametrize("variant", VARIANTS, ids=VARIANT)
-def test_kernel_at_the_edges_of_blocks(simulator, variant):
+def test_kernel_at_the_edges_of_blocks(variant):
     blocks = {"gpu_row": (8, 2), "gpu_wide": (2, 1)}
     small = replace(variant, block=blocks.get(variant.name, (4, 4)))
     # the last is as wide as its rows are apart, and higher than a thread's rows
@@ -337,7 +314,7 @@ def test_kernel_at_the_edges_of_blocks(simulator, variant):
 
 
 @inside
-def test_implementations_launch_their_kernels(simulator):
+def test_implementations_launch_their_kernels():
     problem = random(5, 3)
     for one in (*IMPLEMENTATIONS, COPIES[1]):
         if one.device:

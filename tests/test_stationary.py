@@ -267,10 +267,10 @@ def test_an_unknown_transform_is_refused(chosen):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("wavelet", ["haar", "db8", "coif10"])
+@pytest.mark.parametrize("wavelet", ["haar", "db8", "coif8"])
 def test_numba_agrees_with_the_reference(rng, mode, wavelet):
     bank = pywt.Wavelet(wavelet)
-    for n, level, dtype in [(2, 1, "f8"), (5, 3, "f4"), (300, 4, "f8"), (1501, 5, "f4"), (700, 9, "f8")]:
+    for n, level, dtype in [(2, 1, "f8"), (5, 3, "f4"), (300, 4, "f8"), (1501, 5, "f4"), (300, 8, "f8")]:
         x, function = rng.standard_normal((2, n)).astype(dtype), SHRINKS[n % len(SHRINKS)]
         shrinkage = Shrinkage(function, rng.random((level, 2)))
         reference = REFERENCE.decompose(x, bank, mode, level, "modwt")

@@ -154,8 +154,9 @@ def run(
     Without it a backend that denoises on a device gives no estimates.
     """
     dtype = arrays.dtype_name(traces.dtype)
-    chosen = backends.choose(backend, dtype, traces.shape, method.bank.dec_len, denoising=True)
     level = method.level_for(traces.shape[-1])
+    modwt = level if method.transform == "modwt" else 0
+    chosen = backends.choose(backend, dtype, traces.shape, method.bank.dec_len, denoising=True, modwt=modwt)
     if level and traces.size and hasattr(chosen, "denoise") and method.plain:
         done = chosen.denoise(traces, method, level, report)
         if done is not None:

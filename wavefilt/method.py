@@ -107,8 +107,8 @@ class Method:
 
     @property
     def plain(self) -> bool:
-        """Whether one decimated transform does it, with noise from its own details: what backends do in one go."""
-        return self.transform == "dwt" and self.spins == 1 and self.window is None
+        """Whether one transform does it, with noise from its own details: what a backend may do in one go."""
+        return self.spins == 1 and self.window is None
 
     @property
     def fixed_thresholds(self) -> list[float]:

@@ -67,8 +67,8 @@ def modwt(
     Raises
     ------
     ValueError
-        For an unknown wavelet, mode or backend, a level out of range, no samples, an axis out of range, a reflection
-        of a single sample, or the backend "cuda", which has no MODWT.
+        For an unknown wavelet, mode or backend, a level out of range, no samples, an axis out of range, or a reflection
+        of a single sample.
     """
     mode, bank, array = mode_name(mode), as_wavelet(wavelet), as_floating(data)
     axis = as_axis(array, axis)

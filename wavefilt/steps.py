@@ -43,7 +43,6 @@ def denoised(
     Decompose, measure, choose thresholds, shrink and reconstruct; with `Method.spins` the mean of that over shifts of
     the samples, and the estimates of the unshifted ones. ``noise`` (levels, traces or 1) is what a window told.
     """
-    sizes = [piece.samples * (len(piece.rows) if method.scope == "record" else 1) for piece, _ in group]
     done: list[tuple[NDArray[Any], Estimate]] = []
     for shift in range(method.spins):
         pyramids = [
@@ -52,6 +51,8 @@ def denoised(
             for piece, depth in group
         ]  # fmt: skip
         statistics = backend.statistics(pyramids, method.scope)
+        sizes = [pyramid.samples * (len(piece.rows) if method.scope == "record" else 1)
+                 for pyramid, (piece, _) in zip(pyramids, group, strict=True)]  # fmt: skip
         known = None
         if noise is not None:
             known = noise[: len(statistics.counts), group[0][0].rows if noise.shape[1] > 1 else [0]]
@@ -59,7 +60,7 @@ def denoised(
         power = statistics.mean_square() if report and not shift else None
         for i, (pyramid, (piece, depth)) in enumerate(zip(pyramids, group, strict=True)):
             estimate = _estimate(piece, depth, statistics.counts, *pooled, power)
-            shrinkage = Shrinkage(method.function(piece.samples), estimate.thresholds, estimate.sigma)
+            shrinkage = Shrinkage(method.function(pyramid.samples), estimate.thresholds, estimate.sigma)
             rows = _back(backend.reconstruct(pyramid, shrinkage), shift, method.mode)
             if shift:
                 done[i][0][:] += (rows - done[i][0]) / (shift + 1)

@@ -15,12 +15,14 @@ from wavefilt.backends import cuda_crossover
 from wavefilt.backends.interface import Measured, Pyramid
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
-from wavefilt.vocabulary import Scope
+from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
-from . import chunked, diagnosis, interop, shrinking
+from . import chunked, diagnosis, interop, modwt_backend, shrinking
 from .denoiser import Denoiser, joined
 from .graph import Graph
 from .memory import OutOfMemory, guarded
+from .modwt import CudaModwt, ModwtStatistics
+from .modwt_backend import ModwtBackend
 from .plan import Options, Plan, Plans, Shape
 from .statistics import CudaStatistics
 from .target import SIMULATED, cuda
@@ -77,6 +79,7 @@ class Cuda:
         self._plans = Plans(cache_bytes)
         self._ring = Ring()
         self._results = Results()
+        self._modwt = ModwtBackend(self._plans, self._ring, self._options)
 
     def describe(self) -> str:
         return diagnosis.describe()
@@ -106,8 +109,10 @@ class Cuda:
 
     def decompose(
         self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int, transform: str = "dwt", start_level: int = 0
-    ) -> CudaPyramid:
-        _only_dwt(transform)
+    ) -> CudaPyramid | CudaModwt:
+        check("transform", transform, TRANSFORMS)
+        if transform == "modwt":
+            return self._modwt.decompose(x, wavelet, mode, level, start_level)
         device = interop.on_device(x)
         plan, stream = self._plan(x, device, Shape.of(wavelet, mode, _dtype(x), level, *x.shape))
         rows, samples = x.shape
@@ -124,13 +129,17 @@ class Cuda:
         self._plans.lend(pyramid, plan)
         return pyramid
 
-    def statistics(self, pyramids: Sequence[Any], scope: Scope) -> CudaStatistics:
+    def statistics(self, pyramids: Sequence[Any], scope: Scope) -> CudaStatistics | ModwtStatistics:
+        if pyramids[0].transform == "modwt":
+            return modwt_backend.statistics(self._modwt, pyramids, scope == "record")
         for pyramid in pyramids[1:]:
             pyramid.stream.synchronize()
         return CudaStatistics([p.plan for p in pyramids], scope == "record", pyramids[0].stream, pyramids)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, like: Any = None) -> Any:
         """The rows, in host memory, or of the library of ``like`` if that is an array on a GPU."""
+        if pyramid.transform == "modwt":
+            return self._modwt.reconstruct(pyramid, shrinkage, like)
         if not isinstance(pyramid, CudaPyramid):
             pyramid = self._packed(pyramid)
         plan, stream, s = pyramid.plan, pyramid.stream, pyramid.plan.shape
@@ -166,7 +175,8 @@ class Cuda:
         """
         try:
             done: tuple[Any, Measured | None] | None
-            done = guarded(lambda: self._denoise(x, method, level, report, out), self.clear)
+            denoise = self._denoise if method.transform == "dwt" else self._modwt.denoise
+            done = guarded(lambda: denoise(x, method, level, report, out), self.clear)
             return done
         except OutOfMemory:
             pass  # what follows needs the memory that the error's traceback keeps
@@ -175,6 +185,8 @@ class Cuda:
                 out = guarded(lambda: interop.empty(x.shape, _dtype(x), x), self.clear)
             elif out is None:
                 out = np.empty(x.shape, x.dtype)
+            if method.transform == "modwt" and (len(x) == 1 or method.scope == "record"):
+                raise OutOfMemory(f"{level + 2} arrays of their size for transform='modwt'; use the host's memory")
             if len(x) == 1 or method.scope == "record":
                 return chunked.denoise(self, x, out, method, level, report)
         except OutOfMemory as error:
@@ -288,7 +300,6 @@ class Cuda:
 
     def _packed(self, pyramid: Pyramid) -> CudaPyramid:
         """Coefficients from elsewhere, copied into the buffers of a plan."""
-        _only_dwt(pyramid.transform)
         smooth = pyramid.coefficients[0]
         shape = Shape.of(pyramid.wavelet, pyramid.mode, _dtype(smooth), pyramid.level, smooth.shape[0], pyramid.samples)
         plan = self._plans.borrow(shape, self._options, (threading.get_ident(), -1))
@@ -297,11 +308,6 @@ class Cuda:
         packed = CudaPyramid(plan, stream, pyramid.wavelet, pyramid.mode, True)
         self._plans.lend(packed, plan)
         return packed
-
-
-def _only_dwt(transform: str) -> None:
-    if transform != "dwt":
-        raise ValueError(f"backend 'cuda' has no transform {transform!r}: use backend='numba'")
 
 
 def _key(method: Method, report: bool) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pywt
 
-from . import graph
+from .buffers import Buffers
 from .forward import extensions, forward
 from .geometry import FLAGS, ROWS, TILE_BYTES, Filter, Tiling, forward_tiling, inverse_tiling, launches, up4
 from .inverse import inverse
@@ -21,7 +21,6 @@ from .target import cuda
 
 THREADS = 256
 MOST_TAPS_SEARCHED = 64
-KEPT = 8  # methods whose launches a plan keeps
 
 
 @dataclass(frozen=True)
@@ -82,22 +81,17 @@ def grid(blocks: int, rows: int) -> tuple[int, int, int]:
     return blocks, min(rows, ROWS), -(-rows // ROWS)
 
 
-class Plan:
+class Plan(Buffers):
     """Buffers on the device for one shape, and the transforms that use them, all on one stream.
 
     A plan serves one caller at a time; `Plans` lends them out.
     """
 
     def __init__(self, shape: Shape, options: Options) -> None:
+        super().__init__(shape.dtype)
         self.shape, self.options = shape, options
         self.fused = launches(shape.filter, shape.level, options.tile_for(shape.dtype))
         self.firsts = [sum(self.fused[:i]) for i in range(len(self.fused))]
-        self.key: tuple[Any, ...] = ()
-        self._buffers: dict[str, Any] = {}
-        self._staging: dict[str, Any] = {}
-        self._kept: OrderedDict[Any, Any] = OrderedDict()
-        self._stream: Any = None
-        self._side: Any = None
         table = []
         for first, levels in zip(self.firsts, self.fused, strict=True):
             cut = self._cut(forward_tiling, levels)
@@ -122,48 +116,13 @@ class Plan:
         cut: Tiling = tiling(self.shape.filter, self.options.tile_for(self.shape.dtype), levels)
         return cut
 
-    def buffer(self, name: str, size: int, dtype: Any = None) -> Any:
-        """The plan's device array of this name, made when it is first asked for."""
-        if name not in self._buffers:
-            self._buffers[name] = cuda.device_array(size, dtype or self.shape.dtype)
-        return self._buffers[name]
-
     def release(self) -> None:
-        """Let go of all memory at once, not when Python finds the cycles."""
-        for held in (self._buffers, self._staging, self._kept):
-            held.clear()
+        super().release()
         self.details, self.smooths = None, []
-
-    def staging(self, name: str, size: int) -> Any:
-        """The plan's pinned host array of this name."""
-        if name not in self._staging:
-            self._staging[name] = cuda.pinned_array(size, self.shape.dtype)
-        return self._staging[name]
-
-    def own_stream(self) -> Any:
-        """A stream for work that comes from the host."""
-        if self._stream is None:
-            self._stream = graph.stream()
-        return self._stream
-
-    def side_stream(self) -> Any:
-        """A stream for what can run beside the plan's other work."""
-        if self._side is None:
-            self._side = graph.stream()
-        return self._side
-
-    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The object kept under this key, made when it is first asked for."""
-        if key not in self._kept:
-            self._kept[key] = make()
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
 
     @property
     def bytes(self) -> int:
-        return int(sum(b.nbytes for b in self._buffers.values()) + (0 if self.table is None else self.table.nbytes))
+        return super().bytes + (0 if self.table is None else int(self.table.nbytes))
 
     @cached_property
     def high_pass(self) -> Any:
@@ -290,10 +249,10 @@ class Plans:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._lock = threading.Lock()
-        self._idle: OrderedDict[tuple[Any, ...], list[Plan]] = OrderedDict()
+        self._idle: OrderedDict[tuple[Any, ...], list[Any]] = OrderedDict()
 
-    def borrow(self, shape: Shape, options: Options, user: tuple[int, int]) -> Plan:
-        """A plan for this shape that nobody else uses; give it back with `give_back`.
+    def borrow(self, shape: Any, options: Options, user: tuple[int, int], make: Callable[..., Any] = Plan) -> Any:
+        """A plan for this shape that nobody else uses, made by ``make(shape, options)``; it is for `give_back`.
 
         ``user`` is a thread and a stream: a plan goes back to the same, whose work is in order.
         """
@@ -302,11 +261,11 @@ class Plans:
             idle = self._idle.get(key)
             if idle:
                 return idle.pop()
-        plan = Plan(shape, options)
+        plan = make(shape, options)
         plan.key = key
         return plan
 
-    def give_back(self, plan: Plan) -> None:
+    def give_back(self, plan: Any) -> None:
         """Keep the plan for the next caller, dropping those unused for longest beyond the limit."""
         with self._lock:
             self._idle.setdefault(plan.key, []).append(plan)
@@ -318,7 +277,7 @@ class Plans:
                 for p in plans:
                     p.release()
 
-    def lend(self, owner: Any, plan: Plan) -> None:
+    def lend(self, owner: Any, plan: Any) -> None:
         """Give the plan back when ``owner`` is no longer used."""
         weakref.finalize(owner, self.give_back, plan).atexit = False
 

@@ -23,25 +23,40 @@ def shrunk(
     plan: Plan, function: Blocks | Posterior, thresholds: NDArray[np.float64], sigma: NDArray[np.float64], stream: Any
 ) -> Any:
     """All details of the plan shrunk, in a buffer of their layout; ``thresholds`` and ``sigma`` (levels, rows)."""
-    s, threads, target = plan.shape, plan.options.threads, plan.buffer("shrunk", len(plan.details))
-    thresholds, sigma = (np.broadcast_to(a, (s.level, s.rows)) for a in (thresholds, sigma))
-    numbers = [np.ascontiguousarray(thresholds)]
+    s, target = plan.shape, plan.buffer("shrunk", len(plan.details))
+    for j, n in enumerate(s.lengths[1:]):
+        layout = s.offsets[j], up4(n), n, s.rows
+        shrink(function, plan.details, target, layout, thresholds[j], sigma[j], s.dtype, plan.options.threads, stream)
+    return target
+
+
+def shrink(
+    function: Blocks | Posterior,
+    details: Any,
+    target: Any,
+    layout: tuple[int, int, int, int],
+    thresholds: NDArray[np.float64],
+    sigma: NDArray[np.float64],
+    dtype: str,
+    threads: int,
+    stream: Any,
+) -> None:
+    """Launch what shrinks one level: ``layout`` is where it begins, its pitch, its length and its rows.
+
+    ``thresholds`` and ``sigma`` are of every row, or one for all.
+    """
+    *_, n, rows = layout
+    numbers, constants = [thresholds], []
     if isinstance(function, Posterior):
         with np.errstate(divide="ignore", invalid="ignore"):
             weights = PRIORS[function.prior].weight_of(np.nan_to_num(thresholds / sigma))
-        numbers += [np.ascontiguousarray(sigma), np.ascontiguousarray(weights)]
-        kernel_, constants = posterior(s.dtype, function.prior, function.estimator, threads), []
+        numbers += [sigma, weights]
+        launched, items = posterior(dtype, function.prior, function.estimator, threads), n
     else:
-        kernel_, constants = block(s.dtype, threads), [function.core, function.reach]
-    on_device = [cuda.to_device(a.ravel(), stream=stream) for a in numbers]
-    for level in range(1, s.level + 1):
-        n = s.lengths[level]
-        items = -(-n // constants[0]) if constants else n
-        own = [a[(level - 1) * s.rows : level * s.rows] for a in on_device]
-        kernel_[grid(-(-items // threads), s.rows), threads, stream](
-            plan.details, target, s.offsets[level - 1], up4(n), n, s.rows, *own, *constants
-        )
-    return target
+        constants = [function.core, function.reach]
+        launched, items = block(dtype, threads), -(-n // function.core)
+    own = [cuda.to_device(np.array(np.broadcast_to(a, rows)), stream=stream) for a in numbers]
+    launched[grid(-(-items // threads), rows), threads, stream](details, target, *layout, *own, *constants)
 
 
 @cache

@@ -201,8 +201,8 @@ class CudaStatistics:
         return np.array([self._counted(i, "exceeding", own, 1)[:, 0] for i, own in enumerate(thresholds, 1)])
 
     def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
-        with np.errstate(divide="ignore"):
-            return self._counted(level, "histogram", 1 / widths, bins)
+        scales = np.divide(1, widths, out=np.zeros_like(widths), where=widths > 0)
+        return self._counted(level, "histogram", scales, bins)
 
     def _counted(self, level: int, name: str, numbers: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
         """Counts (groups, bins) of the level's details, by the kernel of this name."""

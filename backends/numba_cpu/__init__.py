@@ -100,8 +100,9 @@ class NumbaCPU:
             return Pyramid((x,), wavelet, mode, samples, transform, start_level)
         check("transform", transform, TRANSFORMS)
         if transform == "modwt":
+            pyramid = modwt.decompose(x, wavelet, mode, level, start_level, self._tile)
             numba_crossover.loaded.add(f"modwt {_DTYPES[dtype]}")
-            return modwt.decompose(x, wavelet, mode, level, start_level, self._tile)
+            return pyramid
         lo, hi = _analysis(wavelet, dtype)
         where = boundary.first_input(len(lo), mode), boundary.code(mode)
         shape = samples, len(lo), mode, level, self._tile

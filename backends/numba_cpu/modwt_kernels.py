@@ -79,7 +79,8 @@ def forward(step, n, margins, tile, tiles, scratch, rows, details, approximation
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows; the first level's taps lie ``step`` apart.
 
     ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous arrays of n columns and
-    their ``margins``, in this order; ``lo`` and ``hi`` the reversed filters.
+    their ``margins``, in this order; ``mode`` says how rows without margins go on; ``lo`` and ``hi`` are the reversed
+    filters.
     """
     depth, half, reach, group = len(margins) - 2, len(lo) // 2, len(lo) - 1, GROUP_BYTES // lo.itemsize
     work, spill = _aligned(scratch, lo), _aligned(group, lo)
@@ -114,8 +115,8 @@ def inverse(
 ):
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
 
-    Addresses and margins as in `forward`; ``thresholds`` (levels, rows) in float64; ``taps`` of the reversed filters,
-    low and high in turn.
+    Addresses, margins and mode as in `forward`; ``thresholds`` (levels, rows) in float64; ``taps`` are the reversed
+    filters, low and high in turn.
     """
     depth, half, reach = len(margins) - 2, len(taps) // 4, len(taps) // 2 - 1
     group = 2 * GROUP_BYTES // taps.itemsize
