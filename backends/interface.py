@@ -151,6 +151,9 @@ class DeviceBackend(Backend, Protocol):
         None if a sample is not finite: gaps are for the caller to cut out.
         """
 
+    def spun(self, x: Any, method: Any, level: int) -> Any:
+        """The mean of ``method.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
+
 
 class Taken(Protocol):
     """Rows taken in, and the way back to the kind of array they came as."""

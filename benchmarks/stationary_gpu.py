@@ -20,7 +20,7 @@ from wavefilt.method import Method
 LEVEL, REPEATS, TOLERANCE = 8, 25, 1e-5
 CASES = ((1, 1 << 16), (1, 1 << 20), (1, 1 << 24), (1, 1 << 26), (4096, 1 << 14))
 """Traces and samples."""
-RULES = {"universal": "global", "bayes": "level"}
+RULES: dict[Any, Any] = {"universal": "global", "bayes": "level"}
 """With the noise of what levels."""
 TARGET = ((1, 1 << 20), "universal", 1.0)
 """A case with the milliseconds to stay below."""
@@ -38,7 +38,7 @@ def run(cases: Any = CASES, repeats: int = REPEATS) -> dict[str, Any]:
         out = cuda.device_array_like(x)
         row: dict[str, Any] = {"traces": traces, "samples": samples, "level": LEVEL}
         for rule, sigma in RULES.items():
-            method = Method("db8", LEVEL, "symmetric", rule, sigma=sigma, transform="modwt")  # type: ignore[arg-type]
+            method = Method("db8", LEVEL, "symmetric", rule, sigma=sigma, transform="modwt")
             call = partial(backend.denoise, x, method, LEVEL, out=out)
             call()
             some = slice(0, min(traces, 16))  # rows are independent, and the CPU takes its time

@@ -72,7 +72,7 @@ def _compile(dtype: str, folder: Path) -> None:
     # device functions ask the driver, which need not be there, what to compile for
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
-    from wavefilt.backends.cuda import counted, modwt_kernels, selection, shrinking, sorting, thresholds
+    from wavefilt.backends.cuda import counted, modwt_kernels, selection, shrinking, sorting, spinning, thresholds
     from wavefilt.backends.cuda.forward import forward
     from wavefilt.backends.cuda.geometry import TILE_BYTES, Filter, launches
     from wavefilt.backends.cuda.inverse import inverse
@@ -141,6 +141,7 @@ def _compile(dtype: str, folder: Path) -> None:
         write(f"choose-{rule}", kernel, (a, d, d, d, types.float64, size, size, size, i, size, d, d, a, table, table))
     lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet("db8").filter_bank)
     write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, size, size, size, size, a, size, size, table))
+    write("mean", spinning.mean(dtype, 256), (a, size, size, size, a, size, size))
     write("modwt-cut", modwt_kernels.cut(dtype, 256), (a, size, size, size, a, size, size))
     for round_about in (False, True):
         kernel = modwt_kernels.analysis(lo, hi, round_about, dtype, 256)

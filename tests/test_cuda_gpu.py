@@ -308,3 +308,42 @@ def test_coefficients_from_elsewhere(backend, reference):
 def test_description(backend):
     assert "GiB" in backend.describe()
     assert "numba-cuda" in backend.describe()
+
+
+WAYS = (
+    *({"rule": rule} for rule in ("hybrid", "fdr", "blockjs", "neighblock", "ebayes", "ebayes-cauchy")),
+    {"rule": "ebayes", "shrink": "mean", "scope": "record", "keep": 2},
+    {"rule": "universal", "sigma": ("window", 100, 5000)},
+    {"rule": "universal", "spins": 4},
+    {"rule": "bayes", "spins": 3, "mode": "periodization"},
+    {"rule": "universal", "sigma": "global", "transform": "modwt"},
+    {"rule": "bayes", "transform": "modwt", "mode": "periodic"},
+    {"rule": "ebayes", "transform": "modwt", "scope": "record"},
+    {"rule": "fdr", "transform": "modwt", "mode": "smooth"},
+)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("options", WAYS, ids=lambda options: " ".join(map(str, options.values())))
+def test_every_way_in_host_and_device_memory(backend, options, dtype):
+    from wavefilt.backends.cuda.target import cuda
+
+    x = _traces(3, 30001, dtype)
+    x[1, 9000:9400] += 5
+    expected = wavefilt.denoise(x, "db6", level=5, backend="numba", **options)
+    found = [wavefilt.denoise(x, "db6", level=5, backend="cuda", **options)]
+    found.append(wavefilt.denoise(cuda.to_device(x), "db6", level=5, **options).copy_to_host())
+    for y in found:
+        _close(y, expected, dtype, 100)  # a detail beside its threshold, or noise of another last digit
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("rows", "n", "level"), [(1, 100_003, 8), (5, 257, 3), (300, 64, 2)])
+def test_modwt(backend, reference, mode, rows, n, level):
+    bank, x = pywt.Wavelet("db8"), _traces(rows, n, "float64")
+    ours, theirs = (b.decompose(x, bank, mode, level, "modwt") for b in (backend, reference))
+    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
+        _close(_host(a), b, "float64", 10)
+    _close(backend.reconstruct(ours), x, "float64", 100)
+    found, expected = (b.statistics([p], "record") for b, p in ((backend, ours), (reference, theirs)))
+    np.testing.assert_allclose(found.median_abs([1, level]), expected.median_abs([1, level]), rtol=1e-9)

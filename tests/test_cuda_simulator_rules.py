@@ -100,3 +100,21 @@ def test_denoise_by_modwt(backend, rule, sigma, scope):
     assert backend.denoise(x, method, 2) is None
     x[1, 30] = 0
     assert backend.denoise(x, method, 2) is not None
+
+
+@inside
+@pytest.mark.parametrize("mode", ["symmetric", "periodization"])
+def test_cycle_spinning_in_device_memory(backend, monkeypatch, mode):
+    """As an array on a GPU is denoised; the simulator's arrays stand for one."""
+    from wavefilt.backends.cuda import interop
+    from wavefilt.backends.cuda.target import cuda
+
+    monkeypatch.setattr(interop, "current_stream", lambda _: cuda.stream())
+    monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
+    monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))
+    monkeypatch.setattr(interop, "stream_number", lambda _: -1)
+    monkeypatch.setattr(interop, "address", lambda x: 0)
+    monkeypatch.setattr(interop, "empty", lambda shape, dtype, _: cuda.device_array(shape, dtype))
+    x, method = _traces(2, 48), Method("haar", 2, mode, "universal", sigma="global", spins=3)
+    y = backend.spun(cuda.to_device(x), method, 2)
+    np.testing.assert_allclose(interop.to_host(y), run(x, method, "pywavelets").samples, atol=1e-10)

@@ -139,9 +139,10 @@ def denoise(
 def _where_it_lives(rows: Any, method: Method, backend: backends.DeviceBackend) -> Any:
     """Rows on a device denoised there; those with gaps by way of the host, which cuts them into pieces."""
     level = method.level_for(rows.shape[1])
-    done = backend.denoise(rows, method, level, False) if level and len(rows) and method.plain else None
-    if done is not None:
-        return done[0]
+    if level and len(rows) and not method.window:
+        done = backend.spun(rows, method, level) if method.spins > 1 else backend.denoise(rows, method, level, False)
+        if done is not None:
+            return done if method.spins > 1 else done[0]
     return backend.to_device(run(backend.to_host(rows), method, backend).samples, rows)
 
 

@@ -17,7 +17,7 @@ from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
-from . import chunked, diagnosis, interop, modwt_backend, shrinking
+from . import chunked, diagnosis, interop, modwt_backend, shrinking, spinning
 from .denoiser import Denoiser, joined
 from .graph import Graph
 from .memory import OutOfMemory, guarded
@@ -199,6 +199,10 @@ class Cuda:
                 return None
             measured.append(done[1])
         return out, joined(measured) if report else None
+
+    def spun(self, x: Any, method: Method, level: int) -> Any:
+        """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
+        return spinning.denoise(self, x, method, level)
 
     def _denoise(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
         device = interop.on_device(x)
