@@ -10,9 +10,9 @@ from typing import Any
 from wavefilt.benchmarks import (
     cpu,
     cuda,
-    gain,
     laplace1d_report,
     laplace2d_report,
+    quality_report,
     scaling_report,
     ske_validation,
     stationary,
@@ -40,9 +40,9 @@ def tables() -> dict[str, str]:
         for name in (
             "cpu",
             "cuda_h200",
-            "gain",
             "laplace1d_cpu",
             "laplace2d_cpu",
+            "quality",
             "scaling_cpu",
             "ske_h200",
             "stationary",
@@ -51,9 +51,9 @@ def tables() -> dict[str, str]:
     return {
         "table of benchmarks/results/cpu.json": f"```\n{cpu.table(results['cpu'])}\n```",
         "table of benchmarks/results/cuda_h200.json": cuda.table(results["cuda_h200"]),
-        "table of benchmarks/results/gain.json": gain.table(results["gain"]),
         "table of benchmarks/results/laplace1d_cpu.json": laplace1d_report.markdown(results["laplace1d_cpu"]),
         "table of benchmarks/results/laplace2d_cpu.json": laplace2d_report.markdown(results["laplace2d_cpu"]),
+        "table of benchmarks/results/quality.json": quality_report.markdown(results["quality"]),
         "table of benchmarks/results/scaling_cpu.json": scaling_report.markdown(results["scaling_cpu"]),
         "table of benchmarks/results/ske_h200.json": ske_validation.table(results["ske_h200"], load("h200")),
         "table of benchmarks/results/stationary.json": stationary.table(results["stationary"]).markdown(),

@@ -36,11 +36,12 @@ class Way:
         It refuses levels none of whose details are free of the boundary, which the literature uses.
         """
         options = common | self.options
-        if self.thresholds is None and options.get("level", 0) <= max_level(x.shape[1], Method(options["wavelet"]).bank):
-            return np.asarray(wavefilt.denoise(x, backend="numba", **options))
-        level, method = options.pop("level"), Method(**options)
+        level = options.pop("level", None)
+        method = Method(**options)
+        if self.thresholds is None and (level or 0) <= max_level(x.shape[1], method.bank):
+            return np.asarray(wavefilt.denoise(x, level=level, backend="numba", **options))
         backend = backends.get("numba")
-        pyramid = backend.decompose(np.ascontiguousarray(x), method.bank, method.mode, level, method.transform)
+        pyramid = backend.decompose(np.ascontiguousarray(x), method.bank, method.mode, level or 0, method.transform)
         statistics = backend.statistics([pyramid], "trace")
         sigma, found = method.thresholds(statistics, x.shape[1])
         if self.thresholds is not None:
@@ -72,7 +73,7 @@ def pooled_fdr(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma
 
     found = np.empty(sigma.shape)
     for trace in range(sigma.shape[1]):
-        x = np.concatenate([np.abs(d[trace]) / s for d, s in zip(pyramid.details, sigma[::-1, trace], strict=True)])
+        x = np.concatenate([np.abs(d[trace]) / s for d, s in zip(pyramid.details, sigma[:, trace], strict=True)])
         limits = -ndtri(rules.FALSE * np.arange(1, len(x) + 1) / (2 * len(x)))
         passed = np.flatnonzero(np.sort(x)[::-1] >= limits)
         found[:, trace] = limits[passed[-1] if len(passed) else 0] * sigma[:, trace]

@@ -11,10 +11,10 @@ from typing import Any
 from wavefilt.benchmarks import (
     blocks_report,
     cuda,
-    gain,
     laplace1d_report,
     laplace2d_report,
     launch_shapes,
+    quality_report,
     scaling_report,
     ske_validation,
     stationary,
@@ -58,7 +58,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Kind:
-    """A study, told by the ``keys`` of its JSON (or of every row of it) and by its ``study``, if it has one."""
+    """A study, told by the ``keys`` of its JSON and by its ``study``, if it has one."""
 
     title: str
     keys: Set[str]
@@ -66,8 +66,6 @@ class Kind:
     study: str | None = None
 
     def fits(self, result: Any) -> bool:
-        if isinstance(result, list):
-            return bool(result) and all(isinstance(row, dict) and self.keys <= row.keys() for row in result)
         return isinstance(result, dict) and self.keys <= result.keys() and self.study in (None, result.get("study"))
 
 
@@ -109,8 +107,8 @@ KINDS = (
          lambda r: (*sheets.cuda_crossover(r), plots.cuda_crossover(r))),
     Kind("From what size numba pays", {"one row", "many rows"},
          lambda r: (*sheets.crossover(r), plots.crossover(r))),
-    Kind("Gain: what each rule does for the signal", {"signal", "gain_db"},
-         lambda r: (*sheets.from_markdown(gain.table(r)), plots.gain(r))),
+    Kind("Quality: how near each rule comes to a known signal", {"parts", "columns"},
+         lambda r: (quality_report.sheets(r), quality_report.notes(r), plots.quality(r)), "quality"),
     Kind("Another study", {"study", *OUTLINE}, lambda r: ([sheets.outline(r)], [r["method"]], outline(r))),
 )  # fmt: skip
 """In the order of their sections."""
@@ -132,9 +130,8 @@ def _section(path: Path) -> tuple[int, Section]:
     if place is None:
         raise NotAStudy(f"{path}: this is JSON, but no result of a study")
     try:
-        facts = result if isinstance(result, dict) else {}
         content = KINDS[place].content(result)
-        return place, Section(KINDS[place].title, path.name, str(facts.get("date", "")), _machine(facts), *content)
+        return place, Section(KINDS[place].title, path.name, str(result.get("date", "")), _machine(result), *content)
     except DAMAGED as error:
         raise NotAStudy(f"{path}: a damaged result of a study: {error!r}") from error
 

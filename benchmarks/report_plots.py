@@ -87,17 +87,18 @@ def launch_shapes(result: Row) -> list[Plot]:
     return [Lines("The first of the ranking", "samples", unit, [Panel("one trace", lines, ticks)])]
 
 
-def gain(result: Sequence[Row]) -> list[Plot]:
+def quality(result: Row) -> list[Plot]:
     """Decibels by record, a colour a rule, hollow where the noise is estimated once for all levels."""
-    cases = [f"{row['signal']}, {row['noise']} noise, {row['snr_db']} dB" for row in result]
-    methods = list(result[0]["gain_db"])
-    rules = in_turn(method.partition(",")[0] for method in methods)
+    rows = result["parts"]["records"]
+    cases = [f"{row['signal']}, {row['noise']} noise, {row['snr_db']} dB" for row in rows]
+    rules = in_turn(("universal", "minimax", "sure", "bayes", "fdr", "neighblock", "ebayes"))
     lines = []
-    for method in methods:
-        points = [Point(i, row["gain_db"][method], f"{method}\n{case}: {row['gain_db'][method]:+.1f} dB")
-                  for i, (case, row) in enumerate(zip(cases, result, strict=True))]  # fmt: skip
-        look = replace(rules[method.partition(",")[0]], hollow=method.endswith("global"), dash="")
-        lines.append(Line(method, look, points))
+    for rule, look in rules.items():
+        for sigma in ("level", "global"):
+            method = f"{rule}, {sigma}"
+            points = [Point(i, row["gain_db"][method], f"{method}\n{case}: {row['gain_db'][method]:+.1f} dB")
+                      for i, (case, row) in enumerate(zip(cases, rows, strict=True))]  # fmt: skip
+            lines.append(Line(method, replace(look, hollow=sigma == "global", dash=""), points))
     return [Dots("Gain in SNR", "dB by rule and by the level at which the noise is estimated", cases, lines)]
 
 

@@ -14,7 +14,6 @@ from .sheet import Sheet, number, size
 TITLES = {
     "case": "Whole denoises, ms (quartiles in brackets)", "kernel": "Kernels of a denoise, one by one",
     "fast-math": "Fast-math, ms (quartiles in brackets)", "compared with": "Beside other libraries, ms",
-    "signal": "Gain in SNR by rule and noise estimate, dB",
     "held out": "Relative errors on kernels that the models were not fitted to",
     "SKE calibrated by kernel": "Relative errors by kernel, at least 10 μs",
     "blocks of": "Choice of the block: its time over that of the best",

@@ -13,6 +13,7 @@ from .calibrated import DEVICE, whole
 from .failure import Failure
 from .laplace1d import command as laplace1d
 from .laplace2d import command as laplace2d
+from .quality import command as quality
 from .report import command as report_page
 from .study import finish, progress, save
 
@@ -25,6 +26,7 @@ def command() -> None:
 command.add_command(blocks)
 command.add_command(laplace1d)
 command.add_command(laplace2d)
+command.add_command(quality)
 command.add_command(report_page)
 
 

@@ -24,6 +24,13 @@ settings.register_profile("wavefilt", deadline=None, max_examples=60, derandomiz
 settings.load_profile("wavefilt")
 
 
+def pytest_collection_modifyitems(items):
+    """Tests of kernels compiled for sm_90 can be run alone, where there is a compiler."""
+    for item in items:
+        if "compiled" in getattr(item, "fixturenames", ()):
+            item.add_marker("sm_90")
+
+
 def usable_backends() -> list[str]:
     return [name for name, state in backends.available().items() if not isinstance(state, BackendUnavailable)]
 

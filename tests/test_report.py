@@ -146,8 +146,8 @@ def test_text_of_the_file_is_escaped(tmp_path):
         ('{"study": "weather", "rows": []}', "no result of a study"),
         ("3", "no result of a study"),
         ("no json", "this is no JSON"),
-        ('[{"signal": "a", "gain_db": {"b": NaN}}]', "this is no JSON: NaN is no number"),
-        ('[{"signal": "a", "gain_db": {"b": "c"}}]', "a damaged result of a study"),
+        ('{"study": "quality", "seconds": NaN}', "this is no JSON: NaN is no number"),
+        ('{"study": "quality", "columns": {}, "parts": {}}', "a damaged result of a study"),
         ('{"study": "scaling", "columns": {}, "rows": [{"wavelet": "db4"}]}', "a damaged result of a study"),
     ],
 )
@@ -305,7 +305,7 @@ def shown(tmp_path_factory):
     """A tab of a browser, and the path of a page of three studies."""
     folder = tmp_path_factory.mktemp("browser")
     path = folder / "report.html"
-    names = ("scaling_cpu.json", "cpu.json", "gain.json")
+    names = ("scaling_cpu.json", "cpu.json", "quality.json")
     path.write_text(report_page.page(report.sections(report.RESULTS / name for name in names)), "utf-8")
     with browser.browser(folder) as tab:
         yield tab, path

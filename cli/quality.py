@@ -1,0 +1,28 @@
+"""`wavefilt bench quality`."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+
+import click
+
+from .study import finish, progress, save
+
+
+@click.command("quality", epilog="Example: wavefilt bench quality --json quality.json")
+@click.option("--quick", is_flag=True, help="Few draws of noise: half a minute.")
+@click.option("--json", "json_path", type=click.Path(dir_okay=False), metavar="FILE", help="Save the results here.")
+def command(quick: bool, json_path: str | None) -> None:
+    """How near every rule comes to signals that are known, beside published results and scikit-image.
+
+    Errors are of fixed draws of noise, so they come out the same again. What is not installed is left out, and the
+    reason given.
+    """
+    from wavefilt.benchmarks import quality as study
+    from wavefilt.benchmarks import quality_report as report
+
+    steps = partial(progress, describe=lambda step: f"{step.part}: {step.label}")
+    result = study.run(quick, steps, partial(save, json_path))
+    width = shutil.get_terminal_size().columns
+    finish(result, lambda found: report.text(found, width), json_path)
