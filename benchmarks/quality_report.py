@@ -15,12 +15,22 @@ Heads = list[Sequence[str]]
 FOUR: Heads = [("", name) for name in literature.FOUR]
 
 
+def chapters(result: Row) -> dict[str, list[Sheet]]:
+    """Tables by what they are about."""
+    parts = result["parts"]
+    ratios = [_published(ratio, rows, result["seeds"]) for ratio, rows in grouped(parts["published"], "ratio")]
+    return {
+        "published": [_reached(parts["published"]), *ratios],
+        "baseline": [_baseline(parts["baseline"], result["draws"]), _fresh(parts["fresh"], result["fresh"])],
+        "spins": [_spins(parts["spins"])],
+        "records": list(_records(parts["records"], result["noises"])),
+        "choices": [_choices(parts["choices"])],
+    }
+
+
 def sheets(result: Row) -> list[Sheet]:
     """In the order of the parts."""
-    parts = result["parts"]
-    found = [_published(ratio, rows, result["seeds"]) for ratio, rows in grouped(parts["published"], "ratio")]
-    found += [_reached(parts["published"]), _baseline(parts["baseline"], result["draws"]), _fresh(parts["fresh"], result["fresh"])]
-    return [*found, _spins(parts["spins"]), *_records(parts["records"], result["noises"]), _choices(parts["choices"])]
+    return [sheet for found in chapters(result).values() for sheet in found]
 
 
 def _published(ratio: int, rows: Sequence[Row], seeds: int) -> Sheet:
@@ -114,6 +124,7 @@ def text(result: Row, width: int = 80) -> str:
     return "\n".join([*(sheet.text(width) for sheet in sheets(result)), *lines])
 
 
-def markdown(result: Row) -> str:
-    """For the documentation."""
-    return "\n".join([*(sheet.markdown() for sheet in sheets(result)), *(f"* {note}" for note in notes(result))])
+def markdown(result: Row) -> dict[str, str]:
+    """For the documentation, chapter by chapter, the notes last."""
+    found = {name: "\n".join(sheet.markdown() for sheet in sheets) for name, sheets in chapters(result).items()}
+    return found | {"notes": "\n".join(f"* {note}" for note in notes(result))}
