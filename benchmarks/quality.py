@@ -31,8 +31,8 @@ SEEDS, DRAWS, FRESH, NOISES = 400, 50, 200, 10
 """Of the parts published, baseline, fresh and records."""
 QUICK = 20, 30, 20, 2
 GRIDS = {"WaveLab": 7, "PyWavelets": 0}
-"""Samples that the signal is delayed by. A low-pass coefficient k of WaveLab begins at sample 2k, the same of PyWavelets
-at 2k - 7 for the 16 taps of sym8. 7 samples later, details of every level agree one by one.
+"""Samples that the signal is delayed by. A low-pass coefficient k of WaveLab begins at sample 2k, that of PyWavelets at
+2k - 7 for the 16 taps of sym8. Let the signal begin 7 samples later, and details of every level agree one by one.
 """
 SETTING: dict[str, Any] = {"wavelet": "sym8", "mode": "periodization", "sigma": "global"}
 LEVELS = 7
@@ -93,25 +93,23 @@ def noises(seeds: int, samples: int) -> Samples:
 
 def _published(seeds: int, others: dict[str, Any]) -> Iterator[Step]:
     signals, noise = published(), noises(seeds, 1024)
+
+    def row(ratio: int, like: str, name: str, way: Any, grid: str, level: int) -> Row:
+        means, errors, delay = {}, {}, GRIDS.get(grid, 0)
+        for signal, f in signals.items():
+            x = np.roll(f + f.std(ddof=1) / ratio * noise, delay, axis=1)
+            y = np.roll(way(x, **SETTING, level=level), -delay, axis=1)
+            loss = 1e4 * np.sum((y - f) ** 2, axis=1) / np.sum(f**2)
+            means[signal], errors[signal] = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(seeds))
+        return {"ratio": ratio, "method": name, "grid": grid, "like": like, "mean": means, "error": errors}
+
+    ways = [(like, way.name, way, grid, LEVELS) for like, way in quality_rows.PUBLISHED for grid in GRIDS]
+    ways += [(like, way.name, way, "", LEVELS) for like, way in quality_rows.SHIFTLESS]
+    ways += [("", way.name, way, "PyWavelets", LEVELS) for way in quality_rows.OTHERS]
+    theirs = [("", name, call, "PyWavelets", LEVELS - 1) for name, call in others.items()]
     for ratio in (3, 1):
-
-        def row(name: str, way: Any, ratio: int = ratio, grid: str = "", like: str = "", **options: Any) -> Row:
-            means, errors, delay = {}, {}, GRIDS.get(grid, 0)
-            for signal, f in signals.items():
-                x = np.roll(f + f.std(ddof=1) / ratio * noise, delay, axis=1)
-                y = np.roll(way(x, **SETTING, **options), -delay, axis=1)
-                loss = 1e4 * np.sum((y - f) ** 2, axis=1) / np.sum(f**2)
-                means[signal], errors[signal] = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(seeds))
-            return {"ratio": ratio, "method": name, "grid": grid, "like": like, "mean": means, "error": errors}
-
-        def step(name: str, *arguments: Any, row: Any = row, ratio: int = ratio, **options: Any) -> Step:
-            return Step("published", f"{name}, ratio {ratio}", partial(row, name, *arguments, **options))
-
-        for like, way in quality_rows.PUBLISHED:
-            yield from (step(way.name, way, grid=grid, like=like, level=LEVELS) for grid in GRIDS)
-        yield from (step(way.name, way, like=like, level=LEVELS) for like, way in quality_rows.SHIFTLESS)
-        yield from (step(way.name, way, grid="PyWavelets", level=LEVELS) for way in quality_rows.OTHERS)
-        yield from (step(name, call, grid="PyWavelets", level=LEVELS - 1) for name, call in others.items())
+        for way in (*ways, *theirs):
+            yield Step("published", f"{way[1]}, ratio {ratio}", partial(row, ratio, *way))
 
 
 def errors(way: Any, signals: dict[str, Samples], noise: Samples, **options: Any) -> dict[str, Samples]:
@@ -181,8 +179,9 @@ def gain(clean: Samples, before: Samples, after: Samples) -> float:
 
 def _cases(noises: int) -> Iterator[tuple[dict[str, Any], Samples, Samples]]:
     """What a case is, the clean record (traces, samples), and it with noise (draws, traces, samples)."""
-    for name, clean in quality_records.records().items():
-        for colour in ("white", "pink") if clean is not None else ():
+    known = {name: clean for name, clean in quality_records.records().items() if clean is not None}
+    for name, clean in known.items():
+        for colour in ("white", "pink"):
             for decibels in (0, 10):
                 noisy = quality_records.disturbed(clean, colour, decibels, noises)
                 yield {"signal": name, "noise": colour, "snr_db": decibels}, clean, noisy

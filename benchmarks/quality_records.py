@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,8 +59,11 @@ def gather() -> tuple[Samples, Samples] | None:
     """The synthetic shot record of `samples`, clean and with the noise it was made with; None outside a checkout."""
     if not (FOLDER / "seismic.dat").exists():
         return None
-    clean, noisy = np.load(FOLDER / "seismic_clean.npy"), wavefilt.read(FOLDER / "seismic.dat").samples
-    return tuple(np.delete(np.asarray(x, np.float64), DEAD, axis=0) for x in (clean, noisy))  # type: ignore[return-value]
+
+    def live(x: Any) -> Samples:
+        return np.delete(np.asarray(x, np.float64), DEAD, axis=0)
+
+    return live(np.load(FOLDER / "seismic_clean.npy")), live(wavefilt.read(FOLDER / "seismic.dat").samples)
 
 
 def earthquake() -> Samples | None:
@@ -68,10 +73,12 @@ def earthquake() -> Samples | None:
     """
     if importlib.util.find_spec("obspy") is None:
         return None
-    import obspy
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own, of what it imports
+        import obspy
 
-    x = np.array([trace.data for trace in obspy.read()], np.float64)
-    return x - x.mean(axis=1, keepdims=True)
+        x: Samples = np.array([trace.data for trace in obspy.read()], np.float64)
+    return np.asarray(x - x.mean(axis=1, keepdims=True))
 
 
 def records() -> dict[str, Samples | None]:

@@ -39,7 +39,13 @@ def _published(ratio: int, rows: Sequence[Row], seeds: int) -> Sheet:
     for like, group in grouped(rows, "like"):
         if like:
             theirs = literature.XING[like][ratio]
-            cells.append([f"{like}, published", "", *(f"{number(mean)} ±{number(error)}" for mean, error in theirs)])
+            cells.append(
+                [
+                    f"{like}, published",
+                    "",
+                    *(f"{number(mean)} ±{number(error)}" for mean, error in zip(*theirs, strict=True)),
+                ]
+            )
         for row in group:
             shares = [f" {share:+.1%}" for share, _ in published(row).values()] if like else [""] * len(row["mean"])
             values = [number(value) + share for value, share in zip(row["mean"].values(), shares, strict=True)]
@@ -66,8 +72,14 @@ def _baseline(rows: Sequence[Row], draws: int) -> Sheet:
         theirs = [f" ({value:.3f})" for value in literature.BASELINE[row["like"]]] if row["like"] else [""] * 4
         fewer = row["like"] in literature.FEWER
         values = row["rmse"].values()
-        cells.append([row["method"], str(row["levels"]), str(draws),
-                      *(f"{value:.3f}{'' if fewer else cell}" for value, cell in zip(values, theirs, strict=True))])
+        cells.append(
+            [
+                row["method"],
+                str(row["levels"]),
+                str(draws),
+                *(f"{value:.3f}{'' if fewer else cell}" for value, cell in zip(values, theirs, strict=True)),
+            ]
+        )
         if fewer:
             values = row["rmse of 30"].values()
             cells.append([row["method"], str(row["levels"]), str(literature.DRAWS),
@@ -86,25 +98,31 @@ def _fresh(rows: Sequence[Row], draws: int) -> Sheet:
 
 
 def _spins(rows: Sequence[Row]) -> Sheet:
-    heads: Heads = [("", "shifts"), *((f"{how},", name) for name in literature.FOUR for how in ("consecutive", "spread"))]
+    heads: Heads = [
+        ("", "shifts"),
+        *((f"{how},", name) for name in literature.FOUR for how in ("consecutive", "spread")),
+    ]
     cells = [[str(row["spins"]), *(f"{row[how][name]:.3f}" for name in literature.FOUR
                                    for how in ("consecutive", "spread"))] for row in rows]  # fmt: skip
-    return Sheet(f"Mean over shifts of the samples, {rows[0]['method']}, 6 levels, {literature.DRAWS} draws", heads, cells)
+    return Sheet(
+        f"Mean over shifts of the samples, {rows[0]['method']}, 6 levels, {literature.DRAWS} draws", heads, cells
+    )
 
 
 def _records(rows: Sequence[Row], noises: int) -> Iterator[Sheet]:
-    for title, chosen in (("White noise", [row for row in rows if row["noise"] == "white"]),
-                          ("Pink noise, and the gather's own", [row for row in rows if row["noise"] != "white"])):
+    for title, chosen in (
+        ("White noise", [row for row in rows if row["noise"] == "white"]),
+        ("Pink noise, and the gather's own", [row for row in rows if row["noise"] != "white"]),
+    ):
         heads: Heads = [("", "method"), *((row["signal"], f"{row['snr_db']} dB") for row in chosen)]
         cells = [[method, *(f"{row['gain_db'][method]:+.1f}" for row in chosen)] for method in rows[0]["gain_db"]]
         yield Sheet(f"{title}: dB gained, mean over {noises} draws, by record and its SNR", heads, cells)
 
 
 def _choices(rows: Sequence[Row]) -> Sheet:
-    heads: Heads = [("", "changed"), ("records,", "mean"), ("records,", "worst"), ("functions,", "mean"),
-                    ("functions,", "worst")]  # fmt: skip
-    cells = [[row["method"], *(f"{row[what][how]:+.2f}" for what in ("records", "functions") for how in ("mean", "worst"))]
-             for row in rows]  # fmt: skip
+    columns = [(what, how) for what in ("records", "functions") for how in ("mean", "worst")]
+    cells = [[row["method"], *(f"{row[what][how]:+.2f}" for what, how in columns)] for row in rows]
+    heads: Heads = [("", "changed"), *((f"{what},", how) for what, how in columns)]
     return Sheet("The defaults with one thing changed: dB gained over all records, and over the four at sd(f)/σ = 7",
                  heads, cells)  # fmt: skip
 

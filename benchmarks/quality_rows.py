@@ -11,7 +11,7 @@ TI = {"transform": "modwt"}
 PUBLISHED = (
     ("BlockJS", Way("blockjs", {"rule": "blockjs"})),
     ("NeighBlock", Way("neighblock", {"rule": "neighblock"})),
-    ("SURE", Way("sure, hard, |d| > t", {"rule": "sure", "shrink": "hard"}, above)),
+    ("SURE", Way("sure, hard above t", {"rule": "sure", "shrink": "hard"}, above)),
     ("SURE", Way("sure, hard", {"rule": "sure", "shrink": "hard"})),
 )
 """Names in `quality_published.XING` with what should give the same, on either grid."""
@@ -78,7 +78,7 @@ _CHANGES: tuple[dict[str, Any], ...] = (
     {"sigma": "global"}, {"scope": "record"}, {"keep": 1}, {"shrink": "garrote"}, {"shrink": "hard"},
     {"rule": "sure"}, {"rule": "fdr"}, {"rule": "ebayes"}, {"rule": "ebayes", "shrink": "mean"},
     {"rule": "ebayes", "shrink": "mean", "sigma": "global"}, {"rule": "neighblock", "sigma": "global"},
-    {"spins": 8}, TI, {"rule": "fdr", **TI}, {"rule": "ebayes", "shrink": "mean", **TI},
+    {"spins": 8}, TI, {"level": 6, **TI}, {"rule": "fdr", **TI}, {"rule": "ebayes", "shrink": "mean", **TI},
     {"rule": "minimax", "shrink": "firm", "sigma": "global", **TI},
 )  # fmt: skip
 CHOICES = tuple(Way(", ".join(f"{k}={v}" for k, v in change.items()) or "the defaults", change) for change in _CHANGES)

@@ -46,7 +46,8 @@ ANGLES = ((0, 0.5), (0.15, 0.8), (0.2, 0.2), (0.5, 0.2), (0.6, 0.8), (0.65, 0.3)
 
 def angles(t: Samples) -> Samples:
     """Straight lines (Antoniadis, Bigot and Sapatinas 2001)."""
-    return np.interp(t, *zip(*ANGLES, strict=True))
+    places, values = zip(*ANGLES, strict=True)
+    return np.asarray(np.interp(t, places, values))
 
 
 def blip(t: Samples) -> Samples:
@@ -63,7 +64,7 @@ def corner(t: Samples) -> Samples:
 
 def _lifted(values: Samples) -> Samples:
     """From 0.2 to 0.8. The mean counts: errors are divided by the sum of squares."""
-    return 0.2 + 0.6 * (values - values.min()) / np.ptp(values)
+    return np.asarray(0.2 + 0.6 * (values - values.min()) / np.ptp(values))
 
 
 def published(samples: int = 1024) -> dict[str, Samples]:

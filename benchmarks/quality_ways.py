@@ -51,12 +51,10 @@ class Way:
 
 def above(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: NDArray[Any]) -> NDArray[Any]:
     """SURE's thresholds, which each are some |d|, raised so little that hard thresholding removes that one as well."""
-    return np.nextafter(rules.sure(statistics, sigma, pyramid.samples), np.inf)
+    return np.asarray(np.nextafter(rules.sure(statistics, sigma, pyramid.samples), np.inf))
 
 
-def minimax_for_soft(
-    pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: NDArray[Any]
-) -> NDArray[Any]:
+def minimax_for_soft(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: NDArray[Any]) -> NDArray[Any]:
     """Donoho and Johnstone's thresholds for soft shrinkage, to be applied hard."""
     return rules.minimax(statistics, sigma, pyramid.samples)
 

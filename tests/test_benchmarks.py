@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from conftest import ROOT
 
 from wavefilt.benchmarks import cpu, documents, startup
 

@@ -294,3 +294,14 @@ def test_noise_fades_with_the_levels_of_the_modwt(sigma, rule):
     )
     expected = 3 * fading if rule == 3.0 else estimate.sigma * math.sqrt(2 * math.log(8000))
     assert estimate.thresholds == pytest.approx(np.broadcast_to(expected, (4, 3)))
+
+
+def test_the_modwt_goes_deeper_than_filters_fit():
+    x = normal(64)
+    y = wavefilt.denoise(x, "db8", level=6, transform="modwt", mode="periodic", rule=0.0)
+    np.testing.assert_allclose(y, x, atol=1e-12)
+    assert not np.allclose(wavefilt.denoise(x, "db8", level=6, transform="modwt", mode="periodic", rule=1.0), x)
+    with pytest.raises(ValueError, match="above the maximum of 6"):
+        wavefilt.denoise(x, "db8", level=7, transform="modwt")
+    with pytest.raises(ValueError, match="above the maximum of 2"):
+        wavefilt.denoise(x, "db8", level=6)

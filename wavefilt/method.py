@@ -134,14 +134,18 @@ class Method:
         word: Any = self.shrink_word
         return Posterior(str(self.rule), word) if word in ESTIMATORS else word
 
+    def deepest(self, samples: int) -> int:
+        """Levels that a trace may have at most: as `pywt.dwt_max_level`, of the MODWT log2 of its length."""
+        return max_level(samples, self.bank) if self.transform == "dwt" else max(samples, 1).bit_length() - 1
+
     def level_for(self, samples: int) -> int:
         """Levels used for a trace of this many samples.
 
         Raises ValueError if the level asked for is above the maximum for this length and filter, or if thresholds
         are given for another number of levels.
         """
-        deepest = max_level(samples, self.bank)
-        level = min(AUTO_LEVEL, deepest) if self.level is None else int(self.level)
+        deepest = self.deepest(samples)
+        level = min(AUTO_LEVEL, max_level(samples, self.bank)) if self.level is None else int(self.level)
         if level > deepest:
             raise ValueError(
                 f"level={self.level} is above the maximum of {deepest} for {samples} samples and "
