@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays, backends, gaps
-from wavefilt.filters import WaveletLike, detail_lengths, gain, max_level
+from wavefilt.filters import WaveletLike, detail_lengths, gain
 from wavefilt.method import Method
 from wavefilt.steps import Estimate, denoised, window_noise
 from wavefilt.vocabulary import Estimator, Mode, Scope, Shrink, Sigma, Transform, Window
@@ -164,8 +164,8 @@ def run(
             return Outcome(done[0], method, chosen.name, level, _reported(traces, method, level, done[1]))
     peak = chosen.peak(traces)
     found = gaps.pieces(traces) if traces.size and not math.isfinite(peak) else gaps.whole(traces)
-    _check_size(traces, peak, level, method)
-    batches = [(piece, min(level, max_level(piece.samples, method.bank))) for piece in found]
+    check_size(traces, peak, level, method)
+    batches = [(piece, min(level, method.deepest(piece.samples))) for piece in found]
     batches = [(piece, depth) for piece, depth in batches if depth > 0]
     groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
     y: NDArray[Any] | None = None
@@ -203,7 +203,7 @@ def _placed(rows: NDArray[Any], estimate: Estimate, traces: NDArray[Any], y: NDA
     return y
 
 
-def _check_size(traces: NDArray[Any], peak: float, level: int, method: Method) -> None:
+def check_size(traces: NDArray[Any], peak: float, level: int, method: Method) -> None:
     """Raise ValueError where the coefficients of samples of this size could overflow."""
     if math.isnan(peak):
         peak = float(np.nanmax(np.abs(traces), initial=0))
