@@ -66,7 +66,7 @@ class Problem:
 
 def by_scipy(x: Image) -> Image:
     sums = ndimage.correlate(x.astype(np.int32), WEIGHTS, mode="constant")
-    return np.clip(sums, 0, 255, out=sums).astype(np.uint8)
+    return np.asarray(np.clip(sums, 0, 255, out=sums), np.uint8)
 
 
 def by_numpy(bordered: Image) -> Image:
