@@ -16,6 +16,7 @@ from wavefilt.benchmarks import (
     scaling_report,
     ske_validation,
     stationary,
+    streaming,
 )
 from wavefilt.ske.calibration import load
 
@@ -46,6 +47,7 @@ def tables() -> dict[str, str]:
             "scaling_cpu",
             "ske_h200",
             "stationary",
+            "streaming",
         )
     }
     return {
@@ -60,6 +62,7 @@ def tables() -> dict[str, str]:
         "table of benchmarks/results/scaling_cpu.json": scaling_report.markdown(results["scaling_cpu"]),
         "table of benchmarks/results/ske_h200.json": ske_validation.table(results["ske_h200"], load("h200")),
         "table of benchmarks/results/stationary.json": stationary.table(results["stationary"]).markdown(),
+        "table of benchmarks/results/streaming.json": streaming.table(results["streaming"]).markdown(),
         "first calls of benchmarks/results/cpu.json": first_calls(results["cpu"]),
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 from wavefilt.benchmarks import (
     blocks_report,
     cuda,
+    dask_scaling,
     laplace1d_report,
     laplace2d_report,
     launch_shapes,
@@ -19,6 +20,7 @@ from wavefilt.benchmarks import (
     ske_validation,
     stationary,
     stationary_gpu,
+    streaming,
 )
 from wavefilt.benchmarks.ske_fit import launches
 from wavefilt.ske import calibration
@@ -99,6 +101,9 @@ KINDS = (
     Kind("MODWT: the numba backend beside PyWavelets' SWT", {"cases", "memory", "crossover"},
          lambda r: ([stationary.table(r)], [], [])),
     Kind("MODWT on a GPU", {"study", "rows"}, lambda r: ([stationary_gpu.table(r)], [], []), "modwt on a GPU"),
+    Kind("Dask: a volume on one and two processes", {"study", "rows", "merging"},
+         lambda r: ([dask_scaling.table(r)], dask_scaling.notes(r), []), "dask"),
+    Kind("Files larger than memory", {"study", "limits"}, lambda r: ([streaming.table(r)], [], []), "streaming"),
     Kind("SKE: predicted and measured kernels", {"device", "rows"}, _ske),
     Kind("Launch shapes: the model's choice and a fixed one", {"fixed", "rows"},
          lambda r: ([sheets.launch_shapes(r)], launch_shapes.table(r).splitlines()[-1:], plots.launch_shapes(r)),

@@ -2,4 +2,5 @@
 
 from wavefilt.cli import main
 
-main()
+if __name__ == "__main__":  # processes that are spawned load this module as well
+    main()

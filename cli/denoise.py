@@ -13,7 +13,7 @@ import click
 
 from wavefilt.vocabulary import ESTIMATORS, MODES, RULES, SCOPES, SHRINKS, TRANSFORMS
 
-from . import jobs
+from . import jobs, scheduler, streaming
 from .failure import Failure
 from .reading import layout_options, read
 
@@ -69,8 +69,11 @@ def whole_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int
 @click.option("--scope", type=click.Choice(SCOPES), default="trace", show_default=True,
               help="Thresholds for each trace or for the whole record.")  # fmt: skip
 @click.option("--backend", default="auto", show_default=True, help="Where to compute: see wavefilt backends.")
+@scheduler.option
 @click.option("--fast-math", is_flag=True, help="cuda: let the compiler reorder and approximate arithmetic.")
 @layout_options
+@click.option("--max-memory", metavar="SIZE", callback=streaming.size,
+              help="npy and raw: go through files of any size within so much memory, as 500MB or 1GiB.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
 @click.option("--fail-fast", is_flag=True, help="Stop a batch at the first bad file.")
@@ -95,12 +98,17 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
             raise click.UsageError("--fast-math is an option of --backend cuda")
         if options["noise_window"] and options["sigma"] != "level":
             raise click.UsageError("--noise-window and --sigma both tell the noise: give one")
+        if scheduler.wanted(inputs, options):
+            scheduler.denoise(inputs, method, options)
+            return
         _backend(options)
     except BackendUnavailable as error:
         raise Failure(str(error), 5) from error
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from error
     files = jobs.plan(jobs.expanded(inputs), options)
+    if options["max_memory"]:
+        streaming.check(files, options)
     failures = []
     for source, target in _progress(files, options["quiet"]):
         try:
@@ -137,6 +145,9 @@ def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None
     from wavefilt import report
     from wavefilt.io import encode, write_atomically
 
+    if options["max_memory"]:
+        _tell(streaming.denoise(source, target, method, _backend(options), options) | {"output": target}, options)
+        return
     layout = {o: options[o] for o in ("format", "dtype", "endian", "ns", "dt", "columns", "delimiter", "component",
                                       "axis")}  # fmt: skip
     before, digest = read(source, layout, digest=options["sidecar"])
@@ -172,6 +183,11 @@ def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None
         raise Failure(f"{source}: not enough memory", 1) from error
     except (ValueError, TypeError, ImportError, OSError) as error:
         raise Failure(f"{source}: {str(error).removeprefix(f'{source}: ')}", 1) from error
+    _tell(facts, options)
+
+
+def _tell(facts: dict[str, Any], options: dict[str, Any]) -> None:
+    """What was done, in the ways asked for."""
     if options["as_json"]:
         click.echo(json.dumps(facts, allow_nan=False))
     _say(options, _line(facts))
@@ -226,6 +242,6 @@ def _line(facts: dict[str, Any]) -> str:
 
 
 def _details(facts: dict[str, Any]) -> str:
-    rows = zip(facts["sigma"], facts["thresholds"], strict=True)
+    rows = zip(facts["sigma"], facts["thresholds"], strict=False)
     lines = [f"  level {i}: sigma {s:.4g}, threshold {t:.4g}" for i, (s, t) in enumerate(rows, 1)]
     return "\n".join([*lines, *(f"  note: {note}" for note in facts["notes"])])

@@ -1,5 +1,10 @@
 """Wavelet denoising of seismic and other sampled data."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from wavefilt import backends
 from wavefilt.denoising import denoise
 from wavefilt.errors import BackendUnavailable, FormatError
@@ -10,14 +15,20 @@ from wavefilt.stationary import imodwt, iswt, modwt, swt
 from wavefilt.threads import get_num_threads, set_num_threads
 from wavefilt.transforms import dwt, idwt, wavedec, waverec
 
+if TYPE_CHECKING:
+    from wavefilt.online import OnlineDenoiser
+    from wavefilt.streaming import denoise_file
+
 __version__ = "0.1.0"
 
 __all__ = [
     "BackendUnavailable",
     "FormatError",
+    "OnlineDenoiser",
     "Recording",
     "backends",
     "denoise",
+    "denoise_file",
     "dwt",
     "get_num_threads",
     "idwt",
@@ -32,3 +43,13 @@ __all__ = [
     "wavedec",
     "waverec",
 ]
+
+
+_LATER = {"OnlineDenoiser": "online", "denoise_file": "streaming"}
+"""What is imported when it is first asked for, with its module."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"wavefilt.{_LATER[name]}"), name)

@@ -6,7 +6,7 @@ reconstructed. Coefficients are not kept in between, unless there is one chunk o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -43,6 +43,9 @@ class Rows:
     def nbytes(self) -> int:
         return self.shape[0] * self.shape[1] * self.itemsize
 
+    def expect(self, chunks: Sequence[Chunk]) -> None:
+        """Told that these chunks will be taken, in this order."""
+
     def take(self, chunk: Chunk) -> Any:
         """The samples of a chunk, C-contiguous, shape (rows, chunk.length)."""
         parts = [self.x[chunk.rows, part.first : part.last] for part in chunk.parts]
@@ -68,6 +71,24 @@ class Rows:
     def to_host(self, details: Any) -> NDArray[Any]:
         """Details in host memory."""
         return np.asarray(details)
+
+    def statistics(self, group: list[Chunk], method: Method, level: int, visit: Visit) -> Statistics:
+        """Of the details of a group of chunks, which ``visit`` shows as often as it is called."""
+
+        def visit_details(look: Callable[[Details], None]) -> None:
+            def owned(chunk: Chunk, pyramid: Pyramid) -> None:
+                finest_first = self.coefficients(pyramid)[:0:-1]
+                look([[details[:, part] for part in chunk.owned(i)] for i, details in enumerate(finest_first, 1)])
+
+            visit(owned)
+
+        counts, pooled = self.counts(group, method, level), lambda details: self.pooled(details, method)
+        return ChunkedStatistics(counts, self.dtype, visit_details, self.tally, self.to_host, pooled)
+
+    def counts(self, group: list[Chunk], method: Method, level: int) -> NDArray[np.int64]:
+        """Details of a group of chunks at each level."""
+        lengths = detail_lengths(self.shape[1], method.bank.dec_len, method.mode, level)
+        return np.array(lengths, np.int64) * np.int64(group[-1].rows.stop - group[0].rows.start)
 
     def pooled(self, details: NDArray[Any], like: Method) -> Statistics:
         """Statistics of details (1, coefficients) in host memory."""
@@ -136,20 +157,11 @@ def _seen(rows: Rows, group: list[Chunk], method: Method, level: int) -> tuple[V
         return lambda look: look(group[0], pyramid), rows.backend.statistics([pyramid], method.scope)
 
     def visit(look: Callable[[Chunk, Pyramid], None]) -> None:
+        rows.expect(group)
         for chunk in group:
             look(chunk, decompose(chunk))  # not named: its memory is free for the next
 
-    def visit_details(look: Callable[[Details], None]) -> None:
-        def owned(chunk: Chunk, pyramid: Pyramid) -> None:
-            finest_first = rows.coefficients(pyramid)[:0:-1]
-            look([[details[:, part] for part in chunk.owned(i)] for i, details in enumerate(finest_first, 1)])
-
-        visit(owned)
-
-    lengths = detail_lengths(rows.shape[1], method.bank.dec_len, method.mode, level)
-    counts = np.array(lengths) * (group[-1].rows.stop - group[0].rows.start)
-    pooled = lambda details: rows.pooled(details, method)  # noqa: E731
-    return visit, ChunkedStatistics(counts, rows.dtype, visit_details, rows.tally, rows.to_host, pooled)
+    return visit, rows.statistics(group, method, level, visit)
 
 
 def _finish(rows: Rows, visit: Visit, shrinkage: Shrinkage) -> bool:

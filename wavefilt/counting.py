@@ -1,14 +1,9 @@
-"""Statistics of details that are seen a chunk at a time: exact medians by counting, sums, and for SURE all of them.
-
-Magnitudes in the order of their bits are in the order of their values, so that a few digits of bits at a time find
-the one of a given rank: each time all are looked at, those that agree so far are counted by their next digit.
-"""
+"""Statistics of details that are seen a chunk at a time: exact medians by counting, sums, and for SURE all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,31 +11,10 @@ from numpy.typing import NDArray
 
 from wavefilt.backends import Statistics, host_counts
 from wavefilt.backends.interface import Risk
-
-DIGITS = {4: (31, 15, 0), 8: (63, 42, 21, 0)}
-"""Bits of a magnitude of so many bytes between digits, the sign bit left out: two looks find a float32, three a
-float64."""
+from wavefilt.searching import DIGITS, Digit, Search
 
 Details = Sequence[Sequence[Any]]
 """Details of a chunk: for each level, finest first, arrays (rows, coefficients) of the backend's kind."""
-
-
-@dataclass(frozen=True)
-class Digit:
-    """Bits ``low`` to ``high`` of those magnitudes whose bits above begin with ``prefix``."""
-
-    prefix: int
-    high: int
-    low: int
-
-    @property
-    def first(self) -> int:
-        """The smallest of these magnitudes' bits, those below ``low`` left out."""
-        return self.prefix << (self.high - self.low)
-
-    @property
-    def values(self) -> int:
-        return 1 << (self.high - self.low)
 
 
 class Tally(Protocol):
@@ -110,19 +84,11 @@ class ChunkedStatistics:
     _sums: NDArray[np.float64] | None = field(default=None, init=False)
 
     def median_abs(self, levels: Sequence[int]) -> NDArray[np.float64]:
-        middle = {i: ((int(self.counts[i - 1]) - 1) // 2, int(self.counts[i - 1]) // 2) for i in levels}
-        # for each level and rank: the bits known so far, and the rank among the magnitudes that have them
-        found = {(i, rank): (0, rank) for i in levels for rank in middle[i]}
-        for high, low in pairwise(DIGITS[self.dtype.itemsize]):
-            places = sorted({(i, prefix) for (i, _), (prefix, _) in found.items()})
-            counts = dict(zip(places, self._look([(i, Digit(prefix, high, low)) for i, prefix in places]), strict=True))
-            for (i, place), (prefix, rank) in found.items():
-                upto = counts[i, prefix].cumsum()
-                value = int(np.searchsorted(upto, rank, side="right"))
-                below = int(upto[value - 1]) if value else 0
-                found[i, place] = prefix << (high - low) | value, rank - below
-        bits = np.array([[found[i, rank][0] for rank in middle[i]] for i in levels], f"u{self.dtype.itemsize}")
-        return np.asarray(bits.view(self.dtype).mean(axis=1, keepdims=True, dtype=np.float64))
+        search = Search.begin(self.counts, levels, 1, DIGITS[self.dtype.itemsize])
+        while not search.done:
+            search = search.narrowed(self._look([(level, digit) for level, _, digit in search.places()]))
+        medians = search.medians(self.dtype)
+        return np.array([medians[i] for i in levels])
 
     def mean_square(self) -> NDArray[np.float64]:
         if self._sums is None:

@@ -49,22 +49,34 @@ def describe(before: Recording, after: Recording, seconds: float) -> dict[str, A
     notes = [*after.notes, *([] if outcome.estimates else ["unchanged: no trace is long enough for one level"])]
     return {
         **contents(before),
-        "wavelet": method.bank.name,
-        "taps": method.bank.dec_len,
-        "mode": method.mode,
-        "level": outcome.level,
-        "rule": method.rule if isinstance(method.rule, str) else method.fixed_thresholds,
-        "shrink": method.shrink_word,
-        "sigma_estimate": method.sigma,
-        "scope": method.scope,
+        **resolved(method, outcome.level),
         "sigma": _medians(outcome.estimates, "sigma"),
         "thresholds": _medians(outcome.estimates, "thresholds"),
         "energy_removed": energy_removed(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
         "notes": notes,
-        "versions": {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": version("PyWavelets")},
+        "versions": versions(),
     }
+
+
+def resolved(method: Method, level: int) -> dict[str, Any]:
+    """What was asked for, defaults filled in."""
+    return {
+        "wavelet": method.bank.name,
+        "taps": method.bank.dec_len,
+        "mode": method.mode,
+        "level": level,
+        "rule": method.rule if isinstance(method.rule, str) else method.fixed_thresholds,
+        "shrink": method.shrink_word,
+        "sigma_estimate": method.sigma,
+        "scope": method.scope,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of what the samples depend on."""
+    return {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": version("PyWavelets")}
 
 
 def estimates(after: Recording) -> list[dict[str, Any]]:

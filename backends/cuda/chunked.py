@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from wavefilt import backends, chunked
 from wavefilt.backends.interface import Measured, Pyramid, Statistics
 from wavefilt.chunks import Chunk
-from wavefilt.counting import Digit
 from wavefilt.method import Method
+from wavefilt.searching import Digit
 from wavefilt.shrinkage import Shrinkage
 
 from . import interop

@@ -6,7 +6,8 @@ import io
 import os
 import secrets
 import shlex
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 from wavefilt.vocabulary import check
 
-__all__ = ["FORMATS", "Layout", "check_destination", "encode", "read", "write_atomically"]
+__all__ = ["FORMATS", "Layout", "check_destination", "encode", "read", "replacing", "write_atomically"]
 
 
 class Format(Protocol):
@@ -190,15 +191,29 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = False) -> Non
     A symbolic link stays and its target is written; a device or pipe is written to directly. Raises
     FileExistsError if ``path`` is a file and ``overwrite`` is not set.
     """
-    path = Path(os.path.realpath(path))
     check_destination(path, overwrite=overwrite)
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
+    with replacing(path, overwrite=overwrite) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
+    """A new file to read and write that takes the place of ``path`` when left without an error, and else goes.
+
+    A symbolic link stays and its target is replaced. Raises FileExistsError if ``path`` is a file and ``overwrite`` is
+    not set, ValueError if it is a device or pipe.
+    """
+    path = Path(os.path.realpath(path))
+    check_destination(path, overwrite=overwrite)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no regular file: it cannot be replaced when all is written")
     temporary = path.parent / f".wavefilt-{secrets.token_hex(6)}.tmp"  # same folder, so that renaming is atomic
     try:
-        with open(temporary, "xb") as file:
-            file.write(data)
+        with open(temporary, "x+b") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         check_destination(path, overwrite=overwrite)

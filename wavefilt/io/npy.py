@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wavefilt import arrays
 from wavefilt.errors import FormatError
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
@@ -34,9 +35,7 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     archive = data if format == "npz" else None
     member, content = _member(data, layout.component) if archive else (None, data)
     array = _array(content)
-    axis = -1 if layout.axis is None else layout.axis
-    if array.ndim == 0 or not -array.ndim <= axis < array.ndim:
-        raise FormatError(f"an array of shape {array.shape} has no axis {axis} of samples")
+    axis = sample_axis(array.shape, layout.axis)
     if array.size == 0:
         raise FormatError(f"an array of shape {array.shape} has no samples")
     moved = np.moveaxis(array, axis, -1)
@@ -48,6 +47,16 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
 def _array(content: bytes) -> NDArray[Any]:
     """The array of a `.npy`, after its header has been checked against the bytes there are."""
     stream = io.BytesIO(content)
+    shape, fortran, dtype = header(stream, len(content))
+    flat = np.frombuffer(content, dtype, math.prod(shape), stream.tell())
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def header(stream: Any, size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, Fortran order and dtype by the header of a `.npy` of ``size`` bytes; the stream is left behind it.
+
+    Raises FormatError if it is damaged, does not fit the size, or tells of no numbers.
+    """
     try:
         version = np.lib.format.read_magic(stream)
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -64,11 +73,32 @@ def _array(content: bytes) -> NDArray[Any]:
         raise FormatError(f"an array of dtype {dtype}; integer, floating or complex samples can be denoised")
     if any(n < 0 for n in shape):
         raise FormatError(f"damaged .npy header (shape {shape})")
-    claimed, held = math.prod(shape) * dtype.itemsize, len(content) - stream.tell()
+    claimed, held = math.prod(shape) * dtype.itemsize, size - stream.tell()
     if claimed != held:
         raise FormatError(f"the header claims {shape} samples of {dtype} ({claimed} bytes); the file holds {held}")
-    flat = np.frombuffer(content, dtype, math.prod(shape), stream.tell())
-    return flat.reshape(shape, order="F" if fortran else "C")
+    return shape, fortran, dtype
+
+
+def sample_axis(shape: tuple[int, ...], axis: int | None) -> int:
+    """The axis of the samples, from 0, the last by default. Raises FormatError if the array has no such axis."""
+    axis = -1 if axis is None else axis
+    if not -len(shape) <= axis < len(shape):
+        raise FormatError(f"an array of shape {shape} has no axis {axis} of samples")
+    return axis % len(shape)
+
+
+def written(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that denoised samples are stored in: that of floats, for integers that of computation."""
+    return dtype if dtype.kind in "fc" else arrays.compute_dtype(dtype)
+
+
+def header_of(shape: tuple[int, ...], fortran: bool, dtype: np.dtype[Any]) -> bytes:
+    """The header that `numpy.save` writes for such an array."""
+    stream = io.BytesIO()
+    several = sum(n > 1 for n in shape) > 1  # axes of which one alone lies in both orders
+    entries = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": fortran and several, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, entries)
+    return stream.getvalue()
 
 
 def _member(data: bytes, component: str | None) -> tuple[str, bytes]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from wavefilt.errors import FormatError
@@ -14,6 +16,13 @@ ENDIANS = {"little": "<", "big": ">"}
 
 def decode(data: bytes, layout: Layout, format: str) -> Recording:
     """Traces one after another, ``ns`` samples each, of the dtype and byte order given."""
+    dtype, rows, samples = shape(len(data), layout)
+    traces = np.frombuffer(data, dtype).reshape(rows, samples)
+    return Recording(traces, (layout.dt,) * rows, "raw", dtype, notes=notes(dtype))
+
+
+def shape(size: int, layout: Layout) -> tuple[np.dtype[Any], int, int]:
+    """Dtype, traces and samples of a file of so many bytes. Raises FormatError where its layout is missing or wrong."""
     layout.only("raw", "dtype", "endian", "ns", "dt")
     missing = [f"--{o} {v}" for o, v in _OPTIONS.items() if getattr(layout, o) is None]
     if missing:
@@ -26,13 +35,21 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     assert layout.ns is not None
     dtype = np.dtype(ENDIANS[layout.endian] + layout.dtype)
     trace = layout.ns * dtype.itemsize
-    if len(data) % trace:
+    if size % trace:
         raise FormatError(
-            f"{len(data)} bytes are no whole number of traces of {layout.ns} {layout.dtype} samples ({trace} bytes)"
+            f"{size} bytes are no whole number of traces of {layout.ns} {layout.dtype} samples ({trace} bytes)"
         )
-    traces = np.frombuffer(data, dtype).reshape(-1, layout.ns)
-    notes = ("integer samples are written as f4",) if dtype.kind == "i" else ()
-    return Recording(traces, (layout.dt,) * len(traces), "raw", dtype, notes=notes)
+    return dtype, size // trace, layout.ns
+
+
+def notes(dtype: np.dtype[Any]) -> tuple[str, ...]:
+    """What a user should know of samples of this dtype."""
+    return ("integer samples are written as f4",) if dtype.kind == "i" else ()
+
+
+def written(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that denoised samples are stored in: the one they came in, for integers f4 of their byte order."""
+    return dtype if dtype.kind == "f" else np.dtype("f4").newbyteorder(dtype.byteorder)
 
 
 _OPTIONS = {"dtype": "|".join(DTYPES), "endian": "|".join(ENDIANS), "ns": "SAMPLES_PER_TRACE"}
@@ -40,6 +57,4 @@ _OPTIONS = {"dtype": "|".join(DTYPES), "endian": "|".join(ENDIANS), "ns": "SAMPL
 
 def encode(recording: Recording) -> bytes:
     """The samples in the dtype and byte order they came in; integers as f4."""
-    dtype: np.dtype[np.generic] = recording.origin
-    written = dtype if dtype.kind == "f" else np.dtype("f4").newbyteorder(dtype.byteorder)
-    return recording.samples.astype(written).tobytes()
+    return recording.samples.astype(written(recording.origin)).tobytes()

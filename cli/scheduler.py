@@ -1,0 +1,76 @@
+"""`wavefilt denoise --scheduler`: zarr volumes by dask."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .failure import Failure
+
+USED = {"inputs", "output", "scheduler", "wavelet", "level", "mode", "rule", "shrink", "sigma", "scope", "keep",
+        "transform", "spins", "backend", "axis", "component", "overwrite", "quiet"}  # fmt: skip
+"""Options that mean something for a volume."""
+
+
+option = click.option(
+    "--scheduler", metavar="ADDRESS|local[:N]", help="zarr volumes: a dask scheduler, or N processes here."
+)
+
+
+def wanted(inputs: tuple[str, ...], options: dict[str, Any]) -> bool:
+    """Whether it is for dask. Raises UsageError for a volume without a scheduler."""
+    if options["scheduler"]:
+        return True
+    if any(Path(name).suffix == ".zarr" and Path(name).is_dir() for name in inputs):
+        raise click.UsageError("zarr volumes need --scheduler, such as --scheduler local")
+    return False
+
+
+def denoise(inputs: tuple[str, ...], method: Any, options: dict[str, Any]) -> None:
+    """Denoise one zarr array into another with the workers asked for."""
+    context = click.get_current_context()
+    for name in options:
+        if name not in USED and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} is not for volumes (--scheduler)")
+    if len(inputs) != 1:
+        raise click.UsageError("--scheduler takes one zarr volume")
+    source = inputs[0]
+    target = Path(options["output"] or Path(source).with_suffix(".denoised.zarr"))
+    if target.exists() and not options["overwrite"]:
+        raise click.UsageError(f"{target} exists; use --overwrite to replace it")
+    if target.resolve() == Path(source).resolve():
+        raise click.UsageError(f"{target} is the input; choose another output")
+    start = time.perf_counter()
+    shape = _run(source, target, method, options)
+    if not options["quiet"]:
+        size = " x ".join(map(str, shape))
+        click.echo(f"{source} -> {target}  {size}  {time.perf_counter() - start:.2g} s", err=True)
+
+
+def _run(source: str, target: Path, method: Any, options: dict[str, Any]) -> tuple[int, ...]:
+    """Raises Failure with its exit code."""
+    from wavefilt.errors import BackendUnavailable, FormatError
+
+    try:
+        import wavefilt.dask
+        from wavefilt import cluster, volumes
+
+        volume = volumes.opened(source, options["component"])
+        axis = -1 if options["axis"] is None else options["axis"]
+        names = ("level", "mode", "rule", "shrink", "sigma", "scope", "keep", "transform", "spins")
+        chosen = {name: getattr(method, name) for name in names}
+        array = wavefilt.dask.denoise(
+            volumes.lazily(volume, axis), method.wavelet, axis=axis, backend=options["backend"], **chosen
+        )
+        with cluster.connected(options["scheduler"]):
+            volumes.save(array, target, volume, options["overwrite"])
+    except FormatError as error:
+        raise Failure(str(error), 3) from error
+    except BackendUnavailable as error:
+        raise Failure(str(error), 5) from error
+    except (ValueError, TypeError, ImportError, OSError, RuntimeError, MemoryError) as error:
+        raise Failure(f"{source}: {error}", 1) from error
+    return tuple(volume.shape)

@@ -1,0 +1,314 @@
+"""Dask arrays denoised block by block: the one machine's result, on threads and on processes that may die."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wavefilt
+from wavefilt import cli, merging
+from wavefilt.chunks import halo
+from wavefilt.merging import Known, merged
+from wavefilt.method import Method
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+zarr = pytest.importorskip("zarr")
+
+import wavefilt.dask  # noqa: E402
+from wavefilt import cluster, volumes  # noqa: E402
+
+WHOLE, CUT, UNEVEN = (2, 3, -1), (4, 5, 1000), ((6,), (2, 3), (100, 1, 900, 1500))
+
+
+def _samples(shape=(6, 5, 2501), dtype="f4"):
+    rng = np.random.default_rng(3)
+    x = np.sin(np.arange(shape[-1]) / 9) + rng.standard_normal(shape) * np.linspace(0.2, 2, shape[-2])[:, None]
+    return x.astype(dtype)
+
+
+def _both(x, chunks, *arguments, **options):
+    """The array denoised by dask and at once."""
+    array = da.from_array(x, chunks=chunks)
+    options.setdefault("backend", "pywavelets")
+    lazy = wavefilt.dask.denoise(array, *arguments, **options)
+    whole = wavefilt.denoise(x, *arguments, **options)
+    assert (lazy.chunks, lazy.dtype) == (array.chunks, whole.dtype)
+    found = lazy.compute(scheduler="threads")
+    assert (found.shape, found.dtype) == (whole.shape, whole.dtype)
+    return found, whole
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster.connected("local:2") as client:
+        yield client
+
+
+@pytest.mark.parametrize("chunks", [WHOLE, CUT, UNEVEN], ids=["whole", "cut", "uneven"])
+@pytest.mark.parametrize("scope", ["trace", "record"])
+@pytest.mark.parametrize(
+    ("rule", "sigma"),
+    [("universal", "level"), ("minimax", "global"), ("bayes", "level"), ("bayes", 0.7), ([0.1, 0.2, 0.3], "level")],
+)
+def test_blocks_give_what_the_whole_gives(chunks, scope, rule, sigma):
+    dtype = "f8" if sigma == "global" else "f4"
+    found, whole = _both(_samples(dtype=dtype), chunks, "db4", level=3, rule=rule, sigma=sigma, scope=scope)
+    if rule == "bayes":
+        np.testing.assert_allclose(found, whole, atol=1e-5)
+    else:
+        assert np.array_equal(found, whole)
+
+
+@pytest.mark.parametrize("mode", ["zero", "constant", "smooth", "reflect", "antisymmetric", "antireflect"])
+def test_ends_of_cut_traces(mode):
+    assert np.array_equal(*_both(_samples((2, 3001)), (2, 700), "sym8", level=4, mode=mode, rule="universal"))
+
+
+@pytest.mark.parametrize("options", [
+    {"rule": "sure"}, {"rule": "ebayes"}, {"rule": "neighblock"}, {"transform": "modwt"}, {"spins": 3},
+    {"sigma": ("window", 0, 500)}, {"mode": "periodic"}, {"keep": 2, "shrink": "hard"}])  # fmt: skip
+def test_every_option_where_traces_are_whole(options):
+    assert np.array_equal(*_both(_samples((6, 1200)), (2, -1), "db4", **options))
+
+
+@pytest.mark.parametrize("dtype", ["i2", "i8", "f2", "c8"])
+@pytest.mark.parametrize("chunks", [(-1, 3), (700, 6)])
+def test_other_dtypes_along_the_first_axis(dtype, chunks):
+    x = (100 * _samples((6, 2000), "f8")).T
+    x = (x + 1j * x[::-1]).astype(dtype) if dtype == "c8" else x.astype(dtype)
+    assert np.array_equal(*_both(x, chunks, "db4", level=3, rule="universal", axis=0))
+
+
+def test_compiled_blocks():
+    assert np.array_equal(*_both(_samples((4, 4000)), (2, 1000), rule="universal", level=4, backend="numba"))
+
+
+def test_lots_of_one_trace_and_of_several():
+    for dtype in ("f4", "f8"):
+        assert np.array_equal(*_both(_samples((6, 2000), dtype), ((1, 5), (900, 1100)), "db4", rule="universal"))
+
+
+def test_dead_traces_stay_and_gaps_are_cut_out():
+    x = _samples((4, 2000))
+    x[1] = 0
+    found, whole = _both(x, (4, 500), "db4", level=3)
+    assert not found[1].any()
+    x[2, 700:720] = np.nan
+    found, whole = _both(x, (1, -1), "db4", level=3)
+    np.testing.assert_array_equal(found, whole)
+
+
+def test_chunks_smaller_than_the_halo_are_joined():
+    assert halo(16, 5) == 480
+    found, whole = _both(_samples((2, 4000)), (2, 50), level=5, rule="universal")
+    assert np.array_equal(found, whole)
+    assert np.array_equal(*_both(_samples((2, 600)), (2, 100), level=5, rule="universal"))
+
+
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=30), st.sampled_from([0, 32, 96, 480]), st.integers(0, 5))
+@settings(max_examples=100, deadline=None)
+def test_aligned_chunks(sizes, reach, level):
+    step = 1 << level
+    found = wavefilt.dask.aligned(sizes, reach, step)
+    assert sum(found) == sum(sizes)
+    assert min(found) >= min(max(reach, 1), sum(sizes))
+    assert all(edge % step == 0 for edge in np.cumsum(found)[:-1])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_statistics_add_up_in_any_order(groups, dtype):
+    rng = np.random.default_rng(5)
+    parts = [(rng.standard_normal((3, size)) * 10.0 ** rng.integers(-9, 9, size)).astype(dtype) for size in (5, 1, 90)]
+    every = np.concatenate(parts, axis=1).reshape(groups, -1)
+    method = Method(rule="bayes", scope="record" if groups == 1 else "trace")
+    real = every.real.dtype
+    known = Known.nothing(method, np.array([every.shape[1]]), groups, real.itemsize)
+    while known.looks:
+        looks = [known.look([[part]]) for part in parts]
+        random.Random(1).shuffle(looks)
+        known = known.after(merged([merged(looks[:1]), merged(looks[1:])]))
+    medians = known.search.medians(real)[1]
+    low, high = (every.shape[1] - 1) // 2, every.shape[1] // 2
+    middle = np.sort(np.abs(every), axis=1)[:, [low, high]]
+    assert np.array_equal(medians, middle.mean(axis=1, dtype="f8"))
+    np.testing.assert_allclose(known.sums[0], np.sum(np.abs(every.astype("c16")) ** 2, axis=1), rtol=1e-6)
+
+
+def test_nothing_is_computed_before_it_is_asked_for():
+    touched = []
+    array = da.from_array(_samples((4, 2000)), chunks=(2, 500)).map_blocks(lambda x: touched.append(1) or x, dtype="f4",
+                                                                           meta=np.empty((0, 0), "f4"))  # fmt: skip
+    wavefilt.dask.denoise(array, "db4", scope="record")
+    assert not touched
+
+
+def test_local_processes(client):
+    """Uneven chunks, traces cut, one record; and the command on the same scheduler."""
+    x = _samples((6, 4001))
+    for chunks, scope in [((3, 1000), "trace"), (((1, 5), (900, 1100, 2001)), "record"), ((2, -1), "record")]:
+        options = {"rule": "universal", "scope": scope, "backend": "pywavelets"}
+        lazy = wavefilt.dask.denoise(da.from_array(x, chunks=chunks), "db4", **options)
+        assert np.array_equal(lazy.compute(), wavefilt.denoise(x, "db4", **options))
+    assert len(client.scheduler_info()["workers"]) == 2
+
+
+def test_the_command_on_a_scheduler(client, tmp_path, capsys):
+    x = _samples((6, 4001))
+    source, target = tmp_path / "volume.zarr", tmp_path / "out.zarr"
+    volume = zarr.open_array(str(source), mode="w", shape=x.shape, chunks=(2, 1000), dtype="f4")
+    volume[:] = x
+    volume.attrs["line"] = 7
+    arguments = ["denoise", str(source), "-o", str(target), "--scheduler", client.scheduler.address]
+    for scope in ("trace", "record"):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*arguments, "--scope", scope, "--overwrite"])
+        assert not ended.value.code, capsys.readouterr().err
+        out = zarr.open_array(str(target), mode="r")
+        assert (out.chunks, dict(out.attrs), out.dtype) == (volume.chunks, {"line": 7}, volume.dtype)
+        np.testing.assert_allclose(out[:], wavefilt.denoise(x, scope=scope), atol=1e-5)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.zarr", "volume.zarr"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
+def test_a_worker_killed_in_the_middle(client):
+    x = _samples((8, 4000))
+    slow = da.from_array(x, chunks=(2, 1000)).map_blocks(lambda block: time.sleep(0.05) or block, dtype="f4",
+                                                         meta=np.empty((0, 0), "f4"))  # fmt: skip
+    options = {"rule": "universal", "scope": "record", "backend": "pywavelets"}
+    future = client.compute(wavefilt.dask.denoise(slow, "db4", **options))
+    time.sleep(0.5)
+    before = client.run(os.getpid)
+    assert future.status == "pending"
+    os.kill(next(iter(before.values())), signal.SIGKILL)
+    assert np.array_equal(future.result(timeout=60), wavefilt.denoise(x, "db4", **options))
+    assert set(client.run(os.getpid).values()) != set(before.values())
+
+
+def test_volumes_are_read_in_blocks_of_whole_chunks(tmp_path):
+    x = _samples((6, 3000))
+    volume = zarr.open_array(str(tmp_path / "v.zarr"), mode="w", shape=x.shape, chunks=(4, 700), dtype="f4")
+    volume[:] = x
+    for limit, chunks in [(1 << 20, ((4, 2), (3000,))), (4 * 1400 * 4, ((4, 2), (1400, 1400, 200)))]:
+        array = volumes.lazily(volume, limit=limit)
+        assert array.chunks == chunks
+        volumes.save(wavefilt.dask.denoise(array, "db4", rule="universal"), tmp_path / "o.zarr", volume, True)
+        assert np.array_equal(zarr.open_array(str(tmp_path / "o.zarr"))[:],
+                              wavefilt.denoise(x, "db4", rule="universal"))  # fmt: skip
+    with pytest.raises(FileExistsError, match=r"o\.zarr exists"):
+        volumes.save(array, tmp_path / "o.zarr", volume)
+    group = zarr.open_group(str(tmp_path / "g.zarr"), mode="w")
+    group.create_array("trace", shape=(3, 3), dtype="f4")
+    assert volumes.opened(tmp_path / "g.zarr", "trace").shape == (3, 3)
+    for path, component, message in [("no", None, "no such folder"), (".", None, "not a zarr array"),
+                                     ("g.zarr", None, "a group; name one of its arrays: trace"),
+                                     ("g.zarr", "x", "no array 'x'"), ("v.zarr", "x", "no array 'x'")]:  # fmt: skip
+        with pytest.raises(wavefilt.FormatError, match=message):
+            volumes.opened(tmp_path / path, component)
+
+
+@pytest.mark.parametrize(("chunks", "options", "message"), [
+    ((2, 500), {"rule": "sure"}, r"rule='sure' \(possible are universal, minimax, bayes and numbers\) is not possible "
+                                 r"for traces cut into chunks: rechunk the samples' axis to one chunk"),
+    ((2, -1), {"rule": "fdr", "scope": "record"}, "rule='fdr' .* for a record of several chunks"),
+    ((2, 500), {"mode": "periodic"}, "mode='periodic', which joins the ends"),
+    ((2, 500), {"spins": 2}, "spins=2 is not possible"),
+    ((2, 500), {"transform": "modwt"}, "transform='modwt' with"),
+    ((2, 500), {"sigma": ("window", 0, 100)}, "a noise window is not possible"),
+    ((2, -1), {"level": 20}, "level=20 is above the maximum"),
+    ((2, -1), {"backend": "gpu"}, "backend='gpu' is not one of auto, pywavelets"),
+    ((2, -1), {"axis": 2}, "axis=2 is out of range"),
+])  # fmt: skip
+def test_what_cannot_be_done_is_told_at_once(chunks, options, message):
+    with pytest.raises(ValueError, match=message):
+        wavefilt.dask.denoise(da.from_array(_samples((4, 2000)), chunks=chunks), "db4", **options)
+
+
+def test_arrays_that_are_refused():
+    with pytest.raises(TypeError, match="a dask array is needed, not ndarray"):
+        wavefilt.dask.denoise(_samples())
+    array = da.from_array(_samples((4, 2000)), chunks=(2, 500))
+    with pytest.raises(ValueError, match="sizes of the array's chunks are not known"):
+        wavefilt.dask.denoise(array[array[:, 0] > 0])
+    with pytest.raises(ValueError, match="has no samples"):
+        wavefilt.dask.denoise(array[:, :0])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'return_noise'"):
+        wavefilt.dask.denoise(array, return_noise=True)
+    with pytest.raises(TypeError, match="dtype bool cannot be denoised"):
+        wavefilt.dask.denoise(array > 0)
+
+
+def test_gaps_in_cut_traces_are_an_error_when_computed():
+    x = _samples((4, 2000))
+    x[3, 77] = np.nan
+    for rule in ("bayes", 0.5):
+        lazy = wavefilt.dask.denoise(da.from_array(x, chunks=(2, 500)), "db4", rule=rule)
+        with pytest.raises(ValueError, match="NaN or infinite: gaps need whole traces"):
+            lazy.compute(scheduler="threads")
+
+
+def test_a_scheduler_that_is_missing_or_has_no_workers():
+    with pytest.raises(ConnectionError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        cluster.connected("tcp://127.0.0.1:9", timeout=0.3).__enter__()
+    for scheduler in ("local:0", "local:x"):
+        with pytest.raises(ValueError, match="is neither local, local:N nor an address"):
+            cluster.connected(scheduler).__enter__()
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
+        pytest.raises(ConnectionError, match="has no workers"),
+    ):
+        cluster.connected(empty.scheduler_address, timeout=0.3).__enter__()
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_as_many_processes_as_were_asked_for(number, monkeypatch):
+    asked = {}
+
+    def started(**options):
+        asked.update(options)
+        raise InterruptedError
+
+    monkeypatch.setattr(distributed, "LocalCluster", started)
+    with pytest.raises(InterruptedError):
+        cluster.connected(f"local:{number}").__enter__()
+    assert asked["n_workers"] == number
+    assert asked["threads_per_worker"] == 1
+
+
+def test_workers_without_this_package_are_named():
+    class Client:
+        """What a scheduler with three workers answers."""
+
+        def run(self, function, *arguments, on_error):
+            assert on_error == "return"
+            return {"tcp://a:1": function(*arguments), "tcp://b:2": ModuleNotFoundError("wavefilt"), "tcp://c:3": "0.0"}
+
+    with pytest.raises(RuntimeError, match=r"tcp://b:2 has no wavefilt, tcp://c:3 has wavefilt 0\.0$"):
+        cluster.check_workers(Client())
+
+
+def test_volumes_need_a_scheduler(tmp_path, capsys):
+    (tmp_path / "v.zarr").mkdir()
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["denoise", str(tmp_path / "v.zarr")])
+    assert ended.value.code == 2
+    assert "zarr volumes need --scheduler" in capsys.readouterr().err
+
+
+def test_tables_are_small_enough_to_travel():
+    for digits in (merging.DIGITS, merging.FINE):
+        for size, bits in digits.items():
+            assert (bits[0], bits[-1]) == (8 * size - 1, 0)
+            assert max(np.diff(bits[::-1])) <= 16

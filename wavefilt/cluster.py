@@ -1,0 +1,74 @@
+"""Workers of dask for a run: those of a scheduler that is there, or processes on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Any
+
+LOCAL = "local"
+
+
+@contextmanager
+def connected(scheduler: str, timeout: float = 10) -> Iterator[Any]:
+    """A `distributed.Client`, which what is computed within uses; closed at the end.
+
+    ``scheduler`` is an address such as ``tcp://host:8786``, or ``local`` or ``local:N``: N processes on this machine,
+    one for each CPU if N is not given, of one thread each.
+
+    Raises ConnectionError if no scheduler answers within ``timeout`` seconds, or has no workers by then, RuntimeError
+    if a worker lacks this package or has another version of it, ValueError for anything but a number of processes, and
+    ImportError without distributed.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ImportError(f'a scheduler needs distributed ({error}): pip install "wavefilt[dask]"') from error
+    if scheduler.split(":")[0] == LOCAL:
+        processes = _processes(scheduler)
+        one_thread = {"WAVEFILT_NUM_THREADS": "1"}
+        with (
+            LocalCluster(
+                n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=":0", env=one_thread
+            ) as workers,
+            Client(workers) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(scheduler, timeout=timeout)
+    except (OSError, ValueError) as error:  # refused, timed out, or no address
+        raise ConnectionError(
+            f"no dask scheduler answers at {scheduler} ({error}): start one with `dask scheduler`, or use local:N"
+        ) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=timeout)
+        except TimeoutError as error:
+            raise ConnectionError(
+                f"the scheduler at {scheduler} has no workers: start some with `dask worker {scheduler}`"
+            ) from error
+        check_workers(client)
+        yield client
+
+
+def check_workers(client: Any) -> None:
+    """Raise RuntimeError, naming them, if workers lack this package or have another version of it."""
+    own = version("wavefilt")
+    found = client.run(version, "wavefilt", on_error="return")  # of the standard library: every worker can load it
+    wrong = {address: "no wavefilt" if isinstance(answer, Exception) else f"wavefilt {answer}"
+             for address, answer in found.items() if answer != own}  # fmt: skip
+    if wrong:
+        listed = ", ".join(f"{address} has {what}" for address, what in wrong.items())
+        raise RuntimeError(f"workers need wavefilt {own}: {listed}")
+
+
+def _processes(scheduler: str) -> int:
+    number = scheduler.removeprefix(LOCAL).removeprefix(":")
+    if scheduler == LOCAL:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not number.isdecimal() or int(number) < 1:
+        raise ValueError(f"scheduler={scheduler!r} is neither local, local:N nor an address such as tcp://host:8786")
+    return int(number)

@@ -1,0 +1,152 @@
+"""What fits in a limit of memory: whole traces or chunks, how many samples of them, and what cannot be done so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wavefilt import backends, ordered
+from wavefilt.chunks import cut, halo
+from wavefilt.filters import detail_lengths
+from wavefilt.method import Method
+from wavefilt.ordered import Adding, Pairwise
+from wavefilt.pipeline import Energies, energies
+from wavefilt.sizes import spelled
+
+FIXED = 14 << 20
+"""Bytes for what does not grow with a chunk: conversions, blocks of details, lists."""
+CHUNKED = {"numba": 5.8, "pywavelets": 7.5}
+"""Bytes for each byte of samples in a chunk: two buffers, coefficients, a result and the one before it, and the
+backend's own. Measured: `benchmarks/streaming.py`, `tests/test_streaming.py`."""
+WHOLE = {"numba": 9.0, "pywavelets": 11.0, "cuda": 9.0}
+"""The same for whole traces, whose gaps take more than anything else."""
+SORTED = 10.0
+"""Bytes more where rules sort details or weigh them one by one."""
+LEAST = 1 << 20
+"""Bytes of samples in a chunk, below which it is hardly more than overhead."""
+SORTING = ("sure", "hybrid")
+WEIGHING = ("ebayes", "ebayes-cauchy")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a file goes through memory.
+
+    ``whole`` says whether traces stay whole, ``together`` of them at a time; else chunks have ``chunk`` bytes.
+    ``buffer`` is the largest part in samples, ``passes`` how often all are probably read, ``whole_spelled`` the memory
+    that would keep traces whole. The rest is for `wavefilt.ordered`.
+    """
+
+    backend: backends.Backend
+    level: int
+    whole: bool
+    together: int
+    chunk: int
+    buffer: int
+    passes: int
+    whole_spelled: str
+    adding: Adding
+    gathered: int
+    bins: int
+    release: Callable[[], None]
+    energies: Energies
+
+
+def plan(
+    shape: tuple[int, int], dtype: np.dtype[Any], method: Method, limit: int, backend: str | backends.Backend
+) -> Plan:
+    """The plan for traces of a dtype of computation.
+
+    Raises ValueError if nothing fits, with the least that would, or for what needs whole traces that do not fit.
+    """
+    rows, samples = shape
+    level, taps = method.level_for(samples), method.bank.dec_len
+    modwt = level if method.transform == "modwt" else 0
+    chosen = backends.choose(backend, dtype.name, shape, taps, denoising=True, modwt=modwt)
+    unit = samples * dtype.itemsize * (rows if method.scope == "record" else 1)
+    factor = WHOLE.get(chosen.name, max(WHOLE.values())) + _extra(method, level)
+    whole = FIXED + int(factor * unit)
+    if whole <= limit:
+        together = rows if method.scope == "record" else min(int((limit - FIXED) / factor / unit), rows)
+        return _plan(chosen, level, True, together, 0, together * samples, 1, spelled(whole), 0)
+    if isinstance(backend, str) and backend == "auto" and chosen.name not in CHUNKED:
+        chosen = backends.choose("auto", dtype.name, shape, taps)
+    _check_chunks(method, chosen.name, spelled(whole))
+    lengths = np.array(detail_lengths(samples, taps, method.mode, level), np.int64) * (
+        rows if method.scope == "record" else 1
+    )
+    _, gathered, *_ = _own(chosen)
+    kept = int(1.6 * dtype.itemsize * lengths[lengths <= gathered].sum())
+    around = 3 * ordered.LEAF * dtype.itemsize * level
+    bins = 1 << max(min(limit // 32 // max(level, 1), ordered.BINS).bit_length() - 1, 12)
+    fixed = FIXED + kept + around + 4 * bins * level
+    factor = CHUNKED[chosen.name] + (SORTED if method.rule in WEIGHING else 0)
+    least = max(5 * halo(taps, level) * dtype.itemsize, LEAST)
+    if fixed + factor * least > limit:
+        tables = 8 / 7  # which take an eighth of the limit at most
+        smallest = min(whole, int(tables * (FIXED + kept + around + 4 * 4096 * level + factor * least)) + 1)
+        raise ValueError(f"max_memory of {spelled(limit)} is too little here: {spelled(smallest)} is the least")
+    chunk = int((limit - fixed) / factor)
+    parts = cut(rows, samples, taps, level, chunk // dtype.itemsize) if level else []
+    longest = max(((p.rows.stop - p.rows.start) * p.length for p in parts), default=chunk // dtype.itemsize)
+    return _plan(chosen, level, False, 0, chunk, longest, _passes(method, level), spelled(whole), bins)
+
+
+def _plan(backend: backends.Backend, level: int, whole: bool, together: int, chunk: int, buffer: int, passes: int,
+          spelling: str, bins: int) -> Plan:  # fmt: skip
+    adding, gathered, release, sums = _own(backend)
+    return Plan(backend, level, whole, together, chunk, buffer, passes, spelling, adding, gathered, bins, release, sums)
+
+
+def _own(backend: backends.Backend) -> tuple[Adding, int, Callable[[], None], Energies]:
+    """How the backend adds up squares, from what size it does so block by block, how it gives up unused memory.
+
+    And what sums up energies.
+    """
+    if backend.name == "numba":
+        from wavefilt.backends.numba_cpu import adding, memory, selection
+
+        return adding.Chunks(), selection.SHORT, memory.trim, adding.energies
+    return Pairwise(), ordered.BINS, lambda: None, energies
+
+
+def _extra(method: Method, level: int) -> float:
+    """Bytes for each byte of samples that an option takes beside the ordinary ones."""
+    coefficients = 2.0 * (level + 1) if method.transform == "modwt" else 0.0
+    return (
+        coefficients
+        + (2.0 if method.spins > 1 else 0.0)
+        + (
+            SORTED
+            if isinstance(method.rule, str) and method.rule in (*SORTING, *WEIGHING, "blockjs", "neighblock")
+            else 0
+        )
+    )
+
+
+def _check_chunks(method: Method, backend: str, whole: str) -> None:
+    """Raise ValueError for what chunks cannot do."""
+    unit = "the whole record" if method.scope == "record" else "whole traces"
+    refused = {
+        f"rule={method.rule!r}": (isinstance(method.rule, str) and method.rule in SORTING)
+        or method.shrink_word == "block",
+        f"transform={method.transform!r}": method.transform != "dwt",
+        f"spins={method.spins}": method.spins > 1,
+        f"sigma={method.sigma!r}": method.window is not None,
+        f"backend={backend!r}": backend not in CHUNKED,
+    }  # fmt: skip
+    for option, needs_whole in refused.items():
+        if needs_whole:
+            raise ValueError(f"{option} needs {unit} in memory, which takes max_memory={whole!r} here; raise it, or "
+                             "choose another")  # fmt: skip
+
+
+def _passes(method: Method, level: int) -> int:
+    """How often the samples are probably read."""
+    if method.fixed_thresholds or level == 0:
+        return 1
+    looks = 0 if isinstance(method.sigma, float | int) and method.rule in ("universal", "minimax") else 1
+    return looks + 1 + {"fdr": 20, "ebayes": level, "ebayes-cauchy": level}.get(str(method.rule), 0)

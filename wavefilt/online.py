@@ -1,0 +1,204 @@
+"""Denoising samples while they come, with a constant latency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from wavefilt import margins
+from wavefilt.filters import WaveletLike, gain
+from wavefilt.method import Method
+from wavefilt.running import Fixed, Running
+from wavefilt.streams import Analysis, Synthesis
+from wavefilt.vocabulary import Mode, Shrink
+from wavefilt.vocabulary import Rule as RuleName
+
+RULES = ("universal", "minimax", "bayes")
+"""Rules that need no more than the latest details; the others look at all details of a trace."""
+
+
+class OnlineDenoiser:
+    """Removes noise from a stream: `push` samples, and as many come back denoised, `latency` samples later.
+
+    Parameters
+    ----------
+    wavelet, level, rule, shrink, mode
+        As for `wavefilt.denoise`, the level being a number. Rules are "universal", "minimax", "bayes" and thresholds
+        in numbers; modes all but "periodic" and "periodization", which join the ends.
+    noise : "running", float, or one float a level
+        Standard deviation of the noise: running, from the median absolute detail of the last ``window`` samples, for
+        each level and channel; or given, in the units of the samples, coarsest level first. Thresholds given in
+        numbers need none.
+    window : int, optional
+        In samples: how far running noise and the power that "bayes" takes look back, and the n of "universal" and
+        "minimax". At level j these are window / 2^j details, at least 1.
+    channels : int, optional
+        Pushes have shape (channels, samples); without it (samples,).
+    dtype : "float32" or "float64"
+        Of computation and of what comes back.
+
+    With noise and thresholds that do not run, all samples are, bit for bit, those of
+    ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, both ends included, however the
+    stream is cut into pushes. A stream shorter than (taps - 1) 2^level, which `denoise` refuses, is still taken to
+    that level; one shorter than the filter or 2^level comes back unchanged.
+
+    Raises
+    ------
+    ValueError
+        For what `wavefilt.denoise` refuses, a rule or mode that needs the whole trace, or a missing window.
+    """
+
+    _waiting: NDArray[Any]
+    _ready: NDArray[Any]
+
+    def __init__(
+        self,
+        wavelet: WaveletLike = "db8",
+        level: int = 5,
+        rule: RuleName | float | Sequence[float] = "bayes",
+        *,
+        noise: str | float | Sequence[float] = "running",
+        window: int | None = None,
+        shrink: Shrink | None = None,
+        mode: Mode = "symmetric",
+        channels: int | None = None,
+        dtype: DTypeLike = "float64",
+    ) -> None:
+        self._method = Method(wavelet, level, mode, rule, shrink)
+        if level < 1:
+            raise ValueError(f"level={level!r} must be a whole number of at least 1")
+        if isinstance(rule, str) and rule not in RULES:
+            raise ValueError(f"rule={rule!r} needs the whole trace; online are {', '.join(RULES)} and numbers")
+        if mode in margins.ROUND:
+            raise ValueError(f"mode={mode!r} joins the ends of a trace, and a stream has no end yet")
+        self._dtype = np.dtype(dtype)
+        if self._dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype={dtype!r} is neither float32 nor float64")
+        if channels is not None and channels < 1:
+            raise ValueError(f"channels={channels!r} must be a whole number of at least 1, or None")
+        self._channels, self._level = channels, int(level)
+        self._sigma = self._given(noise)
+        self._window = window
+        self._check_window()
+        self._largest = float(np.finfo(self._dtype).max) / gain(self._method.bank) ** (level + 1)
+        self._restart()
+
+    @property
+    def latency(self) -> int:
+        """Samples by which the output lags behind: (taps - 1)(2^level - 1), the least that exact results need."""
+        return int(self._method.bank.dec_len - 1) * ((1 << self._level) - 1)
+
+    def push(self, samples: ArrayLike) -> NDArray[Any]:
+        """Take any number of samples; return those denoised that are due: all but the last `latency` taken so far.
+
+        Raises ValueError, and takes nothing, where a sample is NaN, infinite or too large for the transform: at a gap
+        call `flush`, and push what comes after it.
+        """
+        new = self._taken(samples)
+        self._taken_in += new.shape[1]
+        self._waiting = np.concatenate([self._waiting, new], axis=1)
+        step = 1 << self._level  # coefficients of the last level are this far apart: more often there is nothing new
+        if self._taken_in >= self._least:
+            whole = self._waiting.shape[1] // step * step
+            if whole:
+                self._advance(self._waiting[:, :whole], last=False)
+                self._waiting = self._waiting[:, whole:]
+        return self._emit(max(self._taken_in - self.latency, 0) - self._given_out)
+
+    def flush(self) -> NDArray[Any]:
+        """The rest of the samples, the stream having ended. What is pushed next begins another one."""
+        if self._taken_in < self._least:
+            self._ready = self._waiting
+        else:
+            self._advance(self._waiting, last=True)
+        rest = self._emit(self._taken_in - self._given_out)
+        self._restart()
+        return rest
+
+    def _given(self, noise: Any) -> list[float] | None:
+        """Noise of each level, coarsest first; None where it runs."""
+        if isinstance(noise, str):
+            if noise != "running":
+                raise ValueError(f"noise={noise!r} must be 'running', a number, or one number a level")
+            return None
+        values = [float(value) for value in np.atleast_1d(np.asarray(noise, np.float64))]
+        if len(values) not in (1, self._level) or not all(0 <= value < math.inf for value in values):
+            raise ValueError(f"noise={noise!r} must be one finite number of at least 0, or one for each of the "
+                             f"{self._level} levels")  # fmt: skip
+        return values * self._level if len(values) == 1 else values
+
+    def _check_window(self) -> None:
+        numbers = self._method.fixed_thresholds
+        if len(numbers) not in (0, 1, self._level):
+            raise ValueError(f"rule gives {len(numbers)} thresholds for {self._level} levels")
+        if self._window is None and not numbers:
+            raise ValueError(f"rule={self._method.rule!r} needs window, in samples")
+        if self._window is not None and (self._window % 1 != 0 or self._window < 2):
+            raise ValueError(f"window={self._window!r} must be a whole number of at least 2")
+
+    def _shrinker(self, level: int) -> Fixed | Running:
+        """What shrinks the details of a level."""
+        method, function = self._method, cast(Shrink, self._method.shrink_word)
+        numbers = method.fixed_thresholds
+        if numbers:
+            return Fixed(function, numbers[-level] if len(numbers) > 1 else numbers[0])
+        assert self._window is not None
+        window, rule = int(self._window), method.rule_function
+        sigma = None if self._sigma is None else self._sigma[-level]
+        if sigma is None or method.rule == "bayes":
+            return Running(function, rule, window, max(window >> level, 1), sigma)
+        return Fixed(function, float(rule(cast(Any, None), np.array(sigma), window)))
+
+    def _restart(self) -> None:
+        """Nothing was taken yet."""
+        bank, mode, levels = self._method.bank, self._method.mode, range(1, self._level + 1)
+        nothing = np.empty((self._channels or 1, 0), self._dtype)
+        self._waiting = self._ready = nothing
+        self._taken_in: int = 0
+        self._given_out: int = 0
+        self._least: int = max(bank.dec_len, 1 << self._level)
+        self._there = [Analysis(bank, mode, nothing) for _ in levels]
+        self._back = [Synthesis(bank, mode, nothing) for _ in levels]
+        self._shrinkers = [self._shrinker(level) for level in levels]
+        self._nothing_to_do = all(isinstance(s, Fixed) and s.threshold == 0 for s in self._shrinkers)
+
+    def _taken(self, samples: ArrayLike) -> NDArray[Any]:
+        """Samples as (channels, samples) of the dtype, checked."""
+        x = np.asarray(samples)
+        if x.ndim != 1 + (self._channels is not None) or (x.ndim == 2 and len(x) != self._channels):
+            wanted = "(samples,)" if self._channels is None else f"({self._channels}, samples)"
+            raise ValueError(f"a push of shape {x.shape} should have shape {wanted}")
+        if x.dtype.kind not in "fiu":
+            raise TypeError(f"samples of dtype {x.dtype} are not real numbers")
+        x = np.atleast_2d(x).astype(self._dtype)
+        bad = np.argwhere(~(np.abs(x) <= self._largest))
+        if bad.size:
+            channel, sample = bad[0]
+            raise ValueError(
+                f"sample {sample} of this push is {x[channel, sample]} (channel {channel}): nothing of it was taken; "
+                "at a gap call flush(), then push what comes after it"
+            )
+        return x
+
+    def _advance(self, x: NDArray[Any], last: bool) -> None:
+        """Send samples down all levels and up again."""
+        if self._nothing_to_do:  # as `denoise` does: bit for bit as they came
+            self._ready = np.concatenate([self._ready, x], axis=1)
+            return
+        shrunk = []
+        for there, shrinker in zip(self._there, self._shrinkers, strict=True):
+            x, details = there.push(x, last)
+            shrunk.append(shrinker.shrink(details))
+        for back in reversed(self._back):
+            x = back.push(x, shrunk.pop())
+        self._ready = np.concatenate([self._ready, x], axis=1)
+
+    def _emit(self, count: int) -> NDArray[Any]:
+        """The next so many samples, in the shape of a push."""
+        y, self._ready = self._ready[:, :count].copy(), self._ready[:, count:]
+        self._given_out += count
+        return y[0] if self._channels is None else y

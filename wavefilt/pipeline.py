@@ -1,0 +1,138 @@
+"""Reading ahead and writing behind: while a part of a file is computed, the next is read and the last written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt import threads
+from wavefilt.io.streams import Source, Target
+
+Piece = tuple[slice, int, int]
+"""Rows, and their samples first to last."""
+BLOCK = 1 << 16
+"""Samples whose energy is summed at a time."""
+TINIEST = 1e-300
+"""A sample whose reciprocal is finite."""
+
+
+class Ahead:
+    """Parts of a source, each of one piece or more side by side, read into two buffers in turn."""
+
+    def __init__(
+        self, source: Source, executor: ThreadPoolExecutor, size: int, dtype: np.dtype[Any],
+        passed: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        """``size`` is that of the largest part in samples, ``passed`` is told the number of samples of every part."""
+        self.dtype, self.size = dtype, size
+        self._source, self._executor, self._passed = source, executor, passed
+        self._buffers = [np.empty(size, dtype) for _ in range(2)]
+        self._expected: list[Sequence[Piece]] = []
+        self._next: tuple[Sequence[Piece], Future[NDArray[Any]]] | None = None
+
+    def expect(self, parts: Sequence[Sequence[Piece]]) -> None:
+        """Told that these will be taken, in this order."""
+        self._expected = list(reversed(parts))
+
+    def take(self, part: Sequence[Piece]) -> NDArray[Any]:
+        """The samples (rows, samples), C-contiguous; they stay until the next part is taken."""
+        if self._next is None or self._next[0] != part:
+            if self._next is not None:
+                self._next[1].result()  # read in vain
+            self._begin(part)
+        assert self._next is not None
+        taken = self._next[1].result()
+        self._next = None
+        if self._expected and self._expected[-1] == part:
+            self._expected.pop()
+        if self._expected:
+            self._begin(self._expected[-1])
+        self._passed(taken.size)
+        return taken
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Do something with the source between the parts."""
+        return self._executor.submit(function).result()
+
+    def _begin(self, part: Sequence[Piece]) -> None:
+        self._buffers.reverse()
+        self._next = part, self._executor.submit(self._read, part, self._buffers[0])
+
+    def _read(self, part: Sequence[Piece], buffer: NDArray[Any]) -> NDArray[Any]:
+        rows, length = part[0][0], sum(last - first for _, first, last in part)
+        out = buffer[: (rows.stop - rows.start) * length].reshape(-1, length)
+        at = 0
+        for own, first, last in part:
+            self._source.read(own, first, out[:, at : at + last - first])
+            at += last - first
+        return out
+
+
+class Behind:
+    """Results on their way into the target, one part at a time."""
+
+    def __init__(self, target: Target, executor: ThreadPoolExecutor) -> None:
+        self._target, self._executor = target, executor
+        self._last: Future[None] | None = None
+
+    def put(self, rows: slice, first: int, values: NDArray[Any]) -> None:
+        """Have values written that nobody changes any more; raises what went wrong with those before."""
+        self.finish()
+        self._last = self._executor.submit(self._target.write, rows, first, values)
+
+    def finish(self) -> None:
+        """Wait until all is written."""
+        last, self._last = self._last, None
+        if last is not None:
+            last.result()
+
+
+Energies = Callable[[NDArray[Any], NDArray[Any], float], tuple[float, float]]
+"""Σ |x - y|² and Σ |x|² of two rows times a scale."""
+
+
+def energies(x: NDArray[Any], y: NDArray[Any], scale: float) -> tuple[float, float]:
+    """`Energies` by NumPy."""
+    wide = np.result_type(x, np.float64)
+    before = x.astype(wide) * scale
+    change = before - y.astype(wide) * scale
+    return (
+        float(np.einsum("i,i->", change, change.conj()).real),
+        float(np.einsum("i,i->", before, before.conj()).real),
+    )
+
+
+class Energy:
+    """Σ (x - y)² over Σ x², of samples that pass by; gaps are left out."""
+
+    def __init__(self, of: Energies = energies) -> None:
+        self._scale, self._of = 0.0, of
+        self._sums = np.zeros(2)
+
+    @property
+    def removed(self) -> float:
+        return float(self._sums[0] / self._sums[1]) if self._sums[1] > 0 else 0.0
+
+    def add(self, x: NDArray[Any], y: NDArray[Any]) -> None:
+        """Samples and denoised ones, of one shape."""
+        if not self._scale:
+            peak = float(np.nanmax(np.abs(x[:1, :BLOCK]), initial=0))
+            self._scale = 1 / peak if np.isfinite(peak) and peak > TINIEST else 1.0  # squares of any samples then fit
+        blocks = [(row, a) for row in range(len(x)) for a in range(0, x.shape[1], BLOCK)]
+        sums = np.zeros((len(blocks), 2))
+
+        def work(begin: int, end: int) -> None:
+            for i in range(begin, end):
+                row, a = blocks[i]
+                before, after = x[row, a : a + BLOCK], y[row, a : a + BLOCK]
+                sums[i] = self._of(before, after, self._scale)
+                if np.isnan(sums[i, 1]):
+                    known = ~np.isnan(before)
+                    sums[i] = self._of(before[known], after[known], self._scale)
+
+        threads.parallel(work, len(blocks), max(BLOCK // x.shape[1], 1))
+        self._sums += sums.sum(axis=0)

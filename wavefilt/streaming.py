@@ -1,0 +1,216 @@
+"""Files larger than memory denoised: `denoise_file`, with the samples that `denoise` gives, bit for bit.
+
+Where traces (with scope "record" all of them) fit in the limit, batches of whole traces go the ordinary way. A longer
+one goes chunk by chunk (`wavefilt.chunked`): once or twice for the statistics, once to be written. One thread reads
+ahead, one writes behind.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt import arrays, backends, chunked, memory_plan
+from wavefilt.denoising import check_size, run
+from wavefilt.filters import WaveletLike
+from wavefilt.io.layout import Layout
+from wavefilt.io.streams import Source, open_source
+from wavefilt.method import Method
+from wavefilt.pipeline import Ahead, Behind, Energy
+from wavefilt.sizes import in_bytes
+from wavefilt.streamed_rows import StreamedRows
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes of samples that went through, and those that will in all: more if another look is needed."""
+
+TOLD = 1 << 17
+"""Traces whose noise and thresholds a report is about at most: of more, evenly chosen ones."""
+
+
+@dataclass
+class Report:
+    """What was done. ``sigma`` and ``thresholds`` are medians over traces, finest level first; empty if not measured.
+
+    ``energy_removed`` is Σ (x - y)² / Σ x² outside gaps; ``passes`` how often the samples were read.
+    """
+
+    shape: tuple[int, int]
+    format: str
+    method: Method
+    backend: str
+    level: int
+    sigma: list[float]
+    thresholds: list[float]
+    energy_removed: float
+    passes: float
+    seconds: float
+
+
+def denoise_file(
+    source: str | os.PathLike[str] | Source,
+    target: str | os.PathLike[str],
+    wavelet: WaveletLike = "db8",
+    *,
+    max_memory: str | int = "1GiB",
+    overwrite: bool = False,
+    backend: str | backends.Backend = "auto",
+    progress: Progress | None = None,
+    format: str | None = None,
+    dtype: str | None = None,
+    endian: str | None = None,
+    ns: int | None = None,
+    axis: int | None = None,
+    **options: Any,
+) -> Report:
+    """Denoise a file of any size into another, within a limit of memory.
+
+    Parameters
+    ----------
+    source : path, or `wavefilt.io.streams.Source`
+        An npy file, or raw binary with its layout: ``dtype``, ``endian``, ``ns`` as for `wavefilt.read`.
+    target : path
+        The result, in the same format, shape and order; it appears when all is written, and not if anything fails.
+    wavelet, options
+        As `wavefilt.denoise` takes them; the samples are those that it gives with the same backend, bit for bit.
+    max_memory : str or int
+        Bytes for samples, coefficients and buffers, as ``"500MB"`` or ``"1GiB"``: beside what Python and its libraries
+        take.
+    overwrite : bool
+        Whether ``target`` may exist.
+    backend : str or Backend
+        As for `wavefilt.denoise`. What does not fit as whole traces is computed on the CPU.
+    progress : callable, optional
+        Told the bytes of samples that went through, and those that will in all.
+    format, axis
+        As for `wavefilt.read`.
+
+    Raises
+    ------
+    FormatError
+        For a file of another format, or a damaged one.
+    ValueError
+        As `wavefilt.denoise`; for too small a limit, with the smallest that works; for what needs a whole trace (or
+        record) that does not fit: a rule or option, named, or gaps.
+    OSError
+        If a file cannot be read or written, the disk is full, or the source shrinks or is changed meanwhile.
+    """
+    method, limit = Method(wavelet, **options), in_bytes(max_memory)
+    given = not isinstance(source, (str, bytes, os.PathLike))
+    if not given and os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):  # type: ignore[arg-type]
+        raise ValueError(f"{os.fspath(target)} is the input; choose another output")
+    layout = Layout(dtype=dtype, endian=endian, ns=ns, axis=axis)
+    opened: Any = source if given else open_source(source, layout, format)  # type: ignore[arg-type]
+    try:
+        return stream(opened, Path(target), method, limit, backend, overwrite, progress)
+    finally:
+        if not given:
+            opened.close()
+
+
+def stream(
+    source: Source,
+    target: Path,
+    method: Method,
+    limit: int,
+    backend: str | backends.Backend,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """`denoise_file` of an open source with a method that is already made."""
+    start = time.perf_counter()
+    dtype = arrays.compute_dtype(source.dtype)
+    plan = memory_plan.plan(source.shape, dtype, method, limit, backend)
+    work = _Work(source, method, plan, progress)
+    with source.create(target, overwrite=overwrite) as out:
+        with ThreadPoolExecutor(1, "wavefilt-read") as reading, ThreadPoolExecutor(1, "wavefilt-write") as writing:
+            ahead = Ahead(source, reading, plan.buffer, dtype, work.passed)
+            behind = Behind(out, writing)
+            (work.batches if plan.whole else work.chunks)(ahead, behind)
+            behind.finish()
+        source.check_unchanged()
+    seconds = time.perf_counter() - start
+    medians = [[float(np.median(row)) for row in rows] for rows in work.told()]
+    passes = work.done / (math.prod(source.shape) * source.dtype.itemsize)
+    return Report(source.shape, source.format, method, plan.backend.name, plan.level, medians[0], medians[1],
+                  work.energy.removed, passes, seconds)  # fmt: skip
+
+
+@dataclass
+class _Work:
+    """One file on its way."""
+
+    source: Source
+    method: Method
+    plan: memory_plan.Plan
+    progress: Progress | None
+    energy: Energy = field(init=False)
+    done: int = 0
+    _told: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.energy = Energy(self.plan.energies)
+
+    def passed(self, samples: int) -> None:
+        """Count samples that were taken."""
+        self.done += samples * self.source.dtype.itemsize
+        if self.progress is not None:
+            size = math.prod(self.source.shape) * self.source.dtype.itemsize
+            self.progress(self.done, size * max(self.plan.passes, math.ceil(self.done / size)))
+
+    def batches(self, ahead: Ahead, behind: Behind) -> None:
+        """Whole traces, as many at a time as fit."""
+        rows, samples = self.source.shape
+        each, some = self.plan.together, -(-rows // TOLD)
+        batches = [slice(a, min(a + each, rows)) for a in range(0, rows, each)]
+        ahead.expect([[(batch, 0, samples)] for batch in batches])
+        for batch in batches:
+            x = ahead.take([(batch, 0, samples)])
+            try:
+                outcome = run(x, self.method, self.plan.backend)
+            except ValueError as error:
+                infinite = np.argwhere(np.isinf(x))
+                if not len(infinite) or "infinite value" not in str(error):
+                    raise
+                trace, sample = infinite[0] + (batch.start, 0)
+                raise ValueError(
+                    f"infinite value at trace {trace}, sample {sample} (counted from 0); replace it, or set it to NaN "
+                    "to have it treated as a gap"
+                ) from error
+            self.energy.add(x, outcome.samples)
+            behind.put(batch, 0, outcome.samples)
+            self._told += [(e.sigma[:, ::some], e.thresholds[:, ::some]) for e in outcome.estimates]
+
+    def chunks(self, ahead: Ahead, behind: Behind) -> None:
+        """Traces, or a record, that do not fit."""
+        plan = self.plan
+        check = lambda peak: check_size(np.empty((0, 0), ahead.dtype), peak, plan.level, self.method)  # noqa: E731
+        rows = StreamedRows(self.source, plan, ahead, behind, self.energy, check)
+        if plan.level == 0:
+            for row in range(self.source.shape[0]):
+                rows.leave(row)
+            return
+        measured = chunked.denoise(rows, self.method, plan.level, plan.chunk)
+        if measured is None:
+            raise ValueError("the squares of the samples overflow float64; scale them down first")
+        self._told.append((measured.sigma, measured.thresholds))
+
+    def told(self) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+        """Noise and thresholds, for each level of all traces that have it."""
+        if self.method.fixed_thresholds and not self.plan.whole:
+            self._told = [(sigma[:0], thresholds) for sigma, thresholds in self._told]
+        sigmas, thresholds = ([found[i] for found in self._told] for i in range(2))
+        return _by_level(sigmas), _by_level(thresholds)
+
+
+def _by_level(found: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    depth = max(map(len, found), default=0)
+    return [np.concatenate([levels[i] for levels in found if len(levels) > i]) for i in range(depth)]
