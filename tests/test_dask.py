@@ -29,6 +29,14 @@ from wavefilt import cluster, volumes  # noqa: E402
 WHOLE, CUT, UNEVEN = (2, 3, -1), (4, 5, 1000), ((6,), (2, 3), (100, 1, 900, 1500))
 
 
+@pytest.fixture(autouse=True)
+def forgetful(monkeypatch):
+    """So that "auto" chooses by size alone, for blocks as for the whole, whatever other tests have loaded."""
+    from wavefilt.backends import numba_crossover
+
+    monkeypatch.setattr(numba_crossover, "loaded", set())
+
+
 def _samples(shape=(6, 5, 2501), dtype="f4"):
     rng = np.random.default_rng(3)
     x = np.sin(np.arange(shape[-1]) / 9) + rng.standard_normal(shape) * np.linspace(0.2, 2, shape[-2])[:, None]
