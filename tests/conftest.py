@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
-from simulation import SIMULATED, make_safe
+from simulation import SIMULATED, take_turns
 
 from wavefilt import BackendUnavailable, backends
 
@@ -19,7 +19,7 @@ FIELD = sorted((ROOT.parent / "shared" / "data" / "field").glob("*.dat"))
 """Real field records, where they lie beside the checkout."""
 
 if SIMULATED:
-    make_safe()
+    take_turns()
 settings.register_profile("wavefilt", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("wavefilt")
 

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,30 +17,50 @@ inside = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator's proce
 outside = pytest.mark.skipif(SIMULATED, reason="this is the simulator's process")
 
 
-def make_safe() -> None:
-    """Mend two races of the simulator, whose threads really run at the same time, and have them take turns often.
+def take_turns() -> None:
+    """Run the threads of a simulated block one at a time, from barrier to barrier, not all at once and polled.
 
-    Threads of a block that ask for a shared array at once got one each; and a module's names were walked while Python
-    added one (``__warningregistry__``, at a first warning).
+    The same on every run, and many times as fast. Between two barriers the first thread goes first, then the last, so
+    that what works in one order only fails.
     """
+    from greenlet import getcurrent, greenlet
     from numba.cuda.simulator import kernel, kernelapi
     from numba.np.numpy_support import as_dtype
 
-    lock, swapped = threading.Lock(), kernel.swapped_cuda_module
+    class Thread(greenlet):
+        syncthreads_and = kernel.BlockThread.syncthreads_and
+        syncthreads_or = kernel.BlockThread.syncthreads_or
+        syncthreads_count = kernel.BlockThread.syncthreads_count
+
+        def __init__(self, work: Any, manager: Any, block: Any, point: Any) -> None:
+            super().__init__(work)
+            self._manager = manager
+            self.blockIdx, self.threadIdx = kernel.Dim3(*block), kernel.Dim3(*point)
+            x, y, _ = manager._block_dim
+            self.thread_id = point[0] + x * (point[1] + y * point[2])
+
+        def syncthreads(self) -> None:
+            self.parent.switch()
+
+    def run(self: Any, block: Any, *arguments: Any) -> None:
+        threads = [
+            Thread(lambda: self._f(*arguments), self, block, point) for point in np.ndindex(*self._block_dim)
+        ]
+        while threads:
+            for thread in threads:
+                thread.switch()
+            threads = [thread for thread in reversed(threads) if not thread.dead]
 
     def array(self: Any, shape: Any, dtype: Any) -> Any:
-        """One for each line of a kernel that asks."""
+        """One for each line of a kernel that asks; numba renders the whole stack to tell lines apart."""
         frame = sys._getframe(1)
-        with lock:
-            wanted = as_dtype(dtype) if hasattr(dtype, "bitwidth") else dtype
-            return self._allocations.setdefault((frame.f_code, frame.f_lineno), np.empty(shape, wanted))
+        key = frame.f_code, frame.f_lineno
+        if key not in self._allocations:
+            self._allocations[key] = np.empty(shape, as_dtype(dtype) if hasattr(dtype, "bitwidth") else dtype)
+        return self._allocations[key]
 
-    def settled(function: Any, module: object) -> Any:
-        vars(sys.modules[function.__module__]).setdefault("__warningregistry__", {})
-        return swapped(function, module)
-
-    kernelapi.FakeCUDAShared.array, kernel.swapped_cuda_module = array, settled
-    sys.setswitchinterval(1e-4)
+    kernel.BlockManager.run, kernelapi.FakeCUDAShared.array = run, array
+    kernelapi.threading = SimpleNamespace(current_thread=getcurrent)
 
 
 def run_inside(file: str) -> int:
