@@ -1,10 +1,11 @@
-"""Tests in numba's CUDA simulator, which is chosen before numba is imported: in a process of their own."""
+"""Tests in numba's CUDA simulator, which is chosen before numba is imported: in a process of their own.
+
+`test_simulator.py` runs them.
+"""
 
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -43,9 +44,7 @@ def take_turns() -> None:
             self.parent.switch()
 
     def run(self: Any, block: Any, *arguments: Any) -> None:
-        threads = [
-            Thread(lambda: self._f(*arguments), self, block, point) for point in np.ndindex(*self._block_dim)
-        ]
+        threads = [Thread(lambda: self._f(*arguments), self, block, point) for point in np.ndindex(*self._block_dim)]
         while threads:
             for thread in threads:
                 thread.switch()
@@ -61,13 +60,3 @@ def take_turns() -> None:
 
     kernel.BlockManager.run, kernelapi.FakeCUDAShared.array = run, array
     kernelapi.threading = SimpleNamespace(current_thread=getcurrent)
-
-
-def run_inside(file: str) -> int:
-    """How many of the tests of a file pass in the simulator; none may fail."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", file]
-    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert outcome.returncode == 0, outcome.stdout[-4000:] + outcome.stderr[-2000:]
-    passed = re.search(r"(\d+) passed", outcome.stdout)
-    return int(passed[1]) if passed else 0

@@ -50,7 +50,7 @@ def _assert_same(x, method, backend, most, exact=True):
 @pytest.mark.parametrize("wavelet", WAVELETS)
 def test_every_coefficient_is_that_of_the_whole_row(backend, wavelet, mode):
     bank = pywt.Wavelet(wavelet)
-    for level in range(1, 6):
+    for level in (1, 4):
         n, dtype = (2901 + 37 * level, "f4") if level % 2 else (3000 + 36 * level, "f8")
         x = _traces(2, n, dtype)
         whole = backend.decompose(x, bank, mode, level).coefficients[:0:-1]
@@ -72,7 +72,7 @@ def test_every_coefficient_is_that_of_the_whole_row(backend, wavelet, mode):
 @pytest.mark.parametrize("sigma", ["global", "level", 0.3])
 def test_every_rule(backend, rule, scope, sigma):
     method = Method("db4", 3, "symmetric", rule, None, sigma, scope)
-    for n, dtype, most in [(1201, "f4", 300), (1202, "f8", 300), (400, "f4", 900)]:  # parts of rows, or two rows
+    for n, dtype, most in [(801, "f4", 300), (802, "f8", 300), (400, "f4", 900)]:  # parts of rows, or two rows
         _assert_same(_traces(3, n, dtype), method, backend, most, exact=rule != "bayes")
 
 
@@ -152,7 +152,7 @@ def test_files_larger_than_memory_are_only_sliced(backend, tmp_path):
 def test_chunks_have_two_lengths_and_keep_to_the_limit(wavelet, level):
     taps = pywt.Wavelet(wavelet).dec_len
     reach = halo(taps, level)
-    for samples in (10 * reach + 1, 54321, 54336):
+    for samples in (10 * reach + 1, 12321, 12336):
         for most in (1, 4 * reach, 4096, 20000):
             chunks = cut(2, samples, taps, level, most)
             lengths = {chunk.length for chunk in chunks}

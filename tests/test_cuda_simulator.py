@@ -8,18 +8,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import pywt
-from simulation import inside, outside, run_inside
+from simulation import inside
 
 import wavefilt
 from wavefilt.denoising import run
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
-
-
-@outside
-def test_kernels_in_the_simulator():
-    assert run_inside(__file__) > 0
 
 
 @pytest.fixture(scope="module")

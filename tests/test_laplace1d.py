@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import run_cli
-from simulation import SIMULATED, inside, outside, run_inside
+from simulation import SIMULATED, inside, outside
 from test_bad_input import run
 from test_cuda_compile import _ptxas
 
@@ -175,11 +175,6 @@ def test_the_cases_need_no_cuda():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "wavefilt.benchmarks.laplace1d_cases" in loaded
     assert not {"numba.cuda", "numba_cuda", "wavefilt.backends.cuda.target"} & set(loaded)
-
-
-@outside
-def test_kernels_in_the_simulator():
-    assert run_inside(__file__) == len(KERNELS) + 1
 
 
 @inside

@@ -19,7 +19,7 @@ import numba
 import numpy as np
 import pytest
 from conftest import run_cli
-from simulation import SIMULATED, inside, outside, run_inside
+from simulation import SIMULATED, inside, outside
 from test_bad_input import run
 from test_cuda_compile import _ptxas
 
@@ -294,11 +294,6 @@ def test_the_cases_need_no_cuda():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "wavefilt.benchmarks.laplace2d_cases" in loaded
     assert not {"numba.cuda", "numba_cuda", "PIL", "wavefilt.backends.cuda.target"} & set(loaded)
-
-
-@outside
-def test_kernels_in_the_simulator():
-    assert run_inside(__file__) == len(VARIANTS) + 1
 
 
 @inside

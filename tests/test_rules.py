@@ -102,7 +102,7 @@ def densities(name):
 
 
 @pytest.mark.filterwarnings("ignore:.*(occurrence of roundoff|maximum number of subdivisions)")
-@pytest.mark.parametrize("x", [0.0, 1e-4, 0.3, 2.5, 7.0])
+@pytest.mark.parametrize("x", [0.0, 1e-4, 2.5, 7.0])
 @pytest.mark.parametrize("name", PRIORS)
 def test_posterior_by_integration(name, x):
     prior, density = PRIORS[name], densities(name)
@@ -111,10 +111,10 @@ def test_posterior_by_integration(name, x):
         return density(u) * norm.pdf(x - u)
 
     def above(m, f=joint):
-        return sum(quad(f, a, b, limit=200, epsabs=1e-14)[0] for a, b in ((m, max(m, x) + 1), (max(m, x) + 1, 60)))
+        return sum(quad(f, a, b, limit=200, epsabs=1e-12)[0] for a, b in ((m, max(m, x) + 1), (max(m, x) + 1, 60)))
 
     def below(f=joint):
-        return quad(f, -40, 0, limit=200, epsabs=1e-14)[0]
+        return quad(f, -40, 0, limit=200, epsabs=1e-12)[0]
 
     g = above(0) + below()
     assert prior.formulas.ratio(np.array(x)) == pytest.approx(g / norm.pdf(x), rel=2e-6)
@@ -123,7 +123,7 @@ def test_posterior_by_integration(name, x):
         mean = w * (above(0, lambda u: u * joint(u)) + below(lambda u: u * joint(u))) / evidence
         assert prior.mean(np.array([x]), np.array([w]))[0] == pytest.approx(mean, abs=1e-6)
         tail = lambda m, w=w, evidence=evidence: w * above(m) / evidence - 0.5  # noqa: E731
-        median = brentq(tail, 0, x + 1) if tail(0) > 0 else 0
+        median = brentq(tail, 0, x + 1, xtol=1e-8) if tail(0) > 0 else 0
         shrunk = Posterior(name, "median").shrink(np.array([x]), prior.threshold(np.array([w])), 1.0)
         assert shrunk[0] == pytest.approx(median, abs=1e-6)
 
