@@ -17,7 +17,7 @@ from . import cuda_crossover, numba_crossover
 from .interface import Backend, DeviceBackend, Measured, Pyramid, Statistics
 
 __all__ = ["Backend", "DeviceBackend", "Measured", "Pyramid", "Statistics", "available", "choose", "get", "home",
-           "names"]  # fmt: skip
+           "names", "on_gpu"]  # fmt: skip
 
 DLPACK_CUDA = 2
 """DLPack's number for memory of a CUDA device."""
@@ -38,9 +38,9 @@ def _numba() -> Backend:
 
 
 def _cuda(**options: Any) -> Backend:
-    from .cuda import Cuda
+    from .cuda import Cuda, Several
 
-    return Cuda(**options)
+    return Several(**options) if "devices" in options else Cuda(**options)
 
 
 _LOADERS: dict[str, Callable[..., Backend]] = {"pywavelets": _pywavelets, "numba": _numba, "cuda": _cuda}
@@ -51,14 +51,28 @@ def names() -> list[str]:
     return list(_LOADERS)
 
 
-@cache
 def get(name: str, **options: Any) -> Backend:
-    """The backend of this name; ``options`` are its own, such as ``fastmath=True`` for "cuda".
+    """The backend of this name; ``options`` are its own, for "cuda" ``fastmath=True``, and ``devices="all"`` or a list
+    of numbers for several GPUs at once.
 
-    Raises ValueError for an unknown name and BackendUnavailable, with what to install, for one that cannot run.
+    Raises ValueError for an unknown name or GPU, and BackendUnavailable, with what to install, for a backend that
+    cannot run.
     """
     check("backend", name, names())
+    return _made(name, **{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+
+
+@cache
+def _made(name: str, **options: Any) -> Backend:
     return _LOADERS[name](**options)
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether an array lives in the memory of a CUDA device."""
+    found = hasattr(x, "__cuda_array_interface__")
+    if not found and hasattr(x, "__dlpack_device__"):
+        found = x.__dlpack_device__()[0] == DLPACK_CUDA
+    return found
 
 
 def home(x: Any) -> DeviceBackend | None:
@@ -66,10 +80,7 @@ def home(x: Any) -> DeviceBackend | None:
 
     Raises BackendUnavailable if that backend cannot run here.
     """
-    on_gpu = hasattr(x, "__cuda_array_interface__")
-    if not on_gpu and hasattr(x, "__dlpack_device__"):
-        on_gpu = x.__dlpack_device__()[0] == DLPACK_CUDA
-    return cast(DeviceBackend, get("cuda")) if on_gpu else None
+    return cast(DeviceBackend, get("cuda")) if on_gpu(x) else None
 
 
 def available() -> dict[str, str | BackendUnavailable]:

@@ -153,12 +153,12 @@ def _case(backend: Any, case: dict[str, Any], rows: int, samples: int, repeats: 
 
 def graph_time(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> dict[str, float]:
     """GPU time of a denoise: its graph alone."""
-    from wavefilt.backends.cuda.denoiser import Denoiser
+    from wavefilt.backends.cuda.denoiser import DwtDenoiser
     from wavefilt.backends.cuda.plan import Plan, Shape
 
     rows, samples = x.shape
     plan = Plan(Shape.of(method.bank, method.mode, "float32", LEVEL, rows, samples), backend._options)
-    denoiser = Denoiser(plan, method, False)
+    denoiser = DwtDenoiser(plan, method, False)
     source, target = x.reshape(-1), out.reshape(-1)
     times = events(lambda stream: denoiser.run(source, target, True, True, stream), repeats)
     plan.release()

@@ -10,8 +10,11 @@ from typing import Any
 from wavefilt.benchmarks import (
     cpu,
     cuda,
+    dask_scaling,
     laplace1d_report,
     laplace2d_report,
+    obspy_streams,
+    planning,
     quality_report,
     scaling_report,
     ske_validation,
@@ -41,8 +44,10 @@ def tables() -> dict[str, str]:
         for name in (
             "cpu",
             "cuda_h200",
+            "dask",
             "laplace1d_cpu",
             "laplace2d_cpu",
+            "obspy",
             "quality",
             "scaling_cpu",
             "ske_h200",
@@ -53,8 +58,13 @@ def tables() -> dict[str, str]:
     return {
         "table of benchmarks/results/cpu.json": f"```\n{cpu.table(results['cpu'])}\n```",
         "table of benchmarks/results/cuda_h200.json": cuda.table(results["cuda_h200"]),
+        "table of benchmarks/results/dask.json": "\n".join(
+            [dask_scaling.table(results["dask"]).markdown(), *dask_scaling.notes(results["dask"])]
+        ),
+        "table of benchmarks/planning.py": planning.markdown(results),
         "table of benchmarks/results/laplace1d_cpu.json": laplace1d_report.markdown(results["laplace1d_cpu"]),
         "table of benchmarks/results/laplace2d_cpu.json": laplace2d_report.markdown(results["laplace2d_cpu"]),
+        "table of benchmarks/results/obspy.json": obspy_streams.table(results["obspy"]).markdown(),
         **{
             f"{chapter} of benchmarks/results/quality.json": text
             for chapter, text in quality_report.markdown(results["quality"]).items()

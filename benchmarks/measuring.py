@@ -45,6 +45,17 @@ def walls(call: Callable[[], Any], repeats: int, warm: int = 4) -> dict[str, flo
     return summary(times)
 
 
+def turns(calls: list[Callable[[], Any]], repeats: int) -> list[dict[str, float]]:
+    """Milliseconds of each, called in turn so that a busy spell of the machine falls on all."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(repeats):
+        for call, record in zip(calls, times, strict=True):
+            start = time.perf_counter()
+            call()
+            record.append(1e3 * (time.perf_counter() - start))
+    return [summary(record) for record in times]
+
+
 def events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], None] | None = None) -> dict[str, float]:
     """Milliseconds of GPU time of the launches of ``work``, captured as a graph so that Python is not measured.
 

@@ -57,3 +57,8 @@ def size(samples: int) -> str:
 def number(value: float) -> str:
     """Three digits at least, without an exponent."""
     return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
+
+
+def quartiles(times: dict[str, float]) -> str:
+    """A median, and the quartiles around it."""
+    return f"{number(times['median'])} ({number(times['low'])}-{number(times['high'])})"

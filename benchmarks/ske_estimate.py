@@ -8,6 +8,7 @@ from typing import Any
 
 import pywt
 
+from wavefilt.backends.cuda import launch_shapes
 from wavefilt.backends.cuda.counts import Problem
 from wavefilt.backends.cuda.search_counts import denoise
 from wavefilt.filters import as_wavelet
@@ -31,13 +32,19 @@ class Ranked:
         return sum(one.seconds for one in self.found)
 
 
-def problem(wavelet: str, samples: int, rows: int = 1, level: int = 8, block: int = 256, tile: int = 0) -> Problem:
-    """A denoise of float32 traces. Raises ValueError for an unknown wavelet or a level too deep."""
+def problem(
+    wavelet: str, samples: int, rows: int = 1, level: int = 8, block: int | None = None, tile: int | None = None
+) -> Problem:
+    """A denoise of float32 traces, with the backend's block and tile where none are given.
+
+    Raises ValueError for an unknown wavelet or a level too deep.
+    """
     from wavefilt.method import Method
 
     bank: pywt.Wavelet = as_wavelet(wavelet)
-    return Problem(bank.dec_len, samples, rows, Method(wavelet=wavelet, level=level).level_for(samples),
-                   tile=tile, threads=block)  # fmt: skip
+    found = Problem(bank.dec_len, samples, rows, Method(wavelet=wavelet, level=level).level_for(samples))
+    suited = launch_shapes.suited(bank.dec_len, "float32", rows, samples) or (found.threads, found.tiles_of)
+    return replace(found, threads=block or suited[0], tile=tile or suited[1])
 
 
 def estimates(wanted: Problem, device: Calibration) -> list[CalibratedEstimate]:

@@ -89,10 +89,10 @@ def prepare(case: Case, level: int | None = None) -> Ready:
         thresholds = cuda.to_device(np.full(level * case.rows, THRESHOLD, np.float32))
         return Ready(plan, lambda on: plan.inverse(y, aligned, "soft", thresholds, on), samples, y)
     if case.kernel == "denoise":
-        from wavefilt.backends.cuda.denoiser import Denoiser
+        from wavefilt.backends.cuda.denoiser import DwtDenoiser
 
         method = Method(wavelet=case.wavelet, level=level, rule="universal", sigma="global", shrink="soft")
-        denoiser = Denoiser(plan, method, False)
+        denoiser = DwtDenoiser(plan, method, False)
         return Ready(plan, lambda on: denoiser.run(x, y, aligned, aligned, on), samples, y)
     whole = Selection([plan], level if case.kernel == "energy" else 1, False)
     median = case.kernel == "median"

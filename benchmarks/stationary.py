@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,8 +18,8 @@ from wavefilt.backends.numba_cpu import NumbaCPU, memory
 from wavefilt.backends.pywavelets import PyWavelets
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
-from wavefilt.benchmarks.measuring import difference, signal, summary
-from wavefilt.benchmarks.sheet import Sheet, number, size
+from wavefilt.benchmarks.measuring import difference, signal, turns
+from wavefilt.benchmarks.sheet import Sheet, number, quartiles, size
 from wavefilt.rules import MAD_TO_SIGMA
 from wavefilt.shrinkage import Shrinkage
 
@@ -74,17 +73,6 @@ def numba_denoise(x: NDArray[Any], case: Case, mode: str = "periodic") -> NDArra
     return backend.reconstruct(pyramid, Shrinkage("soft", _thresholds(median, case)))
 
 
-def _turns(calls: list[Callable[[], Any]], repeats: int) -> list[dict[str, float]]:
-    """Milliseconds of each, called in turn so that a busy spell of the machine falls on all."""
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(repeats):
-        for call, record in zip(calls, times, strict=True):
-            start = time.perf_counter()
-            call()
-            record.append(1e3 * (time.perf_counter() - start))
-    return [summary(record) for record in times]
-
-
 def measure(case: Case, repeats: int) -> dict[str, Any]:
     """Times of a case in milliseconds. Raises Mismatch if the results differ."""
     x = signal(case.traces, case.samples)
@@ -101,7 +89,7 @@ def measure(case: Case, repeats: int) -> dict[str, Any]:
         "forward": lambda: backend.decompose(x, bank, "periodic", case.level, "modwt"),
         "inverse": lambda: backend.reconstruct(pyramid),
     }
-    times = dict(zip(calls, _turns(list(calls.values()), repeats), strict=True))
+    times = dict(zip(calls, turns(list(calls.values()), repeats), strict=True))
     ratio = times["pywavelets"]["median"] / times["numba"]["median"]
     return {"name": case.name, **asdict(case), "error": error, **times, "ratio": ratio, "met": ratio >= case.target}
 
@@ -138,7 +126,7 @@ def crossover(repeats: int) -> dict[str, float]:
     backend, bank, x, level = PyWavelets(), pywt.Wavelet(WAVELET), signal(1, 256 * Ki), 5
     work = x.size * bank.dec_len * level
     call = lambda: backend.reconstruct(backend.decompose(x, bank, "symmetric", level, "modwt"))  # noqa: E731
-    reference = 1e6 * _turns([call], repeats)[0]["median"] / work
+    reference = 1e6 * turns([call], repeats)[0]["median"] / work
     load = float(np.median(starts))
     return {"load_seconds": load, "reference_ns_per_tap": reference, "first": 1e9 * load / reference}
 
@@ -155,11 +143,6 @@ def run(quick: bool = False, repeats: int = 15) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _cell(times: dict[str, float]) -> str:
-    """Median and quartiles."""
-    return f"{number(times['median'])} ({number(times['low'])}-{number(times['high'])})"
-
-
 def table(result: dict[str, Any]) -> Sheet:
     """One row a case; times in milliseconds."""
     where = result["environment"]
@@ -169,7 +152,7 @@ def table(result: dict[str, Any]) -> Sheet:
     )
     heads: list[Sequence[str]] = [("samples,", "levels"), ("PyWavelets", "swt"), ("numba", "periodic"), ("", "ratio"),
              ("numba", "symmetric"), ("forward", "alone"), ("inverse", "alone"), ("memory,", "inputs")]  # fmt: skip
-    rows = [[f"{c['name']}, {c['level']}", _cell(c["pywavelets"]), _cell(c["numba"]), f"{c['ratio']:.1f}",
+    rows = [[f"{c['name']}, {c['level']}", quartiles(c["pywavelets"]), quartiles(c["numba"]), f"{c['ratio']:.1f}",
              *(number(c[name]["median"]) for name in ("symmetric", "forward", "inverse")),
              f"{result['memory'][c['name']]:.1f}"] for c in result["cases"]]  # fmt: skip
     return Sheet(title, heads, rows)

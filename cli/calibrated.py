@@ -17,8 +17,10 @@ from .study import progress, save
 UNITS = {"": 1, "k": 1 << 10, "ki": 1 << 10, "m": 1 << 20, "mi": 1 << 20, "g": 1 << 30, "gi": 1 << 30}
 
 
-def whole(ctx: click.Context, param: click.Parameter, value: str) -> int:
+def whole(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
     """A number with a unit: 65536, 64Ki, 64Mi."""
+    if value is None:
+        return None
     digits = value.strip().rstrip("kKmMgGiI")
     unit = value.strip()[len(digits) :].lower()
     if not digits.isdecimal() or unit not in UNITS or int(digits) < 1:
@@ -62,10 +64,11 @@ def calibrate(json_path: str, alone: bool) -> None:
 
 @click.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi -w db8 --device h200")
 @problem_options
-@click.option("--block", type=click.IntRange(32, 1024), default=256, show_default=True, help="Threads of a block.")
-@click.option("--tile", callback=whole, default="4096", show_default=True, help="Samples of a tile.")
+@click.option("--block", type=click.IntRange(32, 1024), help="Threads of a block. [default: the backend's choice]")
+@click.option("--tile", callback=whole, help="Samples of a tile. [default: the backend's choice]")
 def estimate(
-    samples: int, wavelet: str, rows: int, level: int, device: str | None, json_path: str | None, block: int, tile: int
+    samples: int, wavelet: str, rows: int, level: int, device: str | None, json_path: str | None, block: int | None,
+    tile: int | None,
 ) -> None:
     """Predict the time of every launch of a denoise, its parts, and what most of it is spent on; needs no GPU."""
     with messages():

@@ -35,6 +35,14 @@ def whole_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int
     return int(value)
 
 
+def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
+    if value is not None:
+        from wavefilt import set_num_threads
+
+        set_num_threads(value)
+        ctx.call_on_close(lambda: set_num_threads(None))
+
+
 @click.command("denoise", epilog="Example: wavefilt denoise seismic.dat -w db8 --rule bayes --plot seismic.png")
 @click.argument("inputs", nargs=-1, required=True, metavar="IN...")
 @click.option("-o", "--output", metavar="OUT", help="Write here; - is standard output. [default: NAME.denoised.EXT]")
@@ -69,11 +77,13 @@ def whole_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int
 @click.option("--scope", type=click.Choice(SCOPES), default="trace", show_default=True,
               help="Thresholds for each trace or for the whole record.")  # fmt: skip
 @click.option("--backend", default="auto", show_default=True, help="Where to compute: see wavefilt backends.")
+@click.option("-j", "threads", type=click.IntRange(min=1), metavar="N", callback=use_threads, expose_value=False,
+              help="Threads of the CPU to use. [default: all]")  # fmt: skip
 @scheduler.option
 @click.option("--fast-math", is_flag=True, help="cuda: let the compiler reorder and approximate arithmetic.")
 @layout_options
 @click.option("--max-memory", metavar="SIZE", callback=streaming.size,
-              help="npy and raw: go through files of any size within so much memory, as 500MB or 1GiB.")  # fmt: skip
+              help="npy, raw, SEG-Y, SU, HDF5, Zarr: files of any size within so much memory, as 1GiB.")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
 @click.option("--fail-fast", is_flag=True, help="Stop a batch at the first bad file.")
@@ -98,7 +108,7 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
             raise click.UsageError("--fast-math is an option of --backend cuda")
         if options["noise_window"] and options["sigma"] != "level":
             raise click.UsageError("--noise-window and --sigma both tell the noise: give one")
-        if scheduler.wanted(inputs, options):
+        if options["scheduler"]:
             scheduler.denoise(inputs, method, options)
             return
         _backend(options)
@@ -143,7 +153,7 @@ def _progress(files: list[tuple[str, str]], quiet: bool) -> Any:
 def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None:
     """Read, denoise, write one file and say so. Raises Failure with its exit code."""
     from wavefilt import report
-    from wavefilt.io import encode, write_atomically
+    from wavefilt.io import encode, write, write_atomically
 
     if options["max_memory"]:
         _tell(streaming.denoise(source, target, method, _backend(options), options) | {"output": target}, options)
@@ -161,11 +171,10 @@ def _one(source: str, target: str, method: Any, options: dict[str, Any]) -> None
             return
         after = before.apply(method, _backend(options), report=True)
         seconds = time.perf_counter() - start
-        data = encode(after)
         if target == "-":
-            _write_stdout(data, after.format)
+            _write_stdout(encode(after), after.format)
         else:
-            write_atomically(Path(target), data, overwrite=overwrite)
+            write(after, Path(target), overwrite=overwrite)
         if options["removed"]:
             before.less(after).write(options["removed"], overwrite=overwrite)
         facts = {**report.describe(before, after, seconds), "output": target}

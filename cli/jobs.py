@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from wavefilt.io.names import MARK, check_alone, split
+
 from .failure import Failure
 
 
@@ -16,8 +18,10 @@ def expanded(inputs: tuple[str, ...]) -> list[str]:
     """Patterns of * and ? that no shell expanded; brackets are left alone, they are common in names."""
     names: list[str] = []
     for name in inputs:
-        literal = name == "-" or os.path.lexists(name)
-        names += ([] if literal else sorted(glob.glob(name.replace("[", "[[]")))) or [name]
+        file, dataset = split(name)
+        literal = name == "-" or os.path.lexists(file)
+        found = [] if literal else sorted(glob.glob(file.replace("[", "[[]")))
+        names += [path if dataset is None else f"{path}{MARK}{dataset}" for path in found] or [name]
     return names
 
 
@@ -44,7 +48,7 @@ def plan(inputs: list[str], options: dict[str, Any]) -> list[tuple[str, str]]:
         if folder and not options["dry_run"]:
             Path(folder).mkdir(parents=True, exist_ok=True)
         _check_outputs(jobs, options)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise click.UsageError(str(error)) from error
     return jobs
 
@@ -52,21 +56,30 @@ def plan(inputs: list[str], options: dict[str, Any]) -> list[tuple[str, str]]:
 def _check_outputs(jobs: list[tuple[str, str]], options: dict[str, Any]) -> None:
     """Raise UsageError or OSError unless all outputs are files of their own that may be written."""
     from wavefilt.io import check_destination
+    from wavefilt.io.zarr import check_folder
 
+    stores = {Path(target): Path(split(source)[0]) for source, target in jobs if os.path.isdir(split(source)[0])}
+    if stores and options["removed"]:
+        stores[Path(options["removed"])] = next(iter(stores.values()))
     outputs = [Path(options[name]) for name in ("plot", "removed") if options[name]]
     for source, target in jobs:
+        source, dataset = split(source)
+        if dataset is not None:
+            check_alone(Path(target))
         # an input that is not there fails when it is read, as one of the batch
         if target != "-" and (source == "-" or os.path.lexists(source)):
             outputs += [Path(target), sidecar(Path(target))] if options["sidecar"] else [Path(target)]
-    files = [path.resolve() for path in outputs if path.is_file() or not path.exists()]
+    files = [path.resolve() for path in outputs if path in stores or path.is_file() or not path.exists()]
     if len(set(files)) < len(files):
         raise click.UsageError("two outputs would be the same file; name them with -o, one input at a time")
-    inputs = [Path(source).resolve() for source, _ in jobs if source != "-"]
+    inputs = [Path(split(source)[0]).resolve() for source, _ in jobs if source != "-"]
     for path in files:
         if path in inputs or any(path.exists() and i.exists() and path.samefile(i) for i in inputs):
             raise click.UsageError(f"{path} is the input; choose another output")
     for path in outputs:
-        if path.parent.is_dir() or not options["out_dir"]:
+        if path in stores:
+            check_folder(stores[path], path, overwrite=options["overwrite"])
+        elif path.parent.is_dir() or not options["out_dir"]:
             check_destination(path, overwrite=options["overwrite"])
 
 
@@ -87,7 +100,7 @@ def _default_output(source: str, folder: str | None) -> str:
         if folder is not None:
             raise click.UsageError("standard input has no name; use -o instead of --out-dir")
         return "-"
-    path = Path(source)
+    path = Path(split(source)[0])
     return str((Path(folder) if folder else path.parent) / f"{path.stem}.denoised{path.suffix}")
 
 

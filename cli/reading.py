@@ -47,8 +47,8 @@ OPTIONS = [
         "--columns", metavar="LIST", callback=columns, help="ASCII: columns that are traces, from 1, as 2,4-6."
     ),
     click.option("--delimiter", metavar="CHAR", help="ASCII: comma, semicolon, tab or space."),
-    click.option("--component", metavar="NAME", help="npz: the array to read."),
-    click.option("--axis", type=int, metavar="N", help="npy, npz: the axis of the samples; the last by default."),
+    click.option("--component", metavar="NAME", help="npz, HDF5, Zarr: the array to read; FILE::NAME does the same."),
+    click.option("--axis", type=int, metavar="N", help="npy, npz, HDF5, Zarr: the axis of the samples; else the last."),
 ]
 
 
@@ -60,16 +60,19 @@ def layout_options(function: F) -> F:
 
 
 def read(path: str, layout: dict[str, Any], digest: bool = False) -> tuple[Recording, str | None]:
-    """Read a file, or standard input for ``-``; with ``digest`` also the SHA-256 of the very bytes read.
+    """Read a file, or standard input for ``-``; with ``digest`` also the SHA-256 of the very bytes read (of no folder).
 
     Raises Failure with exit code 3, UsageError (2) for an option value that makes no sense.
     """
     import wavefilt
+    from wavefilt.io.names import parted
 
     try:
-        if path != "-" and not digest:
+        file, described = parted(path, wavefilt.io.Layout(**{k: v for k, v in layout.items() if k != "format"}))
+        if path != "-" and (not digest or Path(file).is_dir()):
             return wavefilt.read(path, **layout), None
-        content = NamedBytes(_content(path), path)
+        content = NamedBytes(_content(file), file)
+        layout = layout | {"component": described.component}
         sha256 = hashlib.sha256(content.getbuffer()).hexdigest() if digest else None
         return wavefilt.read(content, **layout), sha256
     except FormatError as error:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from wavefilt.io.names import split
+
 from .failure import Failure
 
 USED = {"inputs", "output", "scheduler", "wavelet", "level", "mode", "rule", "shrink", "sigma", "scope", "keep",
@@ -20,45 +22,40 @@ option = click.option(
 )
 
 
-def wanted(inputs: tuple[str, ...], options: dict[str, Any]) -> bool:
-    """Whether it is for dask. Raises UsageError for a volume without a scheduler."""
-    if options["scheduler"]:
-        return True
-    if any(Path(name).suffix == ".zarr" and Path(name).is_dir() for name in inputs):
-        raise click.UsageError("zarr volumes need --scheduler, such as --scheduler local")
-    return False
-
-
 def denoise(inputs: tuple[str, ...], method: Any, options: dict[str, Any]) -> None:
     """Denoise one zarr array into another with the workers asked for."""
     context = click.get_current_context()
     for name in options:
         if name not in USED and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name.replace('_', '-')} is not for volumes (--scheduler)")
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --scheduler; leave one out")
     if len(inputs) != 1:
         raise click.UsageError("--scheduler takes one zarr volume")
-    source = inputs[0]
+    source, dataset = split(inputs[0])
+    if None not in (dataset, options["component"]):
+        raise click.UsageError(f"{inputs[0]} and --component both name an array: give one")
+    component = dataset or options["component"]
     target = Path(options["output"] or Path(source).with_suffix(".denoised.zarr"))
     if target.exists() and not options["overwrite"]:
         raise click.UsageError(f"{target} exists; use --overwrite to replace it")
     if target.resolve() == Path(source).resolve():
         raise click.UsageError(f"{target} is the input; choose another output")
     start = time.perf_counter()
-    shape = _run(source, target, method, options)
+    shape = _run(source, component, target, method, options)
     if not options["quiet"]:
         size = " x ".join(map(str, shape))
         click.echo(f"{source} -> {target}  {size}  {time.perf_counter() - start:.2g} s", err=True)
 
 
-def _run(source: str, target: Path, method: Any, options: dict[str, Any]) -> tuple[int, ...]:
+def _run(source: str, component: str | None, target: Path, method: Any, options: dict[str, Any]) -> tuple[int, ...]:
     """Raises Failure with its exit code."""
     from wavefilt.errors import BackendUnavailable, FormatError
 
     try:
         import wavefilt.dask
         from wavefilt import cluster, volumes
+        from wavefilt.io.zarr import opened
 
-        volume = volumes.opened(source, options["component"])
+        _, volume = opened(source, component)
         axis = -1 if options["axis"] is None else options["axis"]
         names = ("level", "mode", "rule", "shrink", "sigma", "scope", "keep", "transform", "spins")
         chosen = {name: getattr(method, name) for name in names}

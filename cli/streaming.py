@@ -14,7 +14,7 @@ from wavefilt.errors import FormatError
 
 from .failure import Failure
 
-NOT_STREAMED = ("plot", "removed", "sidecar", "noise_window", "dry_run", "columns", "delimiter", "component", "dt")
+NOT_STREAMED = ("plot", "removed", "sidecar", "noise_window", "dry_run", "columns", "delimiter")
 """Options that need all samples at once, or that files which are streamed have no use for."""
 
 
@@ -43,11 +43,11 @@ def denoise(source: str, target: str, method: Any, backend: Any, options: dict[s
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
     from wavefilt.io.layout import Layout
-    from wavefilt.io.streams import NotStreamed, open_source
+    from wavefilt.io.sources import NotStreamed, open_source
     from wavefilt.streaming import stream
 
     try:
-        layout = Layout(**{name: options[name] for name in ("dtype", "endian", "ns", "axis")})
+        layout = Layout(**{name: options[name] for name in ("dtype", "endian", "ns", "dt", "component", "axis")})
         opened = open_source(source, layout, options["format"])
     except NotStreamed as error:
         raise click.UsageError(str(error)) from error
@@ -75,7 +75,7 @@ def denoise(source: str, target: str, method: Any, backend: Any, options: dict[s
         "format": report.format,
         "traces": report.shape[0],
         "samples": report.shape[1],
-        "interval_s": None,
+        "interval_s": opened.interval,
         **resolved(method, report.level),
         "sigma": report.sigma,
         "thresholds": report.thresholds,
@@ -84,7 +84,7 @@ def denoise(source: str, target: str, method: Any, backend: Any, options: dict[s
         "seconds": report.seconds,
         "passes": report.passes,
         "max_memory": options["max_memory"],
-        "notes": [],
+        "notes": list(opened.notes),
         "versions": versions(),
     }
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wavefilt
-from wavefilt import cli, merging
+from wavefilt import cli
 from wavefilt.chunks import halo
 from wavefilt.merging import Known, merged
 from wavefilt.method import Method
@@ -25,6 +25,7 @@ zarr = pytest.importorskip("zarr")
 
 import wavefilt.dask  # noqa: E402
 from wavefilt import cluster, volumes  # noqa: E402
+from wavefilt.io.zarr import opened  # noqa: E402
 
 WHOLE, CUT, UNEVEN = (2, 3, -1), (4, 5, 1000), ((6,), (2, 3), (100, 1, 900, 1500))
 
@@ -98,6 +99,18 @@ def test_other_dtypes_along_the_first_axis(dtype, chunks):
 
 def test_compiled_blocks():
     assert np.array_equal(*_both(_samples((4, 4000)), (2, 1000), rule="universal", level=4, backend="numba"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("chunks", [WHOLE, CUT], ids=["whole", "cut"])
+def test_cupy_chunks(chunks):
+    """They stay arrays of CuPy, whether denoised on the GPU or by way of the host."""
+    cupy = pytest.importorskip("cupy")
+    x, options = _samples(), {"level": 3, "rule": "universal"}
+    array = da.from_array(x, chunks=chunks).map_blocks(cupy.asarray)
+    found = wavefilt.dask.denoise(array, "db4", backend="cuda", **options).compute(scheduler="synchronous")
+    assert isinstance(found, cupy.ndarray)
+    np.testing.assert_allclose(cupy.asnumpy(found), wavefilt.denoise(x, "db4", **options), atol=1e-5)
 
 
 def test_lots_of_one_trace_and_of_several():
@@ -217,14 +230,19 @@ def test_volumes_are_read_in_blocks_of_whole_chunks(tmp_path):
                               wavefilt.denoise(x, "db4", rule="universal"))  # fmt: skip
     with pytest.raises(FileExistsError, match=r"o\.zarr exists"):
         volumes.save(array, tmp_path / "o.zarr", volume)
+    with pytest.raises(ValueError, match=r"axis 1 end inside the file's chunks of 700: rechunk"):
+        volumes.save(array.rechunk((4, 1000)), tmp_path / "p.zarr", volume)
+    assert not (tmp_path / "p.zarr").exists()
     group = zarr.open_group(str(tmp_path / "g.zarr"), mode="w")
     group.create_array("trace", shape=(3, 3), dtype="f4")
-    assert volumes.opened(tmp_path / "g.zarr", "trace").shape == (3, 3)
+    assert opened(tmp_path / "g.zarr", "trace")[1].shape == (3, 3)
+    group.create_array("other", shape=(3, 3), dtype="f4")
     for path, component, message in [("no", None, "no such folder"), (".", None, "not a zarr array"),
-                                     ("g.zarr", None, "a group; name one of its arrays: trace"),
-                                     ("g.zarr", "x", "no array 'x'"), ("v.zarr", "x", "no array 'x'")]:  # fmt: skip
+                                     ("g.zarr", None, "2 arrays; choose one .*: other, trace"),
+                                     ("g.zarr", "x", "no array 'x'; it has other, trace"),
+                                     ("v.zarr", "x", "no array 'x'")]:  # fmt: skip
         with pytest.raises(wavefilt.FormatError, match=message):
-            volumes.opened(tmp_path / path, component)
+            opened(tmp_path / path, component)
 
 
 @pytest.mark.parametrize(("chunks", "options", "message"), [
@@ -285,7 +303,7 @@ def test_as_many_processes_as_were_asked_for(number, monkeypatch):
     asked = {}
 
     def started(**options):
-        asked.update(options)
+        asked.update(options, environment=dict(dask.config.get("distributed.nanny.pre-spawn-environ")))
         raise InterruptedError
 
     monkeypatch.setattr(distributed, "LocalCluster", started)
@@ -293,6 +311,8 @@ def test_as_many_processes_as_were_asked_for(number, monkeypatch):
         cluster.connected(f"local:{number}").__enter__()
     assert asked["n_workers"] == number
     assert asked["threads_per_worker"] == 1
+    assert asked["environment"]["MALLOC_TRIM_THRESHOLD_"] == 256 << 20
+    assert dask.config.get("distributed.nanny.pre-spawn-environ")["MALLOC_TRIM_THRESHOLD_"] != 256 << 20
 
 
 def test_workers_without_this_package_are_named():
@@ -307,16 +327,18 @@ def test_workers_without_this_package_are_named():
         cluster.check_workers(Client())
 
 
-def test_volumes_need_a_scheduler(tmp_path, capsys):
+def test_a_scheduler_has_a_limit_of_its_own(tmp_path, capsys):
     (tmp_path / "v.zarr").mkdir()
     with pytest.raises(SystemExit) as ended:
-        cli.main(["denoise", str(tmp_path / "v.zarr")])
+        cli.main(["denoise", str(tmp_path / "v.zarr"), "--scheduler", "local", "--max-memory", "1GiB"])
     assert ended.value.code == 2
-    assert "zarr volumes need --scheduler" in capsys.readouterr().err
+    assert "--max-memory does not go with --scheduler" in capsys.readouterr().err
 
 
-def test_tables_are_small_enough_to_travel():
-    for digits in (merging.DIGITS, merging.FINE):
-        for size, bits in digits.items():
-            assert (bits[0], bits[-1]) == (8 * size - 1, 0)
-            assert max(np.diff(bits[::-1])) <= 16
+@pytest.mark.parametrize(("scope", "itemsize", "looks"), [("record", 4, 2), ("record", 8, 4), ("trace", 4, 3),
+                                                           ("trace", 8, 6)])  # fmt: skip
+def test_tables_are_small_enough_to_travel(scope, itemsize, looks):
+    known = Known.nothing(Method(scope=scope), np.array([1000]), 1, itemsize)
+    ((_, _, interval),) = known.search.places()
+    assert (interval.low, interval.high, known.looks) == (0, 2 ** (8 * itemsize - 1) - 1, looks)
+    assert interval.table(1000).nbytes <= (1 << 18 if scope == "record" else 1 << 13)

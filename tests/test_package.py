@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -10,7 +11,21 @@ import tomllib
 import pytest
 from conftest import ROOT
 
-HEAVY = ("numba", "scipy", "obspy", "matplotlib", "segyio", "tqdm", "dask")
+HEAVY = (
+    "numba",
+    "scipy",
+    "obspy",
+    "matplotlib",
+    "segyio",
+    "tqdm",
+    "dask",
+    "pandas",
+    "xarray",
+    "dascore",
+    "sklearn",
+    "zarr",
+    "h5py",
+)
 
 
 def python(code: str) -> subprocess.CompletedProcess:
@@ -36,6 +51,17 @@ def test_importing_needs_none_of_the_optional_packages():
     block = "import sys\n" + "".join(f"sys.modules[{m!r}] = None\n" for m in HEAVY)
     result = python(block + "import wavefilt; print(sorted(wavefilt.backends.names())[-1])")
     assert result.stdout.strip() == "pywavelets", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("obspy", "seismic"), ("xarray", "xarray"), ("dascore", "das")],
+)
+def test_modules_for_other_libraries_name_what_to_install(monkeypatch, module, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, f"wavefilt.{module}", raising=False)
+    with pytest.raises(ImportError, match=rf'wavefilt.{module} needs .*pip install "wavefilt\[{extra}\]"'):
+        importlib.import_module(f"wavefilt.{module}")
 
 
 def test_the_top_level_is_as_agreed():

@@ -20,7 +20,7 @@ from wavefilt import backends, memory_plan, ordered, pipeline, streaming
 from wavefilt.backends.numba_cpu import selection
 from wavefilt.cli import group
 from wavefilt.errors import FormatError
-from wavefilt.io import streams
+from wavefilt.io import flat
 from wavefilt.sizes import in_bytes, spelled
 
 RULES = ["universal", "minimax", "bayes", "fdr", "ebayes", "ebayes-cauchy", 0.4, [0.0, 0.3, 0.5]]
@@ -123,7 +123,7 @@ def test_every_dtype(tmp_path, tiny, dtype):
 @pytest.mark.parametrize(("shape", "axis"), [((1400,), 0), ((3, 1400), -1), ((1400, 3), 0), ((2, 1400, 3), 1),
                                          ((2, 3, 1400), None), ((1400, 2, 3), 0), ((1, 1400), 1)])  # fmt: skip
 def test_every_order_of_axes(tmp_path, tiny, monkeypatch, shape, axis, order):
-    monkeypatch.setattr(streams, "SCRATCH", 5000)
+    monkeypatch.setattr(flat, "SCRATCH", 5000)
     x = np.moveaxis(_traces(6, 1400)[: np.prod(shape) // 1400], 1, 0)
     x = np.moveaxis(x.reshape(1400, *(n for n in shape if n != 1400)), 0, -1 if axis is None else axis)
     _same(tmp_path, x, axis=axis, order=order, wavelet="db2")
@@ -238,8 +238,8 @@ def test_a_file_that_shrinks_or_changes(tmp_path, tiny, monkeypatch):
     for change, words in ((lambda: os.truncate(path, 30000), "became shorter while it was read"),
                           (lambda: os.utime(path, (1, 1)), "was changed while it was read")):  # fmt: skip
         np.save(path, _trace(50000))
-        write = streams.Samples.write
-        monkeypatch.setattr(streams.Samples, "write", lambda *a, change=change, write=write: (change(), write(*a)))
+        write = flat.Samples.write
+        monkeypatch.setattr(flat.Samples, "write", lambda *a, change=change, write=write: (change(), write(*a)))
         with pytest.raises(OSError, match=words):
             wavefilt.denoise_file(path, target, overwrite=True)
         monkeypatch.undo()
@@ -269,7 +269,7 @@ def test_an_error_of_the_writing_thread_is_raised(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(streams.Samples, "write", full)
+    monkeypatch.setattr(flat.Samples, "write", full)
     with pytest.raises(OSError, match="No space left"):
         wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy")
     assert os.listdir(tmp_path) == ["x.npy"]
@@ -279,9 +279,9 @@ def test_an_error_of_the_writing_thread_is_raised(tmp_path, monkeypatch):
 def test_an_interruption_leaves_nothing(tmp_path, name, code):
     np.save(tmp_path / "x.npy", np.lib.stride_tricks.as_strided(np.array(_trace(1 << 16)), (64, 1 << 16), (0, 8)))
     slow = (
-        "import sys, time; from wavefilt.io import streams; from wavefilt.cli import main; w = streams.Samples.write\n"
+        "import sys, time; from wavefilt.io import flat; from wavefilt.cli import main; w = flat.Samples.write\n"
         "def write(*a): print('writing', flush=True); w(*a); time.sleep(0.5)\n"
-        "streams.Samples.write = write\n"
+        "flat.Samples.write = write\n"
         "main(['denoise', *sys.argv[1:], '--max-memory', '32MiB', '--backend', 'pywavelets'])"
     )
     process = subprocess.Popen(_python(slow, tmp_path / "x.npy"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -369,8 +369,8 @@ def test_reading_and_writing_go_on_meanwhile(tmp_path, tiny, monkeypatch):
 
         return call
 
-    monkeypatch.setattr(streams.Samples, "read", noted("read", streams.Samples.read))
-    monkeypatch.setattr(streams.Samples, "write", noted("write", streams.Samples.write))
+    monkeypatch.setattr(flat.Samples, "read", noted("read", flat.Samples.read))
+    monkeypatch.setattr(flat.Samples, "write", noted("write", flat.Samples.write))
     backend = backends.get("pywavelets")
     monkeypatch.setattr(type(backend), "decompose", noted("compute", type(backend).decompose))
     wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", backend="pywavelets")
@@ -429,7 +429,7 @@ def test_other_formats_are_refused(tmp_path):
     np.savetxt(path, _trace(100))
     done = _cli(path, "--max-memory", "1GiB")
     assert done.exception.exit_code == 2
-    assert "streams npy and raw" in done.exception.format_message()
+    assert "streams npy, SEG-Y" in done.exception.format_message()
     path.write_bytes(b"")
     assert _cli(path, "--max-memory", "1GiB").exception.code == 3
     np.save(tmp_path / "x.npy", _trace(100))

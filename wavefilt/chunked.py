@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wavefilt.backends import Backend, Measured, Pyramid, Statistics
 from wavefilt.blocks import Blocks
 from wavefilt.chunks import Chunk, cut
-from wavefilt.counting import ChunkedStatistics, Details, HostTally, Tally, exponent_of_infinity
+from wavefilt.counting import ChunkedStatistics, Details, HostTally, Tally, not_finite
 from wavefilt.filters import detail_lengths
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
@@ -45,6 +45,18 @@ class Rows:
 
     def expect(self, chunks: Sequence[Chunk]) -> None:
         """Told that these chunks will be taken, in this order."""
+
+    def decompose(self, chunk: Chunk, method: Method, level: int) -> Pyramid:
+        """The coefficients of a chunk."""
+        return self.backend.decompose(self.take(chunk), method.bank, method.mode, level)
+
+    def show(
+        self, group: Sequence[Chunk], decompose: Callable[[Chunk], Pyramid], look: Callable[[Chunk, Pyramid], None]
+    ) -> None:
+        """Have every chunk of a group looked at, in any order; a look may be another thread's."""
+        self.expect(group)
+        for chunk in group:
+            look(chunk, decompose(chunk))  # not named: its memory is free for the next
 
     def take(self, chunk: Chunk) -> Any:
         """The samples of a chunk, C-contiguous, shape (rows, chunk.length)."""
@@ -150,16 +162,14 @@ def _seen(rows: Rows, group: list[Chunk], method: Method, level: int) -> tuple[V
     """A function that shows the chunks of a group, decomposed, one after the other, and the statistics of all."""
 
     def decompose(chunk: Chunk) -> Pyramid:
-        return rows.backend.decompose(rows.take(chunk), method.bank, method.mode, level)
+        return rows.decompose(chunk, method, level)
 
     if len(group) == 1:
         pyramid = decompose(group[0])
         return lambda look: look(group[0], pyramid), rows.backend.statistics([pyramid], method.scope)
 
     def visit(look: Callable[[Chunk, Pyramid], None]) -> None:
-        rows.expect(group)
-        for chunk in group:
-            look(chunk, decompose(chunk))  # not named: its memory is free for the next
+        rows.show(group, decompose, look)
 
     return visit, rows.statistics(group, method, level, visit)
 
@@ -169,7 +179,7 @@ def _finish(rows: Rows, visit: Visit, shrinkage: Shrinkage) -> bool:
 
     The shrinkage is of all rows.
     """
-    tally = rows.tally(rows.dtype, [exponent_of_infinity(rows.dtype)], 0)
+    tally = rows.tally(rows.dtype, [not_finite(rows.dtype)], 0)
 
     def write(chunk: Chunk, pyramid: Pyramid) -> None:
         tally.count(0, rows.coefficients(pyramid)[0])

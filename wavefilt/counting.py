@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 
 from wavefilt.backends import Statistics, host_counts
 from wavefilt.backends.interface import Risk
-from wavefilt.searching import DIGITS, Digit, Search
+from wavefilt.searching import Interval, Search
 
+BINS = {4: 1 << 16, 8: 1 << 21}
+"""Of a table for magnitudes of so many bytes: two looks find a float32, three a float64."""
 Details = Sequence[Sequence[Any]]
 """Details of a chunk: for each level, finest first, arrays (rows, coefficients) of the backend's kind."""
 
@@ -20,17 +23,17 @@ Details = Sequence[Sequence[Any]]
 class Tally(Protocol):
     """What is counted and summed up while chunks pass by, in the memory where the details are."""
 
-    def __init__(self, dtype: np.dtype[Any], digits: Sequence[Digit], sums: int) -> None:
-        """Nothing yet: a count for each value of each of ``digits``, and ``sums`` sums; ``dtype`` is that of |d|."""
+    def __init__(self, dtype: np.dtype[Any], intervals: Sequence[Interval], sums: int) -> None:
+        """Nothing yet: a count for each bin of each interval, and ``sums`` sums; ``dtype`` is that of |d|."""
 
     def count(self, i: int, details: Any) -> None:
-        """Count the magnitudes of ``details`` (rows, coefficients) by the i-th digit."""
+        """Count the magnitudes of ``details`` (rows, coefficients) in the i-th interval."""
 
     def add_squares(self, i: int, details: Any) -> None:
         """Add their squares to the i-th sum, in float64."""
 
     def counts(self) -> list[NDArray[np.int64]]:
-        """The counts of every digit."""
+        """The counts of every interval."""
 
     def sums(self) -> NDArray[np.float64]:
         """The sums."""
@@ -39,16 +42,13 @@ class Tally(Protocol):
 class HostTally:
     """`Tally` of NumPy arrays."""
 
-    def __init__(self, dtype: np.dtype[Any], digits: Sequence[Digit], sums: int) -> None:
-        self._bits, self._digits = np.dtype(f"u{dtype.itemsize}"), digits
-        self._counts = [np.zeros(digit.values, np.int64) for digit in digits]
+    def __init__(self, dtype: np.dtype[Any], intervals: Sequence[Interval], sums: int) -> None:
+        self._intervals = intervals
+        self._counts = [np.zeros(interval.bins, np.int64) for interval in intervals]
         self._sums = np.zeros(sums)
 
     def count(self, i: int, details: NDArray[Any]) -> None:
-        digit = self._digits[i]
-        values = (np.abs(details).view(self._bits) >> digit.low) - self._bits.type(digit.first)  # wraps if below
-        inside = values[values < digit.values].astype(np.intp)
-        np.add.at(self._counts[i], inside, 1)  # bincount makes an array of all counts each time
+        self._intervals[i].tabulate(np.abs(details), self._counts[i])
 
     def add_squares(self, i: int, details: NDArray[Any]) -> None:
         with np.errstate(over="ignore"):
@@ -61,10 +61,10 @@ class HostTally:
         return self._sums
 
 
-def exponent_of_infinity(dtype: np.dtype[Any]) -> Digit:
-    """The digit that all values that are not finite have, and they alone: one count."""
-    below = np.finfo(dtype).nmant
-    return Digit((1 << np.finfo(dtype).nexp) - 1, below, below)
+def not_finite(dtype: np.dtype[Any]) -> Interval:
+    """All magnitudes that are not finite, and they alone, in one bin."""
+    mantissa, top = np.finfo(dtype).nmant, (1 << 8 * dtype.itemsize - 1) - 1
+    return Interval(top >> mantissa << mantissa, top, mantissa)
 
 
 @dataclass
@@ -82,11 +82,13 @@ class ChunkedStatistics:
     pooled: Callable[[NDArray[Any]], Statistics]
     groups: int = 1
     _sums: NDArray[np.float64] | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)  # chunks may be looked at together
 
     def median_abs(self, levels: Sequence[int]) -> NDArray[np.float64]:
-        search = Search.begin(self.counts, levels, 1, DIGITS[self.dtype.itemsize])
-        while not search.done:
-            search = search.narrowed(self._look([(level, digit) for level, _, digit in search.places()]))
+        size = self.dtype.itemsize
+        search = Search.begin(self.counts, levels, 1, size, BINS[size])
+        while places := search.places():
+            search = search.narrowed(self._look([(level, interval) for level, _, interval in places]))
         medians = search.medians(self.dtype)
         return np.array([medians[i] for i in levels])
 
@@ -96,13 +98,13 @@ class ChunkedStatistics:
         assert self._sums is not None
         return (self._sums / self.counts)[:, None]
 
-    def _look(self, digits: Sequence[tuple[int, Digit]]) -> list[NDArray[np.int64]]:
-        """Show all chunks once and count the digits of these levels; the first time, sum up squares as well."""
+    def _look(self, asked: Sequence[tuple[int, Interval]]) -> list[NDArray[np.int64]]:
+        """Show all chunks once and count in intervals of these levels; the first time, sum up squares as well."""
         sums = 0 if self._sums is not None else len(self.counts)
-        tally = self.tally(self.dtype, [digit for _, digit in digits], sums)
+        tally = self.tally(self.dtype, [interval for _, interval in asked], sums)
 
         def look(details: Details) -> None:
-            for k, (level, _) in enumerate(digits):
+            for k, (level, _) in enumerate(asked):
                 for part in details[level - 1]:
                     tally.count(k, part)
             for k in range(sums):
@@ -121,7 +123,9 @@ class ChunkedStatistics:
             for place, parts in enumerate(details):
                 for part in parts:
                     rows = self.to_host(part)
-                    found[place] += host_counts.exceeding(rows, np.repeat(thresholds[place], len(rows))).sum()
+                    here = host_counts.exceeding(rows, np.repeat(thresholds[place], len(rows))).sum()
+                    with self._lock:
+                        found[place] += here
 
         self.visit(count)
         return found
@@ -132,7 +136,9 @@ class ChunkedStatistics:
         def count(details: Details) -> None:
             for part in details[level - 1]:
                 rows = self.to_host(part)
-                found[0] += host_counts.histogram(rows, np.repeat(widths, len(rows)), bins).sum(axis=0)
+                here = host_counts.histogram(rows, np.repeat(widths, len(rows)), bins).sum(axis=0)
+                with self._lock:
+                    found[0] += here
 
         self.visit(count)
         return found
@@ -161,8 +167,9 @@ class ChunkedStatistics:
             nonlocal filled
             for part in details[place]:
                 values = np.abs(self.to_host(part)).ravel()
-                magnitudes[0, filled : filled + values.size] = values
-                filled += values.size
+                with self._lock:
+                    magnitudes[0, filled : filled + values.size] = values
+                    filled += values.size
 
         self.visit(gather)
         return magnitudes

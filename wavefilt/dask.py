@@ -16,7 +16,7 @@ from wavefilt import arrays, backends, margins, merging
 from wavefilt.chunks import Chunk, Part, halo
 from wavefilt.denoising import denoise as denoise_array
 from wavefilt.filters import WaveletLike, detail_lengths
-from wavefilt.merging import Known, Look, merged
+from wavefilt.merging import TOGETHER, Known, Look, merged, tabulate
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import check
@@ -29,9 +29,6 @@ try:
     from dask.highlevelgraph import HighLevelGraph
 except ImportError as error:
     raise ImportError(f'wavefilt.dask needs dask ({error}): pip install "wavefilt[dask]"') from error
-
-TOGETHER = 16
-"""Looks that one task merges."""
 
 
 def denoise(array: Any, wavelet: WaveletLike = "db8", *, axis: int = -1, backend: str = "auto", **options: Any) -> Any:
@@ -128,7 +125,8 @@ class _Job:
         chunk = self._chunk(block, part)
         host = getattr(chosen, "to_host", np.asarray)
         finest_first = [host(details) for details in pyramid.coefficients[:0:-1]]
-        return known.look([[d[:, own] for own in chunk.owned(i)] for i, d in enumerate(finest_first, 1)])
+        owned = [[d[:, own] for own in chunk.owned(i)] for i, d in enumerate(finest_first, 1)]
+        return known.look(owned, getattr(chosen, "tabulate", tabulate))
 
     def finish(self, block: Any, part: Part, found: tuple[Any, Any], dtype: np.dtype[Any]) -> Any:
         """The block's own samples denoised, in its shape, and an array of its kind."""

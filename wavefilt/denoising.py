@@ -54,7 +54,8 @@ def denoise(
         Samples along ``axis``, everything else a batch of traces; never modified. float16 and integers of up to
         16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps: the pieces
         between them are denoised one by one and the gaps put back. An array on a GPU (CuPy, torch, numba, anything
-        with ``__cuda_array_interface__`` or DLPack) is denoised there.
+        with ``__cuda_array_interface__`` or DLPack) is denoised there, and a list of such arrays gives a list: on
+        several GPUs they work at the same time.
     wavelet : str, pywt.Wavelet or object with four filters
         ``"db8"`` is Daubechies with 8 vanishing moments, 16 taps.
     level : int, optional
@@ -88,7 +89,8 @@ def denoise(
     axis : int
         Axis of the samples.
     backend : str or Backend
-        ``"auto"``, a name of `wavefilt.backends.names`, or what `wavefilt.backends.get` returned.
+        ``"auto"``, a name of `wavefilt.backends.names`, or what `wavefilt.backends.get` returned, as
+        ``get("cuda", devices="all")`` for several GPUs.
     return_noise : bool
         Return what was removed as well: the pair (denoised, ``x`` - denoised).
 
@@ -119,31 +121,15 @@ def denoise(
     float64 holds the squares of the details (1e-150 to 1e150).
     """
     method = Method(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins)
-    home = backends.home(x)
-    if home is None:
-        traces = arrays.take(x, axis)
-        samples = run(traces.rows, method, backend).samples
-        y = traces.restore(samples)
-        return (y, traces.restore(traces.rows - samples)) if return_noise else y
-    if backend not in ("auto", home.name, home):
-        raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
-    taken = home.take(x, axis)
-    chosen = home if isinstance(backend, str) else backend
-    rows = _where_it_lives(taken.rows, method, chosen)
-    if not return_noise:
-        return taken.restore(rows)
-    removed = chosen.to_device(chosen.to_host(taken.rows) - chosen.to_host(rows), taken.rows)
-    return taken.restore(rows), taken.restore(removed)
+    on_gpus = backends.on_gpu(x), isinstance(x, (list, tuple)) and len(x) > 0 and all(map(backends.on_gpu, x))
+    if any(on_gpus):
+        from wavefilt import resident
 
-
-def _where_it_lives(rows: Any, method: Method, backend: backends.DeviceBackend) -> Any:
-    """Rows on a device denoised there; those with gaps by way of the host, which cuts them into pieces."""
-    level = method.level_for(rows.shape[1])
-    if level and len(rows) and not method.window:
-        done = backend.spun(rows, method, level) if method.spins > 1 else backend.denoise(rows, method, level, False)
-        if done is not None:
-            return done if method.spins > 1 else done[0]
-    return backend.to_device(run(backend.to_host(rows), method, backend).samples, rows)
+        return (resident.denoise if on_gpus[0] else resident.denoise_each)(x, method, axis, backend, return_noise)
+    traces = arrays.take(x, axis)
+    samples = run(traces.rows, method, backend).samples
+    y = traces.restore(samples)
+    return (y, traces.restore(traces.rows - samples)) if return_noise else y
 
 
 def run(

@@ -27,6 +27,8 @@ SORTED = 10.0
 """Bytes more where rules sort details or weigh them one by one."""
 LEAST = 1 << 20
 """Bytes of samples in a chunk, below which it is hardly more than overhead."""
+REREAD = 16
+"""Times that one chunk of a file is read in a pass at most."""
 SORTING = ("sure", "hybrid")
 WEIGHING = ("ebayes", "ebayes-cauchy")
 
@@ -56,21 +58,29 @@ class Plan:
 
 
 def plan(
-    shape: tuple[int, int], dtype: np.dtype[Any], method: Method, limit: int, backend: str | backends.Backend
-) -> Plan:
-    """The plan for traces of a dtype of computation.
+    shape: tuple[int, int], dtype: np.dtype[Any], method: Method, limit: int, backend: str | backends.Backend,
+    neighbours: int = 1, overhead: int = 0,
+) -> Plan:  # fmt: skip
+    """The plan for traces of a dtype of computation; ``neighbours`` and ``overhead`` are those of the source.
 
-    Raises ValueError if nothing fits, with the least that would, or for what needs whole traces that do not fit.
+    Raises ValueError if nothing fits, with the least that would, for what needs whole traces that do not fit, and where
+    chunks of the file would be read over and over.
     """
     rows, samples = shape
+    fixed = FIXED + overhead
     level, taps = method.level_for(samples), method.bank.dec_len
     modwt = level if method.transform == "modwt" else 0
     chosen = backends.choose(backend, dtype.name, shape, taps, denoising=True, modwt=modwt)
     unit = samples * dtype.itemsize * (rows if method.scope == "record" else 1)
     factor = WHOLE.get(chosen.name, max(WHOLE.values())) + _extra(method, level)
-    whole = FIXED + int(factor * unit)
+    whole = fixed + int(factor * unit)
+    share = -(-neighbours // REREAD)  # so many traces at a time, and their chunks are not read more often
+    enough = whole if method.scope == "record" else fixed + int(factor * unit * share)
     if whole <= limit:
-        together = rows if method.scope == "record" else min(int((limit - FIXED) / factor / unit), rows)
+        together = rows if method.scope == "record" else min(int((limit - fixed) / factor / unit), rows)
+        if together < rows:
+            _check_neighbours(neighbours, together, enough)
+            together -= together % neighbours if together > neighbours else 0
         return _plan(chosen, level, True, together, 0, together * samples, 1, spelled(whole), 0)
     if isinstance(backend, str) and backend == "auto" and chosen.name not in CHUNKED:
         chosen = backends.choose("auto", dtype.name, shape, taps)
@@ -82,15 +92,18 @@ def plan(
     kept = int(1.6 * dtype.itemsize * lengths[lengths <= gathered].sum())
     around = 3 * ordered.LEAF * dtype.itemsize * level
     bins = 1 << max(min(limit // 32 // max(level, 1), ordered.BINS).bit_length() - 1, 12)
-    fixed = FIXED + kept + around + 4 * bins * level
+    fixed += kept + around + 4 * bins * level
     factor = CHUNKED[chosen.name] + (SORTED if method.rule in WEIGHING else 0)
     least = max(5 * halo(taps, level) * dtype.itemsize, LEAST)
     if fixed + factor * least > limit:
         tables = 8 / 7  # which take an eighth of the limit at most
-        smallest = min(whole, int(tables * (FIXED + kept + around + 4 * 4096 * level + factor * least)) + 1)
+        smallest = min(whole, int(tables * (FIXED + overhead + kept + around + 4 * 4096 * level + factor * least)) + 1)
         raise ValueError(f"max_memory of {spelled(limit)} is too little here: {spelled(smallest)} is the least")
     chunk = int((limit - fixed) / factor)
     parts = cut(rows, samples, taps, level, chunk // dtype.itemsize) if level else []
+    together = max((p.rows.stop - p.rows.start for p in parts), default=1)
+    if together < rows:
+        _check_neighbours(neighbours, together, enough)
     longest = max(((p.rows.stop - p.rows.start) * p.length for p in parts), default=chunk // dtype.itemsize)
     return _plan(chosen, level, False, 0, chunk, longest, _passes(method, level), spelled(whole), bins)
 
@@ -142,6 +155,14 @@ def _check_chunks(method: Method, backend: str, whole: str) -> None:
         if needs_whole:
             raise ValueError(f"{option} needs {unit} in memory, which takes max_memory={whole!r} here; raise it, or "
                              "choose another")  # fmt: skip
+
+
+def _check_neighbours(neighbours: int, together: int, enough: int) -> None:
+    """Raise ValueError if chunks of the file that so many traces share would be read too often."""
+    if neighbours > REREAD * together:
+        raise ValueError(f"{neighbours} neighbouring traces lie in the same chunks of the file, of which this limit "
+                         f"takes {together} at a time: max_memory={spelled(enough)!r} suits these chunks; raise "
+                         "it, or rechunk the array to fewer traces in a chunk")  # fmt: skip
 
 
 def _passes(method: Method, level: int) -> int:

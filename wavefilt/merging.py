@@ -1,13 +1,13 @@
 """What blocks of details, counted wherever they are, add up to: thresholds for the groups they are parts of.
 
-Blocks are looked at several times, as `wavefilt.counting` does with the chunks of one machine. A look gives counts,
+Blocks are looked at several times (`wavefilt.searching`), as the chunks of one machine are. A look gives counts,
 which are whole numbers and add up in any order, and sums of squares, which are added up at the end, in the blocks'
 order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,23 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Risk
-from wavefilt.counting import HostTally
 from wavefilt.method import Method
-from wavefilt.searching import Search
+from wavefilt.searching import Interval, Search
 
+Tabulate = Callable[[Interval, NDArray[Any], NDArray[Any]], None]
+"""Counts magnitudes of details inside an interval in its table."""
 RULES = ("universal", "minimax", "bayes")
 """Rules whose thresholds follow from numbers of blocks that can be added up."""
-DIGITS = {4: (31, 15, 0), 8: (63, 47, 31, 15, 0)}
-"""Bits between digits where all rows are counted together: tables of at most 512 KiB, which travel between machines."""
-FINE = {4: (31, 20, 10, 0), 8: (63, 53, 42, 31, 21, 10, 0)}
-"""Digits where each trace has a count of its own: more looks with tables of at most 16 KiB."""
+TOGETHER = 16
+"""Looks that are merged at a time."""
+BINS = {"record": 1 << 16, "trace": 1 << 11}
+"""Of a table, which travels between machines: 256 KiB for all traces together, or 8 KiB, and more looks, for each.
+Twice that from 4 Gi details on."""
+
+
+def tabulate(interval: Interval, details: NDArray[Any], table: NDArray[Any]) -> None:
+    """`Tabulate` of NumPy."""
+    interval.tabulate(np.abs(details), table)
 
 
 @dataclass(frozen=True)
 class Look:
     """What was counted in some blocks: a table for each of `Search.places`, and sums (blocks, levels, groups)."""
 
-    counts: list[NDArray[np.int64]]
+    counts: list[NDArray[Any]]
     sums: NDArray[np.float64]
 
 
@@ -63,39 +70,37 @@ class Known:
         levels = {"level": range(1, len(counts) + 1), "global": range(1, 2)}.get(str(method.sigma), range(0))
         if method.fixed_thresholds:
             levels = range(0)
-        digits = (DIGITS if method.scope == "record" else FINE)[itemsize]
-        return Known(counts, groups, Search.begin(counts, levels, groups, digits), method.rule == "bayes")
+        search = Search.begin(counts, levels, groups, itemsize, BINS[method.scope])
+        return Known(counts, groups, search, method.rule == "bayes")
 
     @property
     def looks(self) -> int:
         """Looks that are still needed."""
-        return len(self.search.digits) - 1 if self.search.found else int(self.power and self.sums is None)
+        return max(self.search.looks, int(self._wants()))
 
-    def look(self, details: Sequence[Sequence[NDArray[Any]]]) -> Look:
+    def look(self, details: Sequence[Sequence[NDArray[Any]]], tabulate: Tabulate = tabulate) -> Look:
         """At the details of one block: for each level, finest first, arrays (rows, coefficients).
 
-        The rows are the groups, or all together the one there is.
+        The rows are the groups, or all together the one there is. ``tabulate`` is the backend's.
         """
-        places = [] if self.search.done else self.search.places()
-        rows = range(self.groups)
-        real = details[0][0].real.dtype
-        tally = HostTally(real, [digit for _, _, digit in places], len(details) * self.groups if self._wants() else 0)
-        for i, (level, group, _) in enumerate(places):
+        places = self.search.places()
+        tables = [interval.table(int(self.counts[level - 1])) for level, _, interval in places]
+        for (level, group, interval), table in zip(places, tables, strict=True):
             for part in details[level - 1]:
-                tally.count(i, part if self.groups == 1 else part[group : group + 1])
+                tabulate(interval, part if self.groups == 1 else part[group], table)
+        sums = np.zeros((int(self._wants()), len(details), self.groups))
         if self._wants():
-            for place, parts in enumerate(details):
+            for own, parts in zip(sums[0], details, strict=True):
                 for part in parts:
-                    for group in rows:
-                        tally.add_squares(place * self.groups + group, part if self.groups == 1 else part[group])
-        sums = tally.sums().reshape(1, -1, self.groups) if self._wants() else np.empty((0, len(details), self.groups))
-        return Look(tally.counts(), sums)
+                    with np.errstate(over="ignore"):
+                        squares = np.square(np.abs(part), dtype=np.float64)
+                    own += squares.sum() if self.groups == 1 else squares.sum(axis=1)
+        return Look(tables, sums)
 
     def after(self, look: Look) -> Known:
         """With what all blocks together counted."""
-        search = self.search if self.search.done else self.search.narrowed(look.counts)
         sums = np.sum(look.sums, axis=0) if self._wants() else self.sums
-        return Known(self.counts, self.groups, search, self.power, sums)
+        return Known(self.counts, self.groups, self.search.narrowed(look.counts), self.power, sums)
 
     def thresholds(
         self, method: Method, samples: int, dtype: np.dtype[Any]

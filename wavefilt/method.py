@@ -166,15 +166,15 @@ class Method:
         """
         if sigma is None:
             assert not isinstance(self.sigma, tuple)
-            sigma = rules.noise(statistics, self.sigma) * self._fading(len(statistics.counts), self.sigma)
+            sigma = rules.noise(statistics, self.sigma) * self.fading(len(statistics.counts), self.sigma)
         with np.errstate(over="ignore", invalid="ignore"):
             found = np.array(self.rule_function(statistics, sigma, samples))
             if self.fixed_thresholds:
-                found *= self._fading(len(found))
+                found *= self.fading(len(found))
         found[max(len(found) - self.keep, 0) :] = 0
         return sigma, found
 
-    def _fading(self, levels: int, sigma: object = None) -> NDArray[np.float64]:
+    def fading(self, levels: int, sigma: object = None) -> NDArray[np.float64]:
         """What white noise, or a threshold for it, is multiplied by at each level, shape (levels, 1).
 
         The MODWT's filters are scaled by 2^{-j/2} at level j (Percival and Walden 2000, chapter 5). Noise found at the

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.counting import ChunkedStatistics
+from wavefilt.searching import Interval, Search
 
 BINS = 1 << 20
 """Magnitudes of an interval that are counted one by one at most."""
@@ -27,24 +28,6 @@ LEAF = 1 << 16
 
 Show = Callable[[Callable[[int, int, NDArray[Any]], None]], None]
 """Calls what it is given with the place of a level (finest 0), that of its first detail in the level, and details."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Magnitudes whose bits lie from ``low`` to ``high``, counted by their bits above the last ``shift``."""
-
-    low: int
-    high: int
-    shift: int
-
-    @staticmethod
-    def within(low: int, high: int, bins: int) -> Interval:
-        """With bins as narrow as so many of them allow."""
-        return Interval(low, high, max((high - low).bit_length() - (bins.bit_length() - 1), 0))
-
-    @property
-    def bins(self) -> int:
-        return (self.high - self.low >> self.shift) + 1
 
 
 class Adding(Protocol):
@@ -103,10 +86,8 @@ class Pairwise:
             with np.errstate(over="ignore"):
                 sums[i] = np.sum(np.square(magnitudes, dtype=np.float64))
             if interval is not None and table is not None:
-                bits = magnitudes.view(f"u{magnitudes.itemsize}")
-                below += int(np.count_nonzero(bits < interval.low))
-                inside = bits[(bits >= interval.low) & (bits <= interval.high)] - bits.dtype.type(interval.low)
-                np.add.at(table, (inside >> interval.shift).astype(np.intp), 1)
+                below += int(np.count_nonzero(magnitudes.view(f"u{magnitudes.itemsize}") < interval.low))
+                interval.tabulate(magnitudes, table)
         return sums, below
 
 
@@ -163,25 +144,12 @@ class OrderedStatistics(ChunkedStatistics):
         long = [place for place in wanted if self.counts[place] > self.gathered]
         if wanted and not self._squares and not long:
             self._survey([])
-        searches = {place: self._ranks(place) for place in long}
-        guesses = self._guesses(long)
-        intervals = {(place, rank): guesses[place] for place in long for rank in searches[place]}
-        found: dict[tuple[int, int], int] = {}
-        while intervals:
-            looks = sorted({(place, interval.low, interval.high) for (place, _), interval in intervals.items()})
-            asked = [(place, Interval.within(low, high, self.bins)) for place, low, high in looks]
-            tables = dict(zip(asked, self._survey(asked), strict=True))
-            for (place, rank), interval in list(intervals.items()):
-                interval = Interval.within(interval.low, interval.high, self.bins)
-                answer = self._narrowed(interval, rank, *tables[place, interval])
-                if isinstance(answer, int):
-                    found[place, rank] = answer
-                    del intervals[place, rank]
-                else:
-                    intervals[place, rank] = answer
-        for place in long:
-            bits = np.array([found[place, rank] for rank in self._ranks(place)], f"u{self.dtype.itemsize}")
-            self._medians[place] = float(bits.view(self.dtype).mean(dtype=np.float64))
+        size = self.dtype.itemsize
+        search = Search.begin(self.counts, [place + 1 for place in long], 1, size, self.bins, self._guesses(long))
+        while places := search.places():
+            search = search.narrowed(*self._survey([(level - 1, interval) for level, _, interval in places]))
+        for level, medians in search.medians(self.dtype).items():
+            self._medians[level - 1] = float(medians[0])
         return np.array([[self._medians[i - 1]] for i in levels])
 
     def mean_square(self) -> NDArray[np.float64]:
@@ -189,12 +157,8 @@ class OrderedStatistics(ChunkedStatistics):
             self._survey([])
         return np.array([[self._squares[place]] for place in range(len(self.counts))])
 
-    def _ranks(self, place: int) -> tuple[int, int]:
-        count = int(self.counts[place])
-        return (count - 1) // 2, count // 2
-
     def _guesses(self, places: Sequence[int]) -> dict[int, Interval]:
-        """Intervals in which the medians of these levels probably lie."""
+        """Intervals of levels in which their medians probably lie."""
         sample, found = self.sample() if places else (), {}
         top = (1 << 8 * self.dtype.itemsize - 1) - 1
         for place in places:
@@ -202,24 +166,13 @@ class OrderedStatistics(ChunkedStatistics):
             around = min(max(AROUND, 0.5 * DEVIATIONS / len(bits) ** 0.5), 0.5)
             low, high = (int(bits[int((0.5 + side) * (len(bits) - 1))]) for side in (-around, around))
             wider = max(self.bins - (high - low) - 1, 0) // 2
-            found[place] = Interval.within(max(low - wider, 0), min(high + wider, top), self.bins)
+            found[place + 1] = Interval.within(max(low - wider, 0), min(high + wider, top), self.bins)
         return found
 
-    def _narrowed(self, interval: Interval, rank: int, below: int, table: NDArray[Any]) -> int | Interval:
-        """The magnitude of this rank, or where to look next."""
-        if rank < below:
-            return Interval(0, interval.low - 1, 0)
-        upto = np.cumsum(table, dtype=np.int64)
-        if rank >= below + int(upto[-1]):
-            return Interval(interval.high + 1, (1 << 8 * self.dtype.itemsize - 1) - 1, 0)
-        low = interval.low + (int(np.searchsorted(upto, rank - below, "right")) << interval.shift)
-        return Interval(low, low + (1 << interval.shift) - 1, 0) if interval.shift else low
-
-    def _survey(self, asked: Sequence[tuple[int, Interval]]) -> list[tuple[int, NDArray[Any]]]:
-        """Look at all details once: how many lie below each interval, and its table; the first time, squares too."""
+    def _survey(self, asked: Sequence[tuple[int, Interval]]) -> tuple[list[NDArray[Any]], list[int]]:
+        """Look at all details once: a table for each interval, and how many lie below; the first time, squares too."""
         first = not self._squares
-        kinds = [np.uint32 if self.counts[place] >> 32 == 0 else np.int64 for place, _ in asked]
-        tables = [np.zeros(interval.bins, kind) for (_, interval), kind in zip(asked, kinds, strict=True)]
+        tables = [interval.table(int(self.counts[place])) for place, interval in asked]
         below = [0] * len(asked)
         short = {place for place, count in enumerate(self.counts) if count <= self.gathered}
         ends = [np.array([0, n]) if i in short else self.adding.ends(int(n)) for i, n in enumerate(self.counts)]
@@ -245,7 +198,7 @@ class OrderedStatistics(ChunkedStatistics):
             for place in set(range(len(self.counts))) - short:
                 size = int(self.counts[place])
                 self._squares[place] = self.adding.total(sums[place], size) / size
-        return list(zip(below, tables, strict=True))
+        return tables, below
 
     def _measure_whole(self, place: int, details: NDArray[Any]) -> None:
         """Median and mean square of a level that is in memory."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import threads
-from wavefilt.io.streams import Source, Target
+from wavefilt.io.sources import Source, Target
 
 Piece = tuple[slice, int, int]
 """Rows, and their samples first to last."""

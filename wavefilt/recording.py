@@ -113,6 +113,6 @@ class Recording:
         Raises FileExistsError if ``path`` exists and ``overwrite`` is not set, FormatError if the format cannot
         hold these samples, OSError if the file cannot be written. ``path`` is whole or untouched, never partial.
         """
-        from wavefilt.io import encode, write_atomically
+        from wavefilt import io
 
-        write_atomically(Path(path), encode(self), overwrite=overwrite)
+        io.write(self, Path(path), overwrite=overwrite)

@@ -14,7 +14,7 @@ from wavefilt import chunked
 from wavefilt.backends import Pyramid, Statistics
 from wavefilt.chunks import Chunk, halo
 from wavefilt.counting import ChunkedStatistics
-from wavefilt.io.streams import Source
+from wavefilt.io.sources import Source
 from wavefilt.memory_plan import Plan
 from wavefilt.method import Method
 from wavefilt.ordered import OrderedStatistics

@@ -23,7 +23,8 @@ from wavefilt import arrays, backends, chunked, memory_plan
 from wavefilt.denoising import check_size, run
 from wavefilt.filters import WaveletLike
 from wavefilt.io.layout import Layout
-from wavefilt.io.streams import Source, open_source
+from wavefilt.io.names import split
+from wavefilt.io.sources import Source, open_source
 from wavefilt.method import Method
 from wavefilt.pipeline import Ahead, Behind, Energy
 from wavefilt.sizes import in_bytes
@@ -68,6 +69,7 @@ def denoise_file(
     dtype: str | None = None,
     endian: str | None = None,
     ns: int | None = None,
+    component: str | None = None,
     axis: int | None = None,
     **options: Any,
 ) -> Report:
@@ -75,8 +77,9 @@ def denoise_file(
 
     Parameters
     ----------
-    source : path, or `wavefilt.io.streams.Source`
-        An npy file, or raw binary with its layout: ``dtype``, ``endian``, ``ns`` as for `wavefilt.read`.
+    source : path, or `wavefilt.io.sources.Source`
+        An npy, SEG-Y, SU, HDF5 or Zarr file, ``path::dataset`` in one of the last two, or raw binary with its layout:
+        ``dtype``, ``endian``, ``ns`` as for `wavefilt.read`.
     target : path
         The result, in the same format, shape and order; it appears when all is written, and not if anything fails.
     wavelet, options
@@ -90,7 +93,7 @@ def denoise_file(
         As for `wavefilt.denoise`. What does not fit as whole traces is computed on the CPU.
     progress : callable, optional
         Told the bytes of samples that went through, and those that will in all.
-    format, axis
+    format, component, axis
         As for `wavefilt.read`.
 
     Raises
@@ -99,15 +102,17 @@ def denoise_file(
         For a file of another format, or a damaged one.
     ValueError
         As `wavefilt.denoise`; for too small a limit, with the smallest that works; for what needs a whole trace (or
-        record) that does not fit: a rule or option, named, or gaps.
+        record) that does not fit: a rule or option, named, or gaps; for chunks of the file that do not suit the limit.
     OSError
         If a file cannot be read or written, the disk is full, or the source shrinks or is changed meanwhile.
     """
     method, limit = Method(wavelet, **options), in_bytes(max_memory)
     given = not isinstance(source, (str, bytes, os.PathLike))
-    if not given and os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):  # type: ignore[arg-type]
-        raise ValueError(f"{os.fspath(target)} is the input; choose another output")
-    layout = Layout(dtype=dtype, endian=endian, ns=ns, axis=axis)
+    if not given:
+        file, _ = split(source)  # type: ignore[arg-type]
+        if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
+            raise ValueError(f"{os.fspath(target)} is the input; choose another output")
+    layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
     opened: Any = source if given else open_source(source, layout, format)  # type: ignore[arg-type]
     try:
         return stream(opened, Path(target), method, limit, backend, overwrite, progress)
@@ -128,7 +133,7 @@ def stream(
     """`denoise_file` of an open source with a method that is already made."""
     start = time.perf_counter()
     dtype = arrays.compute_dtype(source.dtype)
-    plan = memory_plan.plan(source.shape, dtype, method, limit, backend)
+    plan = memory_plan.plan(source.shape, dtype, method, limit, backend, source.neighbours, source.overhead)
     work = _Work(source, method, plan, progress)
     with source.create(target, overwrite=overwrite) as out:
         with ThreadPoolExecutor(1, "wavefilt-read") as reading, ThreadPoolExecutor(1, "wavefilt-write") as writing:

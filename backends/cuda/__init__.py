@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .backend import Cuda, CudaPyramid, Options
+    from .several import Several
 
-__all__ = ["Cuda", "CudaPyramid", "Options"]
+__all__ = ["Cuda", "CudaPyramid", "Options", "Several"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import backend
+    from . import backend, several
 
-    return getattr(backend, name)
+    return getattr(several if name == "Several" else backend, name)

@@ -18,11 +18,12 @@ from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
 from . import chunked, diagnosis, interop, modwt_backend, shrinking, spinning
-from .denoiser import Denoiser, joined
+from .denoiser import Denoiser, DwtDenoiser, joined
 from .graph import Graph
 from .memory import OutOfMemory, guarded
-from .modwt import CudaModwt, ModwtStatistics
+from .modwt import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
 from .modwt_backend import ModwtBackend
+from .modwt_denoiser import ModwtDenoiser
 from .plan import Options, Plan, Plans, Shape
 from .statistics import CudaStatistics
 from .target import SIMULATED, cuda
@@ -175,8 +176,7 @@ class Cuda:
         """
         try:
             done: tuple[Any, Measured | None] | None
-            denoise = self._denoise if method.transform == "dwt" else self._modwt.denoise
-            done = guarded(lambda: denoise(x, method, level, report, out), self.clear)
+            done = guarded(lambda: self._denoise(x, method, level, report, out), self.clear)
             return done
         except OutOfMemory:
             pass  # what follows needs the memory that the error's traceback keeps
@@ -205,25 +205,44 @@ class Cuda:
         return spinning.denoise(self, x, method, level)
 
     def _denoise(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
+        return self.begin(x, method, level, report, out)()
+
+    def begin(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Callable[[], Any]:
+        """Launch a denoise; what is returned waits for it and gives `denoise`'s answer."""
         device = interop.on_device(x)
-        shape = Shape.of(method.bank, method.mode, _dtype(x), level, *x.shape)
-        plan, stream = self._plan(x, device, shape)
+        if method.transform == "dwt":
+            shape: Any = Shape.of(method.bank, method.mode, _dtype(x), level, *x.shape)
+            make_plan, make_denoiser = Plan, DwtDenoiser
+        else:
+            shape = ModwtShape.of(method.bank, method.mode, _dtype(x), level, 0, *x.shape)
+            make_plan, make_denoiser = ModwtPlan, ModwtDenoiser
+        plan, stream = self._plan(x, device, shape, make_plan)
         try:
-            denoiser = plan.kept(_key(method, report), lambda: Denoiser(plan, method, report))
+            denoiser = plan.kept(_key(method, report), lambda: make_denoiser(plan, method, report))
             run = self._on_device if device else self._small if x.nbytes < Ring.LEAST else self._through_ring
             y = run(plan, denoiser, x, out, stream)
-            unfinished, finite = denoiser.outcome(stream)
-            if unfinished:  # as good as never, unless many values are equal
-                denoiser.quick = False
-                denoiser.graphs.clear()
-                y = run(plan, denoiser, x, out, stream)
-                _, finite = denoiser.outcome(stream)
-            if not finite:
-                return None
-            cuda_crossover.loaded.add((shape.dtype, shape.filter.taps))
-            return y, denoiser.measured(stream) if report else None
-        finally:
+        except BaseException:
             self._plans.give_back(plan)
+            raise
+
+        def finish() -> Any:
+            nonlocal y
+            try:
+                unfinished, finite = denoiser.outcome(stream)
+                if unfinished:  # as good as never, unless many values are equal
+                    denoiser.quick = False
+                    denoiser.graphs.clear()
+                    y = run(plan, denoiser, x, out, stream)
+                    _, finite = denoiser.outcome(stream)
+                if not finite:
+                    return None
+                if method.transform == "dwt":
+                    cuda_crossover.loaded.add((shape.dtype, shape.filter.taps))
+                return y, denoiser.measured(stream) if report else None
+            finally:
+                self._plans.give_back(plan)
+
+        return finish
 
     def _on_device(self, plan: Plan, denoiser: Denoiser, x: Any, out: Any, stream: Any) -> Any:
         rows, samples = plan.shape.rows, plan.shape.samples
@@ -293,11 +312,11 @@ class Cuda:
             while len(denoiser.graphs) > GRAPHS:
                 denoiser.graphs.popitem(last=False)
 
-    def _plan(self, x: Any, device: bool, shape: Shape) -> tuple[Plan, Any]:
+    def _plan(self, x: Any, device: bool, shape: Any, make: Any = Plan) -> tuple[Any, Any]:
         """A plan for the shape, and the stream to use it on: the caller's for arrays on a GPU, else its own."""
         stream = interop.current_stream(x) if device else None
         number = interop.stream_number(x) if device else -1
-        plan = self._plans.borrow(shape, self._options, (threading.get_ident(), number))
+        plan = self._plans.borrow(shape, self._options, (threading.get_ident(), number), make)
         if stream is None:
             stream = plan.own_stream()
         return plan, stream

@@ -13,7 +13,7 @@ from wavefilt import backends, chunked
 from wavefilt.backends.interface import Measured, Pyramid, Statistics
 from wavefilt.chunks import Chunk
 from wavefilt.method import Method
-from wavefilt.searching import Digit
+from wavefilt.searching import Interval
 from wavefilt.shrinkage import Shrinkage
 
 from . import interop
@@ -40,7 +40,7 @@ def denoise(
     details come to the host for rule "sure" alone, which sorts them.
     Raises OutOfMemory if even small chunks do not fit.
     """
-    rows = _DeviceRows(x, out, backend) if interop.on_device(x) else _HostRows(x, out, backend)
+    rows = _DeviceRows(x, out, backend) if interop.on_device(x) else HostRows(x, out, backend)
 
     def attempt(limit: int) -> Measured | None:
         return chunked.denoise(rows, method, level, limit, report)
@@ -68,17 +68,17 @@ def _free(backend: Cuda) -> int:
 class DeviceTally:
     """`wavefilt.counting.Tally` of details on the device; every step is waited for, being long for its launch."""
 
-    def __init__(self, dtype: np.dtype[Any], digits: Sequence[Digit], sums: int) -> None:
-        self._keys, self._digits = np.dtype(f"i{dtype.itemsize}"), digits
-        self._counts = [cuda.to_device(np.zeros(digit.values, np.int64)) for digit in digits]
+    def __init__(self, dtype: np.dtype[Any], intervals: Sequence[Interval], sums: int) -> None:
+        self._keys, self._intervals = np.dtype(f"i{dtype.itemsize}"), intervals
+        self._counts = [cuda.to_device(np.zeros(interval.bins, np.int64)) for interval in intervals]
         self._sums = [cuda.to_device(np.zeros(BLOCKS * THREADS)) for _ in range(sums)]
         self._stream = cuda.stream()
 
     def count(self, i: int, details: Any) -> None:
-        digit = self._digits[i]
+        interval = self._intervals[i]
         sign_off = np.iinfo(self._keys).max
         keys, counts = details.view(self._keys), self._counts[i]
-        self._launch("count", keys, sign_off, digit.low, digit.first, digit.values, counts)
+        self._launch("count", keys, sign_off, interval.low, interval.high, interval.shift, counts)
 
     def add_squares(self, i: int, details: Any) -> None:
         self._launch("add_squares", details, self._sums[i])
@@ -97,14 +97,14 @@ class DeviceTally:
 @cache
 def _kernels() -> dict[str, Any]:
     @kernel()
-    def count(keys, sign_off, low, first, values, counts):
-        """Count a digit of magnitudes given by their bits."""
+    def count(keys, sign_off, low, high, shift, counts):
+        """Count magnitudes from low to high, given by their bits, by those above the last ``shift``."""
         rows, n = keys.shape
         for row in range(rows):
             for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-                value = ((keys[row, i] & sign_off) >> low) - first
-                if 0 <= value < values:
-                    cuda.atomic.add(counts, value, 1)
+                bits = keys[row, i] & sign_off
+                if low <= bits <= high:
+                    cuda.atomic.add(counts, (bits - low) >> shift, 1)
 
     @kernel()
     def add_squares(details, sums):
@@ -119,7 +119,7 @@ def _kernels() -> dict[str, Any]:
     return {"count": count, "add_squares": add_squares}
 
 
-class _HostRows(chunked.Rows):
+class HostRows(chunked.Rows):
     """Rows in host memory, whose coefficients stay on the device."""
 
     tally = DeviceTally
@@ -138,7 +138,7 @@ class _HostRows(chunked.Rows):
         return host.statistics([pyramid], "record")
 
 
-class _DeviceRows(_HostRows):
+class _DeviceRows(HostRows):
     """Rows on the device, of any library; chunks are views of them, but for the ends of a row, which are joined."""
 
     def __init__(self, x: Any, out: Any, backend: Any) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from wavefilt.backends.interface import Measured
 from wavefilt.method import Method
+from wavefilt.shrinkage import Shrinkage
 
 from . import shrinking, thresholds
 from .geometry import FLAGS, NOT_FINITE, UNFINISHED
@@ -27,15 +28,32 @@ def joined(parts: list[Any]) -> Measured:
     return Measured(sigma, chosen, power)
 
 
+class Found(Protocol):
+    """What statistics left on the device: a level of a group is a segment, level by level.
+
+    Two middle values of |d| a segment, sums of squares of segments, coefficients of a group at each level, and the
+    states of searches.
+    """
+
+    middle: Any
+    energy: Any
+    amounts: Any
+    state: Any
+
+
 class Denoiser:
     """The launches of one method on one plan, and the numbers they leave on the device."""
 
-    def __init__(self, plan: Plan, method: Method, report: bool) -> None:
+    quick = False
+    """Whether the passes that a search hardly ever needs are left out: the outcome says when they were."""
+
+    def __init__(self, plan: Any, method: Method, report: bool) -> None:
         self.plan, self.method = plan, method
-        self.quick = True  # without the passes that a search hardly ever needs
         self.graphs: OrderedDict[tuple[int, ...], Graph | None] = OrderedDict()
         s = plan.shape
-        pooled = method.scope == "record"
+        self._pooled = method.scope == "record"
+        self._samples = s.samples * (s.rows if self._pooled else 1)
+        self._groups = 1 if self._pooled else s.rows
         self._function = method.function(s.samples)
         self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
         self._rule = "bayes" if method.rule == "bayes" else "linear" if isinstance(method.rule, str) else "fixed"
@@ -44,24 +62,78 @@ class Denoiser:
         if self._rule == "fixed" and not report:
             self._sigma_of = "given"  # nobody asks for it
         self._median = self._sigma_of != "given" and self.replayable
-        whole = self._energy or self._sigma_of == "level"
-        self._selection = Selection([plan], s.level if whole else 1, pooled)
-        self._groups = self._selection.groups
-        samples = s.samples * (s.rows if pooled else 1)
-        factors = thresholds.factors(method, s.level, samples)
-        self._factor = cuda.to_device(factors)
-        self._counts = cuda.to_device(self._selection.counts.astype(np.float64))
+        self._depth = s.level if self._energy or self._sigma_of == "level" else 1
+        """Levels whose details are measured."""
+        self._factor = cuda.to_device(thresholds.factors(method, s.level, self._samples))
+        self._fading = cuda.to_device(method.fading(s.level, method.sigma)[:, 0])
         self._numbers = cuda.device_array(2 * s.level * s.rows, np.float64)
         self._thresholds = cuda.device_array(s.level * s.rows, s.dtype)
         self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row
         self._flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
         self._flags[:] = 0
-        self._events = [cuda.event() for _ in range(2)]
 
     def run(self, x: Any, y: Any, x_aligned: bool, y_aligned: bool, stream: Any) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
-        plan, s, threads, method = self.plan, self.plan.shape, self.plan.options.threads, self.method
+        raise NotImplementedError
+
+    def _choose(self, found: Found, stream: Any, searched: int = 0) -> None:
+        """Noise and thresholds from what was found; ``searched`` searches must have ended, or it is told."""
+        s, threads, sigma = self.plan.shape, self.plan.options.threads, self.method.sigma
         sigmas, exact = self._numbers[: s.level * s.rows], self._numbers[s.level * s.rows :]
+        thresholds.choose(self._rule, self._sigma_of, s.dtype)[-(-max(s.rows, searched) // threads), threads, stream](
+            found.middle, found.energy, found.amounts, self._factor, self._fading,
+            float(sigma) if isinstance(sigma, (int, float)) else 0.0, s.level, s.rows, self._groups, found.state,
+            searched, sigmas, exact, self._thresholds, self._live, self._flags,
+        )  # fmt: skip
+
+    def _choose_on_host(self, statistics: Any, stream: Any) -> Shrinkage:
+        """Noise and thresholds of a rule that the device does not know, from statistics alone."""
+        s = self.plan.shape
+        both = np.array(
+            [np.broadcast_to(a, (s.level, s.rows)) for a in self.method.thresholds(statistics, self._samples)]
+        )
+        self._numbers.copy_to_device(both.ravel(), stream=stream)
+        self._thresholds.copy_to_device(both[1].astype(s.dtype).ravel(), stream=stream)
+        self._live.copy_to_device(np.count_nonzero(both[1], axis=0).astype(np.int32), stream=stream)
+        return Shrinkage(self._function, both[1], both[0])
+
+    def outcome(self, stream: Any) -> tuple[bool, bool]:
+        """Whether the last run has to be made again with all passes, and whether all was finite; waits for it."""
+        stream.synchronize()
+        flags = self._flags.tolist()
+        if any(flags):
+            self._flags[:] = 0
+        return flags[UNFINISHED] != 0, flags[NOT_FINITE] == 0
+
+    def _found(self) -> Found:
+        raise NotImplementedError
+
+    def measured(self, stream: Any) -> Measured:
+        """What the last run found."""
+        s, found = self.plan.shape, self._found()
+        numbers = self._numbers.copy_to_host(stream=stream)
+        energy, amounts = found.energy.copy_to_host(stream=stream), found.amounts.copy_to_host(stream=stream)
+        stream.synchronize()
+        sigma, exact = numbers.reshape(2, s.level, s.rows)
+        power = None
+        if self._energy:
+            power = np.broadcast_to(energy.reshape(s.level, self._groups) / amounts[:, None], sigma.shape)
+        return Measured(sigma, exact, power)
+
+
+class DwtDenoiser(Denoiser):
+    """Of a decimated transform: it measures while it transforms, where it can."""
+
+    plan: Plan
+
+    def __init__(self, plan: Plan, method: Method, report: bool) -> None:
+        super().__init__(plan, method, report)
+        self.quick = True
+        self._selection = Selection([plan], self._depth, self._pooled)
+        self._events = [cuda.event() for _ in range(2)]
+
+    def run(self, x: Any, y: Any, x_aligned: bool, y_aligned: bool, stream: Any) -> None:
+        plan, s = self.plan, self.plan.shape
         measure = self._selection if self._median or self._energy else None
         beside = measure is not None and measure.depth <= plan.fused[0] < s.level and not SIMULATED
 
@@ -90,50 +162,15 @@ class Denoiser:
             after.wait(stream)
         elif measure is not None:
             measured(stream)
+        function, details = self._function, None
         if self.replayable:
-            searched = self._selection.big * self._groups if self._median else 0
-            threads_needed = max(s.rows, searched)
-            thresholds.choose(self._rule, self._sigma_of, s.dtype)[-(-threads_needed // threads), threads, stream](
-                self._selection.middle, self._selection.energy, self._counts, self._factor,
-                float(method.sigma) if isinstance(method.sigma, (int, float)) else 0.0, s.level, s.rows,
-                self._groups, self._selection.state, searched, sigmas, exact, self._thresholds, self._live, self._flags,
-            )  # fmt: skip
+            self._choose(self._selection, stream, self._selection.big * self._groups if self._median else 0)
         else:
-            numbers = self._choose_on_host(stream)
-        word, details = self._function, None
-        if not isinstance(word, str):  # no rule that has one runs on the device
-            details = shrinking.shrunk(plan, word, numbers[1], numbers[0], stream)
-        function = "keep" if details is not None else str(word)
-        plan.inverse(y, y_aligned, function, self._thresholds, stream, self._flags, (x, self._live), details)
+            shrinkage = self._choose_on_host(CudaStatistics([plan], self._pooled, stream, None), stream)
+            if not isinstance(function, str):  # no rule that has one runs on the device
+                details = shrinking.shrunk(plan, function, shrinkage.thresholds, shrinkage.sigma, stream)
+        word = function if isinstance(function, str) else "keep"
+        plan.inverse(y, y_aligned, word, self._thresholds, stream, self._flags, (x, self._live), details)
 
-    def _choose_on_host(self, stream: Any) -> np.ndarray[Any, Any]:
-        """Noise and thresholds of a rule that the device does not know, from statistics alone; (2, levels, rows)."""
-        s, pooled = self.plan.shape, self.method.scope == "record"
-        found = CudaStatistics([self.plan], pooled, stream, None)
-        chosen = self.method.thresholds(found, s.samples * (s.rows if pooled else 1))
-        both = np.array([np.broadcast_to(a, (s.level, s.rows)) for a in chosen])
-        self._numbers.copy_to_device(both.ravel(), stream=stream)
-        self._thresholds.copy_to_device(both[1].astype(s.dtype).ravel(), stream=stream)
-        self._live.copy_to_device(np.count_nonzero(both[1], axis=0).astype(np.int32), stream=stream)
-        return both
-
-    def outcome(self, stream: Any) -> tuple[bool, bool]:
-        """Whether the last run has to be made again with all passes, and whether all was finite; waits for it."""
-        stream.synchronize()
-        flags = self._flags.tolist()
-        if any(flags):
-            self._flags[:] = 0
-        return flags[UNFINISHED] != 0, flags[NOT_FINITE] == 0
-
-    def measured(self, stream: Any) -> Measured:
-        """What the last run found."""
-        s = self.plan.shape
-        numbers = self._numbers.copy_to_host(stream=stream)
-        energy = self._selection.energy.copy_to_host(stream=stream)
-        stream.synchronize()
-        sigma, exact = numbers.reshape(2, s.level, s.rows)
-        power = None
-        if self._energy:
-            power = energy.reshape(s.level, self._groups) / self._selection.counts[:, None]
-            power = np.broadcast_to(power, sigma.shape)
-        return Measured(sigma, exact, power)
+    def _found(self) -> Found:
+        return self._selection

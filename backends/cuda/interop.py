@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from wavefilt.arrays import compute_dtype
 
-from .graph import handle
+from .graph import checked, handle
 from .target import SIMULATED, cuda
 
 
@@ -53,6 +55,33 @@ def address(x: Any) -> int:
     if hasattr(x, "gpu_data"):
         return int(x.device_ctypes_pointer.value or 0)
     return int(x.__cuda_array_interface__["data"][0])
+
+
+def device_of(x: Any) -> int:
+    """The number of the GPU on which an array lives."""
+    if kind(x) == "cupy":
+        return int(x.device.id)
+    if kind(x) == "torch":
+        return int(x.device.index)
+    if SIMULATED:
+        return 0
+    from cuda.bindings import driver
+
+    ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return int(checked(driver.cuPointerGetAttribute(ordinal, address(x))))
+
+
+@contextmanager
+def on_device_of(x: Any) -> Iterator[None]:
+    """Make the GPU of an array the current one, for numba and the array's library."""
+    number = device_of(x)
+    with ExitStack() as stack:
+        stack.enter_context(cuda.gpus[number])
+        if kind(x) == "cupy":
+            stack.enter_context(sys.modules["cupy"].cuda.Device(number))
+        elif kind(x) == "torch":
+            stack.enter_context(sys.modules["torch"].cuda.device(number))
+        yield
 
 
 def flat(x: Any) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ from wavefilt.shrinkage import Posterior, Shrinkage
 
 from . import interop, modwt_kernels, shrinking
 from .buffers import Buffers
-from .geometry import FLAGS, NOT_FINITE, up4
+from .geometry import FLAGS, up4
 from .plan import Options, Shape, grid
 from .statistics import CudaStatistics
-from .target import cuda
+
+MOST_BLOCKS = 64  # a row: of a kernel that mostly has nothing to do
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,13 @@ class ModwtShape:
     samples: int
 
     @staticmethod
-    def of(wavelet: pywt.Wavelet, mode: str, dtype: str, level: int, start_level: int, shape: Any) -> ModwtShape:
-        margins.check(shape[1], mode)
+    @lru_cache(maxsize=256)
+    def of(
+        wavelet: pywt.Wavelet, mode: str, dtype: str, level: int, start_level: int, rows: int, samples: int
+    ) -> ModwtShape:
+        margins.check(samples, mode)
         filters = tuple(tuple(map(float, taps)) for taps in wavelet.filter_bank)
-        return ModwtShape(filters, mode, dtype, level, start_level, *map(int, shape))
+        return ModwtShape(filters, mode, dtype, level, start_level, rows, samples)
 
     @property
     def taps(self) -> int:
@@ -73,8 +77,6 @@ class ModwtPlan(Buffers):
         super().__init__(shape.dtype)
         self.shape, self.options = shape, options
         self._lengths = [shape.samples + sum(shape.kept(j)) for j in range(shape.level + 1)]
-        self.flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
-        self.flags[:] = 0
 
     def details(self, level: int) -> Any:
         """Those of a level, a row after the other, each `pitch` apart."""
@@ -94,14 +96,15 @@ class ModwtPlan(Buffers):
         threads = self.options.threads
         kernel[grid(-(-length // threads), self.shape.rows), threads, stream](*arguments)
 
-    def forward(self, x: Any, stream: Any) -> None:
-        """Coefficients of the rows of ``x``, a flat device array."""
+    def forward(self, x: Any, stream: Any, flags: Any = None) -> None:
+        """Coefficients of the rows of ``x``, a flat device array; ``flags`` tell of samples that are not finite."""
         s, threads = self.shape, self.options.threads
+        flags = self.buffer("flags", FLAGS, np.int32) if flags is None else flags
         v, pitch, length = self._smooth(0)
         mode = "periodic" if s.round_about else s.mode
         extend = modwt_kernels.extend(mode, s.dtype, threads)
         first = -s.needed(0)[0]
-        self._launch(extend, length, stream, x, s.samples, s.samples, s.rows, first, v, pitch, length, self.flags)
+        self._launch(extend, length, stream, x, s.samples, s.samples, s.rows, first, v, pitch, length, flags)
         analysis = modwt_kernels.analysis(*s.filters[:2], s.round_about, s.dtype, threads)
         for j in range(1, s.level + 1):
             smooth, smooth_pitch, length = self._smooth(j)
@@ -126,17 +129,30 @@ class ModwtPlan(Buffers):
             )  # fmt: skip
             v, pitch = out, out_pitch
 
-    def inside(self, level: int, stream: Any) -> Any:
-        """The details of a level that belong to the samples, rows of them up to a multiple of four apart."""
+    def inside(self, level: int) -> Any:
+        """Where `cut` leaves the details of a level that belong to the samples, rows up to a multiple of four apart.
+
+        One place for all levels, which are measured one after the other.
+        """
         s = self.shape
         if not sum(s.kept(level)):
             return self.details(level)
-        target = self.buffer(f"inside {level}", s.rows * up4(s.samples))
-        self._launch(
-            modwt_kernels.cut(s.dtype, self.options.threads), s.samples, stream, self.details(level),
-            self.pitch(level), s.rows, s.kept(level)[0], target, up4(s.samples), s.samples,
-        )  # fmt: skip
-        return target
+        return self.buffer("inside", s.rows * up4(s.samples))
+
+    def cut(self, level: int, stream: Any) -> None:
+        """Launch what fills `inside`."""
+        s = self.shape
+        if sum(s.kept(level)):
+            self._launch(
+                modwt_kernels.cut(s.dtype, self.options.threads), s.samples, stream, self.details(level),
+                self.pitch(level), s.rows, s.kept(level)[0], self.inside(level), up4(s.samples), s.samples,
+            )  # fmt: skip
+
+    def leave(self, x: Any, y: Any, live: Any, stream: Any) -> None:
+        """Copy the rows of ``x`` from which nothing is removed to ``y``."""
+        s, threads = self.shape, self.options.threads
+        blocks = min(-(-s.samples // threads), MOST_BLOCKS)
+        modwt_kernels.leave(s.dtype, threads)[grid(blocks, s.rows), threads, stream](x, y, s.samples, s.rows, live)
 
     def coefficients(self) -> tuple[Any, ...]:
         """(V_J, W_J, ..., W_1) as views of the buffers, shape (rows, length)."""
@@ -194,14 +210,14 @@ class CudaModwt(Pyramid):
         return tuple(interop.host_rows(view, self.stream) for view in views) if self._on_host else views  # type: ignore[attr-defined]
 
 
-class _Level:
+class Level:
     """One level's details as `CudaStatistics` takes a plan: those of a decimated transform of twice the samples."""
 
-    def __init__(self, plan: ModwtPlan, level: int, stream: Any) -> None:
+    def __init__(self, plan: ModwtPlan, level: int) -> None:
         s = plan.shape
         lo, hi, rec_lo, rec_hi = s.filters
         self.shape = Shape(lo, hi, rec_lo, rec_hi, "periodization", s.dtype, 1, s.rows, 2 * s.samples)
-        self.details, self.options, self._plan, self._level = plan.inside(level, stream), plan.options, plan, level
+        self.details, self.options, self._plan, self._level = plan.inside(level), plan.options, plan, level
 
     def buffer(self, name: str, size: int, dtype: Any = None) -> Any:
         return self._plan.buffer(f"{name} of {self._level}", size, dtype)
@@ -210,15 +226,21 @@ class _Level:
 class ModwtStatistics:
     """`Statistics` of the details that belong to samples, level by level."""
 
-    def __init__(self, pyramids: Sequence[CudaModwt], pooled: bool) -> None:
-        stream = pyramids[0].stream
-        self._of = [
-            CudaStatistics(
-                [_Level(p.plan, j, stream) for p in pyramids if p.level >= j],  # type: ignore[misc]
-                pooled, stream, pyramids,
-            )
-            for j in range(1, max(p.level for p in pyramids) + 1)
-        ]  # fmt: skip
+    def __init__(self, plans: Sequence[ModwtPlan], pooled: bool, stream: Any, owners: Any) -> None:
+        self._plans, self._stream, self._of = plans, stream, []
+        for j in range(1, max(plan.shape.level for plan in plans) + 1):
+            levels: Any = [Level(plan, j) for plan in plans if plan.shape.level >= j]
+            self._of.append(CudaStatistics(levels, pooled, stream, owners))
+
+    def _level(self, j: int) -> CudaStatistics:
+        """Of the j-th level, whose details are put where it reads them."""
+        for plan in self._plans:
+            if plan.shape.level >= j:
+                plan.cut(j, self._stream)
+        return self._of[j - 1]
+
+    def _levels(self) -> Iterator[CudaStatistics]:
+        return map(self._level, range(1, len(self._of) + 1))
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -229,23 +251,16 @@ class ModwtStatistics:
         return self._of[0].groups
 
     def median_abs(self, levels: Sequence[int]) -> NDArray[np.float64]:
-        return np.concatenate([self._of[j - 1].median_abs([1]) for j in levels])
+        return np.concatenate([self._level(j).median_abs([1]) for j in levels])
 
     def mean_square(self) -> NDArray[np.float64]:
-        return np.concatenate([one.mean_square() for one in self._of])
+        return np.concatenate([one.mean_square() for one in self._levels()])
 
     def exceeding(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
-        return np.concatenate([one.exceeding(t[None]) for one, t in zip(self._of, thresholds, strict=True)])
+        return np.concatenate([one.exceeding(t[None]) for one, t in zip(self._levels(), thresholds, strict=True)])
 
     def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
-        return self._of[level - 1].histogram(1, widths, bins)
+        return self._level(level).histogram(1, widths, bins)
 
     def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.concatenate([one.minimise(risk, s[None]) for one, s in zip(self._of, sigma, strict=True)])
-
-
-def finite(plan: ModwtPlan) -> bool:
-    """Whether the samples since the last call were; their stream must have come to its end."""
-    found = plan.flags[NOT_FINITE] == 0
-    plan.flags[:] = 0
-    return bool(found)
+        return np.concatenate([one.minimise(risk, s[None]) for one, s in zip(self._levels(), sigma, strict=True)])

@@ -1,4 +1,4 @@
-"""What the GPU backend does with a MODWT: the verbs, and a whole denoise without a coefficient leaving the device."""
+"""What the GPU backend does with a MODWT, verb by verb; a whole denoise: `modwt_denoiser`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pywt
 
-from wavefilt.backends.interface import Measured, Pyramid
-from wavefilt.method import Method
+from wavefilt.backends.interface import Pyramid
 from wavefilt.shrinkage import Shrinkage
 
 from . import interop
-from .modwt import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics, finite
+from .modwt import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
 from .plan import Options, Plans
 from .target import cuda
 from .transfer import Ring
@@ -28,7 +27,7 @@ class ModwtBackend:
     def decompose(self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int) -> CudaModwt:
         device = interop.on_device(x)
         dtype = str(x.dtype).rpartition(".")[2]
-        shape = ModwtShape.of(wavelet, mode, dtype, level, start_level, x.shape)
+        shape = ModwtShape.of(wavelet, mode, dtype, level, start_level, *x.shape)
         plan, stream = self._plan(shape, x if device else None)
         source = interop.flat(x) if device else plan.buffer("x", shape.rows * shape.samples)
         if not device:
@@ -45,19 +44,18 @@ class ModwtBackend:
         coefficients = [c if isinstance(c, np.ndarray) else interop.to_host(c) for c in pyramid.coefficients]
         smooth = coefficients[0]
         shape = ModwtShape.of(pyramid.wavelet, pyramid.mode, str(smooth.dtype), pyramid.level, pyramid.start_level,
-                              (len(smooth), pyramid.samples))  # fmt: skip
+                              len(smooth), pyramid.samples)  # fmt: skip
         plan, stream = self._plan(shape, None)
         plan.fill(coefficients, stream)
         found = CudaModwt(plan, stream, pyramid.wavelet, True)
         self._plans.lend(found, plan)
         return found
 
-    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None, like: Any = None, out: Any = None) -> Any:
-        """The rows in host memory, into the device array ``out``, or into one like ``like``."""
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None, like: Any = None) -> Any:
+        """The rows in host memory, or in a device array like ``like``."""
         pyramid = self.packed(pyramid)
         plan, stream, s = pyramid.plan, pyramid.stream, pyramid.plan.shape
-        if out is None and like is not None:
-            out = interop.empty((s.rows, s.samples), s.dtype, like)
+        out = None if like is None else interop.empty((s.rows, s.samples), s.dtype, like)
         y = plan.buffer("y", s.rows * s.samples) if out is None else interop.flat(out)
         function, thresholds, details = "keep", None, None
         if shrinkage is not None and isinstance(shrinkage.function, str):
@@ -73,29 +71,6 @@ class ModwtBackend:
         self._ring.download(y, rows, stream)
         return rows
 
-    def denoise(self, x: Any, method: Method, level: int, report: bool, out: Any) -> tuple[Any, Measured | None] | None:
-        """As `Cuda.denoise`."""
-        pyramid = self.decompose(x, method.bank, method.mode, level, 0)
-        pooled, (rows, samples) = method.scope == "record", x.shape
-        statistics = ModwtStatistics([pyramid], pooled)
-        sigma, thresholds = (
-            np.broadcast_to(a, (level, rows)) for a in method.thresholds(statistics, samples * (rows if pooled else 1))
-        )
-        pyramid.stream.synchronize()
-        if not finite(pyramid.plan) or not np.isfinite(thresholds).all():
-            return None
-        power = statistics.mean_square() if report else None
-        device = interop.on_device(x)
-        shrinkage = Shrinkage(method.function(samples), thresholds, sigma)
-        y = self.reconstruct(pyramid, shrinkage, x if device else None, out if device else None)
-        for row in np.flatnonzero(~thresholds.any(axis=0)):
-            y[row] = x[row]
-        if out is not None and not device:
-            out[:] = y
-            y = out
-        measured = Measured(sigma, thresholds, None if power is None else np.broadcast_to(power, sigma.shape))
-        return y, measured if report else None
-
     def _plan(self, shape: ModwtShape, like: Any) -> tuple[ModwtPlan, Any]:
         """A plan, and the stream to use it on: the caller's for an array on a GPU, else its own."""
         stream = None if like is None else interop.current_stream(like)
@@ -109,4 +84,4 @@ def statistics(backend: ModwtBackend, pyramids: Any, pooled: bool) -> ModwtStati
     packed = [backend.packed(pyramid) for pyramid in pyramids]
     for pyramid in packed[1:]:
         pyramid.stream.synchronize()
-    return ModwtStatistics(packed, pooled)
+    return ModwtStatistics([pyramid.plan for pyramid in packed], pooled, packed[0].stream, packed)

@@ -139,3 +139,20 @@ def cut(dtype: str, threads: int) -> Any:
             target[row * target_pitch + i] = x[row * pitch + begin + i]
 
     return cut_kernel
+
+
+@cache
+def leave(dtype: str, threads: int) -> Any:
+    """Kernel that copies the rows of ``x`` that are not ``live`` to ``y``."""
+
+    @kernel(dtype, threads)
+    def leave_kernel(x, y, samples, rows, live):
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows or live[row] != 0:
+            return
+        i = cuda.blockIdx.x * threads + cuda.threadIdx.x
+        while i < samples:
+            y[row * samples + i] = x[row * samples + i]
+            i += threads * cuda.gridDim.x
+
+    return leave_kernel

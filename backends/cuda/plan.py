@@ -6,13 +6,14 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pywt
 
+from . import launch_shapes
 from .buffers import Buffers
 from .forward import extensions, forward
 from .geometry import FLAGS, ROWS, TILE_BYTES, Filter, Tiling, forward_tiling, inverse_tiling, launches, up4
@@ -36,6 +37,13 @@ class Options:
 
     def tile_for(self, dtype: str) -> int:
         return self.tile or TILE_BYTES // np.dtype(dtype).itemsize
+
+    def suited(self, shape: Shape) -> Options:
+        """With the block and tile that suit the shape, unless they were chosen."""
+        found = launch_shapes.suited(shape.filter.taps, shape.dtype, shape.rows, shape.samples)
+        if found is None or self.tile or self.threads != THREADS:
+            return self
+        return replace(self, threads=found[0], tile=found[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +97,8 @@ class Plan(Buffers):
 
     def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape.dtype)
-        self.shape, self.options = shape, options
+        self.shape, self.options = shape, options.suited(shape)
+        options = self.options
         self.fused = launches(shape.filter, shape.level, options.tile_for(shape.dtype))
         self.firsts = [sum(self.fused[:i]) for i in range(len(self.fused))]
         table = []

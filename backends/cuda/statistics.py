@@ -34,7 +34,8 @@ def _reserve(name: str, size: int, dtype: Any) -> Any:
 class Selection:
     """Middle values and sums of squares of the ``depth`` finest levels: of one plan by trace, or of several pooled.
 
-    ``middle`` (two a segment) and ``energy`` stay on the device; a segment is a level of a group, level by level.
+    ``middle`` (two a segment), ``energy`` and ``amounts`` (coefficients of a group) stay on the device; a segment is a
+    level of a group, level by level.
     """
 
     def __init__(self, plans: Sequence[Plan], depth: int, pooled: bool, reserve: Callable[..., Any] = _reserve) -> None:
@@ -56,6 +57,7 @@ class Selection:
         self.state = cuda.to_device(widest.ravel())
         self._counts = cuda.to_device(np.zeros(big * selection.BINS, np.int64))
         self._sizes = cuda.to_device(np.repeat(self.counts[: max(self.big, 1)], self.groups))
+        self.amounts = cuda.to_device(self.counts.astype(np.float64))
         ends = np.tile(np.array([0, np.inf], shape.dtype), big)
         self._every = cuda.to_device(ends)  # the ends of the widest window
         self.edges = cuda.to_device(ends)

@@ -42,8 +42,8 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Any:
 
     @kernel(rule, sigma_of, dtype)
     def choose_kernel(
-        middle, energy, counts, factor, given, levels, rows, groups, state, searched, sigmas, exact, thresholds, live,
-        flags,
+        middle, energy, counts, factor, fading, given, levels, rows, groups, state, searched, sigmas, exact, thresholds,
+        live, flags,
     ):  # fmt: skip
         row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
         if row < searched and (state[row * FIELDS + SHIFT] != DONE or state[row * FIELDS + NEXT] != 0):
@@ -59,6 +59,7 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Any:
             else:
                 at = segment if sigma_of == "level" else group
                 sigma = MAD_TO_SIGMA * (0.5 * (np.float64(middle[2 * at]) + np.float64(middle[2 * at + 1])))
+            sigma *= fading[level]
             if rule == "linear":
                 t = sigma * factor[level]
             elif rule == "fixed":

@@ -47,7 +47,8 @@ class Ring:
 
     def _start(self) -> ThreadPoolExecutor:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads + 4, "wavefilt-transfer")
+            here = cuda.get_current_device().id  # threads begin on the first GPU
+            self._pool = ThreadPoolExecutor(self._threads + 4, "wavefilt-transfer", cuda.select_device, (here,))
             self._lanes = [_Lane() for _ in range(self._threads)]
         return self._pool
 

@@ -22,7 +22,7 @@ from wavefilt.errors import BackendUnavailable
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
-from . import kernels, launching, memory, modwt, plan
+from . import adding, kernels, launching, memory, modwt, plan
 from .compiler import sign_off
 from .selection import NumbaStatistics
 
@@ -153,6 +153,8 @@ class NumbaCPU:
             y, source = finer, target
         numba_crossover.loaded.add(_DTYPES[dtype])
         return out
+
+    tabulate = staticmethod(adding.tabulated)
 
     def peak(self, x: NDArray[Any]) -> float:
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""

@@ -14,7 +14,7 @@ from . import memory, selection
 from .compiler import jit, sign_off
 
 if TYPE_CHECKING:
-    from wavefilt.ordered import Interval
+    from wavefilt.searching import Interval
 
 AT_ONCE = 256
 """Blocks whose magnitudes inside the interval are listed at a time: 8 MiB of float32."""
@@ -27,6 +27,15 @@ def tabulate(bits, all_bits, low, high, shift, table):
         u = bits[i] & all_bits
         if low <= u <= high:
             table[(u - low) >> shift] += 1
+
+
+def tabulated(interval: Interval, details: NDArray[Any], table: NDArray[Any]) -> None:
+    """`Interval.tabulate` of |d|, compiled: several times as fast."""
+    mask = sign_off(details.dtype)
+    kind = mask.dtype.type
+    limits = mask[0], kind(interval.low), kind(interval.high), kind(interval.shift)
+    for row in np.atleast_2d(details):
+        tabulate(row.view(mask.dtype), *limits, table)
 
 
 def _energies(x: Any, y: Any, scale: float) -> tuple[float, float]:

@@ -16,10 +16,11 @@ from typing import BinaryIO, Protocol, cast
 from wavefilt.errors import FormatError
 from wavefilt.io import detection
 from wavefilt.io.layout import Layout
+from wavefilt.io.names import check_alone, folder_of, parted
 from wavefilt.recording import Recording
 from wavefilt.vocabulary import check
 
-__all__ = ["FORMATS", "Layout", "check_destination", "encode", "read", "replacing", "write_atomically"]
+__all__ = ["FORMATS", "Layout", "check_destination", "encode", "read", "replacing", "write", "write_atomically"]
 
 
 class Format(Protocol):
@@ -34,8 +35,9 @@ class Format(Protocol):
 
 FORMATS: dict[str, str] = {
     "seg2": "seg2", "ascii": "text", "raw": "raw", "npy": "npy", "npz": "npy", "wav": "wav",
-    "mseed": "waveform", "sac": "waveform", "gse2": "waveform", "segy": "waveform", "su": "waveform",
-    "tspair": "waveform", "slist": "waveform", "obspy": "waveform",
+    "segy": "segy", "su": "segy", "hdf5": "hdf5", "zarr": "zarr",
+    "mseed": "waveform", "sac": "waveform", "gse2": "waveform", "tspair": "waveform", "slist": "waveform",
+    "obspy": "waveform",
 }  # fmt: skip
 """Format names for ``format=`` and ``--format``, with the module that serves each; "obspy" asks ObsPy which.
 
@@ -65,7 +67,8 @@ def read(
     Parameters
     ----------
     path : str, Path or binary file object
-        A local file. Its content decides the format; its name is not looked at.
+        A local file, or a Zarr folder. Its content decides the format; its name is not looked at. ``path::dataset``
+        names the array in an HDF5 file, a Zarr group or an npz, where there are several.
     format : str, optional
         A name of `wavefilt.io.FORMATS`, to read the file as that and nothing else.
     dtype, endian, ns : str, str, int, optional
@@ -75,7 +78,7 @@ def read(
     columns, delimiter : optional
         ASCII: the columns that are traces, counted from 1; the character between cells.
     component, axis : optional
-        npz: the array to denoise. npy, npz: the axis of the samples, the last by default.
+        npz, HDF5, Zarr: the array to denoise. npy, npz, HDF5, Zarr: the axis of the samples, the last by default.
 
     Returns
     -------
@@ -99,11 +102,21 @@ def read(
         if not isinstance(content, bytes):
             raise TypeError(f"{type(path).__name__} gives text; open the file in binary mode")
         return _read(io.BytesIO(content), str(getattr(path, "name", "-")), format, layout)
-    source = os.fsdecode(path)
+    source, layout = parted(path, layout)
     if os.path.isdir(source):
-        raise FormatError(f"{source}: is a folder; this version reads files only")
+        return _read_folder(source, format, layout)
     with open(source, "rb") as file:
         return _read(file if file.seekable() else io.BytesIO(file.read()), source, format, layout)
+
+
+def _read_folder(source: str, format: str | None, layout: Layout) -> Recording:
+    from wavefilt.io import zarr
+
+    try:
+        folder_of(source, format)
+        return replace(zarr.load(source, layout), source=source)
+    except FormatError as error:
+        raise FormatError(f"{source}: {str(error).removeprefix(f'{source}: ')}") from error
 
 
 def _read(file: BinaryIO, source: str, format: str | None, layout: Layout) -> Recording:
@@ -111,6 +124,8 @@ def _read(file: BinaryIO, source: str, format: str | None, layout: Layout) -> Re
         probe = detection.Probe(file)
         if probe.size == 0:
             raise FormatError("the file is empty")
+        if format == "zarr":
+            raise FormatError("is a file; a zarr store is a folder")
         chosen = format or _detect(probe, source)
         file.seek(0)
         data = file.read()
@@ -159,6 +174,8 @@ def _detect(probe: detection.Probe, source: str) -> str:
         return found[0]
     if detection.starts_like_seg2(probe):
         return "seg2"
+    if detection.starts_like_segy(probe):
+        return "segy"
     if looks_like_text(probe.head):
         return "ascii"
     name = _obspy_format(probe.file)
@@ -171,8 +188,27 @@ def _detect(probe: detection.Probe, source: str) -> str:
 
 
 def encode(recording: Recording) -> bytes:
-    """The recording as a file of its format. Raises FormatError if the format cannot hold its samples."""
+    """The recording as a file of its format. Raises FormatError if that cannot hold its samples, or is a folder."""
+    if recording.format == "zarr":
+        raise FormatError("a zarr store is a folder of many files; name one for the result")
     return _module(recording.format).encode(recording)
+
+
+def write(recording: Recording, path: Path, *, overwrite: bool = False) -> None:
+    """Write a recording in its format, whole or not at all.
+
+    Raises FileExistsError if ``path`` exists and ``overwrite`` is not set, FormatError if the format cannot hold the
+    samples, OSError if it cannot be written, or a Zarr store that was read has changed.
+    """
+    if recording.format in ("hdf5", "zarr"):
+        check_alone(path)
+    if recording.format == "zarr":
+        from wavefilt.io import zarr
+
+        zarr.save(recording, path, overwrite=overwrite)
+        return
+    check_destination(path, overwrite=overwrite)
+    write_atomically(path, encode(recording), overwrite=overwrite)
 
 
 def check_destination(path: Path, *, overwrite: bool) -> None:

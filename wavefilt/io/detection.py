@@ -13,6 +13,15 @@ HEAD = 1 << 16
 SEG2_TRACE = 0x4422
 """Identifier at the start of every SEG-2 trace descriptor block."""
 
+SEGY_HEADERS, TRACE_HEADER = 3600, 240
+"""Bytes of SEG-Y's textual and binary header, and of a trace header, which is also SU's."""
+
+SEGY_WIDTHS = {1: 4, 2: 4, 3: 2, 4: 4, 5: 4, 6: 8, 7: 3, 8: 1, 9: 8, 10: 4, 11: 2, 12: 8, 15: 3, 16: 1}
+"""Bytes of a sample for each sample format code of SEG-Y, revisions 0 to 2."""
+
+MOST_EXTENDED = 100
+"""Extended textual headers that a plausible SEG-Y file has."""
+
 Check = Callable[["Probe"], bool]
 
 
@@ -50,14 +59,18 @@ def _sac(probe: Probe) -> bool:
     return False
 
 
+def segy_header(probe: Probe, endian: str) -> tuple[int, int, int]:
+    """Samples a trace, sample format code and number of extended textual headers by the binary header."""
+    (samples, _, code), (extended,) = probe.unpack(endian + "3H", 3220), probe.unpack(endian + "H", 3504)
+    return samples, code, extended
+
+
 def _segy(probe: Probe) -> bool:
-    width = {1: 4, 2: 4, 3: 2, 4: 4, 5: 4, 6: 8, 8: 1}
     for endian in "<>":
-        (samples,), (code,) = probe.unpack(endian + "H", 3220), probe.unpack(endian + "H", 3224)
-        (extended,) = probe.unpack(endian + "H", 3504)
-        body = probe.size - 3600 - 3200 * extended
-        whole = body > 0 and body % (240 + samples * width.get(code, 0)) == 0
-        if samples > 1 and code in width and extended <= 100 and whole:
+        samples, code, extended = segy_header(probe, endian)
+        body = probe.size - SEGY_HEADERS - 3200 * extended
+        whole = body > 0 and body % (TRACE_HEADER + samples * SEGY_WIDTHS.get(code, 0)) == 0
+        if samples > 1 and code in SEGY_WIDTHS and extended <= MOST_EXTENDED and whole:
             return True
     return False
 
@@ -65,7 +78,7 @@ def _segy(probe: Probe) -> bool:
 def _su(probe: Probe) -> bool:
     for endian in "<>":
         samples, interval = probe.unpack(endian + "2H", 114)
-        trace = 240 + 4 * samples
+        trace = TRACE_HEADER + 4 * samples
         if samples and interval and probe.size >= trace and probe.size % trace == 0:
             starts = range(0, probe.size, trace)
             some = [*starts[:100], starts[-1]]
@@ -99,7 +112,6 @@ CHECKS: dict[str, Check] = {
 
 REFUSED = {
     "gzip": "compressed with gzip; decompress it first: gunzip -k FILE, or gunzip -c FILE | wavefilt denoise - -o OUT",
-    "hdf5": "an HDF5 container, which this version does not read; extract the dataset to .npy first",
     "pickle": "a Python pickle, which is never opened because loading one can run any program",
     "rsf": "a Madagascar header without samples; read the binary file named after in= with "
     "--format raw --dtype f4 --endian little --ns N1",
@@ -119,3 +131,17 @@ def recognise(probe: Probe) -> list[str]:
 def starts_like_seg2(probe: Probe) -> bool:
     """Whether a file that fails the SEG-2 checks still starts like one, so that the error can say so."""
     return probe.head[:4] in (b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01")
+
+
+def starts_like_segy(probe: Probe) -> bool:
+    """Whether a file that fails the SEG-Y checks has its 40 lines of text, each of which begins with C.
+
+    Or headers whose numbers agree: known code, and the same samples and interval in the binary and first trace header.
+    """
+    lines = probe.head[:3200:80]
+    for endian in "<>":
+        samples, code, extended = segy_header(probe, endian)
+        told = probe.unpack(endian + "2H", SEGY_HEADERS + 3200 * extended + 114)
+        if samples > 1 and code in SEGY_WIDTHS and told == (samples, *probe.unpack(endian + "H", 3216)) and told[1]:
+            return True
+    return len(lines) > 30 and max(lines.count(b"C"), lines.count(b"\xc3")) > 30

@@ -23,11 +23,15 @@ from wavefilt.errors import FormatError
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
-NEVER = ("PICKLE", "ALSEP")
-"""Not asked: loading a pickle can run any program, and the ALSEP readers claim files of random bytes."""
+NEVER = ("PICKLE", "ALSEP", "SEGY", "SU")
+"""Not asked: loading a pickle can run any program, the ALSEP readers claim files of random bytes, and SEG-Y and SU are
+read by `wavefilt.io.segy`, or refused."""
 
-WRITTEN_AS = {"SAC": "f4", "SEGY": "f4", "SU": "f4", "GSE2": "i4", "GCF": "i4"}
+WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
 """Sample type of the formats that have one; all others take floats."""
+
+MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
+"""Encodings of integers that ObsPy writes; samples in others become floats."""
 
 CRASHING = ("GSE2",)
 """Formats whose C decoder can take the process down on damaged data: tried in a process of their own first."""
@@ -42,10 +46,11 @@ def how_tried() -> str:
 
 @dataclass(frozen=True)
 class Origin:
-    """ObsPy's stream, with all headers, and its name of the format."""
+    """ObsPy's stream, with all headers, its name of the format, and options of its writer that depend on the file."""
 
     stream: Any
     format: str
+    options: dict[str, Any]
 
 
 def recognised_by_obspy(file: BinaryIO) -> str | None:
@@ -110,9 +115,21 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
         if trace.stats.npts != len(samples):
             raise FormatError(f"{trace.id} claims {trace.stats.npts} samples and holds {len(samples)}")
     intervals = tuple(float(trace.stats.delta) for trace in stream)
-    integers = WRITTEN_AS.get(name) == "i4"
-    notes = (f"{name} holds integers: samples are rounded",) if integers else ()
-    return Recording(traces, intervals, name.lower(), Origin(stream, name), notes=notes)
+    integers = any(_integers(trace, name) for trace in stream)
+    notes = (f"{name} holds integers here: samples are rounded",) if integers else ()
+    options = {"byteorder": "<" if data[304:308] in _SAC_LITTLE else ">"} if name == "SAC" else {}
+    return Recording(traces, intervals, name.lower(), Origin(stream, name, options), notes=notes)
+
+
+_SAC_LITTLE = (b"\6\0\0\0", b"\7\0\0\0")
+"""The version in the header of a SAC file of that byte order."""
+
+
+def _integers(trace: Any, format: str) -> str | None:
+    """The integers that a trace is stored in, None where that is floats."""
+    if format == "MSEED":
+        return MSEED_INTEGERS.get(trace.stats.mseed.encoding)
+    return "i4" if WRITTEN_AS.get(format) == "i4" else None
 
 
 def _try_apart(data: bytes, name: str) -> None:
@@ -129,11 +146,11 @@ def encode(recording: Recording) -> bytes:
     origin: Origin = recording.origin
     stream = origin.stream.copy()
     for trace, samples in zip(stream, recording.traces, strict=True):
-        trace.data = _storable(samples, origin.format)
+        trace.data = _storable(samples, _integers(trace, origin.format), WRITTEN_AS.get(origin.format))
     try:
         with _silence(), TemporaryDirectory() as folder:
             path = Path(folder) / "traces"  # by way of a file: not all of ObsPy's writers take a stream
-            stream.write(str(path), format=origin.format, **_headers_for(stream, origin.format))
+            stream.write(str(path), format=origin.format, **origin.options, **_headers_for(stream, origin.format))
             data = path.read_bytes()
     except Exception as error:  # writers raise anything
         raise FormatError(f"ObsPy cannot write {origin.format} ({type(error).__name__}: {error})") from error
@@ -149,12 +166,12 @@ def encode(recording: Recording) -> bytes:
     return data
 
 
-def _storable(samples: NDArray[Any], format: str) -> NDArray[Any]:
-    """The samples in the type the format stores; rounded where that is integers."""
-    dtype = WRITTEN_AS.get(format)
-    if dtype == "i4":
-        samples = np.rint(samples)
-    return np.ascontiguousarray(samples, dtype)
+def _storable(samples: NDArray[Any], integers: str | None, dtype: str | None) -> NDArray[Any]:
+    """The samples in the type the format stores; rounded, and limited to their range, where that is integers."""
+    if integers is None:
+        return np.ascontiguousarray(samples, dtype)
+    limits = np.iinfo(integers)
+    return np.ascontiguousarray(np.clip(np.rint(samples.astype("f8")), limits.min, limits.max), integers)
 
 
 def _headers_for(stream: Any, format: str) -> dict[str, Any]:
@@ -167,9 +184,6 @@ def _headers_for(stream: Any, format: str) -> dict[str, Any]:
                 trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
         elif format == "GSE2":
             trace.stats.get("gse2", {}).pop("datatype", None)  # written compressed, whatever it was
-    if format == "SEGY":
-        ibm = stream.stats.binary_file_header.data_sample_format_code == 1
-        options["data_encoding"] = 1 if ibm else 5
     return options
 
 

@@ -1,7 +1,4 @@
-"""Traces read and written a part at a time: what `wavefilt.streaming` needs of a file format.
-
-A format joins by a class with the members of `Source`, and one of `Target` that its `Source.create` makes.
-"""
+"""npy and raw binary a part at a time: files of a header and samples alone."""
 
 from __future__ import annotations
 
@@ -9,10 +6,10 @@ import math
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,45 +17,10 @@ from numpy.typing import NDArray
 from wavefilt.errors import FormatError
 from wavefilt.io import npy, raw, replacing
 from wavefilt.io.layout import Layout
+from wavefilt.io.sources import Target
 
 SCRATCH = 4 << 20
 """Bytes converted, or picked out of those of other traces, at a time."""
-
-
-class NotStreamed(FormatError):
-    """A file of a format that is not read a part at a time."""
-
-
-class Source(Protocol):
-    """Traces of one length in a file, and where denoised ones may go. Called from one thread at a time."""
-
-    format: str
-    shape: tuple[int, int]
-    """Traces, samples."""
-    dtype: np.dtype[Any]
-    """As stored."""
-
-    def read(self, rows: slice, first: int, out: NDArray[Any]) -> None:
-        """Fill ``out`` (rows, some samples), of a dtype of computation, with samples from ``first`` on.
-
-        Raises OSError if the file has become shorter.
-        """
-
-    def check_unchanged(self) -> None:
-        """Raise OSError if the file was written to since it was opened."""
-
-    def create(self, path: Path, *, overwrite: bool) -> AbstractContextManager[Target]:
-        """A file like this one for the result, which is at ``path`` once left without an error, and whole."""
-
-    def close(self) -> None:
-        """Let go of the file."""
-
-
-class Target(Protocol):
-    """Where denoised traces go. Called from one thread at a time."""
-
-    def write(self, rows: slice, first: int, values: NDArray[Any]) -> None:
-        """Write values (rows, some samples) from sample ``first`` on, in the dtype of the file."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +144,12 @@ class Samples:
 class Flat:
     """A file of a header and samples alone: `.npy` and raw binary."""
 
+    neighbours, overhead = 1, 0
+
     def __init__(self, path: str, format: str, places: Places, dtype: np.dtype[Any], written: np.dtype[Any],
-                 header: bytes, file: BinaryIO) -> None:  # fmt: skip
+                 header: bytes, file: BinaryIO, interval: float | None) -> None:  # fmt: skip
         """``written`` is the dtype of the result, ``header`` what comes before it."""
+        self.interval, self.notes = interval, raw.notes(dtype) if format == "raw" else ()
         self.format, self.dtype = format, dtype
         self.shape = (math.prod(places.others), places.samples)
         self._path, self._places, self._written, self._header, self._open = path, places, written, header, file
@@ -235,38 +200,12 @@ def npy_source(path: str, file: BinaryIO, layout: Layout) -> Flat:
     step = strides[axis] if shape[axis] > 1 else 1
     places = Places(begin, tuple(shape[i] for i in others), tuple(strides[i] for i in others), shape[axis], step)
     written = npy.written(dtype)
-    return Flat(path, "npy", places, dtype, written, npy.header_of(shape, fortran, written), file)
+    return Flat(path, "npy", places, dtype, written, npy.header_of(shape, fortran, written), file,
+                layout.dt)  # fmt: skip
 
 
 def raw_source(path: str, file: BinaryIO, layout: Layout) -> Flat:
     """Raw binary with an explicit layout. Raises FormatError where that is missing or does not fit."""
     dtype, rows, samples = raw.shape(os.fstat(file.fileno()).st_size, layout)
-    return Flat(path, "raw", Places(0, (rows,), (samples,), samples, 1), dtype, raw.written(dtype), b"", file)
-
-
-def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None = None) -> Source:
-    """A file whose traces can be read a part at a time.
-
-    Raises NotStreamed for other formats, FormatError for a damaged file, OSError if it cannot be read.
-    """
-    name = os.fsdecode(path)
-    if os.path.isdir(name):
-        raise FormatError(f"{name}: is a folder; this version reads files only")
-    file = open(name, "rb", buffering=0)  # noqa: SIM115  # the source closes it
-    try:
-        magic = bytes(file.read(6)) if file.seekable() else b""
-        is_raw = format == "raw" or (format is None and layout.dtype is not None)
-        if os.fstat(file.fileno()).st_size == 0 and file.seekable():
-            raise FormatError("the file is empty")
-        if not file.seekable() or not (is_raw or (format in (None, "npy") and magic == b"\x93NUMPY")):
-            raise NotStreamed(
-                "streams npy and raw (with its layout); convert the file, or denoise it in memory, without --max-memory"
-            )
-        file.seek(0)
-        return raw_source(name, file, layout) if is_raw else npy_source(name, file, layout)
-    except FormatError as error:
-        file.close()
-        raise type(error)(f"{name}: {error}") from error
-    except BaseException:
-        file.close()
-        raise
+    return Flat(path, "raw", Places(0, (rows,), (samples,), samples, 1), dtype, raw.written(dtype), b"", file,
+                layout.dt)  # fmt: skip

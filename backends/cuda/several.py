@@ -1,0 +1,163 @@
+"""Several GPUs of one host as one backend: traces are dealt out, a long one is cut with halos, transfers overlap."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from wavefilt.backends.interface import Measured
+from wavefilt.chunks import halo
+from wavefilt.method import Method
+
+from . import interop, split
+from .backend import Cuda
+from .denoiser import joined
+from .memory import OutOfMemory
+from .target import SIMULATED, cuda
+
+Devices = Literal["all"] | Sequence[int]
+Result = TypeVar("Result")
+
+LEAST = 1 << 22
+"""Samples below which one GPU is faster than several that have to be told and waited for."""
+
+
+class Member:
+    """One GPU, the thread that works for it, and its backend."""
+
+    here = threading.local()
+
+    def __init__(self, number: int, make: Callable[[], Cuda]) -> None:
+        self.number = number
+        self._pool = ThreadPoolExecutor(1, f"wavefilt-gpu-{number}", self._settle)
+        self.backend = self.submit(make).result()
+
+    def _settle(self) -> None:
+        """Make this thread's work that of the GPU."""
+        cuda.select_device(self.number)
+        self.here.member = self
+
+    def submit(self, work: Callable[[], Result]) -> Future[Result]:
+        """Begin ``work()`` in the GPU's thread; the simulator, which runs one kernel at a time, does it at once."""
+        if not SIMULATED:
+            return self._pool.submit(work)
+        self.here.member, done = self, Future[Result]()
+        done.set_result(work())
+        return done
+
+
+class Several(Cuda):
+    """`Cuda` on several GPUs of this host: ``devices="all"``, or their numbers; the others options are as there.
+
+    Rows in host memory are dealt out, and a record or few long rows are cut so that every GPU has a part with the halo
+    that makes its coefficients those of the whole: medians are merged by counting and exact, so the result is that of
+    one GPU bit for bit, or to rounding for thresholds that depend on mean squares. Arrays on a GPU stay on it.
+    Single transforms run on the first GPU.
+
+    Raises ValueError for a number of no GPU, and what `Cuda` raises.
+    """
+
+    def __init__(self, devices: Devices = "all", **options: Any) -> None:
+        super().__init__(**options)
+        self._members = [Member(number, lambda: Cuda(**options)) for number in checked(devices, len(cuda.gpus))]
+
+    def describe(self) -> str:
+        return "; ".join(member.submit(member.backend.describe).result() for member in self._members)
+
+    def clear(self) -> None:
+        super().clear()
+        for member in self._members:
+            member.submit(member.backend.clear).result()
+
+    def denoise(
+        self, x: Any, method: Method, level: int, report: bool = False, out: Any = None
+    ) -> tuple[Any, Measured | None] | None:
+        if interop.on_device(x):
+            member = self._home(x)
+            with interop.on_device_of(x):
+                return member.backend.denoise(x, method, level, report, out)
+        if len(self._members) == 1 or x.size < LEAST or not self._divides(x, method, level):
+            first = self._members[0]
+            return first.submit(lambda: first.backend.denoise(x, method, level, report, out)).result()
+        out = np.empty(x.shape, x.dtype) if out is None else out
+        if method.scope == "trace" and len(x) >= len(self._members):
+            return self._dealt(x, method, level, report, out)
+        try:
+            return split.denoise(self._members, x, out, method, level, report)
+        except OutOfMemory:
+            self.clear()
+            return super().denoise(x, method, level, report, out)  # chunk by chunk through one of them
+
+    def _divides(self, x: Any, method: Method, level: int) -> bool:
+        """Whether the rows can be dealt out, or one be cut into parts that are more than halo."""
+        if method.scope == "trace" and len(x) >= len(self._members):
+            return True
+        cuttable = method.transform == "dwt" and method.shrink_word != "block"
+        return cuttable and (len(x) > 1 or x.size > 8 * len(self._members) * halo(method.bank.dec_len, level))
+
+    def _dealt(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
+        """Whole rows, some for every GPU."""
+        edges = [len(x) * i // len(self._members) for i in range(len(self._members) + 1)]
+        parts = [slice(a, b) for a, b in pairwise(edges)]
+
+        def work(member: Member, part: slice) -> Callable[[], Any]:
+            return lambda: member.backend.denoise(x[part], method, level, report, out[part])
+
+        futures = [m.submit(work(m, part)) for m, part in zip(self._members, parts, strict=True)]
+        done = [future.result() for future in futures]
+        if None in done:
+            return None
+        return out, joined([measured for _, measured in done]) if report else None
+
+    def each(
+        self, parts: Sequence[Any], method: Method, levels: Sequence[int], outs: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Arrays of rows on GPUs denoised where they are, those on different ones at the same time.
+
+        Every part has thresholds of its own traces. A part with a sample that is not finite gives None.
+        """
+        homes, running, done = [self._home(part) for part in parts], [], []
+        for part, member, level, out in zip(parts, homes, levels, outs or [None] * len(parts), strict=True):
+            with interop.on_device_of(part):
+                running.append(member.backend.begin(part, method, level, False, out))
+        for part, finish in zip(parts, running, strict=True):
+            with interop.on_device_of(part):
+                found = finish()
+            done.append(None if found is None else found[0])
+        return done
+
+    def take(self, x: Any, axis: int) -> interop.Traces:
+        with self.on_device_of(x):
+            return super().take(x, axis)
+
+    def on_device_of(self, x: Any) -> Any:
+        """Context in which new memory is on the GPU of an array."""
+        return interop.on_device_of(x)
+
+    def _home(self, x: Any) -> Member:
+        """The member on whose GPU an array is. Raises ValueError if that is none of them."""
+        number = interop.device_of(x)
+        for member in self._members:
+            if member.number == number:
+                return member
+        raise ValueError(f"the array is on GPU {number}, and devices are {[m.number for m in self._members]}")
+
+
+def checked(devices: Devices, count: int) -> list[int]:
+    """Numbers of GPUs. Raises ValueError for others than the ``count`` there are, and for one named twice."""
+    if isinstance(devices, str):
+        if devices != "all":
+            raise ValueError(f"devices={devices!r} must be 'all' or numbers of GPUs")
+        return list(range(count))
+    found = list(devices)
+    there = f"GPUs here: {', '.join(map(str, range(count)))}"
+    if not found or any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < count for n in found):
+        raise ValueError(f"devices={devices!r} must be 'all' or numbers of GPUs; {there}")
+    if len(set(found)) < len(found):
+        raise ValueError(f"devices={devices!r} names a GPU twice; {there}")
+    return found

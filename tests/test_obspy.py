@@ -1,0 +1,150 @@
+"""ObsPy streams denoised: the samples that `wavefilt.denoise` gives, everything else as it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wavefilt
+
+obspy = pytest.importorskip("obspy")
+
+import wavefilt.obspy  # noqa: E402
+from wavefilt.benchmarks import obspy_streams as study  # noqa: E402
+
+
+def _trace(samples, station="A", rate=100.0):
+    return obspy.Trace(np.asarray(samples), {"network": "XX", "station": station, "sampling_rate": rate})
+
+
+@pytest.fixture
+def stream(rng):
+    """Traces of two lengths and several dtypes, one masked, one with NaN, one without samples."""
+    x = np.sin(np.arange(1200) / 15) + rng.standard_normal((6, 1200))
+    gap = np.ma.MaskedArray(x[3], (np.arange(1200) > 500) & (np.arange(1200) < 540), fill_value=-1)
+    holes = x[4].copy()
+    holes[[0, 700, 701]] = np.nan
+    kinds = [x[0], x[1].astype("f4"), (100 * x[2]).astype("i4"), gap, holes, x[5, :700], np.zeros(0, "i4")]
+    return obspy.Stream([_trace(data, f"S{i}") for i, data in enumerate(kinds)])
+
+
+def _same(found, expected):
+    assert type(found) is type(expected)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(np.ma.getmaskarray(found), np.ma.getmaskarray(expected))
+    np.testing.assert_array_equal(np.ma.getdata(found), np.ma.getdata(expected))
+
+
+@pytest.mark.parametrize("options", [{}, {"wavelet": "sym4", "rule": "sure", "level": 3, "return_noise": False}])
+def test_each_trace_is_denoised_as_its_samples_are(stream, options, backend):
+    before = stream.copy()
+    quiet = wavefilt.obspy.denoise(stream, backend=backend, **options)
+    for old, new in zip(stream, quiet, strict=True):
+        expected = wavefilt.denoise(old.data, backend=backend, **options) if len(old.data) else old.data
+        _same(new.data, expected)
+        assert new.data.flags.c_contiguous
+    assert not any(np.shares_memory(a.data, b.data) for a, b in zip(stream, quiet, strict=True))
+    for old, kept in zip(before, stream, strict=True):  # the input is as it was
+        _same(kept.data, old.data)
+        assert kept.stats == old.stats
+
+
+def test_what_was_removed(stream):
+    quiet, noise = wavefilt.obspy.denoise(stream, return_noise=True, backend="pywavelets")
+    for old, removed in zip(stream[:6], noise, strict=False):
+        _same(removed.data, wavefilt.denoise(old.data, return_noise=True, backend="pywavelets")[1])
+    assert noise[0].stats.processing[0].startswith("removed by wavefilt")
+    assert [trace.stats.station for trace in noise] == [trace.stats.station for trace in quiet]
+
+
+def test_a_record_shares_its_thresholds_whatever_the_lengths(stream):
+    some = obspy.Stream([stream[0], stream[5], stream[4]])
+    rows = np.full((3, 1200), np.nan)
+    for row, trace in zip(rows, some, strict=True):
+        row[: len(trace)] = trace.data
+    expected = wavefilt.denoise(rows, scope="record", backend="pywavelets")
+    for row, trace in zip(expected, wavefilt.obspy.denoise(some, scope="record", backend="pywavelets"), strict=True):
+        np.testing.assert_array_equal(trace.data, row[: len(trace)])
+
+
+def test_headers_are_kept_and_the_history_grows(stream):
+    from obspy.core import inventory
+
+    stream = stream[:3]
+    stream.headers_of_the_file = {"line": 7}
+    stream[0].stats.response = inventory.response.Response(resource_id="r")
+    stream[0].stats.coordinates = {"x": 1.0}
+    stream[0].trim(stream[0].stats.starttime + 1)
+    quiet = wavefilt.obspy.denoise(stream, "db8", rule="universal", level=4, backend="pywavelets")
+    assert quiet.headers_of_the_file == {"line": 7}
+    history = quiet[0].stats.pop("processing")
+    assert history[:-1] == stream[0].stats.pop("processing")
+    assert quiet[0].stats == stream[0].stats
+    assert quiet[0].stats.coordinates is not stream[0].stats.coordinates
+    assert quiet[0].stats.response == stream[0].stats.response
+    version, call = history[-1].split(": ")
+    assert version == f"wavefilt {wavefilt.__version__}"
+    assert call == (
+        "denoise(backend='pywavelets'::keep=0::level=4::mode='symmetric'::rule='universal'::scope='trace'"
+        "::shrink='soft'::sigma='level'::spins=1::transform='dwt'::wavelet='db8')"
+    )
+    assert isinstance(wavefilt.obspy.denoise(stream[0]), obspy.Trace)
+    assert len(wavefilt.obspy.denoise(obspy.Stream())) == 0
+
+
+def test_the_filter_that_obspy_finds(stream):
+    stream = stream[:3] + stream[4:]  # ObsPy refuses masked traces in every filter
+    before = stream.copy()
+    assert stream.filter("wavelet", wavelet="sym8", rule="sure", backend="pywavelets") is stream
+    for old, new in zip(before, stream, strict=True):
+        if len(old.data):
+            _same(new.data, wavefilt.denoise(old.data, "sym8", rule="sure", backend="pywavelets"))
+    assert "filter(" in stream[0].stats.processing[-1]
+    assert "type='wavelet'" in stream[0].stats.processing[-1]
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"rule": "baies"}, "rule='baies' is not one of universal, .*did you mean 'bayes'"),
+    ({"ruel": "bayes"}, "option='ruel' is not one of level, mode, .*did you mean 'rule'"),
+    ({"axis": 0}, "option='axis' is not one of level"), ({"backend": "cude"}, "backend='cude' is not one of auto"),
+])  # fmt: skip
+def test_words_that_are_not_known(stream, options, words):
+    with pytest.raises(ValueError, match=words):
+        wavefilt.obspy.denoise(stream, **options)
+    old = stream[0].copy()
+    with pytest.raises(ValueError, match=words):
+        stream[0].filter("wavelet", **options)
+    assert stream[0] == old
+
+
+def test_traces_that_cannot_be_denoised_are_named(stream):
+    with pytest.raises(ValueError, match=r"XX.S5..: level=6 is above the maximum of 5 for 700 samples"):
+        wavefilt.obspy.denoise(stream, level=6)
+    with pytest.raises(ValueError, match=r"XX.S0.., XX.S2.., XX.S3.. and 1 more: level=9 is above"):
+        wavefilt.obspy.denoise(stream, level=9)
+    stream[4].data[5] = np.inf
+    with pytest.raises(ValueError, match=r"XX.S4.. from 1970-01-01T00:00:00.000000Z: infinite value at sample 5 "):
+        wavefilt.obspy.denoise(stream)
+    with pytest.raises(TypeError, match=r"XX.LOG..: samples of dtype \|S1"):
+        wavefilt.obspy.denoise(obspy.Stream([_trace(np.array([b"a", b"b"]), "LOG")]))
+    with pytest.raises(TypeError, match="Stream or a Trace of ObsPy is needed, not ndarray"):
+        wavefilt.obspy.denoise(np.ones(100))
+
+
+def test_sampling_rates_may_differ_unless_thresholds_are_shared(rng):
+    x = rng.standard_normal((2, 500))
+    mixed = obspy.Stream([_trace(x[0]), _trace(x[1], rate=50.0)])
+    for row, trace in zip(wavefilt.denoise(x), wavefilt.obspy.denoise(mixed), strict=True):
+        np.testing.assert_array_equal(trace.data, row)
+    with pytest.raises(ValueError, match=r'scope="record" pools traces of one sampling rate, not of 50, 100 Hz'):
+        wavefilt.obspy.denoise(mixed, scope="record")
+
+
+def test_the_measurement_compares_results(monkeypatch):
+    row = study.measure(study.Case(4, 400, 2), "pywavelets", 1)
+    assert row["error"] < 1e-6
+    result = {"environment": {"processor": "p", "threads": 1, "load": 0.0, "obspy": "1", "gpu": None}, "rows": [row]}
+    assert study.table(result).rows[0][:2] == ["4 x 400, 2 lengths", "pywavelets"]
+    monkeypatch.setattr(wavefilt.obspy, "denoise", lambda stream, **options: stream)
+    with pytest.raises(study.Mismatch, match="results differ"):
+        study.measure(study.Case(2, 400), "pywavelets", 1)

@@ -1,0 +1,154 @@
+"""Several GPUs as one backend: in the simulator one stands for all, on machines with more they are used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simulation import inside, outside
+
+import wavefilt
+from wavefilt import backends
+from wavefilt.denoising import run
+from wavefilt.method import Method
+
+
+@outside
+@pytest.mark.parametrize("devices", ["none", [], [0, 0], [2], [-1], [True], ["0"], (0, 1, 1)])
+def test_numbers_of_no_gpu(devices):
+    pytest.importorskip("numba")
+    checked = _checked()
+    with pytest.raises(ValueError, match=r"must be 'all'|names a GPU twice"):
+        checked(devices, 2)
+    assert checked("all", 2) == [0, 1]
+    assert checked([1], 2) == [1]
+
+
+def _checked():
+    try:
+        from wavefilt.backends.cuda.several import checked
+    except wavefilt.BackendUnavailable as error:
+        pytest.skip(str(error))
+    return checked
+
+
+@pytest.fixture
+def three(monkeypatch):
+    from wavefilt.backends.cuda import Options, Several, chunked, several
+
+    monkeypatch.setattr(several, "checked", lambda devices, count: [0] * 3)
+    monkeypatch.setattr(several, "LEAST", 0)
+    monkeypatch.setattr(chunked, "THREADS", 4)
+    monkeypatch.setattr(chunked, "BLOCKS", 2)
+    return Several(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
+
+
+@inside
+@pytest.mark.parametrize(
+    ("rows", "n", "options"),
+    [
+        (4, 140, {"rule": "universal"}),
+        (3, 90, {"transform": "modwt", "rule": 0.3, "wavelet": "haar"}),
+        (2, 700, {"rule": "universal", "sigma": "global"}),  # each of two rows over three
+        (1, 903, {"rule": "sure", "mode": "periodization"}),
+        (1, 600, {"rule": "fdr"}),
+        (5, 130, {"rule": "universal", "scope": "record"}),
+        (2, 140, {"rule": "blockjs"}),  # whole rows alone
+    ],
+)
+def test_the_result_of_one(three, rows, n, options):
+    x = np.random.default_rng(n).standard_normal((rows, n))
+    method = Method(**{"wavelet": "db2", "level": 2, **options})
+    y, measured = three.denoise(x, method, 2, True)
+    one, expected = three._members[0].backend.denoise(x, method, 2, True)
+    assert np.array_equal(y, one)
+    np.testing.assert_allclose(y, run(x, method, "pywavelets").samples, atol=1e-10)
+    assert np.array_equal(measured.sigma, expected.sigma)
+    assert np.array_equal(measured.thresholds, expected.thresholds)
+    np.testing.assert_allclose(measured.power, expected.power, rtol=1e-12)
+
+
+@inside
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_gaps_errors_and_the_rest(three):
+    x = np.random.default_rng(1).standard_normal((1, 900))
+    x[0, 500] = np.nan
+    assert three.denoise(x, Method("db2", 2), 2) is None
+    assert three.denoise(np.ones((4, 100)) * np.inf, Method("db2", 2), 2) is None
+    expected = wavefilt.denoise(x, "db2", level=2, backend="pywavelets")
+    np.testing.assert_allclose(wavefilt.denoise(x, "db2", level=2, backend=three), expected, atol=1e-10)
+    assert three.describe().count("simulator") == 3
+    three.clear()
+
+
+@inside
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_parts_on_gpus(three, monkeypatch):
+    from wavefilt.backends.cuda import interop
+    from wavefilt.backends.cuda.target import cuda
+
+    monkeypatch.setattr(interop, "current_stream", lambda _: cuda.stream())
+    monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
+    monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))
+    monkeypatch.setattr(interop, "stream_number", lambda _: -1)
+    monkeypatch.setattr(interop, "empty", lambda shape, dtype, _: cuda.device_array(shape, dtype))
+    parts = [np.random.default_rng(i).standard_normal((2, 150)) for i in range(3)]
+    parts[1][0, 7] = np.inf
+    method = Method("db2", 2)
+    found = three.each([cuda.to_device(part) for part in parts], method, [2] * 3)
+    assert found[1] is None
+    for i in (0, 2):
+        np.testing.assert_allclose(interop.to_host(found[i]), run(parts[i], method, "pywavelets").samples, atol=1e-10)
+
+
+@pytest.fixture(scope="module")
+def all_gpus():
+    """All GPUs of this machine, if there are two or more."""
+    try:
+        found = backends.get("cuda", devices="all")
+    except backends.BackendUnavailable as error:
+        pytest.skip(str(error))
+    if len(found._members) < 2:
+        pytest.skip("one GPU")
+    return found
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("rows", "n", "options"),
+    [
+        (64, 1 << 18, {}),
+        (9, 1 << 20, {"rule": "universal", "dtype": "f8"}),
+        (1, (1 << 24) + 77, {"rule": "universal", "sigma": "global"}),
+        (3, 1 << 22, {"rule": "bayes", "mode": "periodization"}),
+        (40, 1 << 18, {"rule": "universal", "scope": "record"}),
+        (8, 1 << 20, {"transform": "modwt", "rule": "universal"}),
+        (1, 1 << 22, {"rule": "fdr"}),
+    ],
+)
+def test_as_on_one_gpu(all_gpus, rows, n, options):
+    options = dict(options)
+    dtype = options.pop("dtype", "f4")
+    x = np.random.default_rng(n).standard_normal((rows, n), "f4").astype(dtype)
+    one = wavefilt.denoise(x, "db8", level=6, backend="cuda", **options)
+    for _ in range(3):  # as launches, captured, and replayed
+        y = wavefilt.denoise(x, "db8", level=6, backend=all_gpus, **options)
+        if options.get("rule", "bayes") == "bayes":  # mean squares are to rounding where a row is cut
+            np.testing.assert_allclose(y, one, atol=1e-5)
+        else:
+            assert np.array_equal(y, one)
+
+
+@pytest.mark.gpu
+def test_arrays_on_every_gpu(all_gpus):
+    cupy = pytest.importorskip("cupy")
+    parts = []
+    for member in all_gpus._members:
+        with cupy.cuda.Device(member.number):
+            parts.append(cupy.random.default_rng(member.number).standard_normal((2, 1 << 20), dtype="f4"))
+    for _ in range(3):
+        found = wavefilt.denoise(parts, "db8", level=8, rule="universal")
+        for part, y in zip(parts, found, strict=True):
+            assert y.device == part.device
+            assert np.array_equal(
+                y.get(), wavefilt.denoise(part.get(), "db8", level=8, rule="universal", backend="cuda")
+            )

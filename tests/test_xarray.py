@@ -1,0 +1,112 @@
+"""The accessor of xarray: the samples that `wavefilt.denoise` gives, coordinates and attributes kept."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import wavefilt
+
+xarray = pytest.importorskip("xarray")
+
+import wavefilt.xarray  # noqa: E402
+
+
+@pytest.fixture
+def array(rng):
+    """float32 (time, channel), with an encoding as of a file that stores integers."""
+    x = np.sin(np.arange(900) / 9)[:, None] + rng.standard_normal((900, 4))
+    coordinates = {"time": np.arange(900) * 0.01, "depth": ("channel", np.arange(4.0))}
+    found = xarray.DataArray(x.astype("f4"), coordinates, ("time", "channel"), "velocity", {"units": "m/s"})
+    found.encoding = {"dtype": "int16"}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("dim", "options"), [("time", {}), ("time", {"wavelet": "sym8", "rule": "sure"}), ("channel", {"wavelet": "haar"})]
+)
+def test_samples_along_a_dimension(array, dim, options):
+    quiet = array.wavefilt.denoise(dim, **options)
+    expected = wavefilt.denoise(array.values, axis=array.dims.index(dim), **options)
+    xarray.testing.assert_equal(quiet, array.copy(data=expected))
+    assert (quiet.dtype, quiet.name) == (array.dtype, "velocity")
+
+
+def test_what_is_kept_and_what_is_not(array):
+    quiet = array.wavefilt.denoise().wavefilt.denoise(rule=[1.0, 2], level=2, sigma=0.5)
+    assert quiet.attrs["units"] == "m/s"
+    assert (array.attrs, array.encoding) == ({"units": "m/s"}, {"dtype": "int16"})
+    assert quiet.encoding == {}
+    first, second = quiet.attrs["history"].split("\n")
+    stamp = rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ wavefilt {re.escape(wavefilt.__version__)}: "
+    assert re.match(stamp + r"denoise\(dim='time', keep=0, level=5, .*rule='bayes'", first)
+    assert re.match(stamp + r"denoise\(dim='time', .*level=2, .*rule=\[1.0, 2.0\], .*sigma=0.5", second)
+    older = array.assign_attrs(history=["read", "scaled"])
+    assert older.wavefilt.denoise(rule="neighblock").attrs["history"].startswith("read\nscaled\n2")
+
+
+@pytest.mark.parametrize("chunks", [{"channel": 2}, {"time": 450}])
+def test_dask_stays_lazy(array, chunks):
+    da = pytest.importorskip("dask.array")
+    lazy = array.chunk(chunks).wavefilt.denoise("time", rule="universal", level=2, backend="pywavelets")
+    assert isinstance(lazy.data, da.Array)
+    assert lazy.chunksizes == array.chunk(chunks).chunksizes
+    expected = wavefilt.denoise(array.values, axis=0, rule="universal", level=2, backend="pywavelets")
+    xarray.testing.assert_allclose(lazy.compute(), array.copy(data=expected), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"rule='sure' .* not possible for traces cut into chunks"):
+        array.chunk(time=450).wavefilt.denoise(rule="sure")
+
+
+def test_variables_of_a_dataset(array):
+    counts = (100 * array).astype("i4")
+    counts[3] = 0
+    others = {
+        "label": ("time", np.full(900, "a")),
+        "dead": ("time", np.zeros(900, bool)),
+        "gain": ("channel", [1.0] * 4),
+    }
+    dataset = xarray.Dataset({"velocity": array, "counts": counts, **others}, attrs={"title": "line 7"})
+    quiet = dataset.wavefilt.denoise(dim="time", rule="universal")
+    for name, kept in dataset[list(others)].data_vars.items():
+        xarray.testing.assert_identical(quiet[name], kept)
+    for name in ("velocity", "counts"):
+        expected = wavefilt.denoise(dataset[name].values, rule="universal", axis=0)
+        assert quiet[name].dtype == expected.dtype
+        np.testing.assert_array_equal(quiet[name], expected)
+    assert quiet.attrs["title"] == "line 7"
+    assert "rule='universal'" in quiet.attrs["history"]
+    assert "rule='universal'" in quiet["counts"].attrs["history"]
+    assert dataset.attrs == {"title": "line 7"}
+    with pytest.raises(ValueError, match=r"no variable of numbers has the dimension 'time'; variables: \['label'"):
+        dataset[["label", "gain"]].wavefilt.denoise()
+    dataset["velocity"][0, 1] = np.inf
+    with pytest.raises(ValueError, match="variable 'velocity': infinite value at trace 1, sample 0"):
+        dataset.wavefilt.denoise()
+
+
+def test_gaps_come_back(array):
+    array[200:210, 1] = np.nan
+    quiet = array.wavefilt.denoise()
+    np.testing.assert_array_equal(quiet, wavefilt.denoise(array.values, axis=0))
+    assert int(np.isnan(quiet).sum()) == 10
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"dim": "tme"}, "dim='tme' is not one of time, channel; did you mean 'time'"),
+    ({"rule": "best"}, "rule='best' is not one of universal"),
+    ({"return_noise": True}, "option='return_noise' is not one of level, mode, .*dim"),
+    ({"backend": "gpu"}, "backend='gpu' is not one of auto"),
+])  # fmt: skip
+def test_words_that_are_not_known(array, options, words):
+    for one in (array, array.to_dataset(), array.chunk()):
+        with pytest.raises(ValueError, match=words):
+            one.wavefilt.denoise(**options)
+
+
+def test_arrays_without_samples_or_numbers(array):
+    with pytest.raises(ValueError, match="has no samples along axis 0"):
+        array[:0].wavefilt.denoise()
+    with pytest.raises(TypeError, match="samples of dtype bool cannot be denoised"):
+        (array > 0).wavefilt.denoise()

@@ -1,0 +1,109 @@
+"""Arrays of any number of axes, in chunks or not, as traces along one axis: what HDF5 and Zarr have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt.errors import FormatError
+from wavefilt.io import npy
+
+PIECE = 1 << 20
+"""Bytes read or written at a time, or those of one chunk where it has more."""
+COPIES = 7
+"""Times a piece is in memory at once: encoded, decoded, assembled, by a reader and a writer that reads first."""
+NAMES = 20
+"""Names that an error lists at most."""
+
+Box = tuple[slice, ...]
+
+
+class Grid:
+    """Samples of an array of h5py or zarr, one trace after another in C order of the axes but that of the samples."""
+
+    def __init__(self, array: Any, axis: int | None, chunks: Sequence[int] | None) -> None:
+        """``chunks`` are lengths of what is decoded as one, None for an array that is not encoded.
+
+        Raises FormatError for an array without samples, or of no numbers.
+        """
+        self.array, self.dtype = array, np.dtype(array.dtype)
+        if self.dtype.kind not in "iufc":
+            raise FormatError(f"an array of dtype {self.dtype}; integer, floating or complex samples can be denoised")
+        self._axis = npy.sample_axis(array.shape, axis)
+        if prod(array.shape) == 0:
+            raise FormatError(f"an array of shape {array.shape} has no samples")
+        lengths = [*chunks] if chunks else [1] * len(array.shape)
+        size = self.dtype.itemsize
+        self._samples = lengths.pop(self._axis)
+        self._samples *= max(PIECE // (prod(lengths) * self._samples * size), 1)
+        self._chunks, self._others = lengths, [n for i, n in enumerate(array.shape) if i != self._axis]
+        self.shape = (prod(self._others), array.shape[self._axis])
+        deep = next((i for i, n in enumerate(lengths) if n > 1), len(lengths))
+        self.neighbours = min(lengths[deep] * prod(self._others[deep + 1 :]), self.shape[0]) if lengths[deep:] else 1
+        self.overhead = COPIES * max(prod(lengths) * self._samples * size, PIECE)
+
+    def read(self, rows: slice, first: int, out: NDArray[Any]) -> None:
+        """As `wavefilt.io.sources.Source.read`."""
+        for place, part in self._pieces(rows, first, out):
+            part[:] = np.moveaxis(self.array[place], self._axis, -1)
+
+    def write(self, rows: slice, first: int, values: NDArray[Any]) -> None:
+        """As `wavefilt.io.sources.Target.write`."""
+        for place, part in self._pieces(rows, first, values):
+            self.array[place] = np.moveaxis(part, -1, self._axis).astype(self.array.dtype, copy=False)
+
+    def _pieces(self, rows: slice, first: int, block: NDArray[Any]) -> Iterator[tuple[Box, NDArray[Any]]]:
+        """Places in the array, each in one chunk or in whole ones, and the part of the block that belongs there."""
+        count, at = block.shape[1], 0
+        for box in boxes(rows.start, rows.stop, self._others):
+            shape = [side.stop - side.start for side in box]
+            inside = block[at : at + prod(shape)].reshape(*shape, count)
+            at += prod(shape)
+            whole = (*box, slice(first, first + count))
+            for piece in product(*map(_cut, whole, (*self._chunks, self._samples))):
+                part = inside[
+                    tuple(slice(p.start - w.start, p.stop - w.start) for p, w in zip(piece, whole, strict=True))
+                ]
+                yield (*piece[: self._axis], piece[-1], *piece[self._axis : -1]), part
+
+
+def boxes(first: int, last: int, shape: Sequence[int]) -> Iterator[Box]:
+    """Boxes that one after another are the items ``first`` to ``last`` of an array of a shape, in C order."""
+    if not shape:
+        yield ()
+        return
+    inner = prod(shape[1:])
+    begin, end = first // inner, last // inner
+    if first % inner:
+        stop = min(last - begin * inner, inner)
+        yield from ((slice(begin, begin + 1), *box) for box in boxes(first % inner, stop, shape[1:]))
+        begin += 1
+    if begin < end:
+        yield (slice(begin, end), *(slice(0, n) for n in shape[1:]))
+    if begin <= end and last % inner:
+        yield from ((slice(end, end + 1), *box) for box in boxes(0, last % inner, shape[1:]))
+
+
+def _cut(side: slice, length: int) -> list[slice]:
+    """The side cut at multiples of a length."""
+    edges = [side.start, *range((side.start // length + 1) * length, side.stop, length), side.stop]
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
+    """The array that was asked for, or the only one. Raises FormatError that names those there are."""
+    listed = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
+    if not names:
+        raise FormatError(f"{holder} without arrays of numbers")
+    if component is None:
+        if len(names) > 1:
+            raise FormatError(f"{holder} of {len(names)} arrays; choose one with ::NAME (or --component): {listed}")
+        return names[0]
+    if component.strip("/") not in names:
+        raise FormatError(f"{holder} has no array {component!r}; it has {listed}")
+    return component.strip("/")

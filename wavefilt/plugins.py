@@ -1,0 +1,46 @@
+"""What the modules for other libraries share: options checked by name, and the line they leave in a history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from wavefilt import __version__, backends
+from wavefilt.filters import WaveletLike
+from wavefilt.method import Method
+from wavefilt.vocabulary import check
+
+
+def method(
+    wavelet: WaveletLike, options: Mapping[str, Any], backend: str | backends.Backend = "auto", *others: str
+) -> Method:
+    """The method with these options of `wavefilt.denoise`; ``others`` are names that the caller takes itself.
+
+    Raises ValueError for an option or a backend of another name, with those that there are, and as `Method` does.
+    """
+    for name in options:
+        check("option", name, [*_names(), "backend", *others])
+    if isinstance(backend, str):
+        check("backend", backend, ["auto", *backends.names()])
+    return Method(wavelet, **options)
+
+
+def entry(method: Method, level: int, separator: str = ", ", **more: object) -> str:
+    """One line of history, every option as it was used: ``wavefilt 0.1.0: denoise(keep=0, level=5, ...)``.
+
+    ``level`` is the one that was used, ``more`` are the caller's own options.
+    """
+    used = {name: getattr(method, name) for name in _names()} | more
+    used |= {"wavelet": method.bank.name, "level": level}
+    if method.shrink_word != "block":
+        used["shrink"] = method.shrink_word
+    if method.fixed_thresholds:
+        used["rule"] = method.fixed_thresholds
+    call = separator.join(f"{name}={used[name]!r}" for name in sorted(used) if used[name] is not None)
+    return f"wavefilt {__version__}: denoise({call})"
+
+
+def _names() -> list[str]:
+    """The options beside the wavelet."""
+    return [field.name for field in fields(Method) if field.init and field.name != "wavelet"]

@@ -1,0 +1,59 @@
+"""Denoising arrays that live on a GPU, and lists of them on several, where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wavefilt import backends
+from wavefilt.denoising import run
+from wavefilt.method import Method
+
+
+def denoise(x: Any, method: Method, axis: int, backend: str | backends.Backend, return_noise: bool) -> Any:
+    """`wavefilt.denoise` of an array on a GPU, as an array of its kind there."""
+    home = backends.home(x)
+    assert home is not None
+    if backend not in ("auto", home.name, home) and getattr(backend, "name", None) != home.name:
+        raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
+    taken = home.take(x, axis)
+    chosen: Any = home if isinstance(backend, str) else backend
+    return _given_back(taken, _rows(taken.rows, method, chosen), chosen, return_noise)
+
+
+def denoise_each(parts: Sequence[Any], method: Method, axis: int, backend: Any, return_noise: bool) -> list[Any]:
+    """`wavefilt.denoise` of arrays on GPUs, all at once if they are on several; a list of results.
+
+    Raises ValueError for thresholds that all of them would have to share.
+    """
+    if method.scope == "record":
+        raise ValueError("scope='record' needs one array: every array of a list on GPUs has thresholds of its own")
+    several: Any = backends.get("cuda", devices="all") if isinstance(backend, str) else backend
+    taken = [several.take(part, axis) for part in parts]
+    levels = [method.level_for(one.rows.shape[1]) for one in taken]
+    at_once = method.plain and all(levels) and all(len(one.rows) for one in taken)
+    found = several.each([one.rows for one in taken], method, levels) if at_once else [None] * len(parts)
+    results = []
+    for one, rows in zip(taken, found, strict=True):
+        with several.on_device_of(one.rows):
+            rows = _rows(one.rows, method, several) if rows is None else rows
+            results.append(_given_back(one, rows, several, return_noise))
+    return results
+
+
+def _given_back(taken: Any, rows: Any, backend: Any, return_noise: bool) -> Any:
+    """As the caller's kind and shape, with what was removed if that is wanted."""
+    if not return_noise:
+        return taken.restore(rows)
+    removed = backend.to_device(backend.to_host(taken.rows) - backend.to_host(rows), taken.rows)
+    return taken.restore(rows), taken.restore(removed)
+
+
+def _rows(rows: Any, method: Method, backend: Any) -> Any:
+    """Rows on a device denoised there; those with gaps by way of the host, which cuts them into pieces."""
+    level = method.level_for(rows.shape[1])
+    if level and len(rows) and not method.window:
+        done = backend.spun(rows, method, level) if method.spins > 1 else backend.denoise(rows, method, level, False)
+        if done is not None:
+            return done if method.spins > 1 else done[0]
+    return backend.to_device(run(backend.to_host(rows), method, backend).samples, rows)
