@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from math import prod
 from typing import Any, cast
 
 from wavefilt.errors import BackendUnavailable
 from wavefilt.vocabulary import check
 
 from . import cuda_crossover, numba_crossover
-from .interface import Backend, DeviceBackend, Measured, Pyramid, Statistics
+from .interface import Backend, Backend2, DeviceBackend, Measured, Pyramid, Pyramid2, Statistics
 
-__all__ = ["Backend", "DeviceBackend", "Measured", "Pyramid", "Statistics", "available", "choose", "get", "home",
-           "names", "on_gpu"]  # fmt: skip
+__all__ = ["Backend", "Backend2", "DeviceBackend", "Measured", "Pyramid", "Pyramid2", "Statistics", "available",
+           "choose", "choose2", "get", "home", "names", "on_gpu"]  # fmt: skip
 
 DLPACK_CUDA = 2
 """DLPack's number for memory of a CUDA device."""
@@ -123,3 +124,22 @@ def choose(
         with suppress(BackendUnavailable):
             return get("numba")
     return get("pywavelets")
+
+
+def choose2(name: str | Backend, dtype: str, shape: tuple[int, ...], taps: int) -> Backend2:
+    """The backend for ``name`` (or ``"auto"``), sections (sections, rows, columns) and transforms of both axes.
+
+    As `choose`. Raises ValueError for a backend that has no such transforms; "auto" takes none of these.
+    """
+    if name == "auto":
+        chosen = get("pywavelets")
+        if dtype in ("float32", "float64") and numba_crossover.faster2(prod(shape), taps, dtype):
+            with suppress(BackendUnavailable):
+                chosen = get("numba")
+    else:
+        chosen = choose(name, dtype, (shape[0] * shape[1], shape[2]), taps)
+    if not hasattr(chosen, "decompose2"):
+        raise ValueError(
+            f"backend {chosen.name!r} does not transform two axes; use backend='auto', 'numba' or 'pywavelets'"
+        )
+    return cast(Backend2, chosen)

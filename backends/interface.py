@@ -53,6 +53,40 @@ class Pyramid:
         return tuple(d[:, a : a + self.samples] for d, a in zip(finest_first, starts, strict=True))
 
 
+@dataclass(frozen=True)
+class Pyramid2:
+    """Coefficients of a batch of sections, transformed along both of their axes.
+
+    ``coefficients`` is (cA_n, cH_n, cV_n, cD_n, ..., cH_1, cV_1, cD_1), arrays of shape (sections, rows, columns) of
+    the level, C-contiguous; ``wavelets`` and ``modes`` are for rows and columns, that is along axes 1 and 2 of these,
+    and ``shape`` that of a section.
+    """
+
+    coefficients: tuple[Any, ...]
+    wavelets: tuple[pywt.Wavelet, pywt.Wavelet]
+    modes: tuple[str, str]
+    shape: tuple[int, int]
+
+    @property
+    def level(self) -> int:
+        return (len(self.coefficients) - 1) // 3
+
+    @property
+    def details(self) -> tuple[Any, ...]:
+        """What rules count: rows of coefficients, one a section, of cD_1, cV_1, cH_1, cD_2, ...
+
+        To a rule each band is a level of its own. The finest is cD_1, by which noise that is one for all is known.
+        """
+        return tuple(c.reshape(len(c), -1) for c in self.coefficients[:0:-1])
+
+    def shrunk(self, shrinkage: Shrinkage) -> Pyramid2:
+        """The same with the details shrunk, by thresholds (bands, sections) in the order of `details`."""
+        shapes = [c.shape for c in self.coefficients[1:]]
+        smooth, *rows = shrinkage.of_all((self.coefficients[0], *self.details[::-1]))
+        details = (row.reshape(shape) for row, shape in zip(rows, shapes, strict=True))
+        return Pyramid2((smooth, *details), self.wavelets, self.modes, self.shape)
+
+
 class Statistics(Protocol):
     """Everything a rule may ask about the details of a group of traces: nothing but mergeable numbers.
 
@@ -126,11 +160,26 @@ class Backend(Protocol):
         ValueError for a transform that the backend does not have.
         """
 
-    def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> Statistics:
+    def statistics(self, pyramids: Sequence[Pyramid | Pyramid2], scope: Scope) -> Statistics:
         """Statistics of one pyramid by trace, or of several pooled as one record."""
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None) -> Any:
         """The rows again, shape (traces, pyramid.samples), their details shrunk on the way."""
+
+
+class Backend2(Backend, Protocol):
+    """A backend that transforms two axes as well: ``x`` has shape (sections, rows, columns)."""
+
+    def decompose2(
+        self, x: Any, wavelets: tuple[pywt.Wavelet, pywt.Wavelet], modes: tuple[str, str], level: int
+    ) -> Pyramid2:
+        """Coefficients of every section to the given level, with the lengths and values of `pywt.wavedec2`.
+
+        `Backend.statistics` takes such pyramids too.
+        """
+
+    def reconstruct2(self, pyramid: Pyramid2, shrinkage: Shrinkage | None = None) -> Any:
+        """The sections again, shape (sections, *pyramid.shape), their details shrunk on the way."""
 
 
 class DeviceBackend(Backend, Protocol):

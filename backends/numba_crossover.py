@@ -22,8 +22,12 @@ FIRST_MODWT = 260_000_000
 """Samples times taps times levels from which a MODWT's do, by ``benchmarks/results/stationary.json``: 0.9 s for loading
 over 3.6 ns, the reference's time for a tap there and back. Once loaded they win at any size."""
 
+FIRST2 = 60_000_000
+"""Samples times taps from which transforms of two axes do, by ``benchmarks/results/sections.json``."""
+
 loaded: set[str] = set()
-"""Names of the dtypes whose kernels this process has used, for a MODWT with that word before; the backend adds them."""
+"""Names of the dtypes whose kernels this process has used, with the word "modwt" or "sections" before for those; the
+backend adds them."""
 
 
 def faster(rows: int, samples: int, taps: int, dtype: str) -> bool:
@@ -38,3 +42,8 @@ def faster(rows: int, samples: int, taps: int, dtype: str) -> bool:
 def faster_modwt(samples: int, taps: int, level: int, dtype: str) -> bool:
     """The same for a MODWT of so many samples in all."""
     return f"modwt {dtype}" in loaded or samples * taps * level >= FIRST_MODWT
+
+
+def faster2(samples: int, taps: int, dtype: str) -> bool:
+    """The same for transforms of two axes of so many samples in all."""
+    return f"sections {dtype}" in loaded or samples * taps >= FIRST2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
-from . import host_counts, reference_modwt
-from .interface import Pyramid, Risk
+from . import host_counts, reference2, reference_modwt
+from .interface import Pyramid, Pyramid2, Risk
 
 
 class PyWavelets:
@@ -46,9 +47,9 @@ class PyWavelets:
             details.append(detail)
         return Pyramid((x, *reversed(details)), wavelet, mode, samples)
 
-    def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> ReferenceStatistics:
-        depth = max(pyramid.level for pyramid in pyramids)
-        levels = [[p.details[i] for p in pyramids if p.level > i] for i in range(depth)]
+    def statistics(self, pyramids: Sequence[Pyramid | Pyramid2], scope: Scope) -> ReferenceStatistics:
+        together = zip_longest(*(pyramid.details for pyramid in pyramids))
+        levels = [[d for d in details if d is not None] for details in together]
         if scope == "record":
             return ReferenceStatistics([np.concatenate([d.ravel() for d in ds])[None] for ds in levels])
         return ReferenceStatistics([d for (d,) in levels])  # by trace there is one pyramid
@@ -62,6 +63,9 @@ class PyWavelets:
                 detail = shrinkage.of_level(len(details) - 1 - i, detail)
             y = pywt.idwt(y[:, : detail.shape[-1]], detail, pyramid.wavelet, pyramid.mode)
         return np.ascontiguousarray(y[:, : pyramid.samples])
+
+    decompose2 = staticmethod(reference2.decompose)
+    reconstruct2 = staticmethod(reference2.reconstruct)
 
 
 class ReferenceStatistics:

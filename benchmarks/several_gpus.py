@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from datetime import date
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> dict[str
     found: dict[int, dict[str, Any]] = {}
     for count in counts:
         found[count] = {"resident": _resident(x, count, expected, repeats)}
-    using = {count: one if count == 1 else backends.get("cuda", devices=list(range(count))) for count in counts}
+    using: dict[int, Any] = {count: one if count == 1 else backends.get("cuda", devices=list(range(count))) for count in counts}
     for way, data, right in (("numpy", x, expected), ("pinned", pinned, expected), ("long", line, long)):
         calls: list[Callable[[], Any]] = [partial(using[count].denoise, data, METHOD, LEVEL) for count in counts]
         for count, call in zip(counts, calls, strict=True):
@@ -97,7 +98,7 @@ def _host_copy(x: NDArray[Any], repeats: int = 5) -> float:
     def copy() -> None:
         workers = [
             threading.Thread(target=np.copyto, args=(y.reshape(-1)[a:b], x.reshape(-1)[a:b]))
-            for a, b in zip(edges, edges[1:], strict=False)
+            for a, b in pairwise(edges)
         ]
         for worker in workers:
             worker.start()

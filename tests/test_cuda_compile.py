@@ -76,6 +76,7 @@ def _compile(dtype: str, folder: Path) -> None:
     from wavefilt.backends.cuda.forward import forward
     from wavefilt.backends.cuda.geometry import TILE_BYTES, Filter, launches
     from wavefilt.backends.cuda.inverse import inverse
+    from wavefilt.backends.cuda.launch_shapes import SHAPES
     from wavefilt.backends.cuda.plan import MOST_TAPS_SEARCHED
     from wavefilt.backends.cuda.target import cuda, registers_for
 
@@ -88,28 +89,31 @@ def _compile(dtype: str, folder: Path) -> None:
         (folder / f"{name}.ptx").write_text(ptx)
 
     tile = TILE_BYTES // (4 if dtype == "float32" else 8)
-    for name, functions, modes in (
-        ("haar", ("hard", "garrote", "firm", "keep"), (False,)),
-        ("db8", ("soft",), (False, True)),
-        ("sym20", ("soft",), (False,)),
-        ("coif17", ("soft",), (dtype == "float64",)),
-    ):
+    cases = [
+        ("haar", ("hard", "garrote", "firm", "keep"), (False,), 256, tile),
+        ("db8", ("soft",), (False, True), 256, tile),
+        ("sym20", ("soft",), (False,), 256, tile),
+        ("coif17", ("soft",), (dtype == "float64",), 256, tile),
+    ]
+    if dtype == "float32":
+        cases += [({8: "db4", 16: "db8"}[taps], ("soft",), (False,), *shape) for taps, _, _, *shape in SHAPES]
+    for name, functions, modes, threads, tile in cases:
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
         for periodized in modes:
             limit = registers_for(dtype, len(lo), periodized)
             levels = launches(Filter(len(lo), periodized), 8, tile)[0]
             each = types.UniTuple(size, levels)
             arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, a, size)
-            kernel = forward(lo, hi, periodized, dtype, levels, tile, 256, False)
-            write(f"forward-{name}-{periodized}", kernel, arguments)
+            kernel = forward(lo, hi, periodized, dtype, levels, tile, threads, False)
+            write(f"forward-{name}-{periodized}-{threads}x{tile}", kernel, arguments)
             if len(lo) <= MOST_TAPS_SEARCHED:
-                kernel = forward(lo, hi, periodized, dtype, levels, tile, 256, False, True)
-                write(f"forward-{name}-{periodized}-searching-{limit}", kernel, arguments)
+                kernel = forward(lo, hi, periodized, dtype, levels, tile, threads, False, True)
+                write(f"forward-{name}-{periodized}-{threads}x{tile}-searching-{limit}", kernel, arguments)
             for function in functions:
                 limit = registers_for(dtype, len(lo), periodized, function)
-                kernel = inverse(rec_lo, rec_hi, periodized, dtype, levels, tile, 256, function, False)
+                kernel = inverse(rec_lo, rec_hi, periodized, dtype, levels, tile, threads, function, False)
                 write(
-                    f"inverse-{name}-{periodized}-{function}-{limit}", kernel,
+                    f"inverse-{name}-{periodized}-{function}-{threads}x{tile}-{limit}", kernel,
                     (a, a, each, each, a, size, a, size, yes, size, size, size, table, a, table, yes),
                 )  # fmt: skip
     signatures = {
@@ -138,10 +142,11 @@ def _compile(dtype: str, folder: Path) -> None:
         write(name, kernels[name], arguments)
     for rule in ("linear", "fixed", "bayes"):
         kernel = thresholds.choose(rule, "level", dtype)
-        write(f"choose-{rule}", kernel, (a, d, d, d, types.float64, size, size, size, i, size, d, d, a, table, table))
+        write(f"choose-{rule}", kernel, (a, d, d, d, d, types.float64, size, size, size, i, size, d, d, a, table, table))
     lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet("db8").filter_bank)
     write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, size, size, size, size, a, size, size, table))
     write("mean", spinning.mean(dtype, 256), (a, size, size, size, a, size, size))
+    write("modwt-leave", modwt_kernels.leave(dtype, 256), (a, a, size, size, table))
     write("modwt-cut", modwt_kernels.cut(dtype, 256), (a, size, size, size, a, size, size))
     for round_about in (False, True):
         kernel = modwt_kernels.analysis(lo, hi, round_about, dtype, 256)

@@ -210,6 +210,8 @@ class Cuda:
     def begin(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Callable[[], Any]:
         """Launch a denoise; what is returned waits for it and gives `denoise`'s answer."""
         device = interop.on_device(x)
+        make_plan: Any
+        make_denoiser: Any
         if method.transform == "dwt":
             shape: Any = Shape.of(method.bank, method.mode, _dtype(x), level, *x.shape)
             make_plan, make_denoiser = Plan, DwtDenoiser

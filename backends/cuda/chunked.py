@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wavefilt import backends, chunked
 from wavefilt.backends.interface import Measured, Pyramid, Statistics
 from wavefilt.chunks import Chunk
+from wavefilt.counting import Tally
 from wavefilt.method import Method
 from wavefilt.searching import Interval
 from wavefilt.shrinkage import Shrinkage
@@ -122,7 +123,7 @@ def _kernels() -> dict[str, Any]:
 class HostRows(chunked.Rows):
     """Rows in host memory, whose coefficients stay on the device."""
 
-    tally = DeviceTally
+    tally: type[Tally] = DeviceTally
 
     def coefficients(self, pyramid: Any) -> tuple[Any, ...]:
         pyramid.stream.synchronize()

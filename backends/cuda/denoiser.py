@@ -168,6 +168,7 @@ class DwtDenoiser(Denoiser):
         else:
             shrinkage = self._choose_on_host(CudaStatistics([plan], self._pooled, stream, None), stream)
             if not isinstance(function, str):  # no rule that has one runs on the device
+                assert shrinkage.sigma is not None
                 details = shrinking.shrunk(plan, function, shrinkage.thresholds, shrinkage.sigma, stream)
         word = function if isinstance(function, str) else "keep"
         plan.inverse(y, y_aligned, word, self._thresholds, stream, self._flags, (x, self._live), details)

@@ -80,7 +80,8 @@ class Several(Cuda):
         if interop.on_device(x):
             member = self._home(x)
             with interop.on_device_of(x):
-                return member.backend.denoise(x, method, level, report, out)
+                done: tuple[Any, Measured | None] | None = member.backend.denoise(x, method, level, report, out)
+            return done
         if len(self._members) == 1 or x.size < LEAST or not self._divides(x, method, level):
             first = self._members[0]
             return first.submit(lambda: first.backend.denoise(x, method, level, report, out)).result()

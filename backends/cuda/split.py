@@ -65,7 +65,7 @@ class _Tally:
     def _all(self, ask: Callable[[DeviceTally], Any]) -> list[Any]:
         """Answers in the order of the GPUs, so that sums are always the same."""
         ordered = sorted(self._of.items(), key=lambda item: item[0].number)
-        return [member.submit(lambda tally=tally: ask(tally)).result() for member, tally in ordered]
+        return [member.submit(partial(ask, tally)).result() for member, tally in ordered]
 
 
 class _SplitRows(HostRows):
