@@ -53,8 +53,9 @@ def names() -> list[str]:
 
 
 def get(name: str, **options: Any) -> Backend:
-    """The backend of this name; ``options`` are its own, for "cuda" ``fastmath=True``, and ``devices="all"`` or a list
-    of numbers for several GPUs at once.
+    """The backend of this name; ``options`` are its own, for "cuda" ``fastmath=True``.
+
+    ``devices="all"`` or a list of numbers for several GPUs is not finished (`wavefilt.backends.cuda.several`).
 
     Raises ValueError for an unknown name or GPU, and BackendUnavailable, with what to install, for a backend that
     cannot run.

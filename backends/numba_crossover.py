@@ -22,7 +22,7 @@ FIRST_MODWT = 260_000_000
 """Samples times taps times levels from which a MODWT's do, by ``benchmarks/results/stationary.json``: 0.9 s for loading
 over 3.6 ns, the reference's time for a tap there and back. Once loaded they win at any size."""
 
-FIRST2 = 60_000_000
+FIRST2 = 90_000_000
 """Samples times taps from which transforms of two axes do, by ``benchmarks/results/sections.json``."""
 
 loaded: set[str] = set()

@@ -8,17 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from wavefilt.benchmarks import (
+    blocks_report,
+    batches,
     cpu,
     cuda,
     dask_scaling,
     laplace1d_report,
     laplace2d_report,
+    launch_shapes,
     obspy_streams,
     planning,
     quality_report,
     scaling_report,
+    sections,
     ske_validation,
     stationary,
+    stationary_gpu,
     streaming,
 )
 from wavefilt.ske.calibration import load
@@ -42,36 +47,55 @@ def tables() -> dict[str, str]:
     results = {
         name: json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
         for name in (
+            "batches",
             "cpu",
+            "blocks_h200",
             "cuda_h200",
             "dask",
             "laplace1d_cpu",
+            "laplace1d_h200",
             "laplace2d_cpu",
+            "laplace2d_h200",
+            "launch_shapes_h200",
             "obspy",
             "quality",
             "scaling_cpu",
+            "scaling_h200",
+            "sections",
             "ske_h200",
             "stationary",
+            "stationary_h200",
             "streaming",
         )
     }
     return {
+        "table of benchmarks/results/batches.json": batches.table(results["batches"]).markdown(),
         "table of benchmarks/results/cpu.json": f"```\n{cpu.table(results['cpu'])}\n```",
+        "table of benchmarks/results/blocks_h200.json": blocks_report.markdown(results["blocks_h200"]),
         "table of benchmarks/results/cuda_h200.json": cuda.table(results["cuda_h200"]),
         "table of benchmarks/results/dask.json": "\n".join(
             [dask_scaling.table(results["dask"]).markdown(), *dask_scaling.notes(results["dask"])]
         ),
         "table of benchmarks/planning.py": planning.markdown(results),
         "table of benchmarks/results/laplace1d_cpu.json": laplace1d_report.markdown(results["laplace1d_cpu"]),
+        "table of benchmarks/results/laplace1d_h200.json": laplace1d_report.markdown(results["laplace1d_h200"]),
         "table of benchmarks/results/laplace2d_cpu.json": laplace2d_report.markdown(results["laplace2d_cpu"]),
+        "table of benchmarks/results/laplace2d_h200.json": laplace2d_report.markdown(results["laplace2d_h200"]),
+        "table of benchmarks/results/launch_shapes_h200.json": (
+            f"```\n{launch_shapes.table(results['launch_shapes_h200'])}\n```"
+        ),
         "table of benchmarks/results/obspy.json": obspy_streams.table(results["obspy"]).markdown(),
         **{
             f"{chapter} of benchmarks/results/quality.json": text
             for chapter, text in quality_report.markdown(results["quality"]).items()
         },
         "table of benchmarks/results/scaling_cpu.json": scaling_report.markdown(results["scaling_cpu"]),
+        "times of benchmarks/results/sections.json": sections.times_table(results["sections"]).markdown(),
+        "gains of benchmarks/results/sections.json": sections.gains_table(results["sections"]).markdown(),
+        "table of benchmarks/results/scaling_h200.json": scaling_report.markdown(results["scaling_h200"]),
         "table of benchmarks/results/ske_h200.json": ske_validation.table(results["ske_h200"], load("h200")),
         "table of benchmarks/results/stationary.json": stationary.table(results["stationary"]).markdown(),
+        "table of benchmarks/results/stationary_h200.json": stationary_gpu.table(results["stationary_h200"]).markdown(),
         "table of benchmarks/results/streaming.json": streaming.table(results["streaming"]).markdown(),
         "first calls of benchmarks/results/cpu.json": first_calls(results["cpu"]),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +56,13 @@ def turns(calls: list[Callable[[], Any]], repeats: int) -> list[dict[str, float]
             call()
             record.append(1e3 * (time.perf_counter() - start))
     return [summary(record) for record in times]
+
+
+def first_call(code: str, repeats: int) -> float:
+    """Median of the seconds that code prints in a new process, after one that may compile."""
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(repeats + 1)]
+    return float(np.median([float(run.stdout) for run in runs[1:]]))
 
 
 def events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], None] | None = None) -> dict[str, float]:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from wavefilt.benchmarks import (
+    batches,
     blocks_report,
     cuda,
     dask_scaling,
     laplace1d_report,
     laplace2d_report,
     launch_shapes,
+    obspy_streams,
     quality_report,
     scaling_report,
     ske_validation,
@@ -22,6 +24,7 @@ from wavefilt.benchmarks import (
     stationary_gpu,
     streaming,
 )
+from wavefilt.benchmarks import sections as two_dimensions
 from wavefilt.benchmarks.ske_fit import launches
 from wavefilt.ske import calibration
 
@@ -103,6 +106,11 @@ KINDS = (
     Kind("MODWT on a GPU", {"study", "rows"}, lambda r: ([stationary_gpu.table(r)], [], []), "modwt on a GPU"),
     Kind("Dask: a volume on one and two processes", {"study", "rows", "merging"},
          lambda r: ([dask_scaling.table(r)], dask_scaling.notes(r), []), "dask"),
+    Kind("ObsPy streams: all traces in one call, and one by one", {"study", "rows", "repeats"},
+         lambda r: ([obspy_streams.table(r)], [], []), "obspy"),
+    Kind("Two dimensions: PyWavelets and scikit-image beside the numba backend", {"study", "gains"},
+         lambda r: ([two_dimensions.times_table(r), two_dimensions.gains_table(r)], [], []), "sections"),
+    Kind("Batches: one command for many files", {"study", "rows"}, lambda r: ([batches.table(r)], [], []), "batches"),
     Kind("Files larger than memory", {"study", "limits"}, lambda r: ([streaming.table(r)], [], []), "streaming"),
     Kind("SKE: predicted and measured kernels", {"device", "rows"}, _ske),
     Kind("Launch shapes: the model's choice and a fixed one", {"fixed", "rows"},

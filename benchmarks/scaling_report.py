@@ -111,7 +111,7 @@ def notes(result: dict[str, Any]) -> list[str]:
         found.append(f"Estimates for {result['estimates']['calibration']}.")
     found += [f"Skipped: {label[name]}, {row['wavelet']}, {size(row['samples'])}: {why}."
               for row in result["rows"] for name, why in row["skipped"].items()]  # fmt: skip
-    return found
+    return [*found, f"{result['remark']}."] if "remark" in result else found
 
 
 def _grouped(reasons: dict[str, str]) -> list[tuple[str, list[str]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tracemalloc
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from wavefilt.backends.numba_cpu import NumbaCPU, memory
 from wavefilt.backends.pywavelets import PyWavelets
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
-from wavefilt.benchmarks.measuring import difference, signal, turns
+from wavefilt.benchmarks.measuring import difference, first_call, signal, turns
 from wavefilt.benchmarks.sheet import Sheet, number, quartiles, size
 from wavefilt.rules import MAD_TO_SIGMA
 from wavefilt.shrinkage import Shrinkage
@@ -119,15 +118,11 @@ print(time.perf_counter() - start)
 
 def crossover(repeats: int) -> dict[str, float]:
     """From how many samples times taps times levels a process that has loaded no kernels should load them."""
-    starts = [
-        float(subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, check=True).stdout)
-        for _ in range(repeats + 1)
-    ][1:]  # the first may compile
     backend, bank, x, level = PyWavelets(), pywt.Wavelet(WAVELET), signal(1, 256 * Ki), 5
     work = x.size * bank.dec_len * level
     call = lambda: backend.reconstruct(backend.decompose(x, bank, "symmetric", level, "modwt"))  # noqa: E731
     reference = 1e6 * turns([call], repeats)[0]["median"] / work
-    load = float(np.median(starts))
+    load = first_call(_FIRST, repeats)
     return {"load_seconds": load, "reference_ns_per_tap": reference, "first": 1e9 * load / reference}
 
 

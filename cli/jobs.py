@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +15,60 @@ from wavefilt.io.names import MARK, check_alone, split
 
 from .failure import Failure
 
+WILD = re.compile(r"[*?]")
 
-def expanded(inputs: tuple[str, ...]) -> list[str]:
-    """Patterns of * and ? that no shell expanded; brackets are left alone, they are common in names."""
-    names: list[str] = []
+
+def expanded(inputs: tuple[str, ...]) -> dict[str, str]:
+    """Every input once, patterns of *, ? and ** replaced by what they match, each with the folder that was named.
+
+    That is the part of a pattern before the first wildcard, else the folder that the input is in. Patterns match files,
+    and folders where they are Zarr stores; brackets are left alone, they are common in names. Raises Failure for a
+    pattern that matches nothing.
+    """
+    if inputs.count("-") > 1:
+        raise click.UsageError("standard input can be read once")
+    found: dict[str, str] = {}
     for name in inputs:
         file, dataset = split(name)
-        literal = name == "-" or os.path.lexists(file)
-        found = [] if literal else sorted(glob.glob(file.replace("[", "[[]")))
-        names += [path if dataset is None else f"{path}{MARK}{dataset}" for path in found] or [name]
-    return names
+        if name == "-" or os.path.lexists(file) or not WILD.search(file):
+            found.setdefault(name, os.path.dirname(file))
+            continue
+        matches = _matches(file)
+        if not matches:
+            raise Failure(f"{name}: no file matches this pattern", 3)
+        for path in matches:
+            found.setdefault(path if dataset is None else f"{path}{MARK}{dataset}", _before_wildcards(file))
+    return found
 
 
-def plan(inputs: list[str], options: dict[str, Any]) -> list[tuple[str, str]]:
-    """Input and output of every file, checked before anything is computed. Raises UsageError (exit code 2)."""
+def _matches(pattern: str) -> list[str]:
+    """Files, and Zarr stores but nothing in them."""
+    from wavefilt.io.zarr import is_store
+
+    paths = sorted(glob.glob(pattern.replace("[", "[[]"), recursive=True))
+    stores = {path for path in paths if is_store(path)}
+    return [
+        path
+        for path in paths
+        if (path in stores or os.path.isfile(path))
+        and not (stores and stores.intersection(map(str, Path(path).parents)))
+    ]
+
+
+def _before_wildcards(pattern: str) -> str:
+    return str(Path(*takewhile(lambda part: not WILD.search(part), Path(pattern).parts)))
+
+
+def plan(inputs: dict[str, str], options: dict[str, Any]) -> list[tuple[str, str]]:
+    """Input and output of every file, checked before anything is computed; ``inputs`` are those of `expanded`.
+
+    Raises UsageError (exit code 2).
+    """
     output, folder = options["output"], options["out_dir"]
     if output is not None and (folder is not None or len(inputs) > 1):
         raise click.UsageError("-o takes one input and no --out-dir; use --out-dir for several")
     if "" in (output, folder):
         raise click.UsageError("an output name is empty")
-    if inputs.count("-") > 1:
-        raise click.UsageError("standard input can be read once")
     for name in ("plot", "removed"):
         if len(inputs) > 1 and options[name]:
             raise click.UsageError(f"--{name} takes one input")
@@ -41,13 +76,15 @@ def plan(inputs: list[str], options: dict[str, Any]) -> list[tuple[str, str]]:
         raise click.UsageError("-q and -v contradict each other")
     if options["plot"]:
         _check_plot(Path(options["plot"]))
-    jobs = [(source, output or _default_output(source, folder)) for source in inputs]
-    if any(target == "-" for _, target in jobs) and (options["as_json"] or options["sidecar"]):
-        raise click.UsageError("--json and --sidecar need an output file, not standard output")
     try:
-        if folder and not options["dry_run"]:
-            Path(folder).mkdir(parents=True, exist_ok=True)
+        top = os.path.commonpath([os.path.abspath(place) for place in inputs.values()]) if folder else None
+        jobs = [(source, output or _default_output(source, folder, top)) for source in inputs]
+        if any(target == "-" for _, target in jobs) and (options["as_json"] or options["sidecar"]):
+            raise click.UsageError("--json and --sidecar need an output file, not standard output")
         _check_outputs(jobs, options)
+        if folder and not options["dry_run"]:
+            for parent in {Path(target).parent for _, target in jobs}:
+                parent.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         raise click.UsageError(str(error)) from error
     return jobs
@@ -61,7 +98,7 @@ def _check_outputs(jobs: list[tuple[str, str]], options: dict[str, Any]) -> None
     stores = {Path(target): Path(split(source)[0]) for source, target in jobs if os.path.isdir(split(source)[0])}
     if stores and options["removed"]:
         stores[Path(options["removed"])] = next(iter(stores.values()))
-    outputs = [Path(options[name]) for name in ("plot", "removed") if options[name]]
+    outputs = [Path(options[name]) for name in ("plot", "removed", "log") if options[name]]
     for source, target in jobs:
         source, dataset = split(source)
         if dataset is not None:
@@ -69,18 +106,30 @@ def _check_outputs(jobs: list[tuple[str, str]], options: dict[str, Any]) -> None
         # an input that is not there fails when it is read, as one of the batch
         if target != "-" and (source == "-" or os.path.lexists(source)):
             outputs += [Path(target), sidecar(Path(target))] if options["sidecar"] else [Path(target)]
-    files = [path.resolve() for path in outputs if path in stores or path.is_file() or not path.exists()]
-    if len(set(files)) < len(files):
-        raise click.UsageError("two outputs would be the same file; name them with -o, one input at a time")
+    files: dict[Path, Path] = {}
+    for path in outputs:
+        if path in stores or path.is_file() or not path.exists():
+            if path.resolve() in files:
+                raise click.UsageError(f"two outputs would be the same file, {path}; name them with -o, one at a time")
+            files[path.resolve()] = path
     inputs = [Path(split(source)[0]).resolve() for source, _ in jobs if source != "-"]
+    taken = {*inputs, *(_identity(path) for path in inputs if os.path.exists(path))}
     for path in files:
-        if path in inputs or any(path.exists() and i.exists() and path.samefile(i) for i in inputs):
+        if path in taken or (os.path.exists(path) and _identity(path) in taken):
             raise click.UsageError(f"{path} is the input; choose another output")
     for path in outputs:
+        if options["out_dir"] and not path.parent.is_dir():
+            continue  # it will be made
         if path in stores:
             check_folder(stores[path], path, overwrite=options["overwrite"])
-        elif path.parent.is_dir() or not options["out_dir"]:
+        else:
             check_destination(path, overwrite=options["overwrite"])
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """The same for all names of a file."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _check_plot(path: Path) -> None:
@@ -95,13 +144,15 @@ def _check_plot(path: Path) -> None:
         raise Failure(str(error), 1) from error
 
 
-def _default_output(source: str, folder: str | None) -> str:
+def _default_output(source: str, folder: str | None, top: str | None) -> str:
+    """Beside the input, or in the folder as the input lies in ``top``."""
     if source == "-":
         if folder is not None:
             raise click.UsageError("standard input has no name; use -o instead of --out-dir")
         return "-"
     path = Path(split(source)[0])
-    return str((Path(folder) if folder else path.parent) / f"{path.stem}.denoised{path.suffix}")
+    place = path.parent if folder is None else Path(folder, os.path.relpath(path.parent, top))
+    return str(place / f"{path.stem}.denoised{path.suffix}")
 
 
 def sidecar(target: Path) -> Path:

@@ -14,7 +14,7 @@ from wavefilt.errors import FormatError
 
 from .failure import Failure
 
-NOT_STREAMED = ("plot", "removed", "sidecar", "noise_window", "dry_run", "columns", "delimiter")
+NOT_STREAMED = ("two_dimensional", "plot", "removed", "sidecar", "noise_window", "dry_run", "columns", "delimiter")
 """Options that need all samples at once, or that files which are streamed have no use for."""
 
 
@@ -50,7 +50,7 @@ def denoise(source: str, target: str, method: Any, backend: Any, options: dict[s
         layout = Layout(**{name: options[name] for name in ("dtype", "endian", "ns", "dt", "component", "axis")})
         opened = open_source(source, layout, options["format"])
     except NotStreamed as error:
-        raise click.UsageError(str(error)) from error
+        raise Failure(str(error), 2) from error
     except FormatError as error:
         raise Failure(str(error), 3) from error
     except OSError as error:

@@ -123,32 +123,6 @@ def test_streams(here):
     assert run_cli("denoise", "-", "--json", stdin=SAMPLE.read_bytes()).returncode == 2
 
 
-def test_a_batch_goes_on_after_a_bad_file(here, capsys):
-    (here / "bad.dat").write_bytes(b"\0\1\2\3")
-    (here / "good.dat").write_bytes(SAMPLE.read_bytes())
-    code, _, err = run(capsys, "denoise", "bad.dat", "good.dat", "seismic.dat", "--out-dir", "out")
-    assert code == 4
-    assert "1 of 3 files failed: bad.dat" in err
-    assert sorted(os.listdir(here / "out")) == ["good.denoised.dat", "seismic.denoised.dat"]
-    code, _, err = run(capsys, "denoise", "bad.dat", "good.dat", "--out-dir", "fast", "--fail-fast")
-    assert code == 3
-    assert os.listdir(here / "fast") == []
-
-
-def test_patterns_are_expanded(here, capsys):
-    (here / "second.dat").write_bytes(SAMPLE.read_bytes())
-    assert run(capsys, "denoise", "s*.dat", "--out-dir", "out")[0] == 0
-    assert len(os.listdir(here / "out")) == 2
-    assert run(capsys, "denoise", "x*.dat")[0] == 3
-
-
-def test_two_inputs_for_one_output_are_refused(here, capsys):
-    (here / "sub").mkdir()
-    (here / "sub" / "seismic.dat").write_bytes(SAMPLE.read_bytes())
-    code, _, err = run(capsys, "denoise", "seismic.dat", "sub/seismic.dat", "--out-dir", "out")
-    assert (code, "same file" in err) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -177,12 +151,6 @@ def test_mistakes_cost_no_file(here, capsys, arguments, code, words):
     assert (got, out) == (code, "")
     assert words.lower() in err.lower()
     assert {name: (here / name).read_bytes() for name in os.listdir(here)} == before
-
-
-def test_missing_inputs_do_not_stop_a_batch(here, capsys):
-    code, _, err = run(capsys, "denoise", "seismic.dat", "nowhere/x.dat")
-    assert (code, "1 of 2 files failed: nowhere/x.dat" in err) == (4, True)
-    assert (here / "seismic.denoised.dat").exists()
 
 
 def test_json_of_odd_samples_is_json(here, capsys):
@@ -283,13 +251,6 @@ def test_a_reader_that_goes_away_is_no_traceback(here):
     result = subprocess.run(command, shell=True, capture_output=True, env=env, timeout=60)
     assert result.stdout.startswith(b"name")
     assert b"Traceback" not in result.stderr
-
-
-def test_no_progress_bar_where_standard_error_is_no_terminal(here):
-    (here / "b.dat").write_bytes(SAMPLE.read_bytes())
-    result = run_cli("denoise", "seismic.dat", "b.dat", "--out-dir", "out", cwd=here)
-    assert b"file/s" not in result.stderr
-    assert len(result.stderr.splitlines()) == 2
 
 
 def test_noise_window_and_what_was_removed(here, capsys):

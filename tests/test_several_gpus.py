@@ -86,7 +86,6 @@ def test_parts_on_gpus(three, monkeypatch):
     from wavefilt.backends.cuda import interop
     from wavefilt.backends.cuda.target import cuda
 
-    monkeypatch.setattr(interop, "current_stream", lambda _: cuda.stream())
     monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
     monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))
     monkeypatch.setattr(interop, "stream_number", lambda _: -1)

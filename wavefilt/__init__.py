@@ -14,6 +14,7 @@ from wavefilt.shrinkage import threshold, threshold_firm
 from wavefilt.stationary import imodwt, iswt, modwt, swt
 from wavefilt.threads import get_num_threads, set_num_threads
 from wavefilt.transforms import dwt, idwt, wavedec, waverec
+from wavefilt.transforms2 import wavedec2, waverec2
 
 if TYPE_CHECKING:
     from wavefilt.online import OnlineDenoiser
@@ -41,7 +42,9 @@ __all__ = [
     "threshold",
     "threshold_firm",
     "wavedec",
+    "wavedec2",
     "waverec",
+    "waverec2",
 ]
 
 

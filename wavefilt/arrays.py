@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,20 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Traces:
-    """An array taken in: ``rows`` (traces, samples) in the dtype of computation, and the way back."""
+    """An array taken in: ``rows`` (traces, samples) in the dtype of computation, and the way back.
+
+    With two axes it is sections: (sections, rows, columns).
+    """
 
     rows: NDArray[Any]
     original: NDArray[Any]
-    axis: int
+    axes: tuple[int, ...]
 
     def restore(self, rows: NDArray[Any]) -> NDArray[Any]:
         """``rows`` as an array of the original's shape, floating dtype and kind (plain or masked)."""
-        moved_shape = np.moveaxis(self.original, self.axis, -1).shape
-        y = np.moveaxis(rows.reshape(moved_shape), -1, self.axis)
+        last = tuple(range(-len(self.axes), 0))
+        moved_shape = np.moveaxis(self.original, self.axes, last).shape
+        y = np.moveaxis(rows.reshape(moved_shape), last, self.axes)
         if self.original.dtype.kind in "fc":
             y = y.astype(self.original.dtype, copy=False)
         if isinstance(self.original, np.ma.MaskedArray):
@@ -53,11 +58,12 @@ def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     raise TypeError(f"samples of dtype {dtype} cannot be denoised; integer, floating or complex samples can")
 
 
-def take(x: Any, axis: int) -> Traces:
-    """Any host array (or nested sequence) as C-contiguous rows along ``axis``; masked samples become NaN.
+def take(x: Any, *axes: int) -> Traces:
+    """Any host array (or nested sequence) as C-contiguous rows along an axis, or sections along two.
 
-    The input is never modified. Raises TypeError for a dtype or kind of array that cannot be computed with, and
-    ValueError for a scalar, an axis out of range, or no samples along the axis.
+    Masked samples become NaN. The input is never modified. Raises TypeError for a dtype or kind of array that cannot
+    be computed with, and ValueError for a scalar, an axis out of range, one and the same axis twice, or no samples
+    along an axis.
     """
     array = np.asanyarray(x)
     if not isinstance(array, np.ma.MaskedArray):
@@ -65,15 +71,18 @@ def take(x: Any, axis: int) -> Traces:
     dtype = compute_dtype(array.dtype)
     if array.ndim == 0:
         raise ValueError("x is a single number; an array with samples along an axis is needed")
-    if not -array.ndim <= operator.index(axis) < array.ndim:
-        raise ValueError(f"axis={axis} is out of range for an array of {array.ndim} dimensions")
-    if array.shape[axis] == 0:
-        raise ValueError(f"x of shape {array.shape} has no samples along axis {axis}")
+    for axis in axes:
+        if not -array.ndim <= operator.index(axis) < array.ndim:
+            raise ValueError(f"axis={axis} is out of range for an array of {array.ndim} dimensions")
+        if array.shape[axis] == 0:
+            raise ValueError(f"x of shape {array.shape} has no samples along axis {axis}")
+    if len({axis % array.ndim for axis in axes}) < len(axes):
+        raise ValueError(f"axes={axes} are one and the same axis of an array of {array.ndim} dimensions")
     if isinstance(array, np.ma.MaskedArray):
         # ma.filled would cast NaN to the dtype first
         samples = np.where(np.ma.getmaskarray(array), dtype.type(np.nan), array.data.astype(dtype))
     else:
         samples = array
-    moved = np.moveaxis(samples, axis, -1)
-    count = moved.size // moved.shape[-1]
-    return Traces(np.ascontiguousarray(moved.reshape(count, moved.shape[-1]), dtype), array, axis)
+    moved = np.moveaxis(samples, axes, range(-len(axes), 0))
+    shape = moved.shape[-len(axes) :]
+    return Traces(np.ascontiguousarray(moved.reshape(moved.size // prod(shape), *shape), dtype), array, axes)

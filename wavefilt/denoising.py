@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ def denoise(
     transform: Transform = "dwt",
     spins: int = 1,
     axis: int = -1,
+    axes: tuple[int, int] | None = None,
     backend: str | backends.Backend = "auto",
     return_noise: bool = False,
 ) -> Any:
@@ -54,8 +55,7 @@ def denoise(
         Samples along ``axis``, everything else a batch of traces; never modified. float16 and integers of up to
         16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps: the pieces
         between them are denoised one by one and the gaps put back. An array on a GPU (CuPy, torch, numba, anything
-        with ``__cuda_array_interface__`` or DLPack) is denoised there, and a list of such arrays gives a list: on
-        several GPUs they work at the same time.
+        with ``__cuda_array_interface__`` or DLPack) is denoised there.
     wavelet : str, pywt.Wavelet or object with four filters
         ``"db8"`` is Daubechies with 8 vanishing moments, 16 taps.
     level : int, optional
@@ -88,20 +88,25 @@ def denoise(
         With the decimated transform the mean over so many shifts of the samples, from 0 (cycle spinning).
     axis : int
         Axis of the samples.
+    axes : pair of int, optional
+        Instead of ``axis``: both are transformed together, as ``(-2, -1)`` of sections, gathers and images, and
+        everything else is a batch. A level then has three bands of details, each with its noise and threshold;
+        ``sigma="global"`` is the noise of the finest diagonal band. Scope "trace" is each section on its own,
+        "record" the batch. Levels are limited by the shorter axis. Sections have no gaps, and neither
+        ``transform="modwt"`` nor spins, windows and rules of blocks; arrays on a GPU and backend "cuda" are refused.
     backend : str or Backend
-        ``"auto"``, a name of `wavefilt.backends.names`, or what `wavefilt.backends.get` returned, as
-        ``get("cuda", devices="all")`` for several GPUs.
+        ``"auto"``, a name of `wavefilt.backends.names`, or what `wavefilt.backends.get` returned.
     return_noise : bool
         Return what was removed as well: the pair (denoised, ``x`` - denoised).
 
     Returns
     -------
-    ndarray (or MaskedArray, or the caller's own kind of array on a GPU) of the shape and floating dtype of ``x``;
-    integers give the dtype of computation. Its memory is contiguous along ``axis``.
-
-    A trace whose thresholds are all 0 (a dead trace, a single sample,
-    threshold 0) is returned bit for bit; a constant trace comes back constant to rounding, but for the ends with
-    ``mode="zero"`` and ``"antisymmetric"``, which extend it by a jump.
+    ndarray
+        (or MaskedArray, or the caller's own kind of array on a GPU) of the shape and floating dtype of ``x``; integers
+        give the dtype of computation. Its memory is contiguous along ``axis``.
+        A trace whose thresholds are all 0 (a dead trace, a single sample, threshold 0) is returned bit for bit; a
+        constant trace comes back constant to rounding, but for the ends with ``mode="zero"`` and ``"antisymmetric"``,
+        which extend it by a jump.
 
     Raises
     ------
@@ -120,6 +125,13 @@ def denoise(
     Chang, Yu and Vetterli (2000). Scaling the input scales the output for every data-driven rule, as long as
     float64 holds the squares of the details (1e-150 to 1e150).
     """
+    if axes is not None:
+        from wavefilt import sections
+
+        if axis != -1:
+            raise ValueError(f"axis={axis} and axes={axes} both name what is transformed: give one")
+        of_sections = sections.SectionMethod(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins)
+        return sections.denoise(x, of_sections, axes, backend, return_noise)
     method = Method(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins)
     on_gpus = backends.on_gpu(x), isinstance(x, (list, tuple)) and len(x) > 0 and all(map(backends.on_gpu, x))
     if any(on_gpus):
@@ -137,9 +149,15 @@ def run(
 ) -> Outcome:
     """Denoise the rows of ``traces`` (traces, samples), of a dtype of computation, and tell how it was done.
 
+    With a `sections.SectionMethod` they are one section, denoised in two dimensions.
     ``report`` has the power of the details measured as well, which costs a pass for rules that do not need it.
     Without it a backend that denoises on a device gives no estimates.
     """
+    if method.bands > 1:
+        from wavefilt import sections
+
+        section = sections.run(traces[None], method, backend, report)
+        return replace(section, samples=section.samples[0])
     dtype = arrays.dtype_name(traces.dtype)
     level = method.level_for(traces.shape[-1])
     modwt = level if method.transform == "modwt" else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pywt
@@ -43,6 +43,9 @@ AUTO_LEVEL = 5
 @dataclass(frozen=True)
 class Method:
     """How to denoise, checked: every option of `denoise` but the axis and the backend."""
+
+    bands: ClassVar[int] = 1
+    """Groups of details that a level has, each with a threshold of its own: one for traces."""
 
     wavelet: WaveletLike = "db8"
     level: int | None = None
@@ -171,7 +174,7 @@ class Method:
             found = np.array(self.rule_function(statistics, sigma, samples))
             if self.fixed_thresholds:
                 found *= self.fading(len(found))
-        found[max(len(found) - self.keep, 0) :] = 0
+        found[max(len(found) - self.bands * self.keep, 0) :] = 0
         return sigma, found
 
     def fading(self, levels: int, sigma: object = None) -> NDArray[np.float64]:
@@ -188,7 +191,8 @@ class Method:
     def rule_function(self) -> rules.Rule:
         """The function of `wavefilt.rules` that finds the thresholds."""
         if not isinstance(self.rule, str):
-            return rules.fixed(self.fixed_thresholds)
+            given = self.fixed_thresholds
+            return rules.fixed(given if len(given) == 1 else [value for value in given for _ in range(self.bands)])
         if self.rule == "minimax" and self.shrink_word == "hard":
             return rules.minimax_hard
         return rules.RULES[self.rule][0]

@@ -41,6 +41,8 @@ class OnlineDenoiser:
     dtype : "float32" or "float64"
         Of computation and of what comes back.
 
+    Notes
+    -----
     With noise and thresholds that do not run, all samples are, bit for bit, those of
     ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, both ends included, however the
     stream is cut into pushes. A stream shorter than (taps - 1) 2^level, which `denoise` refuses, is still taken to
@@ -89,7 +91,7 @@ class OnlineDenoiser:
 
     @property
     def latency(self) -> int:
-        """Samples by which the output lags behind: (taps - 1)(2^level - 1), the least that exact results need."""
+        """By how many samples the output lags behind, (taps - 1)(2^level - 1), the least that exact results need."""
         return int(self._method.bank.dec_len - 1) * ((1 << self._level) - 1)
 
     def push(self, samples: ArrayLike) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from wavefilt import arrays
 from wavefilt.backends import Backend
 from wavefilt.denoising import Outcome, run
 from wavefilt.method import Method
+from wavefilt.sections import SectionMethod
 from wavefilt.vocabulary import Window
 
 
@@ -85,14 +86,21 @@ class Recording:
         rows = zip(self.traces, other.traces, strict=True)
         return replace(self, traces=[x.astype(y.dtype) - y for x, y in rows])
 
-    def denoise(self, wavelet: Any = "db8", *, backend: str | Backend = "auto", **options: Any) -> Recording:
-        """The recording with every trace denoised; options and errors are those of `wavefilt.denoise`."""
-        return self.apply(Method(wavelet, **options), backend)
+    def denoise(
+        self, wavelet: Any = "db8", *, two_dimensional: bool = False, backend: str | Backend = "auto", **options: Any
+    ) -> Recording:
+        """The recording with every trace denoised; options and errors are those of `wavefilt.denoise`.
+
+        ``two_dimensional`` is its ``axes=(0, 1)``: all traces, in their order, are one section. Their lengths must
+        then be the same.
+        """
+        kind = SectionMethod if two_dimensional else Method
+        return self.apply(kind(wavelet, **options), backend)
 
     def apply(self, method: Method, backend: str | Backend = "auto", report: bool = False) -> Recording:
         """`denoise` with a method that is already made; ``report`` as in `wavefilt.denoising.run`."""
-        if isinstance(self.traces, np.ndarray):
-            taken = arrays.take(self.traces, -1)
+        if isinstance(self.traces, np.ndarray) or method.bands > 1:
+            taken = arrays.take(self.samples, -1)
             outcome = run(taken.rows, method, backend, report)
             return replace(self, traces=taken.restore(outcome.samples), outcome=outcome)
         outcome = run(self._rows(), method, backend, report)

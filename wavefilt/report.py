@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import pywt
 
 from wavefilt import __version__
 from wavefilt.filters import max_level
@@ -41,12 +41,15 @@ def energy_removed(before: Recording, after: Recording) -> float:
 def describe(before: Recording, after: Recording, seconds: float) -> dict[str, Any]:
     """Every resolved parameter and what came of it, ready for JSON.
 
-    ``sigma`` and ``thresholds`` are medians over traces, finest level first, in the units of the samples.
+    ``sigma`` and ``thresholds`` are medians over traces, finest level first, in the units of the samples; in two
+    dimensions those of the three bands of each level (`sections.BANDS`).
     """
     outcome = after.outcome
     assert outcome is not None
     method = outcome.method
-    notes = [*after.notes, *([] if outcome.estimates else ["unchanged: no trace is long enough for one level"])]
+    short = f"too few traces or samples for one level of {method.bank.name} in two dimensions"
+    unchanged = f"unchanged: {short if method.bands > 1 else 'no trace is long enough for one level'}"
+    notes = [*after.notes, *([] if outcome.estimates else [unchanged])]
     return {
         **contents(before),
         **resolved(method, outcome.level),
@@ -71,12 +74,13 @@ def resolved(method: Method, level: int) -> dict[str, Any]:
         "shrink": method.shrink_word,
         "sigma_estimate": method.sigma,
         "scope": method.scope,
+        **({"dimensions": 2} if method.bands > 1 else {}),
     }
 
 
 def versions() -> dict[str, str]:
     """Of what the samples depend on."""
-    return {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": version("PyWavelets")}
+    return {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": pywt.__version__}
 
 
 def estimates(after: Recording) -> list[dict[str, Any]]:
@@ -84,7 +88,7 @@ def estimates(after: Recording) -> list[dict[str, Any]]:
     assert after.outcome is not None
     return [
         {
-            "traces": e.piece.rows.tolist(),
+            "traces" if after.outcome.method.bands == 1 else "sections": e.piece.rows.tolist(),
             "first_samples": e.piece.starts.tolist(),
             "samples": e.piece.samples,
             "sigma": e.sigma.T.tolist(),

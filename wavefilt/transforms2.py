@@ -1,6 +1,7 @@
 """Wavelet transforms of two axes with PyWavelets' signatures, lengths and values, through a backend.
 
-A level filters both axes (Mallat 1989): cA is low on both, cH high along the first axis, cV along the second, cD on both.
+A level filters both axes (Mallat 1989): cA is low-pass along both, cH high-pass along the first axis, cV along the
+second, cD along both.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from wavefilt.vocabulary import Mode
 Array: TypeAlias = NDArray[Any]
 Bands: TypeAlias = tuple[Array, Array, Array]
 """(cH, cV, cD) of a level."""
-Wavelets: TypeAlias = WaveletLike | tuple[WaveletLike, WaveletLike]
-Modes: TypeAlias = Mode | tuple[Mode, Mode]
+Wavelets: TypeAlias = "WaveletLike | tuple[WaveletLike, WaveletLike]"
+Modes: TypeAlias = "Mode | tuple[Mode, Mode]"
 
 
 def wavedec2(
@@ -78,7 +79,8 @@ def wavedec2(
     for n, bank, own in zip(sizes, banks, modes, strict=True):
         lengths = [n, *detail_lengths(n, bank.dec_len, own, level)][:level]
         if own in ("reflect", "antireflect") and 1 in lengths:
-            raise ValueError(f"mode={own!r} cannot extend a single sample, which level {lengths.index(1) + 1} would meet")
+            place = lengths.index(1) + 1
+            raise ValueError(f"mode={own!r} cannot extend a single sample, which level {place} would meet")
     planes, batch = _to_planes(array, (first, second))
     chosen = backends.choose2(backend, dtype_name(planes.dtype), planes.shape, _taps(banks))
     found = chosen.decompose2(planes, banks, modes, level).coefficients
@@ -130,10 +132,10 @@ def waverec2(
     planes, batch = _to_planes(smooth, pair)
     shape, found = planes.shape[1:], []
     for i, bands in enumerate(levels, 1):
-        arrays = [_to_planes(np.asarray(band, dtype), pair) for band in bands]
-        own = arrays[0][0].shape[1:]
+        own = tuple(bands[0].shape[axis] for axis in pair) if bands[0].ndim == smooth.ndim else ()
+        arrays = [_to_planes(np.asarray(band, dtype), pair) for band in bands] if own else []
         # an odd length makes the approximation one sample longer than the details it meets
-        if arrays[0][1] != batch or any(n - m not in (0, 1) for n, m in zip(shape, own, strict=True)):
+        if not arrays or arrays[0][1] != batch or any(n - m not in (0, 1) for n, m in zip(shape, own, strict=True)):
             raise ValueError(f"coeffs[{i}] of shape {bands[0].shape} does not fit the coarser coefficients")
         if i == 1:
             found.append(np.ascontiguousarray(planes[:, : own[0], : own[1]]))
@@ -172,7 +174,7 @@ def _modes(mode: Modes) -> tuple[Mode, Mode]:
 
 
 def _taps(banks: tuple[pywt.Wavelet, pywt.Wavelet]) -> int:
-    return max(bank.dec_len for bank in banks)
+    return max(int(bank.dec_len) for bank in banks)
 
 
 def _bands(level: Any, place: int) -> Bands:
@@ -191,8 +193,6 @@ def _bands(level: Any, place: int) -> Bands:
 
 def _to_planes(array: Array, axes: tuple[int, int]) -> tuple[Array, tuple[int, ...]]:
     """C-contiguous planes (batch, first axis, second axis), and the shape of the batch."""
-    if array.ndim <= max(axes):
-        return array.reshape(1, *array.shape, *[1] * 3)[:, :1, :1], ()  # of no shape that fits
     moved = np.moveaxis(array, axes, (-2, -1))
     batch = moved.shape[:-2]
     return np.ascontiguousarray(moved.reshape(int(np.prod(batch)), *moved.shape[-2:])), batch

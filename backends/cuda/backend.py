@@ -207,8 +207,13 @@ class Cuda:
     def _denoise(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
         return self.begin(x, method, level, report, out)()
 
-    def begin(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Callable[[], Any]:
-        """Launch a denoise; what is returned waits for it and gives `denoise`'s answer."""
+    def begin(
+        self, x: Any, method: Method, level: int, report: bool, out: Any, number: int | None = None
+    ) -> Callable[[], Any]:
+        """Launch a denoise; what is returned waits for it and gives `denoise`'s answer.
+
+        ``number`` is that of the stream of an array on the GPU, if the caller is in another thread than this.
+        """
         device = interop.on_device(x)
         make_plan: Any
         make_denoiser: Any
@@ -218,7 +223,7 @@ class Cuda:
         else:
             shape = ModwtShape.of(method.bank, method.mode, _dtype(x), level, 0, *x.shape)
             make_plan, make_denoiser = ModwtPlan, ModwtDenoiser
-        plan, stream = self._plan(x, device, shape, make_plan)
+        plan, stream = self._plan(x, device, shape, make_plan, number)
         try:
             denoiser = plan.kept(_key(method, report), lambda: make_denoiser(plan, method, report))
             run = self._on_device if device else self._small if x.nbytes < Ring.LEAST else self._through_ring
@@ -314,10 +319,11 @@ class Cuda:
             while len(denoiser.graphs) > GRAPHS:
                 denoiser.graphs.popitem(last=False)
 
-    def _plan(self, x: Any, device: bool, shape: Any, make: Any = Plan) -> tuple[Any, Any]:
+    def _plan(self, x: Any, device: bool, shape: Any, make: Any = Plan, number: int | None = None) -> tuple[Any, Any]:
         """A plan for the shape, and the stream to use it on: the caller's for arrays on a GPU, else its own."""
-        stream = interop.current_stream(x) if device else None
-        number = interop.stream_number(x) if device else -1
+        if number is None:
+            number = interop.stream_number(x) if device else -1
+        stream = interop.stream_of(number) if device else None
         plan = self._plans.borrow(shape, self._options, (threading.get_ident(), number), make)
         if stream is None:
             stream = plan.own_stream()

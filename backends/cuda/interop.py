@@ -40,10 +40,16 @@ def stream_number(x: Any) -> int:
     return int((getattr(x, "__cuda_array_interface__", None) or {}).get("stream") or 0)
 
 
-def current_stream(x: Any) -> Any:
-    """That stream, for numba."""
-    number = stream_number(x)
+def stream_of(number: int) -> Any:
+    """The stream of this number, for numba."""
+    if SIMULATED:
+        return cuda.stream()
     return cuda.external_stream(number) if number > 2 else cuda.default_stream()  # 1 and 2 are the default streams
+
+
+def current_stream(x: Any) -> Any:
+    """The stream on which the caller's library would work on ``x`` now, for numba."""
+    return stream_of(stream_number(x))
 
 
 def address(x: Any) -> int:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from wavefilt import boundary, threads
 from wavefilt.backends import numba_crossover
-from wavefilt.backends.interface import Pyramid
+from wavefilt.backends.interface import Pyramid, Pyramid2
 from wavefilt.errors import BackendUnavailable
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
-from . import adding, kernels, launching, memory, modwt, plan
+from . import adding, kernels, launching, memory, modwt, plan, sections
 from .compiler import sign_off
 from .selection import NumbaStatistics
 
@@ -115,7 +115,7 @@ class NumbaCPU:
         numba_crossover.loaded.add(_DTYPES[dtype])
         return _Packed((arrays[-1], *reversed(arrays[:level])), wavelet, mode, samples, addresses)
 
-    def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
+    def statistics(self, pyramids: Sequence[Pyramid | Pyramid2], scope: Scope) -> NumbaStatistics:
         levels = zip_longest(*(pyramid.details for pyramid in pyramids))
         return NumbaStatistics([[d for d in details if d is not None] for details in levels], scope)
 
@@ -153,6 +153,16 @@ class NumbaCPU:
             y, source = finer, target
         numba_crossover.loaded.add(_DTYPES[dtype])
         return out
+
+    def decompose2(
+        self, x: NDArray[Any], wavelets: tuple[pywt.Wavelet, pywt.Wavelet], modes: tuple[str, str], level: int
+    ) -> Pyramid2:
+        numba_crossover.loaded.add(f"sections {_DTYPES[self._check(x)]}")
+        return sections.decompose(x, wavelets, modes, level, _analysis)
+
+    def reconstruct2(self, pyramid: Pyramid2, shrinkage: Shrinkage | None = None) -> NDArray[Any]:
+        self._check(pyramid.coefficients[0])
+        return sections.reconstruct(pyramid, shrinkage, _synthesis)
 
     tabulate = staticmethod(adding.tabulated)
 

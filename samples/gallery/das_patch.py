@@ -34,8 +34,9 @@ noisy = (clean + loudness * random.standard_normal(clean.shape)).astype("float32
 
 quiet = wavefilt.denoise(noisy, rule="sure", transform="modwt")
 
+pictures = {"before": noisy, "after": quiet, "removed": noisy - quiet}
 figure, panels = plt.subplots(1, 3, figsize=(10, 4.5), sharey=True, layout="constrained")
-for panel, (name, shown) in zip(panels, {"before": noisy, "after": quiet, "removed": noisy - quiet}.items(), strict=True):
+for panel, (name, shown) in zip(panels, pictures.items(), strict=True):
     panel.imshow(
         shown, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="none",
         extent=(time[0], time[-1], distance[-1], distance[0]),
@@ -56,4 +57,4 @@ if find_spec("dascore"):
     patch = dascore.Patch(data=noisy, coords={"distance": distance, "time": time}, dims=("distance", "time"))
     quiet_patch = patch.wavefilt.denoise(dim="time", rule="sure", transform="modwt")
     print("the same samples:", np.array_equal(quiet_patch.data, quiet))
-    print(quiet_patch.attrs.history[-1])
+    print(quiet_patch.attrs.history[-1].replace(", ", ",\n    "))

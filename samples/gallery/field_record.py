@@ -6,16 +6,13 @@ The shot record in ``samples/seismic.dat``: 24 geophones in SEG-2, 6 dB of signa
 synthetic, so the clean record is known, and what denoising gains can be measured.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
 import wavefilt
 from wavefilt import quality
 
-samples = Path(__file__).resolve().parents[1]
-recording = wavefilt.read(samples / "seismic.dat")
+recording = wavefilt.read("../seismic.dat")
 quiet = recording.denoise()  # db8, 5 levels, rule "bayes"
 removed = recording.less(quiet)
 
@@ -39,7 +36,7 @@ plt.show()
 # Against the clean record, over all samples; trace by trace, and without the clean record: how what was removed
 # correlates with what was left. Channel 17 is dead and stays as it is, bit for bit.
 
-clean = np.load(samples / "seismic_clean.npy")
+clean = np.load("../seismic_clean.npy")
 before, after = (float(quality.snr(clean.ravel(), x.samples.ravel())) for x in (recording, quiet))
 leakage = quality.leakage(quiet.samples, removed.samples)
 print(f"signal to noise: {before:.1f} dB before, {after:.1f} dB after")

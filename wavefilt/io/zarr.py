@@ -140,8 +140,13 @@ def check_folder(source: Path, target: Path, *, overwrite: bool) -> None:
     if os.path.lexists(target):
         if not overwrite:
             raise FileExistsError(f"{target} exists; use --overwrite (overwrite=True) to replace it")
-        if not any((target / name).is_file() for name in METADATA[:3]):
+        if not is_store(target):
             raise FileExistsError(f"{target} is no zarr store, and is not replaced by one")
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether a folder is a Zarr array or group, by its metadata."""
+    return any(os.path.isfile(os.path.join(path, name)) for name in METADATA[:3])
 
 
 def _emptied(store: Path, name: str, like: Any) -> Any:

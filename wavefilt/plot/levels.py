@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.recording import Recording
+from wavefilt.sections import BANDS
 
 from .appearance import COLORS, MEDIUM, legend, say, style
 
@@ -37,8 +38,11 @@ def draw_levels(energies: Axes, thresholds: Axes, after: Recording) -> None:
         return
     _draw_energies(energies, estimates, depth)
     _draw_thresholds(thresholds, estimates, depth)
-    step = math.ceil(depth / 10)
-    thresholds.set_xticks(np.arange(1, depth + 1, step))
+    places = np.arange(1, depth + 1, math.ceil(depth / 10))
+    thresholds.set_xticks(places)
+    if after.outcome and after.outcome.method.bands > 1:
+        thresholds.set_xticks(places, [f"{BANDS[(i - 1) % 3]}{(i - 1) // 3 + 1}" for i in places])
+        thresholds.set_xlabel("band (1 = finest)", fontsize=MEDIUM, labelpad=1)
     thresholds.set_xlim(0.4, depth + 0.6)
 
 

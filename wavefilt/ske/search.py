@@ -49,8 +49,9 @@ def optimise(kernel: Kernel, device: str | Device, grid: Shape, **options: Any) 
 
     Returns
     -------
-    The shape (width, height) and its estimate. Of equal times the one with more active warps wins, then the smaller
-    block.
+    tuple of Shape and Estimate
+        The shape (width, height) and its estimate. Of equal times the one with more active warps wins, then the
+        smaller block.
 
     Raises
     ------

@@ -1,0 +1,125 @@
+"""The files of `wavefilt denoise`, one or many: small ones shared out over processes, large ones one by one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from math import inf
+from typing import Any
+
+import click
+
+from . import single, summary
+from .failure import Failure
+from .summary import Outcome, Summary
+from .telling import tell
+
+SMALL = 4 << 20
+"""Bytes of a file up to which one core works on it; a larger one gets them all."""
+SECONDS, RATE = 0.008, 25e6
+"""What a small file takes one core: seconds, and bytes a second beyond that. The number of processes depends on it."""
+START = 1.0
+"""Seconds of work that are worth the start of a process."""
+
+
+def denoise(files: list[tuple[str, str]], method: Any, options: dict[str, Any]) -> None:
+    """Denoise them all, say what was done, and keep the log.
+
+    Raises Failure: of one file its own, of several with exit code 4, or without ``keep_going`` that of the first.
+    """
+    many, found = len(files) > 1, Summary(len(files))
+    quiet, dry = options["quiet"], options["dry_run"]
+    lines = not many or dry or options["verbose"]
+    with summary.log(None if dry else options["log"]) as log:
+        try:
+            with _bar(files, quiet) as moved:
+
+                def add(outcome: Outcome) -> bool:
+                    """Whether to go on."""
+                    found.add(outcome)
+                    if log is not None:
+                        log.write(outcome.json() + "\n")
+                    with moved(found):
+                        if outcome.error is None:
+                            tell(outcome.facts, options, lines)
+                    return not found.failures or options["keep_going"]
+
+                _each(files, partial(attempt, method=method, options=options), options, add)
+        except BaseException:  # interrupted, or the log's disk is full: the failures are told all the same
+            if found.failures:
+                Failure(found.failed(files), 1).show()
+            raise
+        finally:
+            if many and not quiet and not dry:
+                click.echo(found.table(), err=True)
+    for first in found.failures.values():
+        if not many:
+            raise Failure(str(first.error), first.code)
+        raise Failure(found.failed(files), 4 if options["keep_going"] else first.code)
+
+
+def attempt(source: str, target: str, method: Any, options: dict[str, Any]) -> Outcome:
+    """How a file ended. Raises UsageError for options that make no sense, whatever the file."""
+    start = time.perf_counter()
+    try:
+        facts = single.denoise(source, target, method, options)
+    except Failure as error:
+        return Outcome(source, target, time.perf_counter() - start, error=str(error), code=error.code)
+    return Outcome(source, target, time.perf_counter() - start, facts)
+
+
+def _each(
+    files: list[tuple[str, str]], work: Callable[..., Outcome], options: dict[str, Any], add: Callable[[Outcome], bool]
+) -> None:
+    """Do the work of every file, the shared ones first, until ``add`` wants no more."""
+    # a GPU has room for one file's work at a time, and --max-memory is the limit of one file
+    alone = len(files) == 1 or options["backend"] == "cuda" or options["max_memory"] or options["dry_run"]
+    small = {} if alone else {file: size for file in files if (size := _size(file[0])) <= SMALL}
+    workers = _workers(list(small.values()))
+    if workers > 1:
+        from .workers import shared
+
+        if not shared(list(small), work, workers, add):
+            return
+        files = [file for file in files if file not in small]
+    for file in files:
+        if not add(work(*file)):
+            return
+
+
+def _size(source: str) -> float:
+    """Bytes of a file; what is none, or not there, is no work to share."""
+    return os.path.getsize(source) if os.path.isfile(source) else inf
+
+
+def _workers(sizes: list[float]) -> int:
+    """Processes for files of so many bytes."""
+    from wavefilt import get_num_threads
+
+    return min(get_num_threads(), int(sum(SECONDS + size / RATE for size in sizes) / START))
+
+
+@contextmanager
+def _bar(files: list[tuple[str, str]], quiet: bool) -> Iterator[Callable[[Summary], Any]]:
+    """Called when a file ended, it moves the bar on, and gives a context in which messages do not run into the bar.
+
+    There is a bar for several files, where standard error is a terminal.
+    """
+    if quiet or len(files) == 1 or not sys.stderr.isatty():
+        yield nullcontext
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=len(files), unit="file", leave=False) as bar:
+
+        def moved(found: Summary) -> Any:
+            if found.failures:
+                bar.set_postfix(failed=len(found.failures), refresh=False)
+            bar.update()
+            return bar.external_write_mode()
+
+        yield moved

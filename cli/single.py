@@ -1,0 +1,88 @@
+"""One file of `wavefilt denoise`: read, denoised, written; what was done comes back as plain numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from . import jobs, streaming
+from .failure import Failure
+from .reading import read
+
+LAYOUT = ("format", "dtype", "endian", "ns", "dt", "columns", "delimiter", "component", "axis")
+
+
+def denoise(source: str, target: str, method: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """What was done, or with ``dry_run`` would be, as `wavefilt.report.describe` tells it.
+
+    Raises Failure with its exit code, UsageError (2) for an option that makes no sense.
+    """
+    from wavefilt import report
+    from wavefilt.io import encode, write, write_atomically
+
+    if options["max_memory"]:
+        return streaming.denoise(source, target, method, backend(options), options) | {"output": target}
+    before, digest = read(source, {name: options[name] for name in LAYOUT}, options["sidecar"])
+    overwrite = options["overwrite"]
+    start = time.perf_counter()
+    try:
+        if options["noise_window"]:
+            method = replace(method, sigma=before.window(*options["noise_window"]))
+        if options["dry_run"]:
+            return _intended(before, target, method)
+        after = before.apply(method, backend(options), report=True)
+        facts = {**report.describe(before, after, time.perf_counter() - start), "output": target}
+        if target == "-":
+            _write_stdout(encode(after), after.format)
+        else:
+            write(after, Path(target), overwrite=overwrite)
+        if options["removed"]:
+            before.less(after).write(options["removed"], overwrite=overwrite)
+        if options["sidecar"]:
+            given = {name: value for name, value in options.items() if value is not None}
+            details = report.estimates(after)
+            everything = {**facts, "input_sha256": digest, "options": given, "estimates": details}
+            text = json.dumps(everything, indent=1, allow_nan=False) + "\n"
+            write_atomically(jobs.sidecar(Path(target)), text.encode(), overwrite=overwrite)
+        if options["plot"]:
+            from wavefilt.plot import plot_denoising
+
+            plot_denoising(before, after, Path(options["plot"]), overwrite=overwrite)
+    except MemoryError as error:
+        raise Failure(f"{source}: not enough memory", 1) from error
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        raise Failure(f"{source}: {str(error).removeprefix(f'{source}: ')}", 1) from error
+    return facts
+
+
+def backend(options: dict[str, Any]) -> Any:
+    """What `run` takes: "auto", or the backend asked for. Raises BackendUnavailable if it cannot run here."""
+    from wavefilt import backends
+
+    if options["backend"] == "auto":
+        return "auto"
+    return backends.get(options["backend"], **({"fastmath": True} if options["fast_math"] else {}))
+
+
+def _intended(before: Any, target: str, method: Any) -> dict[str, Any]:
+    """What would be done. Raises ValueError where the run would, for want of levels."""
+    from wavefilt import report
+
+    shortest = len(before.samples) if method.bands > 1 else math.inf
+    level = method.level_for(min(max(len(trace) for trace in before.traces), shortest))
+    facts = {**report.contents(before), "output": target, **report.resolved(method, level)}
+    return {**facts, "bytes": sum(trace.nbytes for trace in before.traces), "dry_run": True}
+
+
+def _write_stdout(data: bytes, format: str) -> None:
+    if sys.stdout is None:
+        raise ValueError("standard output is closed")
+    if sys.stdout.isatty() and format != "ascii":
+        raise ValueError(f"a {format} file is not written to a terminal; use -o or redirect")
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

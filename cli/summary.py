@@ -1,0 +1,90 @@
+"""What a batch of files came to: one table of the same length however many files, the failures, a log line a file."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from statistics import median
+from typing import IO, Any
+
+from .failure import Failure
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a file ended: ``facts`` of what was done, or the error with its exit code."""
+
+    source: str
+    target: str
+    seconds: float
+    facts: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    code: int = 0
+
+    def json(self) -> str:
+        """A line of the log: the object of ``--json``, and how the file ended."""
+        ended = {"input": self.source, "output": self.target, "status": "failed" if self.error else "done",
+                 "elapsed_s": self.seconds, "error": self.error}  # fmt: skip
+        return json.dumps(ended | self.facts, allow_nan=False)
+
+
+@dataclass
+class Summary:
+    """Files as they end; ``count`` is that of all."""
+
+    count: int
+    done: int = 0
+    failures: dict[str, Outcome] = field(default_factory=dict)
+    _began: float = field(default_factory=time.perf_counter)
+    _columns: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, outcome: Outcome) -> None:
+        if outcome.error is not None:
+            self.failures[outcome.source] = outcome
+            return
+        self.done += 1
+        facts = outcome.facts
+        lengths = facts["samples"] if isinstance(facts["samples"], list) else [facts["samples"]] * facts["traces"]
+        row = {"traces": facts["traces"], "samples": sum(lengths), "seconds": outcome.seconds}
+        if facts.get("sigma"):
+            row["sigma, finest level"] = facts["sigma"][0]
+        if "energy_removed" in facts:
+            row["removed energy, %"] = 100 * facts["energy_removed"]
+        for name, value in row.items():
+            self._columns.setdefault(name, []).append(value)
+
+    def table(self) -> str:
+        """Least, median and most of the files, and sums where there is one."""
+        seconds = time.perf_counter() - self._began
+        lines = []
+        if self._columns:
+            lines.append(f"{'of each file':<20}{'least':>14}{'median':>14}{'most':>14}{'all':>18}")
+        for name, values in self._columns.items():
+            whole = name in ("traces", "samples")
+            spread = "".join(f"{_number(v, whole):>14}" for v in (min(values), median(values), max(values)))
+            lines.append(f"{name:<20}{spread}" + (f"{_number(sum(values), whole):>18}" if whole else ""))
+        left = self.count - self.done - len(self.failures)
+        ends = f"{self.done} done, {len(self.failures)} failed" + (f", {left} not begun" if left else "")
+        return "\n".join([*lines, f"{self.count} files: {ends}, {seconds:.2g} s, {self.done / seconds:.3g} files/s"])
+
+    def failed(self, files: list[tuple[str, str]]) -> str:
+        """Every failure, in the order of the files, and why."""
+        found = [outcome for source, _ in files if (outcome := self.failures.get(source))]
+        reasons = "".join(f"\n  {o.source}: {str(o.error).removeprefix(f'{o.source}: ')}" for o in found)
+        return f"{len(found)} of {self.count} files failed:{reasons}"
+
+
+def _number(value: float, whole: bool) -> str:
+    return f"{value:,.0f}" if whole else f"{value:.3g}"
+
+
+def log(path: str | None) -> AbstractContextManager[IO[str] | None]:
+    """A new file whose lines are written one by one, or None. Raises Failure if it cannot be opened."""
+    if path is None:
+        return nullcontext()
+    try:
+        return open(path, "w", buffering=1, encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"--log {path}: {error.strerror}", 2) from error

@@ -1,0 +1,52 @@
+"""What `wavefilt denoise` says of a file: a line for people, details, or an object of JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+
+def tell(facts: dict[str, Any], options: dict[str, Any], line: bool) -> None:
+    """JSON on standard output, the line (if wanted) and details on standard error: that of data stays clean."""
+    if options["as_json"]:
+        click.echo(json.dumps(facts, allow_nan=False))
+    if line and not options["quiet"]:
+        click.echo(_intention(facts) if "dry_run" in facts else _line(facts), err=True)
+    if options["verbose"] and "dry_run" not in facts:
+        for text in _details(facts):
+            click.echo(text, err=True)
+
+
+def _line(facts: dict[str, Any]) -> str:
+    sigma = sorted(set(facts["sigma"]))
+    spread = "..".join(f"{value:.3g}" for value in (sigma if len(sigma) < 3 else [sigma[0], sigma[-1]])) or "unknown"
+    return (
+        f"{facts['input']} -> {facts['output']}  {_method(facts)}  sigma {spread}  "
+        f"removed {100 * facts['energy_removed']:.2g} % energy  {facts['seconds']:.2g} s ({facts['backend']})"
+    )
+
+
+def _intention(facts: dict[str, Any]) -> str:
+    size = facts["bytes"] / 2**20
+    return (
+        f"{facts['input']} -> {facts['output']}  {facts['format']}, {facts['traces']} traces x {facts['samples']} "
+        f"samples, {size:.1f} MiB  {_method(facts)}  about {4 * size:.0f} MiB of memory (dry run)"
+    )
+
+
+def _method(facts: dict[str, Any]) -> str:
+    rule = facts["rule"] if isinstance(facts["rule"], str) else "thresholds"
+    plane = "2-D " if "dimensions" in facts else ""
+    return f"{facts['wavelet']} {plane}L{facts['level']} {rule} {facts['shrink']}"
+
+
+def _details(facts: dict[str, Any]) -> list[str]:
+    from wavefilt.sections import BANDS
+
+    rows = zip(facts["sigma"], facts["thresholds"], strict=False)
+    bands = [f" {band}" for band in BANDS] if "dimensions" in facts else [""]
+    names = [f"level {i}{band}" for i in range(1, facts["level"] + 1) for band in bands]
+    lines = [f"  {name}: sigma {s:.4g}, threshold {t:.4g}" for name, (s, t) in zip(names, rows, strict=False)]
+    return [*lines, *(f"  note: {note}" for note in facts["notes"])]

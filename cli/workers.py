@@ -1,0 +1,74 @@
+"""Processes that work on many small files at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+
+from .failure import Failure
+from .summary import Outcome
+
+STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that end the command."""
+
+
+def shared(
+    files: list[tuple[str, str]], work: Callable[..., Outcome], count: int, add: Callable[[Outcome], bool]
+) -> bool:
+    """Do the work of every file in so many processes, until ``add`` wants no more: whether it still does.
+
+    Files begun are finished, and added, whatever ends this. Raises what ``work`` does, and Failure if a process dies.
+    """
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin) as pool:
+        with _unheard():
+            waiting = {pool.submit(work, *file) for file in files}
+        try:
+            for future in as_completed(waiting):
+                waiting.discard(future)
+                if not add(future.result()):
+                    return False
+        except BrokenProcessPool as error:
+            hint = "it was killed, for want of memory perhaps; -j 1 takes one file after another"
+            raise Failure(f"a process that worked on the files is gone: {hint}", 1) from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+            for future in waiting:
+                if not future.cancelled() and future.exception() is None:
+                    add(future.result())
+    return True
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Processes started in here are deaf to STOPPING from their first moment; this one hears it on leaving."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin() -> None:
+    """A worker finishes its file, whatever the terminal sends to all: it ends when its parent says so, or is gone."""
+    from wavefilt import set_num_threads
+
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

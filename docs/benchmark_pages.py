@@ -1,0 +1,86 @@
+"""Sphinx extension: a page for every file in benchmarks/results, with its plots, tables and machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+from wavefilt.benchmarks import report
+from wavefilt.benchmarks.report import Section
+from wavefilt.benchmarks.report_figures import Plot
+from wavefilt.benchmarks.report_svg import swatch
+
+INDEX = """# Benchmarks
+
+Made from the files in `benchmarks/results/` when this site is built; nothing here is typed by hand. `wavefilt bench
+report` makes [one page](../../report.md) of the same, or of what you measure.
+
+| study | measured on | date |
+|---|---|---|
+{rows}
+
+```{{toctree}}
+:hidden:
+
+{names}
+```
+"""
+
+
+def _name(section: Section) -> str:
+    return Path(section.source).stem
+
+
+def _machine(section: Section) -> str:
+    return next(iter(section.machine.values()), "").split(",")[0]
+
+
+def _plot(plot: Plot) -> Iterator[str]:
+    """The drawings and their legend, which the style of the report colours."""
+    yield f"## {plot.title}\n"
+    yield f"{plot.note}\n" if plot.note else ""
+    yield '```{raw} html\n<div class="study"><div class="panels">'
+    for caption, svg in plot.figures():
+        yield f"<figure><figcaption>{escape(caption)}</figcaption>{svg}</figure>"
+    legend = [f"<li {line.attributes}>{swatch(line)}{escape(line.label)}</li>" for line in plot.legend]
+    yield f'</div><ul class="legend">{"".join(legend)}</ul></div>\n```\n'
+
+
+def _page(section: Section) -> str:
+    about = ", ".join(filter(None, (_machine(section), section.date)))
+    parts = [f"# {section.title}\n", f"{about}. From `benchmarks/results/{section.source}`.\n"]
+    for plot in section.plots:
+        parts += _plot(plot)
+    parts += [sheet.markdown() for sheet in section.sheets]
+    parts += [f"* {note}" for note in section.notes]
+    parts += ["\n## Where it was measured\n", "| | |\n|---|---|"]
+    parts += [f"| {what} | {value} |" for what, value in section.machine.items()]
+    return "\n".join(parts) + "\n"
+
+
+def write(app: Sphinx, _: Config) -> None:
+    """The pages, and the style of their drawings: that of the report, for what is inside ``.study`` alone."""
+    folder = Path(app.srcdir) / "generated" / "benchmarks"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = report.sections(sorted(report.RESULTS.glob("*.json")))
+    pages = {_name(section): _page(section) for section in found}
+    rows = [f"| [{s.title}]({_name(s)}.md) | {_machine(s)} | {s.date} |" for s in found]
+    pages["index"] = INDEX.format(rows="\n".join(rows), names="\n".join(_name(section) for section in found))
+    for old in folder.glob("*.md"):
+        if old.stem not in pages:
+            old.unlink()
+    for name, text in pages.items():
+        path = folder / f"{name}.md"
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+    style = report.RESULTS.with_name("report.css").read_text("utf-8").replace(":root", "&")
+    (folder / "study.css").write_text(f".study {{\n{style}}}\n", "utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("config-inited", write)  # before Sphinx looks for the style
+    return {"parallel_read_safe": True}
