@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from wavefilt.benchmarks import (
-    blocks_report,
     batches,
+    blocks_report,
     cpu,
     cuda,
     dask_scaling,

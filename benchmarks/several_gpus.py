@@ -47,7 +47,9 @@ def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> dict[str
     found: dict[int, dict[str, Any]] = {}
     for count in counts:
         found[count] = {"resident": _resident(x, count, expected, repeats)}
-    using: dict[int, Any] = {count: one if count == 1 else backends.get("cuda", devices=list(range(count))) for count in counts}
+    using: dict[int, Any] = {
+        count: one if count == 1 else backends.get("cuda", devices=list(range(count))) for count in counts
+    }
     for way, data, right in (("numpy", x, expected), ("pinned", pinned, expected), ("long", line, long)):
         calls: list[Callable[[], Any]] = [partial(using[count].denoise, data, METHOD, LEVEL) for count in counts]
         for count, call in zip(counts, calls, strict=True):

@@ -67,7 +67,13 @@ def calibrate(json_path: str, alone: bool) -> None:
 @click.option("--block", type=click.IntRange(32, 1024), help="Threads of a block. [default: the backend's choice]")
 @click.option("--tile", callback=whole, help="Samples of a tile. [default: the backend's choice]")
 def estimate(
-    samples: int, wavelet: str, rows: int, level: int, device: str | None, json_path: str | None, block: int | None,
+    samples: int,
+    wavelet: str,
+    rows: int,
+    level: int,
+    device: str | None,
+    json_path: str | None,
+    block: int | None,
     tile: int | None,
 ) -> None:
     """Predict the time of every launch of a denoise, its parts, and what most of it is spent on; needs no GPU."""

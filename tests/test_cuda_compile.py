@@ -142,7 +142,9 @@ def _compile(dtype: str, folder: Path) -> None:
         write(name, kernels[name], arguments)
     for rule in ("linear", "fixed", "bayes"):
         kernel = thresholds.choose(rule, "level", dtype)
-        write(f"choose-{rule}", kernel, (a, d, d, d, d, types.float64, size, size, size, i, size, d, d, a, table, table))
+        write(
+            f"choose-{rule}", kernel, (a, d, d, d, d, types.float64, size, size, size, i, size, d, d, a, table, table)
+        )
     lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet("db8").filter_bank)
     write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, size, size, size, size, a, size, size, table))
     write("mean", spinning.mean(dtype, 256), (a, size, size, size, a, size, size))

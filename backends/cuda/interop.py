@@ -71,6 +71,8 @@ def device_of(x: Any) -> int:
         return int(x.device.index)
     if SIMULATED:
         return 0
+    if hasattr(x, "gpu_data"):
+        return int(x.gpu_data.context.device.id)
     from cuda.bindings import driver
 
     ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL

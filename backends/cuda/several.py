@@ -89,7 +89,7 @@ class Several(Cuda):
             return done
         if len(self._members) == 1 or x.size < LEAST or not self._divides(x, method, level):
             first = self._members[0]
-            return first.submit(lambda: first.backend.denoise(x, method, level, report, out)).result()
+            return first.submit(partial(first.backend.denoise, x, method, level, report, out)).result()
         out = np.empty(x.shape, x.dtype) if out is None else out
         if method.scope == "trace" and len(x) >= len(self._members):
             return self._dealt(x, method, level, report, out)
@@ -106,7 +106,7 @@ class Several(Cuda):
         cuttable = method.transform == "dwt" and method.shrink_word != "block"
         return cuttable and (len(x) > 1 or x.size > 8 * len(self._members) * halo(method.bank.dec_len, level))
 
-    def _dealt(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
+    def _dealt(self, x: Any, method: Method, level: int, report: bool, out: Any) -> tuple[Any, Measured | None] | None:
         """Whole rows, some for every GPU."""
         edges = [len(x) * i // len(self._members) for i in range(len(self._members) + 1)]
         parts = [slice(a, b) for a, b in pairwise(edges)]
@@ -133,8 +133,7 @@ class Several(Cuda):
             with interop.on_device_of(part):  # what is the caller's own: the stream, and memory of the library
                 number = interop.stream_number(part)
                 out = interop.empty(part.shape, str(part.dtype).rpartition(".")[2], part) if out is None else out
-            begin = partial(member.backend.begin, part, method, level, False, out, number)
-            futures.append(member.submit(lambda begin=begin: begin()()))
+            futures.append(member.submit(partial(_whole, member.backend, part, method, level, out, number)))
         return [None if done is None else done[0] for done in [future.result() for future in futures]]
 
     def take(self, x: Any, axis: int) -> interop.Traces:
@@ -152,6 +151,11 @@ class Several(Cuda):
             if member.number == number:
                 return member
         raise ValueError(f"the array is on GPU {number}, and devices are {[m.number for m in self._members]}")
+
+
+def _whole(backend: Cuda, x: Any, method: Method, level: int, out: Any, number: int) -> Any:
+    """A denoise begun and finished in this thread, on the caller's stream."""
+    return backend.begin(x, method, level, False, out, number)()
 
 
 def checked(devices: Devices, count: int) -> list[int]:
