@@ -116,8 +116,9 @@ def test_the_driver_says_the_same_of_every_kernel_and_block():
         wavefilt.denoise(x.reshape(64, -1), "db8", level=8, rule=rule, backend="cuda")
     device = cuda.get_current_device()
     name, count = "{}.{}".format(*device.compute_capability), device.MULTIPROCESSOR_COUNT
-    kernels = [kernel for made in gc.get_objects() if type(made).__name__ == "CUDADispatcher"
-               for kernel in getattr(made, "overloads", {}).values() if hasattr(kernel, "max_cooperative_grid_blocks")]  # fmt: skip
+    made = [one for one in gc.get_objects() if type(one).__name__ == "CUDADispatcher"]
+    kernels = [kernel for one in made for kernel in getattr(one, "overloads", {}).values()]
+    kernels = [kernel for kernel in kernels if hasattr(kernel, "max_cooperative_grid_blocks")]
     assert len(kernels) >= 8
     for kernel in kernels:
         for threads in range(32, 1025, 32):
