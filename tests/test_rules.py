@@ -102,7 +102,7 @@ def densities(name):
 
 
 @pytest.mark.filterwarnings("ignore:.*(occurrence of roundoff|maximum number of subdivisions)")
-@pytest.mark.parametrize("x", [0.0, 1e-4, 2.5, 7.0])
+@pytest.mark.parametrize("x", [0.0, 2.5, 7.0])
 @pytest.mark.parametrize("name", PRIORS)
 def test_posterior_by_integration(name, x):
     prior, density = PRIORS[name], densities(name)
