@@ -49,7 +49,7 @@ def test_every_wavelet_and_mode(rng, wavelet):
     bank = pywt.Wavelet(wavelet)
     tiles = 48 * bank.dec_len + 301
     for mode in MODES:
-        for n, level, dtype in [(1, 1, "f4"), (5, 2, "f8"), (211, 3, "f4"), (211, 4, "f8"), (tiles, 4, "f4")]:
+        for n, level, dtype in [(1, 1, "f4"), (5, 2, "f8"), (211, 4, "f8"), (tiles, 4, "f4")]:
             if n > 1 or "reflect" not in mode:
                 assert_agrees(SMALL, rng.standard_normal((2, n)).astype(dtype), bank, mode, level)
 

@@ -32,7 +32,7 @@ def assert_close(got, expected, dtype):
 
 @pytest.mark.parametrize("wavelet", names())
 def test_every_wavelet_and_mode_agrees_with_pywavelets(backend, rng, wavelet):
-    lengths = [(1, "f8"), (7, "f4"), (64, "f8"), (211, "f4"), (257, "c8")]
+    lengths = [(1, "f8"), (7, "f4"), (64, "f8"), (257, "c8")]
     for mode, (n, dtype) in product(MODES, lengths):
         if n == 1 and mode in ("reflect", "antireflect"):
             continue  # neither library can; see the table of errors
