@@ -7,7 +7,6 @@ their median. Outputs of both must be the same bytes.
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from wavefilt.benchmarks.environment import ROOT, environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import signal, summary
 from wavefilt.benchmarks.sheet import Sheet, number, quartiles
+from wavefilt.cli.study import alone
 from wavefilt.threads import available_cpus
 
 FILES, ROUNDS, COMMANDS = 1000, 3, 12
@@ -120,13 +120,5 @@ def table(result: dict[str, Any]) -> Sheet:
     return Sheet(title, heads, rows)
 
 
-def main(arguments: list[str]) -> None:
-    """``[--quick] [--json FILE]``"""
-    result = run("--quick" in arguments)
-    if "--json" in arguments:
-        Path(arguments[arguments.index("--json") + 1]).write_text(json.dumps(result, indent=1) + "\n")
-    print(table(result).text(120))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    alone(run, lambda result: table(result).text(120))

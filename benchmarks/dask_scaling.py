@@ -6,16 +6,13 @@ result is timed. Besides: what merging statistics costs of a run over many chunk
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +23,7 @@ from wavefilt.benchmarks.environment import environment, version
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import summary
 from wavefilt.benchmarks.sheet import Sheet, quartiles, size
+from wavefilt.cli.study import alone
 from wavefilt.merging import Known
 from wavefilt.method import Method
 
@@ -186,13 +184,5 @@ def notes(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def main(arguments: list[str]) -> None:
-    """``[--quick] [--json FILE]``"""
-    result = run("--quick" in arguments)
-    if "--json" in arguments:
-        Path(arguments[arguments.index("--json") + 1]).write_text(json.dumps(result, indent=1) + "\n")
-    print(table(result).text(120), *notes(result), sep="\n")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    alone(run, lambda result: "\n".join([table(result).text(120), *notes(result)]))

@@ -6,11 +6,8 @@ Loops are ObsPy's ``stream.copy().filter("wavelet")``, which looks the filter up
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from wavefilt import BackendUnavailable, backends
@@ -18,6 +15,7 @@ from wavefilt.benchmarks.environment import environment, version
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, signal, turns
 from wavefilt.benchmarks.sheet import Sheet, quartiles
+from wavefilt.cli.study import alone
 
 TOLERANCE = 1e-6  # of float32 results, relative to their norm
 
@@ -107,13 +105,5 @@ def table(result: dict[str, Any]) -> Sheet:
     return Sheet(title, heads, rows)
 
 
-def main(arguments: list[str]) -> None:
-    """``[--quick] [--json FILE]``"""
-    result = run("--quick" in arguments)
-    if "--json" in arguments:
-        Path(arguments[arguments.index("--json") + 1]).write_text(json.dumps(result, indent=1) + "\n")
-    print(table(result).text(120))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    alone(run, lambda result: table(result).text(120))

@@ -6,8 +6,6 @@ known.
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -22,6 +20,7 @@ from wavefilt.benchmarks.environment import environment, version
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, first_call, turns
 from wavefilt.benchmarks.sheet import Sheet, number, quartiles
+from wavefilt.cli.study import alone
 from wavefilt.rules import MAD_TO_SIGMA
 
 Samples = NDArray[Any]
@@ -233,15 +232,5 @@ def gains_table(result: dict[str, Any]) -> Sheet:
     return Sheet(title, heads, rows)
 
 
-def main(arguments: list[str]) -> None:
-    """``[--quick] [--json FILE]``"""
-    result = run("--quick" in arguments)
-    if "--json" in arguments:
-        with open(arguments[arguments.index("--json") + 1], "w") as file:
-            file.write(json.dumps(result, indent=1) + "\n")
-    print(times_table(result).text(120))
-    print(gains_table(result).text(120))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    alone(run, lambda result: "\n".join([times_table(result).text(120), gains_table(result).text(120)]))

@@ -5,8 +5,6 @@ A batch resident on the GPUs, the same batch from ordinary and from pinned NumPy
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
 from collections.abc import Callable
 from datetime import date
@@ -22,6 +20,7 @@ from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import signal, turns, walls
 from wavefilt.benchmarks.sheet import Sheet, number
+from wavefilt.cli.study import alone
 from wavefilt.method import Method
 
 ROWS, SAMPLES, LEVEL = 4, 1 << 26, 8
@@ -127,14 +126,10 @@ def table(result: dict[str, Any]) -> Sheet:
     return Sheet(title, heads, rows)
 
 
-def main() -> None:
-    found = run()
-    print(table(found).text(140))
-    print(f"Host memory, copied by threads: {found['host copy, GB/s']:.0f} GB/s")
-    if "--json" in sys.argv:
-        with open(sys.argv[sys.argv.index("--json") + 1], "w") as file:
-            file.write(json.dumps(found, indent=1) + "\n")
+def text(result: dict[str, Any]) -> str:
+    """The table, and what all transfers share."""
+    return f"{table(result).text(140)}\nHost memory, copied by threads: {result['host copy, GB/s']:.0f} GB/s"
 
 
 if __name__ == "__main__":
-    main()
+    alone(lambda quick: run(), text)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import tracemalloc
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +17,7 @@ from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, first_call, signal, turns
 from wavefilt.benchmarks.sheet import Sheet, number, quartiles, size
+from wavefilt.cli.study import alone
 from wavefilt.rules import MAD_TO_SIGMA
 from wavefilt.shrinkage import Shrinkage
 
@@ -153,14 +152,5 @@ def table(result: dict[str, Any]) -> Sheet:
     return Sheet(title, heads, rows)
 
 
-def main(arguments: list[str]) -> None:
-    """``[--quick] [--json FILE]``"""
-    result = run("--quick" in arguments)
-    if "--json" in arguments:
-        with open(arguments[arguments.index("--json") + 1], "w") as file:
-            file.write(json.dumps(result, indent=1) + "\n")
-    print(table(result).text(120))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    alone(run, lambda result: table(result).text(120))

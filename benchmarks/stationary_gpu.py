@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from datetime import date
 from functools import partial
@@ -15,6 +13,7 @@ from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, events, signal, walls
 from wavefilt.benchmarks.sheet import Sheet, number, size
+from wavefilt.cli.study import alone
 from wavefilt.method import Method
 
 LEVEL, REPEATS, TOLERANCE = 8, 25, 1e-5
@@ -86,8 +85,4 @@ def table(result: dict[str, Any]) -> Sheet:
 
 
 if __name__ == "__main__":
-    found = run()
-    print(table(found).text(120))
-    if "--json" in sys.argv:
-        with open(sys.argv[sys.argv.index("--json") + 1], "w") as file:
-            file.write(json.dumps(found, indent=1) + "\n")
+    alone(lambda quick: run(), lambda result: table(result).text(120))

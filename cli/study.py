@@ -27,6 +27,13 @@ def finish(result: dict[str, Any], table: Callable[[dict[str, Any]], str], json_
     save(json_path, result)
 
 
+def alone(run: Callable[[bool], Any], table: Callable[[Any], str]) -> None:
+    """``[--quick] [--json FILE]`` of a study that is a module, and no command of `wavefilt bench`."""
+    arguments = sys.argv[1:]
+    json_path = arguments[arguments.index("--json") + 1] if "--json" in arguments else None
+    finish(run("--quick" in arguments), table, json_path)
+
+
 def save(json_path: str | None, result: Any) -> None:
     """Write a result as JSON if there is a path; a file that exists is replaced."""
     if json_path is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -115,7 +114,8 @@ class Cuda:
         if transform == "modwt":
             return self._modwt.decompose(x, wavelet, mode, level, start_level)
         device = interop.on_device(x)
-        plan, stream = self._plan(x, device, Shape.of(wavelet, mode, _dtype(x), level, *x.shape))
+        shape = Shape.of(wavelet, mode, _dtype(x), level, *x.shape)
+        plan, stream = self._plans.borrow(shape, self._options, x if device else None)
         rows, samples = x.shape
         if device:
             source = interop.flat(x)
@@ -223,7 +223,7 @@ class Cuda:
         else:
             shape = ModwtShape.of(method.bank, method.mode, _dtype(x), level, 0, *x.shape)
             make_plan, make_denoiser = ModwtPlan, ModwtDenoiser
-        plan, stream = self._plan(x, device, shape, make_plan, number)
+        plan, stream = self._plans.borrow(shape, self._options, x if device else None, make_plan, number)
         try:
             denoiser = plan.kept(_key(method, report), lambda: make_denoiser(plan, method, report))
             run = self._on_device if device else self._small if x.nbytes < Ring.LEAST else self._through_ring
@@ -319,22 +319,11 @@ class Cuda:
             while len(denoiser.graphs) > GRAPHS:
                 denoiser.graphs.popitem(last=False)
 
-    def _plan(self, x: Any, device: bool, shape: Any, make: Any = Plan, number: int | None = None) -> tuple[Any, Any]:
-        """A plan for the shape, and the stream to use it on: the caller's for arrays on a GPU, else its own."""
-        if number is None:
-            number = interop.stream_number(x) if device else -1
-        stream = interop.stream_of(number) if device else None
-        plan = self._plans.borrow(shape, self._options, (threading.get_ident(), number), make)
-        if stream is None:
-            stream = plan.own_stream()
-        return plan, stream
-
     def _packed(self, pyramid: Pyramid) -> CudaPyramid:
         """Coefficients from elsewhere, copied into the buffers of a plan."""
         smooth = pyramid.coefficients[0]
         shape = Shape.of(pyramid.wavelet, pyramid.mode, _dtype(smooth), pyramid.level, smooth.shape[0], pyramid.samples)
-        plan = self._plans.borrow(shape, self._options, (threading.get_ident(), -1))
-        stream = plan.own_stream()
+        plan, stream = self._plans.borrow(shape, self._options)
         plan.fill([c if isinstance(c, np.ndarray) else interop.to_host(c) for c in pyramid.coefficients], stream)
         packed = CudaPyramid(plan, stream, pyramid.wavelet, pyramid.mode, True)
         self._plans.lend(packed, plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from typing import Any, Protocol
 
@@ -41,9 +42,10 @@ class Found(Protocol):
     state: Any
 
 
-class Denoiser:
+class Denoiser(ABC):
     """The launches of one method on one plan, and the numbers they leave on the device."""
 
+    found: Found
     quick = False
     """Whether the passes that a search hardly ever needs are left out: the outcome says when they were."""
 
@@ -72,13 +74,13 @@ class Denoiser:
         self._flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
         self._flags[:] = 0
 
+    @abstractmethod
     def run(self, x: Any, y: Any, x_aligned: bool, y_aligned: bool, stream: Any) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
-        raise NotImplementedError
 
-    def _choose(self, found: Found, stream: Any, searched: int = 0) -> None:
+    def _choose(self, stream: Any, searched: int = 0) -> None:
         """Noise and thresholds from what was found; ``searched`` searches must have ended, or it is told."""
-        s, threads, sigma = self.plan.shape, self.plan.options.threads, self.method.sigma
+        s, threads, sigma, found = self.plan.shape, self.plan.options.threads, self.method.sigma, self.found
         sigmas, exact = self._numbers[: s.level * s.rows], self._numbers[s.level * s.rows :]
         thresholds.choose(self._rule, self._sigma_of, s.dtype)[-(-max(s.rows, searched) // threads), threads, stream](
             found.middle, found.energy, found.amounts, self._factor, self._fading,
@@ -105,12 +107,9 @@ class Denoiser:
             self._flags[:] = 0
         return flags[UNFINISHED] != 0, flags[NOT_FINITE] == 0
 
-    def _found(self) -> Found:
-        raise NotImplementedError
-
     def measured(self, stream: Any) -> Measured:
         """What the last run found."""
-        s, found = self.plan.shape, self._found()
+        s, found = self.plan.shape, self.found
         numbers = self._numbers.copy_to_host(stream=stream)
         energy, amounts = found.energy.copy_to_host(stream=stream), found.amounts.copy_to_host(stream=stream)
         stream.synchronize()
@@ -125,16 +124,17 @@ class DwtDenoiser(Denoiser):
     """Of a decimated transform: it measures while it transforms, where it can."""
 
     plan: Plan
+    found: Selection
 
     def __init__(self, plan: Plan, method: Method, report: bool) -> None:
         super().__init__(plan, method, report)
         self.quick = True
-        self._selection = Selection([plan], self._depth, self._pooled)
+        self.found = Selection([plan], self._depth, self._pooled)
         self._events = [cuda.event() for _ in range(2)]
 
     def run(self, x: Any, y: Any, x_aligned: bool, y_aligned: bool, stream: Any) -> None:
         plan, s = self.plan, self.plan.shape
-        measure = self._selection if self._median or self._energy else None
+        measure = self.found if self._median or self._energy else None
         beside = measure is not None and measure.depth <= plan.fused[0] < s.level and not SIMULATED
 
         rides = measure is not None and self.quick and self._median and not self._energy and measure.rides
@@ -164,7 +164,7 @@ class DwtDenoiser(Denoiser):
             measured(stream)
         function, details = self._function, None
         if self.replayable:
-            self._choose(self._selection, stream, self._selection.big * self._groups if self._median else 0)
+            self._choose(stream, self.found.big * self._groups if self._median else 0)
         else:
             shrinkage = self._choose_on_host(CudaStatistics([plan], self._pooled, stream, None), stream)
             if not isinstance(function, str):  # no rule that has one runs on the device
@@ -172,6 +172,3 @@ class DwtDenoiser(Denoiser):
                 details = shrinking.shrunk(plan, function, shrinkage.thresholds, shrinkage.sigma, stream)
         word = function if isinstance(function, str) else "keep"
         plan.inverse(y, y_aligned, word, self._thresholds, stream, self._flags, (x, self._live), details)
-
-    def _found(self) -> Found:
-        return self._selection

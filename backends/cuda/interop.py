@@ -11,16 +11,12 @@ from typing import Any
 import numpy as np
 
 from wavefilt.arrays import compute_dtype
+from wavefilt.backends import on_gpu
 
 from .graph import checked, handle
 from .target import SIMULATED, cuda
 
-
-def on_device(x: Any) -> bool:
-    """Whether ``x`` lives in the memory of a CUDA device."""
-    if hasattr(x, "__cuda_array_interface__"):
-        return True
-    return hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] == 2
+on_device = on_gpu
 
 
 def kind(x: Any) -> str:

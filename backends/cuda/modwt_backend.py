@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ class ModwtBackend:
         device = interop.on_device(x)
         dtype = str(x.dtype).rpartition(".")[2]
         shape = ModwtShape.of(wavelet, mode, dtype, level, start_level, *x.shape)
-        plan, stream = self._plan(shape, x if device else None)
+        plan, stream = self._plans.borrow(shape, self._options, x if device else None, ModwtPlan)
         source = interop.flat(x) if device else plan.buffer("x", shape.rows * shape.samples)
         if not device:
             self._ring.upload(np.ascontiguousarray(x), source, stream)
@@ -45,7 +44,7 @@ class ModwtBackend:
         smooth = coefficients[0]
         shape = ModwtShape.of(pyramid.wavelet, pyramid.mode, str(smooth.dtype), pyramid.level, pyramid.start_level,
                               len(smooth), pyramid.samples)  # fmt: skip
-        plan, stream = self._plan(shape, None)
+        plan, stream = self._plans.borrow(shape, self._options, make=ModwtPlan)
         plan.fill(coefficients, stream)
         found = CudaModwt(plan, stream, pyramid.wavelet, True)
         self._plans.lend(found, plan)
@@ -70,13 +69,6 @@ class ModwtBackend:
         rows = np.empty((s.rows, s.samples), s.dtype)
         self._ring.download(y, rows, stream)
         return rows
-
-    def _plan(self, shape: ModwtShape, like: Any) -> tuple[ModwtPlan, Any]:
-        """A plan, and the stream to use it on: the caller's for an array on a GPU, else its own."""
-        stream = None if like is None else interop.current_stream(like)
-        number = -1 if like is None else interop.stream_number(like)
-        plan: ModwtPlan = self._plans.borrow(shape, self._options, (threading.get_ident(), number), ModwtPlan)
-        return plan, plan.own_stream() if stream is None else stream
 
 
 def statistics(backend: ModwtBackend, pyramids: Any, pooled: bool) -> ModwtStatistics:

@@ -8,7 +8,7 @@ import numpy as np
 
 from wavefilt.method import Method
 
-from .denoiser import Denoiser, Found
+from .denoiser import Denoiser
 from .modwt import Level, ModwtPlan, ModwtStatistics
 from .statistics import Selection
 from .target import cuda
@@ -47,20 +47,21 @@ class ModwtDenoiser(Denoiser):
     """Of a MODWT."""
 
     plan: ModwtPlan
+    found: Levels
 
     def __init__(self, plan: ModwtPlan, method: Method, report: bool) -> None:
         super().__init__(plan, method, report)
         depth = self._depth if self._median or self._energy else 0
-        self._levels = Levels(plan, depth, self._groups, self._pooled)
+        self.found = Levels(plan, depth, self._groups, self._pooled)
 
     def run(self, x: Any, y: Any, x_aligned: bool, y_aligned: bool, stream: Any) -> None:
         plan, s = self.plan, self.plan.shape
         plan.forward(x, stream, self._flags)
         medians = s.level if self._sigma_of == "level" else 1
-        self._levels.run(medians if self._median else 0, self._energy, stream)
+        self.found.run(medians if self._median else 0, self._energy, stream)
         function, details = self._function, None
         if self.replayable:
-            self._choose(self._levels, stream)
+            self._choose(stream)
         else:
             shrinkage = self._choose_on_host(ModwtStatistics([plan], self._pooled, stream, None), stream)
             if not isinstance(function, str):
@@ -68,6 +69,3 @@ class ModwtDenoiser(Denoiser):
         thresholds = self._thresholds if details is None else None
         plan.inverse(y, str(function) if details is None else "keep", thresholds, stream, details)
         plan.leave(x, y, self._live, stream)
-
-    def _found(self) -> Found:
-        return self._levels

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pywt
 
-from . import launch_shapes
+from . import interop, launch_shapes
 from .buffers import Buffers
 from .forward import extensions, forward
 from .geometry import FLAGS, ROWS, TILE_BYTES, Filter, Tiling, forward_tiling, inverse_tiling, launches, up4
@@ -260,19 +260,25 @@ class Plans:
         self._lock = threading.Lock()
         self._idle: OrderedDict[tuple[Any, ...], list[Any]] = OrderedDict()
 
-    def borrow(self, shape: Any, options: Options, user: tuple[int, int], make: Callable[..., Any] = Plan) -> Any:
-        """A plan for this shape that nobody else uses, made by ``make(shape, options)``; it is for `give_back`.
+    def borrow(
+        self, shape: Any, options: Options, like: Any = None, make: Callable[..., Any] = Plan, number: int | None = None
+    ) -> tuple[Any, Any]:
+        """A plan for this shape that nobody else uses, made by ``make(shape, options)``, and the stream to use it on.
 
-        ``user`` is a thread and a stream: a plan goes back to the same, whose work is in order.
+        The stream is the caller's for an array ``like`` on a GPU (or the one of this ``number``, if the caller is in
+        another thread), else the plan's own. The plan is for `give_back`; it goes to the same thread and stream
+        again, whose work is in order.
         """
-        key = (shape, options, user)
+        if number is None:
+            number = -1 if like is None else interop.stream_number(like)
+        key = (shape, options, threading.get_ident(), number)
         with self._lock:
             idle = self._idle.get(key)
-            if idle:
-                return idle.pop()
-        plan = make(shape, options)
-        plan.key = key
-        return plan
+            plan = idle.pop() if idle else None
+        if plan is None:
+            plan = make(shape, options)
+            plan.key = key
+        return plan, plan.own_stream() if like is None else interop.stream_of(number)
 
     def give_back(self, plan: Any) -> None:
         """Keep the plan for the next caller, dropping those unused for longest beyond the limit."""
