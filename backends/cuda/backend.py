@@ -207,13 +207,8 @@ class Cuda:
     def _denoise(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
         return self.begin(x, method, level, report, out)()
 
-    def begin(
-        self, x: Any, method: Method, level: int, report: bool, out: Any, number: int | None = None
-    ) -> Callable[[], Any]:
-        """Launch a denoise; what is returned waits for it and gives `denoise`'s answer.
-
-        ``number`` is that of the stream of an array on the GPU, if the caller is in another thread than this.
-        """
+    def begin(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Callable[[], Any]:
+        """Launch a denoise; what is returned waits for it and gives `denoise`'s answer."""
         device = interop.on_device(x)
         make_plan: Any
         make_denoiser: Any
@@ -223,7 +218,7 @@ class Cuda:
         else:
             shape = ModwtShape.of(method.bank, method.mode, _dtype(x), level, 0, *x.shape)
             make_plan, make_denoiser = ModwtPlan, ModwtDenoiser
-        plan, stream = self._plans.borrow(shape, self._options, x if device else None, make_plan, number)
+        plan, stream = self._plans.borrow(shape, self._options, x if device else None, make_plan)
         try:
             denoiser = plan.kept(_key(method, report), lambda: make_denoiser(plan, method, report))
             run = self._on_device if device else self._small if x.nbytes < Ring.LEAST else self._through_ring

@@ -13,7 +13,7 @@ import numpy as np
 from wavefilt.arrays import compute_dtype
 from wavefilt.backends import on_gpu
 
-from .graph import checked, handle
+from .graph import handle
 from .target import SIMULATED, cuda
 
 on_device = on_gpu
@@ -69,10 +69,9 @@ def device_of(x: Any) -> int:
         return 0
     if hasattr(x, "gpu_data"):
         return int(x.gpu_data.context.device.id)
-    from cuda.bindings import driver
-
-    ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    return int(checked(driver.cuPointerGetAttribute(ordinal, address(x))))
+    if hasattr(x, "__dlpack_device__"):
+        return int(x.__dlpack_device__()[1])
+    raise TypeError(f"{type(x).__name__} does not tell its GPU: it has no __dlpack_device__")
 
 
 @contextmanager

@@ -261,16 +261,14 @@ class Plans:
         self._idle: OrderedDict[tuple[Any, ...], list[Any]] = OrderedDict()
 
     def borrow(
-        self, shape: Any, options: Options, like: Any = None, make: Callable[..., Any] = Plan, number: int | None = None
+        self, shape: Any, options: Options, like: Any = None, make: Callable[..., Any] = Plan
     ) -> tuple[Any, Any]:
         """A plan for this shape that nobody else uses, made by ``make(shape, options)``, and the stream to use it on.
 
-        The stream is the caller's for an array ``like`` on a GPU (or the one of this ``number``, if the caller is in
-        another thread), else the plan's own. The plan is for `give_back`; it goes to the same thread and stream
-        again, whose work is in order.
+        The stream is the caller's for an array ``like`` on a GPU, else the plan's own. The plan is for `give_back`; it
+        goes to the same thread and stream again, whose work is in order.
         """
-        if number is None:
-            number = -1 if like is None else interop.stream_number(like)
+        number = -1 if like is None else interop.stream_number(like)
         key = (shape, options, threading.get_ident(), number)
         with self._lock:
             idle = self._idle.get(key)

@@ -1,8 +1,4 @@
-"""Several GPUs of one host as one backend: traces are dealt out, a long one is cut with halos, transfers overlap.
-
-Not finished. On four H200 the results from NumPy arrays are those of one GPU, but the process may end with a corrupted
-heap, and numba's own arrays on a second GPU gave an illegal address in the kernel that draws a sample.
-"""
+"""Several GPUs of one host as one backend: traces are dealt out, a long one is cut with halos, transfers overlap."""
 
 from __future__ import annotations
 
@@ -127,14 +123,17 @@ class Several(Cuda):
 
         Every part has thresholds of its own traces. A part with a sample that is not finite gives None.
         """
-        futures = []
-        for part, level, out in zip(parts, levels, outs or [None] * len(parts), strict=True):
-            member = self._home(part)
-            with interop.on_device_of(part):  # what is the caller's own: the stream, and memory of the library
-                number = interop.stream_number(part)
-                out = interop.empty(part.shape, str(part.dtype).rpartition(".")[2], part) if out is None else out
-            futures.append(member.submit(partial(_whole, member.backend, part, method, level, out, number)))
-        return [None if done is None else done[0] for done in [future.result() for future in futures]]
+        begun: list[Callable[[], Any]] = []
+        try:
+            for part, level, out in zip(parts, levels, outs or [None] * len(parts), strict=True):
+                with interop.on_device_of(part):
+                    begun.append(self._home(part).backend.begin(part, method, level, False, out))
+        finally:  # those begun before an error as well: their memory is free once they have ended
+            done = []
+            for part, finish in zip(parts, begun, strict=False):
+                with interop.on_device_of(part):
+                    done.append(finish())
+        return [None if one is None else one[0] for one in done]
 
     def take(self, x: Any, axis: int) -> interop.Traces:
         with self.on_device_of(x):
@@ -151,11 +150,6 @@ class Several(Cuda):
             if member.number == number:
                 return member
         raise ValueError(f"the array is on GPU {number}, and devices are {[m.number for m in self._members]}")
-
-
-def _whole(backend: Cuda, x: Any, method: Method, level: int, out: Any, number: int) -> Any:
-    """A denoise begun and finished in this thread, on the caller's stream."""
-    return backend.begin(x, method, level, False, out, number)()
 
 
 def checked(devices: Devices, count: int) -> list[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +29,21 @@ if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
     raise BackendUnavailable(
         f"backend 'cuda': numba-cuda is not installed, and the CUDA target built into numba is too old; {INSTALL}"
     )
+
+
+
+def _unload_once() -> None:
+    """Let a kernel be unloaded once at the end: numba does it for every GPU it ran on, which corrupts the heap."""
+    seen: set[Any] = set()
+    for gpu in cuda.gpus:
+        modules = gpu.primary_context.modules if gpu.primary_context else {}
+        for handle in seen & modules.keys():
+            modules[handle]._finalizer.detach()
+        seen |= modules.keys()
+
+
+if not SIMULATED:
+    atexit.register(_unload_once)  # runs before what numba registered
 
 __all__ = ["INSTALL", "SIMULATED", "cuda", "device", "registers_for"]
 
