@@ -33,8 +33,13 @@ def _checked():
 
 @pytest.fixture
 def three(monkeypatch):
-    from wavefilt.backends.cuda import Options, Several, chunked, several
+    from wavefilt.backends.cuda import Options, Several, chunked, interop, several
+    from wavefilt.backends.cuda.target import cuda
 
+    monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
+    monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))
+    monkeypatch.setattr(interop, "stream_number", lambda _: -1)
+    monkeypatch.setattr(interop, "empty", lambda shape, dtype, _: cuda.device_array(shape, dtype))
     monkeypatch.setattr(several, "checked", lambda devices, count: [0] * 3)
     monkeypatch.setattr(several, "LEAST", 0)
     monkeypatch.setattr(chunked, "THREADS", 4)
@@ -82,14 +87,10 @@ def test_gaps_errors_and_the_rest(three):
 
 @inside
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_parts_on_gpus(three, monkeypatch):
+def test_parts_on_gpus(three):
     from wavefilt.backends.cuda import interop
     from wavefilt.backends.cuda.target import cuda
 
-    monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
-    monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))
-    monkeypatch.setattr(interop, "stream_number", lambda _: -1)
-    monkeypatch.setattr(interop, "empty", lambda shape, dtype, _: cuda.device_array(shape, dtype))
     parts = [np.random.default_rng(i).standard_normal((2, 150)) for i in range(3)]
     parts[1][0, 7] = np.inf
     method = Method("db2", 2)
@@ -151,3 +152,34 @@ def test_arrays_on_every_gpu(all_gpus):
             assert np.array_equal(
                 y.get(), wavefilt.denoise(part.get(), "db8", level=8, rule="universal", backend="cuda")
             )
+
+
+@pytest.mark.gpu
+def test_a_batch_again(all_gpus):
+    """Its launches are recorded the second time; a sample that is not finite, and other arrays, are still seen."""
+    cupy = pytest.importorskip("cupy")
+    parts, outs = [], []
+    for member in all_gpus._members:
+        with cupy.cuda.Device(member.number):
+            parts.append(cupy.random.default_rng(member.number).standard_normal((1, 1 << 20), dtype="f4"))
+            outs.append(cupy.empty_like(parts[-1]))
+    method = Method("db8", 8, rule="universal")
+    expected = [run(part.get(), method, "cuda").samples for part in parts]
+
+    def check(found, right):
+        for y, one in zip(found, right, strict=True):
+            assert np.array_equal(y.get(), one)
+
+    for _ in range(5):
+        for out in outs:
+            out.fill(0)
+        check(all_gpus.each(parts, method, [8] * len(parts), outs), expected)
+    assert all_gpus._last is not None
+    kept = parts[1][0, 5].copy()
+    parts[1][0, 5] = np.nan
+    found = all_gpus.each(parts, method, [8] * len(parts), outs)
+    assert found[1] is None and np.array_equal(found[0].get(), expected[0])
+    parts[1][0, 5] = kept
+    check(all_gpus.each(parts[::-1], method, [8] * len(parts), outs[::-1]), expected[::-1])
+    all_gpus.clear()
+    check(all_gpus.each(parts, method, [8] * len(parts), outs), expected)

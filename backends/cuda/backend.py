@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from .modwt import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
 from .modwt_backend import ModwtBackend
 from .modwt_denoiser import ModwtDenoiser
 from .plan import Options, Plan, Plans, Shape
+from .recorded import Recorded
 from .statistics import CudaStatistics
 from .target import SIMULATED, cuda
 from .transfer import Results, Ring, pinned
@@ -77,9 +78,9 @@ class Cuda:
         diagnosis.require()
         self._options = options or Options(fastmath)
         self._plans = Plans(cache_bytes)
-        self._ring = Ring()
+        self.ring = Ring()
         self._results = Results()
-        self._modwt = ModwtBackend(self._plans, self._ring, self._options)
+        self._modwt = ModwtBackend(self._plans, self.ring, self._options)
 
     def describe(self) -> str:
         return diagnosis.describe()
@@ -121,7 +122,7 @@ class Cuda:
             source = interop.flat(x)
         else:
             source = plan.buffer("x", rows * samples)
-            self._ring.upload(np.ascontiguousarray(x), source, stream)
+            self.ring.upload(np.ascontiguousarray(x), source, stream)
         if level:
             plan.forward(source, _aligned(source, rows, samples), stream)
         else:
@@ -158,7 +159,7 @@ class Cuda:
             y = plan.buffer("y", s.rows * s.samples)
             plan.inverse(y, _aligned(y, s.rows, s.samples), function, thresholds, stream, details=details)
             out = np.empty((s.rows, s.samples), s.dtype)
-            self._ring.download(y, out, stream)
+            self.ring.download(y, out, stream)
             return out
         out = interop.empty((s.rows, s.samples), s.dtype, like)
         y = interop.flat(out)
@@ -210,17 +211,8 @@ class Cuda:
     def begin(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Callable[[], Any]:
         """Launch a denoise; what is returned waits for it and gives `denoise`'s answer."""
         device = interop.on_device(x)
-        make_plan: Any
-        make_denoiser: Any
-        if method.transform == "dwt":
-            shape: Any = Shape.of(method.bank, method.mode, _dtype(x), level, *x.shape)
-            make_plan, make_denoiser = Plan, DwtDenoiser
-        else:
-            shape = ModwtShape.of(method.bank, method.mode, _dtype(x), level, 0, *x.shape)
-            make_plan, make_denoiser = ModwtPlan, ModwtDenoiser
-        plan, stream = self._plans.borrow(shape, self._options, x if device else None, make_plan)
+        plan, stream, denoiser = self._prepared(x, method, level, report)
         try:
-            denoiser = plan.kept(_key(method, report), lambda: make_denoiser(plan, method, report))
             run = self._on_device if device else self._small if x.nbytes < Ring.LEAST else self._through_ring
             y = run(plan, denoiser, x, out, stream)
         except BaseException:
@@ -239,12 +231,39 @@ class Cuda:
                 if not finite:
                     return None
                 if method.transform == "dwt":
-                    cuda_crossover.loaded.add((shape.dtype, shape.filter.taps))
+                    cuda_crossover.loaded.add((plan.shape.dtype, method.bank.dec_len))
                 return y, denoiser.measured(stream) if report else None
             finally:
                 self._plans.give_back(plan)
 
         return finish
+
+    def recorded(self, x: Any, method: Method, level: int, out: Any) -> Recorded | None:
+        """The launches of a denoise of an array on the GPU made twice before; None if they are not there."""
+        plan, stream, denoiser = self._prepared(x, method, level, False)
+        graph = denoiser.graphs.get((interop.address(x), interop.address(out)))
+        give_back = partial(self._plans.give_back, plan)
+        if graph is None:
+            give_back()
+            return None
+        return Recorded(interop.on_device_of(x), graph, stream, denoiser.outcome, give_back)
+
+    def _prepared(self, x: Any, method: Method, level: int, report: bool) -> tuple[Any, Any, Denoiser]:
+        """A plan, which is to be given back, with a stream and a denoiser for it."""
+        make_plan: Any
+        make_denoiser: Any
+        if method.transform == "dwt":
+            shape: Any = Shape.of(method.bank, method.mode, _dtype(x), level, *x.shape)
+            make_plan, make_denoiser = Plan, DwtDenoiser
+        else:
+            shape = ModwtShape.of(method.bank, method.mode, _dtype(x), level, 0, *x.shape)
+            make_plan, make_denoiser = ModwtPlan, ModwtDenoiser
+        plan, stream = self._plans.borrow(shape, self._options, x if interop.on_device(x) else None, make_plan)
+        try:
+            return plan, stream, plan.kept(_key(method, report), lambda: make_denoiser(plan, method, report))
+        except BaseException:
+            self._plans.give_back(plan)
+            raise
 
     def _on_device(self, plan: Plan, denoiser: Denoiser, x: Any, out: Any, stream: Any) -> Any:
         rows, samples = plan.shape.rows, plan.shape.samples
@@ -266,9 +285,9 @@ class Cuda:
             fresh = not pinned(out)
         source, target = plan.buffer("x", rows * samples), plan.buffer("y", rows * samples)
         aligned = _aligned(source, rows, samples)
-        self._ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
+        self.ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
         self._replay(denoiser, (), lambda on: denoiser.run(source, target, aligned, aligned, on), stream)
-        self._ring.download(target, out, stream)
+        self.ring.download(target, out, stream)
         return out
 
     def _small(self, plan: Plan, denoiser: Denoiser, x: Any, out: Any, stream: Any) -> Any:

@@ -259,6 +259,7 @@ class Plans:
         self.limit = limit
         self._lock = threading.Lock()
         self._idle: OrderedDict[tuple[Any, ...], list[Any]] = OrderedDict()
+        self._kept = 0  # bytes of those that are idle
 
     def borrow(
         self, shape: Any, options: Options, like: Any = None, make: Callable[..., Any] = Plan
@@ -273,6 +274,7 @@ class Plans:
         with self._lock:
             idle = self._idle.get(key)
             plan = idle.pop() if idle else None
+            self._kept -= 0 if plan is None else plan.bytes
         if plan is None:
             plan = make(shape, options)
             plan.key = key
@@ -283,11 +285,10 @@ class Plans:
         with self._lock:
             self._idle.setdefault(plan.key, []).append(plan)
             self._idle.move_to_end(plan.key)
-            kept = sum(p.bytes for plans in self._idle.values() for p in plans)
-            while kept > self.limit and self._idle:
-                _, plans = self._idle.popitem(last=False)
-                kept -= sum(p.bytes for p in plans)
-                for p in plans:
+            self._kept += plan.bytes
+            while self._kept > self.limit and self._idle:
+                for p in self._idle.popitem(last=False)[1]:
+                    self._kept -= p.bytes
                     p.release()
 
     def lend(self, owner: Any, plan: Any) -> None:
@@ -300,3 +301,4 @@ class Plans:
             for plan in (p for plans in self._idle.values() for p in plans):
                 plan.release()
             self._idle.clear()
+            self._kept = 0

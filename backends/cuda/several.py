@@ -9,13 +9,11 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
-import numpy as np
-
 from wavefilt.backends.interface import Measured
 from wavefilt.chunks import halo
 from wavefilt.method import Method
 
-from . import interop, split
+from . import interop, recorded, split
 from .backend import Cuda
 from .denoiser import joined
 from .memory import OutOfMemory
@@ -65,6 +63,8 @@ class Several(Cuda):
 
     def __init__(self, devices: Devices = "all", **options: Any) -> None:
         super().__init__(**options)
+        self._lock = threading.Lock()
+        self._last: recorded.Batch | None = None
         self._members = [Member(number, lambda: Cuda(**options)) for number in checked(devices, len(cuda.gpus))]
 
     def describe(self) -> str:
@@ -72,6 +72,10 @@ class Several(Cuda):
 
     def clear(self) -> None:
         super().clear()
+        with self._lock:
+            last, self._last = self._last, None
+        if last is not None:
+            last.release()
         for member in self._members:
             member.submit(member.backend.clear).result()
 
@@ -86,7 +90,7 @@ class Several(Cuda):
         if len(self._members) == 1 or x.size < LEAST or not self._divides(x, method, level):
             first = self._members[0]
             return first.submit(partial(first.backend.denoise, x, method, level, report, out)).result()
-        out = np.empty(x.shape, x.dtype) if out is None else out
+        out = self._results.empty(x.shape, x.dtype) if out is None else out
         if method.scope == "trace" and len(x) >= len(self._members):
             return self._dealt(x, method, level, report, out)
         try:
@@ -123,9 +127,19 @@ class Several(Cuda):
 
         Every part has thresholds of its own traces. A part with a sample that is not finite gives None.
         """
+        if outs is None:
+            outs = [self._like(part) for part in parts]
+        key = recorded.key(parts, outs, method, tuple(levels))
+        with self._lock:
+            last, self._last = self._last, None
+        if last is not None and last.key == key and last.again():
+            self._remember(last)
+            return list(outs)
+        if last is not None:
+            last.release()
         begun: list[Callable[[], Any]] = []
         try:
-            for part, level, out in zip(parts, levels, outs or [None] * len(parts), strict=True):
+            for part, level, out in zip(parts, levels, outs, strict=True):
                 with interop.on_device_of(part):
                     begun.append(self._home(part).backend.begin(part, method, level, False, out))
         finally:  # those begun before an error as well: their memory is free once they have ended
@@ -133,7 +147,37 @@ class Several(Cuda):
             for part, finish in zip(parts, begun, strict=False):
                 with interop.on_device_of(part):
                     done.append(finish())
+        if None not in done:
+            self._record(key, parts, method, levels, outs)
         return [None if one is None else one[0] for one in done]
+
+    def _record(
+        self, key: Any, parts: Sequence[Any], method: Method, levels: Sequence[int], outs: Sequence[Any]
+    ) -> None:
+        """Keep the launches of a batch, if all were recorded, for when it comes again."""
+        found = []
+        for part, level, out in zip(parts, levels, outs, strict=True):
+            with interop.on_device_of(part):
+                found.append(self._home(part).backend.recorded(part, method, level, out))
+        there = [one for one in found if one is not None]
+        batch = recorded.Batch(key, there)
+        if len(there) == len(parts):
+            self._remember(batch)
+        else:
+            batch.release()
+
+    def _remember(self, batch: recorded.Batch) -> None:
+        """Keep one batch; of two that end together, the first."""
+        with self._lock:
+            if self._last is None:
+                self._last = batch
+                return
+        batch.release()
+
+    def _like(self, part: Any) -> Any:
+        """Memory of the part's library on its GPU."""
+        with interop.on_device_of(part):
+            return interop.empty(part.shape, str(part.dtype).rpartition(".")[2], part)
 
     def take(self, x: Any, axis: int) -> interop.Traces:
         with self.on_device_of(x):

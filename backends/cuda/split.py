@@ -16,7 +16,9 @@ from wavefilt.method import Method
 from wavefilt.searching import Interval
 from wavefilt.shrinkage import Shrinkage
 
+from . import interop
 from .chunked import DeviceTally, HostRows
+from .target import cuda
 
 if TYPE_CHECKING:
     from .several import Member
@@ -99,10 +101,24 @@ class _SplitRows(HostRows):
             raise errors[0]
 
     def decompose(self, chunk: Chunk, method: Method, level: int) -> Pyramid:
-        return _here().decompose(self.take(chunk), method.bank, method.mode, level)  # type: ignore[no-any-return]
+        backend = _here()
+        sent = cuda.device_array((chunk.rows.stop - chunk.rows.start, chunk.length), self.dtype)
+        flat, begin = sent.reshape(-1), 0
+        for part in chunk.parts:
+            samples = np.ascontiguousarray(self.x[chunk.rows, part.first : part.last])
+            backend.ring.upload(samples, flat[begin : begin + samples.size], interop.stream_of(0))
+            begin += samples.size
+        return backend.decompose(sent, method.bank, method.mode, level)  # type: ignore[no-any-return]
 
-    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Any:
-        return _here().reconstruct(pyramid, shrinkage)
+    def reconstruct(self, pyramid: Any, shrinkage: Shrinkage) -> Any:
+        return _here().reconstruct(pyramid, shrinkage, pyramid.plan.details)
+
+    def put(self, chunk: Chunk, y: Any) -> None:
+        flat = y.reshape(-1)
+        for own, place in chunk.kept():
+            if own == slice(0, chunk.length):
+                own = slice(0, flat.size)  # whole rows, one or more
+            _here().ring.download(flat[own], self.out[chunk.rows, place], interop.stream_of(0))
 
 
 def _here() -> Any:

@@ -31,7 +31,6 @@ if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
     )
 
 
-
 def _unload_once() -> None:
     """Let a kernel be unloaded once at the end: numba does it for every GPU it ran on, which corrupts the heap."""
     seen: set[Any] = set()
