@@ -172,14 +172,17 @@ def test_a_batch_again(all_gpus):
 
     for _ in range(5):
         for out in outs:
-            out.fill(0)
+            with out.device:
+                out.fill(0)
         check(all_gpus.each(parts, method, [8] * len(parts), outs), expected)
     assert all_gpus._last is not None
-    kept = parts[1][0, 5].copy()
-    parts[1][0, 5] = np.nan
+    with parts[1].device:
+        kept = parts[1][0, 5].copy()
+        parts[1][0, 5] = np.nan
     found = all_gpus.each(parts, method, [8] * len(parts), outs)
     assert found[1] is None and np.array_equal(found[0].get(), expected[0])
-    parts[1][0, 5] = kept
+    with parts[1].device:
+        parts[1][0, 5] = kept
     check(all_gpus.each(parts[::-1], method, [8] * len(parts), outs[::-1]), expected[::-1])
     all_gpus.clear()
     check(all_gpus.each(parts, method, [8] * len(parts), outs), expected)

@@ -32,6 +32,8 @@ class Rows:
     """
 
     tally: type[Tally] = HostTally
+    cheap = False
+    """Whether a further look at chunks costs little, their details being kept."""
 
     def __init__(self, x: Any, out: Any, backend: Backend) -> None:
         self.x, self.out, self.backend = x, out, backend
@@ -95,7 +97,7 @@ class Rows:
             visit(owned)
 
         counts, pooled = self.counts(group, method, level), lambda details: self.pooled(details, method)
-        return ChunkedStatistics(counts, self.dtype, visit_details, self.tally, self.to_host, pooled)
+        return ChunkedStatistics(counts, self.dtype, visit_details, self.tally, self.to_host, pooled, cheap=self.cheap)
 
     def counts(self, group: list[Chunk], method: Method, level: int) -> NDArray[np.int64]:
         """Details of a group of chunks at each level."""

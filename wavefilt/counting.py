@@ -71,7 +71,8 @@ def not_finite(dtype: np.dtype[Any]) -> Interval:
 class ChunkedStatistics:
     """`Statistics` of one group of traces, whose details ``visit`` shows chunk by chunk as often as it is called.
 
-    ``pooled`` gives the statistics of details (1, coefficients) that are in host memory all at once.
+    ``pooled`` gives the statistics of details (1, coefficients) that are in host memory all at once. Where another look
+    is ``cheap``, squares are summed up only when they are asked for.
     """
 
     counts: NDArray[np.int64]
@@ -81,6 +82,7 @@ class ChunkedStatistics:
     to_host: Callable[[Any], NDArray[Any]]
     pooled: Callable[[NDArray[Any]], Statistics]
     groups: int = 1
+    cheap: bool = False
     _sums: NDArray[np.float64] | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)  # chunks may be looked at together
 
@@ -99,8 +101,8 @@ class ChunkedStatistics:
         return (self._sums / self.counts)[:, None]
 
     def _look(self, asked: Sequence[tuple[int, Interval]]) -> list[NDArray[np.int64]]:
-        """Show all chunks once and count in intervals of these levels; the first time, sum up squares as well."""
-        sums = 0 if self._sums is not None else len(self.counts)
+        """Show all chunks once and count in intervals of these levels; sum up squares as well where that saves a look."""
+        sums = 0 if self._sums is not None or (asked and self.cheap) else len(self.counts)
         tally = self.tally(self.dtype, [interval for _, interval in asked], sums)
 
         def look(details: Details) -> None:

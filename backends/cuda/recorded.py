@@ -29,7 +29,8 @@ class Recorded:
 
     def finished(self) -> bool:
         """Whether the result is there; False if it has to be made in another way. Waits for it."""
-        unfinished, finite = self.outcome(self.stream)
+        with self.current:
+            unfinished, finite = self.outcome(self.stream)
         return finite and not unfinished
 
 

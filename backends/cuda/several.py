@@ -18,12 +18,15 @@ from .backend import Cuda
 from .denoiser import joined
 from .memory import OutOfMemory
 from .target import SIMULATED, cuda
+from .transfer import Ring
 
 Devices = Literal["all"] | Sequence[int]
 Result = TypeVar("Result")
 
 LEAST = 1 << 22
 """Samples below which one GPU is faster than several that have to be told and waited for."""
+STAGING = 8
+"""Threads of all GPUs together that copy host memory: more of them only take its bandwidth from one another."""
 
 
 class Member:
@@ -65,7 +68,10 @@ class Several(Cuda):
         super().__init__(**options)
         self._lock = threading.Lock()
         self._last: recorded.Batch | None = None
-        self._members = [Member(number, lambda: Cuda(**options)) for number in checked(devices, len(cuda.gpus))]
+        numbers = checked(devices, len(cuda.gpus))
+        self._members = [Member(number, lambda: Cuda(**options)) for number in numbers]
+        for member in self._members:
+            member.backend.ring = Ring(max(STAGING // len(numbers), 2))
 
     def describe(self) -> str:
         return "; ".join(member.submit(member.backend.describe).result() for member in self._members)
