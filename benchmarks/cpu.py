@@ -248,7 +248,8 @@ def table(result: dict[str, Any]) -> str:
     """The result as text, one line a case."""
     where = result["environment"]
     lines = [
-        f"{where['processor']}, {where['threads']} threads, load {where['load']:.1f}, {where['versions']}",
+        f"{where['processor']}, {where['threads']} threads, load {where['load']:.1f}, "
+        + ", ".join(f"{name} {version}" for name, version in where["versions"].items() if version),
         f"{'case':<44}{'PyWavelets ms':>21}{'numba ms':>21}{'ratio':>7}{'target':>7}{'':>5}{'cores':>6}"
         f"{'GB/s':>6}{'of copy':>8}",
     ]

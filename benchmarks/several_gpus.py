@@ -1,6 +1,6 @@
 """One GPU against several of one host: python -m wavefilt.benchmarks.several_gpus [--json FILE].
 
-A batch resident on the GPUs, the same batch from ordinary and from pinned NumPy arrays, and one long trace.
+A batch resident on the GPUs, the same batch from ordinary and from pinned NumPy arrays, and one long trace, split.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wavefilt.method import Method
 
 ROWS, SAMPLES, LEVEL = 4, 1 << 26, 8
 METHOD = Method("db8", LEVEL, rule="universal", sigma="global")
-HEADS = {"resident": "resident", "numpy": "from NumPy", "pinned": "from pinned", "long": "one trace"}
+HEADS = {"resident": "resident", "numpy": "from NumPy", "pinned": "from pinned", "long": "one trace, split"}
 TARGETS = {2: 1.8, 4: 3.4}
 """How many times as fast as one GPU a resident batch is to be."""
 
@@ -50,7 +50,10 @@ def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> dict[str
         count: one if count == 1 else backends.get("cuda", devices=list(range(count))) for count in counts
     }
     for way, data, right in (("numpy", x, expected), ("pinned", pinned, expected), ("long", line, long)):
-        calls: list[Callable[[], Any]] = [partial(using[count].denoise, data, METHOD, LEVEL) for count in counts]
+        calls: list[Callable[[], Any]] = []
+        for count in counts:
+            work = using[count].split if way == "long" and count > 1 else using[count].denoise
+            calls.append(partial(work, data, METHOD, LEVEL))
         for count, call in zip(counts, calls, strict=True):
             for _ in range(3):
                 _same(call()[0], right, f"{way}, {count} GPUs")
@@ -126,9 +129,26 @@ def table(result: dict[str, Any]) -> Sheet:
     return Sheet(title, heads, rows)
 
 
+def note(result: dict[str, Any]) -> str:
+    """What all transfers share."""
+    size = 4e-9 * result["batch"][0] * result["batch"][1]
+    last = result["gpus"][-1]
+    rate = {way: 1e3 * factor * size / last[way]["median"] for way, factor in (("numpy", 5), ("pinned", 2))}
+    return (
+        f"Threads copy host memory at {result['host copy, GB/s']:.0f} GB/s, reading and writing counted. With "
+        f"{last['count']} GPUs a pinned batch and its result are {rate['pinned']:.0f} GB/s of that memory's traffic. "
+        "An ordinary batch is read, copied to pinned memory (which is read and written for that), read by a GPU, and "
+        f"its result written: {rate['numpy']:.0f} GB/s. More GPUs find no more of it."
+    )
+
+
+def markdown(result: dict[str, Any]) -> str:
+    return f"{table(result).markdown()}\n\n{note(result)}"
+
+
 def text(result: dict[str, Any]) -> str:
     """The table, and what all transfers share."""
-    return f"{table(result).text(140)}\nHost memory, copied by threads: {result['host copy, GB/s']:.0f} GB/s"
+    return f"{table(result).text(140)}\n{note(result)}"
 
 
 if __name__ == "__main__":

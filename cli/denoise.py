@@ -30,6 +30,14 @@ def whole_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int
     return int(value)
 
 
+def gpus(ctx: click.Context, param: click.Parameter, value: str | None) -> str | tuple[int, ...] | None:
+    if value in (None, "all"):
+        return value
+    if not all(part.isdecimal() for part in value.split(",")):
+        raise click.BadParameter(f"{value!r} is neither all nor numbers of GPUs, as 0,1", ctx, param)
+    return tuple(map(int, value.split(",")))
+
+
 def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
     if value is not None:
         from wavefilt import set_num_threads
@@ -79,6 +87,7 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
               help="Cores to use: N processes for small files, N threads in a large one. [default: all]")  # fmt: skip
 @scheduler.option
 @click.option("--fast-math", is_flag=True, help="cuda: let the compiler reorder and approximate arithmetic.")
+@click.option("--devices", metavar="all|N,...", callback=gpus, help="cuda: GPUs of this host that share the traces.")
 @layout_options
 @click.option("--max-memory", metavar="SIZE", callback=streaming.size,
               help="npy, raw, SEG-Y, SU, HDF5, Zarr: files of any size within so much memory, as 1GiB.")  # fmt: skip
@@ -108,8 +117,9 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
     try:
         kind = SectionMethod if options["two_dimensional"] else Method
         method = kind(**{name: options[name] for name in names})
-        if options["fast_math"] and options["backend"] != "cuda":
-            raise click.UsageError("--fast-math is an option of --backend cuda")
+        for name, given in (("--fast-math", options["fast_math"]), ("--devices", options["devices"])):
+            if given and options["backend"] != "cuda":
+                raise click.UsageError(f"{name} is an option of --backend cuda")
         if options["noise_window"] and options["two_dimensional"]:
             raise click.UsageError("--noise-window is for traces, not for --two-dimensional; leave one out")
         if options["noise_window"] and options["sigma"] != "level":

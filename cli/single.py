@@ -66,7 +66,8 @@ def backend(options: dict[str, Any]) -> Any:
 
     if options["backend"] == "auto":
         return "auto"
-    return backends.get(options["backend"], **({"fastmath": True} if options["fast_math"] else {}))
+    own = {"fastmath": options["fast_math"], "devices": options["devices"]}
+    return backends.get(options["backend"], **{name: value for name, value in own.items() if value})
 
 
 def _intended(before: Any, target: str, method: Any) -> dict[str, Any]:

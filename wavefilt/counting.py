@@ -101,7 +101,7 @@ class ChunkedStatistics:
         return (self._sums / self.counts)[:, None]
 
     def _look(self, asked: Sequence[tuple[int, Interval]]) -> list[NDArray[np.int64]]:
-        """Show all chunks once and count in intervals of these levels; sum up squares as well where that saves a look."""
+        """Show all chunks once and count in intervals of these levels; sum up squares if that saves a look."""
         sums = 0 if self._sums is not None or (asked and self.cheap) else len(self.counts)
         tally = self.tally(self.dtype, [interval for _, interval in asked], sums)
 

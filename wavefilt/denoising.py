@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ def denoise(
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | backends.Backend = "auto",
+    devices: Literal["all"] | Sequence[int] | None = None,
     return_noise: bool = False,
 ) -> Any:
     """Remove noise by shrinking the wavelet details of every trace; the approximation is left as it is.
@@ -93,9 +94,11 @@ def denoise(
         everything else is a batch. A level then has three bands of details, each with its noise and threshold;
         ``sigma="global"`` is the noise of the finest diagonal band. Scope "trace" is each section on its own,
         "record" the batch. Levels are limited by the shorter axis. Sections have no gaps, and neither
-        ``transform="modwt"`` nor spins, windows and rules of blocks; arrays on a GPU and backend "cuda" are refused.
+        ``transform="modwt"`` nor spins, windows and rules of blocks, and are no list of arrays on GPUs.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or what `wavefilt.backends.get` returned.
+    devices : "all" or sequence of int, optional
+        With backend "cuda", the GPUs of this host that share the traces; by default the current one works alone.
     return_noise : bool
         Return what was removed as well: the pair (denoised, ``x`` - denoised).
 
@@ -125,6 +128,10 @@ def denoise(
     Chang, Yu and Vetterli (2000). Scaling the input scales the output for every data-driven rule, as long as
     float64 holds the squares of the details (1e-150 to 1e150).
     """
+    if devices is not None:
+        if backend != "cuda":
+            raise ValueError(f"devices={devices!r} are GPUs and need backend='cuda'")
+        backend = backends.get("cuda", devices=devices)
     if axes is not None:
         from wavefilt import sections
 
@@ -137,7 +144,9 @@ def denoise(
     if any(on_gpus):
         from wavefilt import resident
 
-        return (resident.denoise if on_gpus[0] else resident.denoise_each)(x, method, axis, backend, return_noise)
+        if on_gpus[0]:
+            return resident.denoise(x, method, (axis,), backend, return_noise)
+        return resident.denoise_each(x, method, axis, backend, return_noise)
     traces = arrays.take(x, axis)
     samples = run(traces.rows, method, backend).samples
     y = traces.restore(samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,6 @@ def stream_number(x: Any) -> int:
     return int((getattr(x, "__cuda_array_interface__", None) or {}).get("stream") or 0)
 
 
-@lru_cache(maxsize=64)
 def stream_of(number: int) -> Any:
     """The stream of this number, for numba."""
     if SIMULATED:
@@ -58,6 +57,11 @@ def address(x: Any) -> int:
     if hasattr(x, "gpu_data"):
         return int(x.device_ctypes_pointer.value or 0)
     return int(x.__cuda_array_interface__["data"][0])
+
+
+def aligned(flat: Any, rows: int, samples: int) -> bool:
+    """Whether every row of a flat array begins at a multiple of 16 bytes."""
+    return (rows == 1 or samples % 4 == 0) and address(flat) % 16 == 0
 
 
 def device_of(x: Any) -> int:
@@ -123,17 +127,13 @@ class Traces:
 
     rows: Any
     original: Any
-    axis: int
+    axes: tuple[int, ...]
 
     def restore(self, rows: Any) -> Any:
         """``rows`` as an array of the original's shape, floating dtype and library."""
         shape = tuple(self.original.shape)
-        axis = self.axis % len(shape)
-        moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
-        y = rows.reshape(moved)
-        if axis != len(shape) - 1:
-            order = (*range(axis), len(shape) - 1, *range(axis, len(shape) - 1))
-            y = y.permute(order) if kind(y) == "torch" else y.transpose(order)
+        order = _last(len(shape), self.axes)
+        y = _ordered(rows.reshape(tuple(shape[i] for i in order)), tuple(np.argsort(order).tolist()))
         if kind(y) == "torch" and self.original.is_floating_point():
             return y.to(self.original.dtype)
         if kind(y) == "cupy" and self.original.dtype.kind == "f":
@@ -141,8 +141,10 @@ class Traces:
         return y
 
 
-def take(x: Any, axis: int) -> Traces:
-    """Rows along ``axis`` of an array on a GPU, C-contiguous, in the dtype of computation; ``x`` is not modified.
+def take(x: Any, *axes: int) -> Traces:
+    """Rows along an axis of an array on a GPU, or sections along two, C-contiguous, in the dtype of computation.
+
+    ``x`` is not modified.
 
     Raises what `wavefilt.arrays.take` raises.
     """
@@ -157,19 +159,47 @@ def take(x: Any, axis: int) -> Traces:
         raise TypeError("complex samples on a GPU are not supported; copy them to the host")
     if not shape:
         raise ValueError("x is a single number; an array with samples along an axis is needed")
-    if not -len(shape) <= axis < len(shape):
-        raise ValueError(f"axis={axis} is out of range for an array of {len(shape)} dimensions")
-    if shape[axis] == 0:
-        raise ValueError(f"x of shape {shape} has no samples along axis {axis}")
+    for axis in axes:
+        if not -len(shape) <= axis < len(shape):
+            raise ValueError(f"axis={axis} is out of range for an array of {len(shape)} dimensions")
+        if shape[axis] == 0:
+            raise ValueError(f"x of shape {shape} has no samples along axis {axis}")
+    if len({axis % len(shape) for axis in axes}) < len(axes):
+        raise ValueError(f"axes={axes} are one and the same axis of an array of {len(shape)} dimensions")
+    order = _last(len(shape), axes)
+    moved = tuple(shape[i] for i in order)
     if kind(x) == "torch":
         torch = sys.modules["torch"]
-        rows = x.detach().movedim(axis, -1).to(getattr(torch, dtype.name)).contiguous().reshape(-1, shape[axis])
+        rows = x.detach().permute(order).to(getattr(torch, dtype.name)).contiguous()
     elif kind(x) == "cupy":
-        cupy = sys.modules["cupy"]
-        rows = cupy.ascontiguousarray(cupy.moveaxis(x, axis, -1), dtype=dtype).reshape(-1, shape[axis])
+        rows = sys.modules["cupy"].ascontiguousarray(x.transpose(order), dtype=dtype)
     else:
-        rows = _contiguous(x, axis % len(shape), dtype)
-    return Traces(rows, x, axis)
+        rows = _contiguous(_ordered(x, order), dtype)
+    return Traces(rows.reshape(prod(moved[: -len(axes)]), *moved[-len(axes) :]), x, axes)
+
+
+def _last(dimensions: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The order of the dimensions in which ``axes`` are the last."""
+    last = tuple(axis % dimensions for axis in axes)
+    return (*(i for i in range(dimensions) if i not in last), *last)
+
+
+def _ordered(x: Any, order: tuple[int, ...]) -> Any:
+    """A view with the dimensions in another order."""
+    if order == tuple(range(len(order))):
+        return x
+    if kind(x) == "torch":
+        return x.permute(order)
+    if kind(x) == "cupy" or SIMULATED:
+        return x.transpose(order)
+    return strided(x, tuple(x.shape[i] for i in order), tuple(x.strides[i] for i in order))
+
+
+def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """A view of the memory of a numba array from where it begins; ``strides`` in bytes."""
+    if SIMULATED:
+        return type(x)(np.lib.stride_tricks.as_strided(x._ary, shape, strides))
+    return type(x)(shape=shape, strides=strides, dtype=x.dtype, stream=x.stream, gpu_data=x.gpu_data)
 
 
 def _from_dlpack(x: Any) -> Any:
@@ -179,16 +209,14 @@ def _from_dlpack(x: Any) -> Any:
     raise TypeError(f"{type(x).__name__} offers DLPack only; import cupy or torch first, which can read it")
 
 
-def _contiguous(x: Any, axis: int, dtype: np.dtype[Any]) -> Any:
-    """A numba array as contiguous rows of ``dtype``: itself, or a copy made by a kernel."""
-    order = (*(i for i in range(x.ndim) if i != axis), axis)
-    moved = x.transpose(order) if axis != x.ndim - 1 else x
+def _contiguous(moved: Any, dtype: np.dtype[Any]) -> Any:
+    """A numba array in contiguous memory and of this dtype: itself, or a copy made by a kernel."""
     if moved.is_c_contiguous() and moved.dtype == dtype:
-        return moved.reshape(-1, x.shape[axis])
+        return moved
     out = cuda.device_array(moved.shape, dtype)
     size = int(np.prod(moved.shape))
     _copy[-(-size // 256), 256](moved, out.reshape(-1), size)
-    return out.reshape(-1, x.shape[axis])
+    return out
 
 
 @cuda.jit

@@ -16,7 +16,7 @@ from wavefilt.method import Method
 from . import interop, recorded, split
 from .backend import Cuda
 from .denoiser import joined
-from .memory import OutOfMemory
+from .memory import OutOfMemory, guarded
 from .target import SIMULATED, cuda
 from .transfer import Ring
 
@@ -56,10 +56,10 @@ class Member:
 class Several(Cuda):
     """`Cuda` on several GPUs of this host: ``devices="all"``, or their numbers; the others options are as there.
 
-    Rows in host memory are dealt out, and a record or few long rows are cut so that every GPU has a part with the halo
-    that makes its coefficients those of the whole: medians are merged by counting and exact, so the result is that of
-    one GPU bit for bit, or to rounding for thresholds that depend on mean squares. Arrays on a GPU stay on it.
-    Single transforms run on the first GPU.
+    Rows in host memory are dealt out. A record or few long rows go to one GPU; where that has no room they are cut so
+    that every GPU has a part with the halo that makes its coefficients those of the whole. Medians are merged by
+    counting and exact, so the result is that of one GPU bit for bit, or to rounding for thresholds that depend on mean
+    squares. Arrays on a GPU stay on it. Single transforms run on the first GPU.
 
     Raises ValueError for a number of no GPU, and what `Cuda` raises.
     """
@@ -93,27 +93,44 @@ class Several(Cuda):
             with interop.on_device_of(x):
                 done: tuple[Any, Measured | None] | None = member.backend.denoise(x, method, level, report, out)
             return done
-        if len(self._members) == 1 or x.size < LEAST or not self._divides(x, method, level):
-            first = self._members[0]
-            return first.submit(partial(first.backend.denoise, x, method, level, report, out)).result()
-        out = self._results.empty(x.shape, x.dtype) if out is None else out
-        if method.scope == "trace" and len(x) >= len(self._members):
+        if len(self._members) > 1 and x.size >= LEAST and method.scope == "trace" and len(x) >= len(self._members):
             return self._dealt(x, method, level, report, out)
         try:
-            return split.denoise(self._members, x, out, method, level, report)
+            return self._whole(x, method, level, report, out)
         except OutOfMemory:
-            self.clear()
-            return super().denoise(x, method, level, report, out)  # chunk by chunk through one of them
+            pass  # what follows needs the memory that the error's traceback keeps
+        if len(self._members) > 1 and self._divides(x, method, level):
+            try:
+                return self.split(x, method, level, report, out)
+            except OutOfMemory:
+                self.clear()
+        return super().denoise(x, method, level, report, out)  # chunk by chunk through one of them
+
+    def split(
+        self, x: Any, method: Method, level: int, report: bool = False, out: Any = None
+    ) -> tuple[Any, Measured | None] | None:
+        """`denoise` of rows in host memory with a part of the samples on each GPU.
+
+        What fits on one GPU is done sooner there: transfers wait for the host's memory, not for the GPUs. Raises
+        `OutOfMemory` if the parts are too large as well.
+        """
+        out = self._results.empty(x.shape, x.dtype) if out is None else out
+        return split.denoise(self._members, x, out, method, level, report)
+
+    def _whole(self, x: Any, method: Method, level: int, report: bool, out: Any) -> tuple[Any, Measured | None] | None:
+        """On the first GPU. Raises `OutOfMemory`."""
+        backend = self._members[0].backend
+        work = partial(guarded, partial(backend.whole, x, method, level, report, out), backend.clear)
+        return self._members[0].submit(work).result()  # type: ignore[no-any-return]
 
     def _divides(self, x: Any, method: Method, level: int) -> bool:
-        """Whether the rows can be dealt out, or one be cut into parts that are more than halo."""
-        if method.scope == "trace" and len(x) >= len(self._members):
-            return True
+        """Whether samples can be cut into parts that are more than halo."""
         cuttable = method.transform == "dwt" and method.shrink_word != "block"
         return cuttable and (len(x) > 1 or x.size > 8 * len(self._members) * halo(method.bank.dec_len, level))
 
     def _dealt(self, x: Any, method: Method, level: int, report: bool, out: Any) -> tuple[Any, Measured | None] | None:
         """Whole rows, some for every GPU."""
+        out = self._results.empty(x.shape, x.dtype) if out is None else out
         edges = [len(x) * i // len(self._members) for i in range(len(self._members) + 1)]
         parts = [slice(a, b) for a, b in pairwise(edges)]
 
@@ -185,9 +202,9 @@ class Several(Cuda):
         with interop.on_device_of(part):
             return interop.empty(part.shape, str(part.dtype).rpartition(".")[2], part)
 
-    def take(self, x: Any, axis: int) -> interop.Traces:
+    def take(self, x: Any, *axes: int) -> interop.Traces:
         with self.on_device_of(x):
-            return super().take(x, axis)
+            return super().take(x, *axes)
 
     def on_device_of(self, x: Any) -> Any:
         """Context in which new memory is on the GPU of an array."""
