@@ -20,6 +20,7 @@ import numpy as np
 
 import wavefilt
 from wavefilt import backends
+from wavefilt.benchmarks.environment import environment
 
 SIZES = [1 << k for k in range(10, 27)]
 WAVELETS = ("db1", "db8", "db20")
@@ -50,7 +51,7 @@ def run(sizes: list[int] = SIZES, repeats: int = 15) -> dict[str, Any]:
             rows.append({"wavelet": wavelet, "samples": n, **measured})
     return {
         "date": date.today().isoformat(), "device": backends.get("cuda").describe(), "cores": os.cpu_count(),
-        "first": first, "calls": rows,
+        "environment": environment(), "first": first, "calls": rows,
     }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from wavefilt.ske import baselines, fit
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration, load
 
+from .environment import environment
 from .ske_cases import cases, quick
 from .ske_fit import Row, fitted, launches, parameters, predicted
 
@@ -33,7 +34,7 @@ def measure(device: dict[str, Any], path: Path | None = None, few: bool = False,
     """Measure every case, writing the file after each so that none is lost."""
     from .ske_measure import rows
 
-    result: Row = {"device": device, "rows": []}
+    result: Row = {"device": device, "environment": environment(), "rows": []}
     for row in rows(quick() if few else cases(), repeats):
         result["rows"].append(row)
         if path is not None:
