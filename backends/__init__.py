@@ -53,9 +53,7 @@ def names() -> list[str]:
 
 
 def get(name: str, **options: Any) -> Backend:
-    """The backend of this name; ``options`` are its own, for "cuda" ``fastmath=True``.
-
-    ``devices="all"`` or a list of numbers for several GPUs is not finished (`wavefilt.backends.cuda.several`).
+    """The backend of this name; ``options`` are its own, for "cuda" ``fastmath=True`` and ``devices="all"`` or numbers.
 
     Raises ValueError for an unknown name or GPU, and BackendUnavailable, with what to install, for a backend that
     cannot run.
@@ -141,6 +139,6 @@ def choose2(name: str | Backend, dtype: str, shape: tuple[int, ...], taps: int) 
         chosen = choose(name, dtype, (shape[0] * shape[1], shape[2]), taps)
     if not hasattr(chosen, "decompose2"):
         raise ValueError(
-            f"backend {chosen.name!r} does not transform two axes; use backend='auto', 'numba' or 'pywavelets'"
+            f"backend {chosen.name!r} does not transform two axes; use backend='auto', 'cuda', 'numba' or 'pywavelets'"
         )
     return cast(Backend2, chosen)

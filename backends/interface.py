@@ -185,7 +185,7 @@ class Backend2(Backend, Protocol):
 class DeviceBackend(Backend, Protocol):
     """A backend with memory of its own: it denoises whole batches there, and takes arrays that live there."""
 
-    def take(self, x: Any, axis: int) -> Taken:
+    def take(self, x: Any, *axes: int) -> Taken:
         """As `wavefilt.arrays.take`, for an array on the device."""
 
     def to_host(self, x: Any) -> NDArray[Any]:
@@ -209,7 +209,7 @@ class Taken(Protocol):
 
     @property
     def rows(self) -> Any:
-        """Shape (traces, samples), C-contiguous, in the dtype of computation."""
+        """Shape (traces, samples) or (sections, rows, columns), C-contiguous, in the dtype of computation."""
 
     def restore(self, rows: Any) -> Any:
         """``rows`` as an array of the original's shape, floating dtype and library."""

@@ -13,6 +13,7 @@ from wavefilt.benchmarks import (
     cpu,
     cuda,
     dask_scaling,
+    fuzzing,
     laplace1d_report,
     laplace2d_report,
     launch_shapes,
@@ -53,6 +54,7 @@ def tables() -> dict[str, str]:
             "blocks_h200",
             "cuda_h200",
             "dask",
+            "fuzzing",
             "laplace1d_cpu",
             "laplace1d_h200",
             "laplace2d_cpu",
@@ -78,6 +80,7 @@ def tables() -> dict[str, str]:
         "table of benchmarks/results/dask.json": "\n".join(
             [dask_scaling.table(results["dask"]).markdown(), *dask_scaling.notes(results["dask"])]
         ),
+        "tables of benchmarks/results/fuzzing.json": fuzzing.markdown(results["fuzzing"]),
         "table of benchmarks/planning.py": planning.markdown(results),
         "table of benchmarks/results/laplace1d_cpu.json": laplace1d_report.markdown(results["laplace1d_cpu"]),
         "table of benchmarks/results/laplace1d_h200.json": laplace1d_report.markdown(results["laplace1d_h200"]),

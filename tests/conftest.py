@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait by spinning; read when numpy is imported
+
+import numpy as np
 from hypothesis import settings
 from simulation import SIMULATED, take_turns
 
@@ -29,6 +34,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "compiled" in getattr(item, "fixturenames", ()):
             item.add_marker("sm_90")
+
+
+def pytest_collection_finish():
+    """What was imported stays: the garbage collector, which benchmarks call, need not go through it again and again."""
+    gc.freeze()
 
 
 def usable_backends() -> list[str]:

@@ -99,6 +99,11 @@ FILES = {
     "npy with an infinite sample": (npy(np.array([1.0, np.inf])), [], 1, "infinite value at trace 0, sample 1"),
     "npz of two arrays": (npz(a=NOISE, b=NOISE), [], 3, "choose one with --component: a, b"),
     "npz without the component": (npz(a=NOISE), ["--component", "c"], 3, "it holds a"),
+    "npz with a name that would clear the screen": (
+        npz(**{"\x1b[2Ja": NOISE, "b": NOISE}), [], 3, "choose one with --component: \\x1b[2Ja, b"),
+    "npy of more axes than NumPy has": (
+        npy_header("{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1, " * 65 + "), }", bytes(8)), [], 3,
+        "65 axes that NumPy cannot hold"),
     "npz damaged": (npz(a=NOISE)[:-30], [], 3, "damaged or encrypted archive"),
     "wav that claims too much": (wav(1 << 30, bytes(200)), [], 3, "claims 1073741824 bytes"),
     "wav without samples": (wav(0, b""), [], 3, "WAV"),

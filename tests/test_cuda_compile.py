@@ -73,7 +73,17 @@ def _compile(dtype: str, folder: Path) -> None:
     # device functions ask the driver, which need not be there, what to compile for
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
-    from wavefilt.backends.cuda import counted, modwt_kernels, selection, shrinking, sorting, spinning, thresholds
+    from wavefilt.backends.cuda import (
+        counted,
+        modwt_kernels,
+        modwt_tiling,
+        sections_kernels,
+        selection,
+        shrinking,
+        sorting,
+        spinning,
+        thresholds,
+    )
     from wavefilt.backends.cuda.forward import forward
     from wavefilt.backends.cuda.geometry import TILE_BYTES, Filter, launches
     from wavefilt.backends.cuda.inverse import inverse
@@ -146,16 +156,43 @@ def _compile(dtype: str, folder: Path) -> None:
         write(
             f"choose-{rule}", kernel, (a, d, d, d, d, types.float64, size, size, size, i, size, d, d, a, table, table)
         )
-    lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet("db8").filter_bank)
-    write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, size, size, size, size, a, size, size, table))
+    write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, *[size] * 5, a, size, size, table))
     write("mean", spinning.mean(dtype, 256), (a, size, size, size, a, size, size))
     write("modwt-leave", modwt_kernels.leave(dtype, 256), (a, a, size, size, table))
     write("modwt-cut", modwt_kernels.cut(dtype, 256), (a, size, size, size, a, size, size))
-    for round_about in (False, True):
-        kernel = modwt_kernels.analysis(lo, hi, round_about, dtype, 256)
-        write(f"modwt-analysis-{round_about}", kernel, (a, *[size] * 4, a, size, size, a, size, size, size))
-        kernel = modwt_kernels.synthesis(rec_lo, rec_hi, round_about, dtype, 256, "soft")
-        write(f"modwt-synthesis-{round_about}", kernel, (a, size, a, *[size] * 4, a, size, a, size, size))
+    place, threads = types.UniTuple(size, 4), modwt_tiling.threads_for(dtype, 256)
+    for name, round_about, start_level in (("db8", False, 0), ("db4", True, 4), ("coif17", True, 4)):
+        lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
+        one = modwt_tiling.launches(len(lo), 2, start_level, dtype, threads)[0]
+        each = types.UniTuple(place, one.last)
+        kernel = modwt_kernels.analysis(lo, hi, round_about, not start_level, dtype, one.forward)
+        limit = modwt_kernels.registers(dtype, len(lo))
+        write(
+            f"modwt-analysis-{name}" + (f"-{limit}" if limit else ""),
+            kernel,
+            (a, place, yes, a, *[size] * 6, a, each, a, place, table),
+        )
+        kernel = modwt_kernels.synthesis(rec_lo, rec_hi, round_about, dtype, one.inverse, "soft")
+        write(f"modwt-synthesis-{name}", kernel, (a, place, a, each, a, *[size] * 5, a, place, yes))
+    height, short = tile // 256, types.int32
+    pitch = (size, size, size, size, short, short, short)  # of the bands
+    for name, several, modes in (("haar", False, (False,)), ("db4", True, (False, True)), ("db8", False, (False,))):
+        lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
+        for periodized in modes:
+            axes, extends = (periodized, periodized), (several and not periodized,) * 2
+            kernel = sections_kernels.forward((lo, hi), (lo, hi), axes, extends, dtype, height, 256, False)
+            arguments = (a, size, size, short, short, short, a, *pitch, size, short, short, table, size, size)
+            limit = sections_kernels.forward_registers(dtype, len(lo))
+            write(f"sections-forward-{name}-{periodized}" + (f"-{limit}" if limit else ""), kernel, arguments)
+            for function in ("soft", "firm"):
+                kernel = sections_kernels.inverse(
+                    (rec_lo, rec_hi), (rec_lo, rec_hi), axes, dtype, height, 256, function, False
+                )
+                arguments = (a, *pitch, size, size, short, short, a, size, a, size, size, short, short, short, yes,
+                             table, yes)  # fmt: skip
+                limit = sections_kernels.inverse_registers(dtype, len(lo), periodized)
+                write(f"sections-inverse-{name}-{periodized}-{function}" + (f"-{limit}" if limit else ""), kernel,
+                      arguments)  # fmt: skip
     counts = counted.kernels(dtype, 256, 512)
     for name in ("exceeding", "histogram"):
         write(name, getattr(counts, name), (a, size, size, size, size, d, size, i))

@@ -9,9 +9,13 @@ import pytest
 import pywt
 
 import wavefilt
+from wavefilt import backends
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
+
+if isinstance(state := backends.available()["cuda"], wavefilt.BackendUnavailable):
+    pytest.skip(str(state), allow_module_level=True)  # hundreds of tests, one by one, take as long as others to run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # of the libraries beside
 

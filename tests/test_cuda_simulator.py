@@ -152,7 +152,7 @@ def test_chunks_when_memory_is_short(backend, monkeypatch, rule, sigma, scope, r
 
     seen, decompose = [], Cuda.decompose
     monkeypatch.setattr(Cuda, "decompose", lambda self, x, *rest: seen.append(x.shape) or decompose(self, x, *rest))
-    monkeypatch.setattr(Cuda, "_denoise", short)
+    monkeypatch.setattr(Cuda, "whole", short)
     monkeypatch.setattr(chunked, "BLOCKS", 2)
     monkeypatch.setattr(chunked, "THREADS", 4)
     x, method = _traces(rows, 201, dtype), Method("db2", 2, mode, rule, None, sigma, scope)

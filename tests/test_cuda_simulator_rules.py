@@ -81,6 +81,24 @@ def test_modwt(backend, reference, mode):
 
 
 @inside
+@pytest.mark.parametrize(("wavelet", "mode", "n", "level"), [
+    ("haar", "zero", 70, 6), ("db2", "periodization", 101, 5), ("bior2.4", "reflect", 41, 3), ("db1", "zero", 5, 0),
+])  # fmt: skip
+def test_tiles_of_the_modwt(reference, monkeypatch, wavelet, mode, n, level):
+    """Tiles with and without gaps, in the middle of rows and at their ends."""
+    from wavefilt.backends.cuda import Cuda, Options, modwt_tiling
+
+    monkeypatch.setattr(modwt_tiling, "RUN_BYTES", 16)
+    backend, x, bank = Cuda(options=Options(threads=4)), _traces(1, n).astype("f4"), pywt.Wavelet(wavelet)
+    ours, theirs = (b.decompose(x, bank, mode, level, "modwt") for b in (backend, reference))
+    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
+        np.testing.assert_allclose(a, b, atol=3e-6)
+    shrinkage = Shrinkage("hard", np.full((level, 1), 0.4))
+    expected = reference.reconstruct(theirs.holding(ours.coefficients), shrinkage)
+    np.testing.assert_allclose(backend.reconstruct(ours, shrinkage), expected, atol=3e-6)
+
+
+@inside
 @pytest.mark.parametrize(("rule", "sigma", "scope"), [("universal", "global", "trace"), ("ebayes", "level", "record")])
 def test_denoise_by_modwt(backend, rule, sigma, scope):
     x, method = _traces(2, 33), Method("haar", 2, "symmetric", rule, None, sigma, scope, transform="modwt")

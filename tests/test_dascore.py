@@ -7,11 +7,10 @@ import pytest
 
 import wavefilt
 
-dc = pytest.importorskip("dascore")
-
 
 @pytest.fixture
 def patch(rng):
+    dc = pytest.importorskip("dascore")  # takes seconds to import
     x = np.sin(np.arange(600) / 9) + rng.standard_normal((5, 600))
     time = np.datetime64("2026-11-20") + np.arange(600) * np.timedelta64(2, "ms")
     coordinates = {"distance": np.arange(5.0), "time": time}

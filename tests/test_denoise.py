@@ -71,15 +71,14 @@ def functions(rule):
 WAYS = [(rule, function) for rule in RULES for function in functions(rule)]
 
 
-@pytest.mark.parametrize(
-    ("rule", "shrink", "mode"),
-    [*((*way, "symmetric") for way in WAYS), *((rule, None, mode) for rule in RULES for mode in MODES)],
-)
-def test_every_rule_function_and_mode_removes_noise(backend, rng, rule, shrink, mode):
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_function_and_mode_removes_noise(backend, rng, rule):
     clean, noisy = noisy_chirp(rng, traces=3)
-    y = wavefilt.denoise(noisy, "db4", rule=rule, shrink=shrink, mode=mode, backend=backend)
-    gain = 20 * np.log10(np.linalg.norm(noisy - clean) / np.linalg.norm(y - clean))
-    assert gain > 3
+    ways = [*((shrink, "symmetric") for shrink in functions(rule)), *((None, mode) for mode in MODES)]
+    for shrink, mode in ways:
+        y = wavefilt.denoise(noisy, "db4", rule=rule, shrink=shrink, mode=mode, backend=backend)
+        gain = 20 * np.log10(np.linalg.norm(noisy - clean) / np.linalg.norm(y - clean))
+        assert gain > 3, (shrink, mode)
 
 
 @pytest.mark.parametrize("rule", RULES)

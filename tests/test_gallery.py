@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from conftest import SAMPLES
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402
+pytest.importorskip("matplotlib")
 
 FOLDER = SAMPLES / "gallery"
 
@@ -20,6 +18,10 @@ FOLDER = SAMPLES / "gallery"
 @pytest.fixture
 def run(monkeypatch, capsys):
     """Run a script in its folder; its variables, its pictures as arrays of pixels, what it printed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
 
     def of(name):
         monkeypatch.chdir(FOLDER)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import wavefilt
-from wavefilt.io import encode
+from wavefilt.errors import FormatError
+from wavefilt.io import encode, waveform
 from wavefilt.io.seg2 import DESCRIPTOR, strings
 
 SAMPLE = SAMPLES / "seismic.dat"
@@ -464,3 +465,10 @@ def test_damaged_seg2_gives_an_error_or_a_recording(data):
     for _ in range(data.draw(st.integers(1, 8))):
         damaged[data.draw(st.integers(0, 200))] = data.draw(st.integers(0, 255))
     assert_read_or_refused(bytes(damaged))
+
+
+def test_a_damaged_table_that_obspy_claims_is_blamed_by_line(monkeypatch):
+    pytest.importorskip("obspy")
+    monkeypatch.setattr(waveform, "recognised_by_obspy", lambda file: "sacxy")
+    with pytest.raises(FormatError, match=r"line 2: '3' has 1 cells .*; ObsPy cannot read it as SACXY"):
+        read_bytes(b"1 2\n3\n4 5\n")

@@ -15,7 +15,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import run_cli
 from simulation import SIMULATED, inside, outside
 from test_bad_input import run
 from test_cuda_compile import _ptxas
@@ -146,11 +145,12 @@ def test_what_does_not_fit_is_skipped():
 
 
 @outside
-def test_command_without_a_gpu(tmp_path):
+def test_command_without_a_gpu(tmp_path, capsys):
     path = tmp_path / "laplace1d.json"
-    done = run_cli("bench", "laplace1d", "--samples", "4Ki", "--repeats", "3", "--quick", "--json", path)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"compiled loop" in done.stdout
+    options = ("--repeats", "3", "--quick", "--json", path)
+    code, out, err = run(capsys, "bench", "laplace1d", "--samples", "4Ki", *options)
+    assert (code, err) == (0, "")
+    assert "compiled loop" in out
     assert json.loads(path.read_text())["rows"][0]["samples"] == 4096
 
 

@@ -18,7 +18,6 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
-from conftest import run_cli
 from simulation import SIMULATED, inside, outside
 from test_bad_input import run
 from test_cuda_compile import _ptxas
@@ -256,19 +255,19 @@ def test_what_does_not_fit_is_skipped(monkeypatch):
 
 
 @outside
-def test_command_without_a_gpu(tmp_path):
+def test_command_without_a_gpu(tmp_path, capsys):
     pytest.importorskip("PIL")
     first, second, path = tmp_path / "first.png", tmp_path / "second.png", tmp_path / "laplace2d.json"
     options = ("--quick", "--repeats", "1", "--json", path)
-    done = run_cli("bench", "laplace2d", "--size", "61x47", *options, "--output", first)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"SIMD all cores" in done.stdout
+    code, out, err = run(capsys, "bench", "laplace2d", "--size", "61x47", *options, "--output", first)
+    assert (code, err) == (0, "")
+    assert "SIMD all cores" in out
     assert json.loads(path.read_text())["rows"][0]["samples"] == 61 * 47
     filtered = Problem(laplace2d_image.made(61, 47)).expected(NUMPY)
     assert np.array_equal(laplace2d_image.read(str(first)), filtered)
-    done = run_cli("bench", "laplace2d", "--image", first, *options, "--output", second)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"image first.png" in done.stdout
+    code, out, err = run(capsys, "bench", "laplace2d", "--image", first, *options, "--output", second)
+    assert (code, err) == (0, "")
+    assert "image first.png" in out
     assert np.array_equal(laplace2d_image.read(str(second)), Problem(filtered).expected(NUMPY))
 
 

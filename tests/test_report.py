@@ -10,7 +10,7 @@ from pathlib import Path
 import browser
 import pytest
 from click.testing import CliRunner
-from conftest import run_cli
+from test_bad_input import run
 
 from wavefilt.benchmarks import report, report_page
 from wavefilt.benchmarks.report_axis import Axis
@@ -158,22 +158,19 @@ def test_other_files_are_refused_by_name(tmp_path, content, words):
         report.sections([path])
 
 
-def test_command_writes_the_page_or_says_why_not(tmp_path):
+def test_command_writes_the_page_or_says_why_not(tmp_path, capsys):
     out = tmp_path / "report.html"
-    done = run_cli("bench", "report", report.RESULTS / "cpu.json", report.RESULTS / "scaling_cpu.json", "-o", out)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.decode() == f"{out}: scaling_cpu.json, cpu.json\n"
+    results = (report.RESULTS / "cpu.json", report.RESULTS / "scaling_cpu.json")
+    assert run(capsys, "bench", "report", *results, "-o", out) == (0, f"{out}: scaling_cpu.json, cpu.json\n", "")
     Document(out.read_text("utf-8"))
     out.unlink()
-    done = run_cli("bench", "report", Path(__file__), "-o", out)
-    assert (done.returncode, out.exists()) == (3, False)
-    assert done.stderr.startswith(b"wavefilt: error: ")
-    assert b"test_report.py: this is no JSON" in done.stderr
-    done = run_cli("bench", "report", tmp_path / "absent.json", "-o", out)
-    assert (done.returncode, done.stderr) == (
-        3,
-        f"wavefilt: error: {tmp_path}/absent.json: No such file or directory\n".encode(),
-    )
+    code, _, err = run(capsys, "bench", "report", Path(__file__), "-o", out)
+    assert (code, out.exists()) == (3, False)
+    assert err.startswith("wavefilt: error: ")
+    assert "test_report.py: this is no JSON" in err
+    absent = tmp_path / "absent.json"
+    code, _, err = run(capsys, "bench", "report", absent, "-o", out)
+    assert (code, err) == (3, f"wavefilt: error: {absent}: No such file or directory\n")
 
 
 def test_the_command_does_not_write_over_what_it_reads(tmp_path):
@@ -387,7 +384,8 @@ def test_a_point_under_the_mouse_says_what_it_is(shown):
     assert tab.run("document.querySelectorAll('.point.on').length") == 1
     assert tab.run("document.querySelector('[data-line=\"GSL 1 core\"]').classList.contains('faint')")
     tab.point(*middle(tab, ".bar rect"))
-    assert tab.run("tip.textContent").startswith("denoise 16 Mi\n20.4 times as fast, target 10")
+    case = load("cpu.json")["cases"][0]
+    assert tab.run("tip.textContent").startswith(f"{case['name']}\n{number(case['ratio'])} times as fast, target 10")
     tab.point(*middle(tab, "h2"))
     assert tab.run("tip.hidden")
     assert tab.run("document.querySelectorAll('.faint, .point.on').length") == 0

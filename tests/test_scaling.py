@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import run_cli
+from test_bad_input import run as run_command
 
 from wavefilt.benchmarks import gsl, implementation, scaling, scaling_report
 from wavefilt.benchmarks.denoise_cases import IMPLEMENTATIONS, Problem
@@ -129,18 +129,18 @@ def test_gsl_wants_its_own_wavelets_and_powers_of_two():
     assert np.allclose(gsl.Daubechies("db4", 64).denoise(x, 0), x, atol=1e-12)
 
 
-def test_command_writes_everything_it_is_asked_for(tmp_path):
+def test_command_writes_everything_it_is_asked_for(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     files = {name: tmp_path / f"scaling.{name}" for name in ("json", "csv")}
     options = ("--quick", "-w", "db4", "--most", "64Ki", "--repeats", "1", "--plot", tmp_path / "figures")
-    done = run_cli("bench", "scaling", *options, "--json", files["json"], "--csv", files["csv"])
-    assert done.returncode == 0, done.stderr
-    assert "PyWavelets" in done.stdout.decode()
+    code, out, err = run_command(capsys, "bench", "scaling", *options, "--json", files["json"], "--csv", files["csv"])
+    assert code == 0, err
+    assert "PyWavelets" in out
     assert [entry["samples"] for entry in json.loads(files["json"].read_text())["rows"]] == [65536]
     assert files["csv"].read_text().startswith("wavelet,taps,samples,column")
     for name in ("scaling_times.png", "scaling_speedup.png"):
         assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
 
 
-def test_command_refuses_what_it_cannot_measure():
-    assert b"the smallest is 64Ki" in run_cli("bench", "scaling", "--most", "1Ki").stderr
+def test_command_refuses_what_it_cannot_measure(capsys):
+    assert "the smallest is 64Ki" in run_command(capsys, "bench", "scaling", "--most", "1Ki")[2]

@@ -318,12 +318,12 @@ def test_a_backend_without_two_axes_says_so():
         wavefilt.denoise(X, axes=(0, 1), backend=OneAxis())
 
 
-def test_an_array_on_a_gpu_is_refused():
+def test_a_list_of_arrays_on_gpus_is_refused():
     class OnDevice:
         __cuda_array_interface__: dict = {}  # noqa: RUF012
 
-    with pytest.raises(ValueError, match="copy them to the host"):
-        wavefilt.denoise(OnDevice(), axes=(0, 1))
+    with pytest.raises(ValueError, match="one after the other"):
+        wavefilt.denoise([OnDevice()], axes=(0, 1))
 
 
 def test_kernels_refuse_coefficients_that_do_not_belong_together(rng):

@@ -89,8 +89,8 @@ def test_what_has_no_room_on_one_gpu(three, monkeypatch):
     assert np.array_equal(three.denoise(x, method, 2)[0], expected)
     assert cut
     block = Method("db2", 2, rule="blockjs")  # cannot be cut, nor be done chunk by chunk
+    monkeypatch.setattr(three, "whole", full)
     with pytest.raises((MemoryError, ValueError)):
-        monkeypatch.setattr(three, "whole", full)
         three.denoise(x, block, 2)
 
 

@@ -98,7 +98,7 @@ def test_validation_recovers_what_rows_were_made_with(device):
     theta = dict(zip(ske_fit.PARTS, (1.5, 0.9, 1.1, 0.8, 1.1, 0.9), strict=True))
     known = replace(calibration.load(str(device)), theta=theta)
     rows = []
-    for case in ske_cases.cases():
+    for case in [*ske_cases.cases()][::2]:
         row = asdict(case) | {"launches": [], "spread": 0.01}
         rows.append(row | {"seconds": ske_fit.predicted(ske_fit.launches(row), known)})
     result = {"device": {"name": known.name}, "rows": [*rows, {"error": "x"}]}

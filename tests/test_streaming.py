@@ -85,8 +85,8 @@ def test_every_rule_in_chunks(tmp_path, tiny, backend, rule, scope):
 @pytest.mark.parametrize("sigma", ["level", "global", 0.3])
 @pytest.mark.parametrize("mode", ["symmetric", "periodic", "periodization"])
 def test_every_noise_estimate_in_chunks(tmp_path, tiny, backend, sigma, mode):
-    tiny(2000)
-    report = _same(tmp_path, _traces(2, 11001), sigma=sigma, mode=mode, shrink="garrote", keep=1, backend=backend)
+    tiny(1500)
+    report = _same(tmp_path, _traces(2, 7001), sigma=sigma, mode=mode, shrink="garrote", keep=1, backend=backend)
     assert len(report.sigma) == len(report.thresholds) == 5
     assert report.thresholds[4] == 0
 

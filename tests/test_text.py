@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wavefilt.errors import FormatError
-from wavefilt.io import text
+from wavefilt.io import cells, text
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
@@ -366,9 +366,38 @@ def test_any_bytes_are_read_or_refused(data):
     assert again.samples.shape == recording.samples.shape
 
 
-def test_chunks_of_a_long_file_join(monkeypatch):
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("1.5 x", "line 101: 'x' is not a number"),
+        ("1.5", "line 101: '1.5' has 1 cells where the rows above have 2"),
+        ("", "line 101: a blank line"),
+    ],
+)
+def test_a_bad_line_far_down_is_named(monkeypatch, row, words):
+    monkeypatch.setattr(cells, "PIECE", 64)
+    with pytest.raises(FormatError, match=words):
+        decode("1.5 2.5\n" * 100 + row + "\n1.5 2.5\n")
+
+
+def test_many_short_rows_below_a_long_one():
+    with pytest.raises(FormatError, match=r"line 2: '1' has 1 cells where the rows above have 30000"):
+        decode("1 " * 30_000 + "\n" + "1\n" * 30_000)
+
+
+@pytest.mark.parametrize("content", KEPT.values(), ids=KEPT.keys())
+def test_pieces_make_no_difference(monkeypatch, content):
+    whole = decode(content)
+    monkeypatch.setattr(cells, "PIECE", 1)
+    pieces = decode(content)
+    assert (pieces.origin.styles, pieces.intervals, pieces.notes) == (whole.origin.styles, whole.intervals, whole.notes)
+    np.testing.assert_array_equal(pieces.traces, whole.traces)
+    assert text.encode(pieces).decode() == content
+
+
+def test_pieces_of_a_long_file_join(monkeypatch):
     content = "".join(f"{k / 100:.2f} {k % 7}.5 {'nan' if k % 5 == 0 else '1.5'}\n" for k in range(1000))
-    monkeypatch.setattr(text, "_CHUNK", 64)
+    monkeypatch.setattr(cells, "PIECE", 64)
     assert text.encode(decode(content)).decode() == content
 
 

@@ -12,13 +12,11 @@ import time
 
 import numpy as np
 import pytest
-import pywt
 from conftest import ROOT
+from spread import transformed
 
 from wavefilt import threads
 from wavefilt.backends.numba_cpu import NumbaCPU
-
-X = np.random.default_rng(3).standard_normal((4, 40_000)).astype("f4")
 
 
 @pytest.fixture(autouse=True)
@@ -27,15 +25,6 @@ def four_threads(monkeypatch):
     threads.set_num_threads(4)
     yield
     threads.set_num_threads(None)
-
-
-def transformed(x=X):
-    pyramid = NumbaCPU(tile=4096).decompose(x, pywt.Wavelet("db4"), "symmetric", 4)
-    medians = NumbaCPU().statistics([pyramid], "trace").median_abs([1, 2])
-    return np.concatenate([medians.ravel(), *(c.ravel() for c in pyramid.coefficients)])
-
-
-EXPECTED = transformed()
 
 
 def python(code, **env):
@@ -264,58 +253,48 @@ def test_work_may_itself_be_spread_over_the_pool():
 
 
 def test_calls_from_several_threads_while_the_number_changes():
+    expected = transformed()
+
     def call(i):
         threads.set_num_threads(1 + i % 4)
-        return np.array_equal(transformed(), EXPECTED)
+        return np.array_equal(transformed(), expected)
 
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         assert all(pool.map(call, range(60)))
 
 
-def test_a_forked_child_has_a_pool_of_its_own():
+def test_a_forked_child_has_a_pool_of_its_own_and_a_call_comes_while_the_interpreter_ends():
     result = python(
-        "import os, warnings, test_threads as t\n"
+        "import os, threading, warnings\n"
+        "import numpy as np, spread\n"
+        "from wavefilt.threads import set_num_threads\n"
         "warnings.simplefilter('ignore', DeprecationWarning)\n"  # Python 3.12 on: fork with threads about
-        "t.threads.set_num_threads(3); t.transformed()\n"
+        "set_num_threads(1); expected = spread.transformed()\n"
+        "set_num_threads(3); spread.transformed()\n"
         "child = os.fork()\n"
-        "same = t.np.array_equal(t.transformed(), t.EXPECTED)\n"
+        "same = np.array_equal(spread.transformed(), expected)\n"
         "if child == 0: os._exit(0 if same else 1)\n"
-        "print(os.waitpid(child, 0)[1], same)\n"
-    )
-    assert result.stdout.split() == ["0", "True"], result.stderr
-
-
-def test_a_call_while_the_interpreter_ends():
-    result = python(
-        "import threading, test_threads as t\n"
-        "t.threads.set_num_threads(3)\n"
+        "print('child', os.waitpid(child, 0)[1], 'parent', same)\n"
         "def late():\n"
         "    threading.main_thread().join()\n"
-        "    print(t.np.array_equal(t.transformed(), t.EXPECTED))\n"
+        "    print('late', np.array_equal(spread.transformed(), expected))\n"
         "threading.Thread(target=late).start()\n"
     )
-    assert result.stdout.split() == ["True"], result.stderr
+    assert result.stdout.splitlines() == ["child 0 parent True", "late True"], result.stderr
 
 
-def test_joblib_workers():
+def test_workers_of_joblib_and_dask():
     pytest.importorskip("joblib")
-    result = python(
-        "import joblib, test_threads as t\n"
-        "found = joblib.Parallel(2)(joblib.delayed(t.transformed)(t.X) for _ in range(6))\n"
-        "print(all(t.np.array_equal(f, t.EXPECTED) for f in found))",
-        PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'tests'}",
-    )
-    assert result.stdout.strip() == "True", result.stderr
-
-
-def test_dask_workers():
     pytest.importorskip("dask")
     result = python(
-        "import dask, test_threads as t\n"
+        "import dask, joblib, numpy as np, spread\n"
         "if __name__ == '__main__':\n"
-        "    tasks = [dask.delayed(t.transformed)(t.X) for _ in range(6)]\n"
+        "    expected = spread.transformed()\n"
+        "    found = joblib.Parallel(2)(joblib.delayed(spread.transformed)(spread.X) for _ in range(6))\n"
+        "    print('joblib', all(np.array_equal(f, expected) for f in found))\n"
+        "    tasks = [dask.delayed(spread.transformed)(spread.X) for _ in range(6)]\n"
         "    found = dask.compute(*tasks, scheduler='processes', num_workers=2)\n"
-        "    print(all(t.np.array_equal(f, t.EXPECTED) for f in found))",
+        "    print('dask', all(np.array_equal(f, expected) for f in found))",
         PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'tests'}",
     )
-    assert result.stdout.strip() == "True", result.stderr
+    assert result.stdout.splitlines() == ["joblib True", "dask True"], result.stderr

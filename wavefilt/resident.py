@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wavefilt import backends
+from wavefilt import backends, sections
 from wavefilt.denoising import run
 from wavefilt.method import Method
 
 
-def denoise(x: Any, method: Method, axis: int, backend: str | backends.Backend, return_noise: bool) -> Any:
-    """`wavefilt.denoise` of an array on a GPU, as an array of its kind there."""
+def denoise(x: Any, method: Method, axes: tuple[int, ...], backend: str | backends.Backend, return_noise: bool) -> Any:
+    """`wavefilt.denoise` of an array on a GPU, along an axis or two, as an array of its kind there."""
     home = backends.home(x)
     assert home is not None
     if backend not in ("auto", home.name, home) and getattr(backend, "name", None) != home.name:
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
-    taken = home.take(x, axis)
+    taken = home.take(x, *axes)
     chosen: Any = home if isinstance(backend, str) else backend
     return _given_back(taken, _rows(taken.rows, method, chosen), chosen, return_noise)
 
@@ -51,9 +51,18 @@ def _given_back(taken: Any, rows: Any, backend: Any, return_noise: bool) -> Any:
 
 def _rows(rows: Any, method: Method, backend: Any) -> Any:
     """Rows on a device denoised there; those with gaps by way of the host, which cuts them into pieces."""
+    if method.bands > 1:
+        return _sections(rows, method, backend)
     level = method.level_for(rows.shape[1])
     if level and len(rows) and not method.window:
         done = backend.spun(rows, method, level) if method.spins > 1 else backend.denoise(rows, method, level, False)
         if done is not None:
             return done if method.spins > 1 else done[0]
     return backend.to_device(run(backend.to_host(rows), method, backend).samples, rows)
+
+
+def _sections(x: Any, method: Method, backend: Any) -> Any:
+    """Sections on a device denoised there; those with gaps by way of the host, which names the first."""
+    level = method.level_for(min(x.shape[1:]))
+    done = backend.denoise2(x, method, level) if level and len(x) else None
+    return backend.to_device(sections.run(backend.to_host(x), method, backend).samples, x) if done is None else done[0]

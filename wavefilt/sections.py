@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wavefilt import arrays, backends, gaps
 from wavefilt.denoising import Outcome, check_size
+from wavefilt.filters import detail_lengths
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.steps import Estimate
@@ -42,8 +43,12 @@ def denoise(x: Any, method: SectionMethod, axes: Any, backend: str | backends.Ba
     """`wavefilt.denoise` with ``axes``."""
     if np.ndim(axes) != 1 or len(axes) != 2:
         raise ValueError(f"axes={axes!r} must be a pair of axes")
-    if backends.on_gpu(x) or (isinstance(x, (list, tuple)) and any(map(backends.on_gpu, x))):
-        raise ValueError("arrays on a GPU are not denoised in two dimensions yet; copy them to the host first")
+    if backends.on_gpu(x):
+        from wavefilt import resident
+
+        return resident.denoise(x, method, tuple(axes), backend, return_noise)
+    if isinstance(x, (list, tuple)) and any(map(backends.on_gpu, x)):
+        raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
     taken = arrays.take(x, *axes)
     samples = run(taken.rows, method, backend).samples
     y = taken.restore(samples)
@@ -64,6 +69,10 @@ def run(
     if not level or not sections.size:
         _check_finite(sections)
         return Outcome(sections.copy(), method, chosen.name, level, [])
+    if hasattr(chosen, "denoise2"):
+        done = chosen.denoise2(sections, method, level, report)
+        if done is not None:
+            return Outcome(done[0], method, chosen.name, level, _reported(sections, method, level, done[1]))
     peak = chosen.peak(sections)
     if not math.isfinite(peak):
         _check_finite(sections)
@@ -85,6 +94,16 @@ def run(
     (piece,) = gaps.whole(sections.reshape(len(sections), -1))
     estimate = Estimate(piece, sigma, thresholds, powers, statistics.counts // sharing)
     return Outcome(y, method, chosen.name, level, [estimate])
+
+
+def _reported(sections: NDArray[Any], method: Method, level: int, measured: backends.Measured | None) -> list[Estimate]:
+    """The estimate of all sections from what a device measured; none if nothing was asked for."""
+    if measured is None:
+        return []
+    (piece,) = gaps.whole(sections.reshape(len(sections), -1))
+    lengths = [detail_lengths(n, method.bank.dec_len, method.mode, level) for n in sections.shape[1:]]
+    counts = np.repeat(np.prod(np.array(lengths, np.int64), axis=0), len(BANDS))
+    return [Estimate(piece, measured.sigma, measured.thresholds, measured.power, counts)]
 
 
 def _check_finite(sections: NDArray[Any]) -> None:

@@ -50,7 +50,7 @@ def wavedec2(
     axes : pair of int
         Two different axes.
     backend : str
-        ``"auto"``, ``"pywavelets"`` or ``"numba"``.
+        ``"auto"`` or a name of `wavefilt.backends.names`.
 
     Returns
     -------

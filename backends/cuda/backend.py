@@ -11,7 +11,7 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends import cuda_crossover
-from wavefilt.backends.interface import Measured, Pyramid
+from wavefilt.backends.interface import Measured, Pyramid, Pyramid2
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
@@ -25,6 +25,9 @@ from .modwt_backend import ModwtBackend
 from .modwt_denoiser import ModwtDenoiser
 from .plan import Options, Plan, Plans, Shape
 from .recorded import Recorded
+from .sections_backend import SectionsBackend
+from .sections_denoiser import SectionsDenoiser
+from .sections_plan import SectionsPlan, SectionsShape, SectionsStatistics
 from .statistics import CudaStatistics
 from .target import SIMULATED, cuda
 from .transfer import Results, Ring, pinned
@@ -61,7 +64,7 @@ class CudaPyramid(Pyramid):
         return tuple(interop.host_rows(view, self.stream) for view in views) if self._on_host else views  # type: ignore[attr-defined]
 
 
-class Cuda:
+class Cuda(SectionsBackend):
     """Transforms and denoising on the current CUDA device.
 
     ``fastmath`` lets the compiler reorder and approximate arithmetic in the transforms. ``cache_bytes`` bounds the
@@ -94,9 +97,9 @@ class Cuda:
         host = x if isinstance(x, np.ndarray) else interop.to_host(x)
         return float(max(np.max(host), -np.min(host))) if host.size else 0.0
 
-    def take(self, x: Any, axis: int) -> interop.Traces:
+    def take(self, x: Any, *axes: int) -> interop.Traces:
         """As `wavefilt.arrays.take`, for an array on a GPU."""
-        return interop.take(x, axis)
+        return interop.take(x, *axes)
 
     def to_host(self, x: Any) -> NDArray[Any]:
         """A copy in host memory."""
@@ -124,14 +127,18 @@ class Cuda:
             source = plan.buffer("x", rows * samples)
             self.ring.upload(np.ascontiguousarray(x), source, stream)
         if level:
-            plan.forward(source, _aligned(source, rows, samples), stream)
+            plan.forward(source, interop.aligned(source, rows, samples), stream)
         else:
             plan.start(source, stream)
         pyramid = CudaPyramid(plan, stream, wavelet, mode, not device)
         self._plans.lend(pyramid, plan)
         return pyramid
 
-    def statistics(self, pyramids: Sequence[Any], scope: Scope) -> CudaStatistics | ModwtStatistics:
+    def statistics(
+        self, pyramids: Sequence[Any], scope: Scope
+    ) -> CudaStatistics | ModwtStatistics | SectionsStatistics:
+        if isinstance(pyramids[0], Pyramid2):
+            return self.statistics2(pyramids, scope == "record")
         if pyramids[0].transform == "modwt":
             return modwt_backend.statistics(self._modwt, pyramids, scope == "record")
         for pyramid in pyramids[1:]:
@@ -157,13 +164,13 @@ class Cuda:
             return pyramid.coefficients[0]
         if like is None:
             y = plan.buffer("y", s.rows * s.samples)
-            plan.inverse(y, _aligned(y, s.rows, s.samples), function, thresholds, stream, details=details)
+            plan.inverse(y, interop.aligned(y, s.rows, s.samples), function, thresholds, stream, details=details)
             out = np.empty((s.rows, s.samples), s.dtype)
             self.ring.download(y, out, stream)
             return out
         out = interop.empty((s.rows, s.samples), s.dtype, like)
         y = interop.flat(out)
-        plan.inverse(y, _aligned(y, s.rows, s.samples), function, thresholds, stream, details=details)
+        plan.inverse(y, interop.aligned(y, s.rows, s.samples), function, thresholds, stream, details=details)
         return out
 
     def denoise(
@@ -177,7 +184,7 @@ class Cuda:
         """
         try:
             done: tuple[Any, Measured | None] | None
-            done = guarded(lambda: self._denoise(x, method, level, report, out), self.clear)
+            done = guarded(partial(self.whole, x, method, level, report, out), self.clear)
             return done
         except OutOfMemory:
             pass  # what follows needs the memory that the error's traceback keeps
@@ -205,13 +212,15 @@ class Cuda:
         """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
         return spinning.denoise(self, x, method, level)
 
-    def _denoise(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
+    def whole(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
+        """`denoise` of rows that are on the GPU together; raises what numba does if there is no room for them."""
         return self.begin(x, method, level, report, out)()
 
     def begin(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Callable[[], Any]:
         """Launch a denoise; what is returned waits for it and gives `denoise`'s answer."""
         device = interop.on_device(x)
         plan, stream, denoiser = self._prepared(x, method, level, report)
+        x = x.reshape(plan.shape.rows, plan.shape.samples)
         try:
             run = self._on_device if device else self._small if x.nbytes < Ring.LEAST else self._through_ring
             y = run(plan, denoiser, x, out, stream)
@@ -252,8 +261,12 @@ class Cuda:
         """A plan, which is to be given back, with a stream and a denoiser for it."""
         make_plan: Any
         make_denoiser: Any
-        if method.transform == "dwt":
-            shape: Any = Shape.of(method.bank, method.mode, _dtype(x), level, *x.shape)
+        if method.bands > 1:
+            pair, modes, size = (method.bank, method.bank), (method.mode, method.mode), (x.shape[1], x.shape[2])
+            shape: Any = SectionsShape.of(pair, modes, _dtype(x), level, len(x), size)
+            make_plan, make_denoiser = SectionsPlan, SectionsDenoiser
+        elif method.transform == "dwt":
+            shape = Shape.of(method.bank, method.mode, _dtype(x), level, *x.shape)
             make_plan, make_denoiser = Plan, DwtDenoiser
         else:
             shape = ModwtShape.of(method.bank, method.mode, _dtype(x), level, 0, *x.shape)
@@ -273,7 +286,7 @@ class Cuda:
         if self._again(denoiser, addresses, stream):
             return out
         source, target = interop.flat(x), interop.flat(out)
-        aligned = _aligned(source, rows, samples), _aligned(target, rows, samples)
+        aligned = interop.aligned(source, rows, samples), interop.aligned(target, rows, samples)
         self._replay(denoiser, addresses, lambda on: denoiser.run(source, target, *aligned, on), stream)
         return out
 
@@ -284,7 +297,7 @@ class Cuda:
             out = self._results.empty((rows, samples), plan.shape.dtype)
             fresh = not pinned(out)
         source, target = plan.buffer("x", rows * samples), plan.buffer("y", rows * samples)
-        aligned = _aligned(source, rows, samples)
+        aligned = interop.aligned(source, rows, samples)
         self.ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
         self._replay(denoiser, (), lambda on: denoiser.run(source, target, aligned, aligned, on), stream)
         self.ring.download(target, out, stream)
@@ -296,7 +309,7 @@ class Cuda:
         size = rows * samples
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         staged, result = plan.staging("in", size), plan.staging("out", size)
-        aligned = _aligned(source, rows, samples)
+        aligned = interop.aligned(source, rows, samples)
         staged.reshape(rows, samples)[:] = x
 
         def work(on: Any) -> None:
@@ -352,8 +365,3 @@ def _key(method: Method, report: bool) -> tuple[Any, ...]:
 
 def _dtype(x: Any) -> str:
     return str(x.dtype).rpartition(".")[2]
-
-
-def _aligned(flat: Any, rows: int, samples: int) -> bool:
-    """Whether every row begins at a multiple of 16 bytes."""
-    return (rows == 1 or samples % 4 == 0) and interop.address(flat) % 16 == 0

@@ -18,6 +18,7 @@ from wavefilt.shrinkage import Posterior, Shrinkage
 from . import interop, modwt_kernels, shrinking
 from .buffers import Buffers
 from .geometry import FLAGS, up4
+from .modwt_tiling import Launch, launches, threads_for
 from .plan import Options, Shape, grid
 from .statistics import CudaStatistics
 
@@ -61,36 +62,54 @@ class ModwtShape:
         """Smooths of a level, or at level 0 samples, before the samples and after them."""
         return margins.needed(self.taps, self.mode, level, self.level, self.start_level)
 
-    def reach(self, level: int, before: int) -> tuple[int, int]:
-        """How far apart the taps of a level are, and how far the first of ``before`` lies before its coefficient.
+    def place(self, ends: tuple[int, int], start: int = 0) -> tuple[int, int, int, int]:
+        """Of rows with so many elements before the samples and after them, sample 0 of each at a multiple of four.
 
-        As rows that go round need it: less than their length. In others all taps lie at coefficients or after them.
+        Where that of the first row lies in an array of which rows begin at ``start``, how far rows are apart, the first
+        position and the end of all.
         """
-        step = 1 << (self.start_level + level - 1)
-        return (step % self.samples, step * before % self.samples) if self.round_about else (step, 0)
+        before, after = ends
+        return start + up4(before), up4(up4(before) + self.samples + after), -before, self.samples + after
 
 
 class ModwtPlan(Buffers):
-    """Launches of both transforms, and the (level + 2) arrays of about the samples' size that they need."""
+    """Launches of both transforms, and the (level + 1) to (level + 3) arrays of about the samples' size they need."""
 
     def __init__(self, shape: ModwtShape, options: Options) -> None:
         super().__init__(shape.dtype)
         self.shape, self.options = shape, options
-        self._lengths = [shape.samples + sum(shape.kept(j)) for j in range(shape.level + 1)]
-
-    def details(self, level: int) -> Any:
-        """Those of a level, a row after the other, each `pitch` apart."""
-        return self.buffer(f"details {level}", self.shape.rows * self.pitch(level))
+        self._threads = threads_for(shape.dtype, options.threads)
+        self._launches = launches(shape.taps, shape.level, shape.start_level, shape.dtype, self._threads)
+        self._starts = [0]
+        for j in range(1, shape.level + 1):
+            self._starts.append(self._starts[-1] + shape.rows * self.pitch(j))
 
     def pitch(self, level: int) -> int:
-        return up4(self._lengths[level])
+        """How far rows of details are apart."""
+        return self.shape.place(self.shape.kept(level))[1]
 
-    def _smooth(self, level: int) -> tuple[Any, int, int]:
-        """Buffer, pitch and length of the smooths of a level; every second level shares one but the coarsest."""
+    def details(self, level: int) -> Any:
+        """Those of a level, a row after the other, as `ModwtShape.place` has them."""
+        return self._all[self._starts[level - 1] : self._starts[level]]
+
+    @property
+    def _all(self) -> Any:
+        """The details of all levels."""
+        return self.buffer("details", max(self._starts[-1], 1))
+
+    def _places(self, launch: Launch) -> tuple[tuple[int, int, int, int], ...]:
+        """Of the details of a launch's levels, in `_all`."""
         s = self.shape
-        length, longest = (s.samples + sum(s.needed(j)) for j in (level, 0))
-        name = "coarsest" if level == s.level else f"smooth {level % 2}"
-        return self.buffer(name, s.rows * up4(longest)), up4(length), length
+        return tuple(s.place(s.kept(j + 1), self._starts[j]) for j in range(launch.first, launch.last))
+
+    def _smooth(self, launch: int) -> Any:
+        """What this launch of the forward transform writes; every second shares a buffer but the coarsest."""
+        s = self.shape
+        done = [one.last for one in self._launches]
+        if launch in (-1, len(done) - 1):
+            return self.buffer("coarsest", s.rows * s.place(s.kept(s.level))[1])
+        longest = max(s.place(s.needed(j))[1] for j in done[launch % 2 : -1 : 2])
+        return self.buffer(f"smooth {launch % 2}", s.rows * longest)
 
     def _launch(self, kernel: Any, length: int, stream: Any, *arguments: Any) -> None:
         threads = self.options.threads
@@ -100,52 +119,67 @@ class ModwtPlan(Buffers):
         """Coefficients of the rows of ``x``, a flat device array; ``flags`` tell of samples that are not finite."""
         s, threads = self.shape, self.options.threads
         flags = self.buffer("flags", FLAGS, np.int32) if flags is None else flags
-        v, pitch, length = self._smooth(0)
-        mode = "periodic" if s.round_about else s.mode
-        extend = modwt_kernels.extend(mode, s.dtype, threads)
-        first = -s.needed(0)[0]
-        self._launch(extend, length, stream, x, s.samples, s.samples, s.rows, first, v, pitch, length, flags)
-        analysis = modwt_kernels.analysis(*s.filters[:2], s.round_about, s.dtype, threads)
-        for j in range(1, s.level + 1):
-            smooth, smooth_pitch, length = self._smooth(j)
-            begin = s.needed(j)[0] - s.kept(j)[0]
+        before, after = s.needed(0)
+        extend = modwt_kernels.extend("periodic" if s.round_about else s.mode, s.dtype, threads)
+        if not s.level:
+            rows = self._smooth(-1), up4(s.samples), s.samples
+            self._launch(extend, s.samples, stream, x, s.samples, s.samples, s.rows, 0, 0, *rows, flags)
+            return
+        beyond = self.buffer("beyond", max(s.rows * (before + after), 1))
+        if before + after:
+            rows = beyond, before + after, before + after
             self._launch(
-                analysis, length, stream, v, pitch, s.rows, *s.reach(j, s.taps // 2 - 1), smooth, smooth_pitch, length,
-                self.details(j), self.pitch(j), begin, self._lengths[j],
+                extend, before + after, stream, x, s.samples, s.samples, s.rows, -before, s.samples, *rows, flags
+            )
+        v, source, aligned = x, (0, s.samples, 0, s.samples), interop.aligned(x, s.rows, s.samples)
+        for i, one in enumerate(self._launches):
+            smooth, place = self._smooth(i), s.place(s.needed(one.last))
+            first, tile, blocks = one.forward.grid(one.spread, *place[2:], s.rows)
+            kernel = modwt_kernels.analysis(*s.filters[:2], s.round_about, not one.first, s.dtype, one.forward)
+            kernel[grid(blocks, s.rows), self._threads, stream](
+                v, source, aligned, beyond, before, after, s.rows, first, tile, one.spread, self._all,
+                self._places(one), smooth, place, flags,
             )  # fmt: skip
-            v, pitch = smooth, smooth_pitch
+            v, source, aligned = smooth, place, True
 
     def inverse(self, y: Any, function: str, thresholds: Any, stream: Any, details: Any = None) -> None:
-        """Rows from the coefficients into the flat device array ``y``; ``details(level)`` instead of its own."""
-        s, details = self.shape, details or self.details
-        v, pitch, _ = self._smooth(s.level)
-        kernel = modwt_kernels.synthesis(*s.filters[2:], s.round_about, s.dtype, self.options.threads, function)
-        for j in range(s.level, 0, -1):
-            length = self._lengths[j - 1]
-            out, out_pitch = (y, s.samples) if j == 1 else (self._smooth(j - 1)[0], up4(length))
-            self._launch(
-                kernel, length, stream, v, pitch, details(j), self.pitch(j), s.rows, *s.reach(j, s.taps // 2),
-                details(j) if thresholds is None else thresholds, (j - 1) * s.rows, out, out_pitch, length,
+        """Rows from the coefficients into the flat device array ``y``; ``details`` are those of `shrunk` instead."""
+        s, details = self.shape, self._all if details is None else details
+        v, source = self._smooth(-1), s.place(s.kept(s.level))
+        if not s.level:
+            cut = modwt_kernels.cut(s.dtype, self.options.threads)
+            self._launch(cut, s.samples, stream, v, source[1], s.rows, 0, y, s.samples, s.samples)
+        for i, one in reversed(list(enumerate(self._launches))):
+            if one.first:
+                out, place, aligned = self._smooth(i - 1), s.place(s.kept(one.first)), True
+            else:
+                out, place, aligned = y, (0, s.samples, 0, s.samples), interop.aligned(y, s.rows, s.samples)
+            first, tile, blocks = one.inverse.grid(one.spread, *place[2:], s.rows)
+            kernel = modwt_kernels.synthesis(*s.filters[2:], s.round_about, s.dtype, one.inverse, function)
+            kernel[grid(blocks, s.rows), self._threads, stream](
+                v, source, details, self._places(one), details if thresholds is None else thresholds,
+                one.first * s.rows, s.rows, first, tile, one.spread, out, place, aligned,
             )  # fmt: skip
-            v, pitch = out, out_pitch
+            v, source = out, place
 
     def inside(self, level: int) -> Any:
         """Where `cut` leaves the details of a level that belong to the samples, rows up to a multiple of four apart.
 
-        One place for all levels, which are measured one after the other.
+        One place for all levels, which are measured one after the other; of a single row where they are.
         """
         s = self.shape
-        if not sum(s.kept(level)):
-            return self.details(level)
+        if s.rows == 1 or s.round_about:
+            return self.details(level)[s.place(s.kept(level))[0] :]
         return self.buffer("inside", s.rows * up4(s.samples))
 
     def cut(self, level: int, stream: Any) -> None:
         """Launch what fills `inside`."""
         s = self.shape
-        if sum(s.kept(level)):
+        if s.rows > 1 and not s.round_about:
+            origin, pitch, _, _ = s.place(s.kept(level))
             self._launch(
-                modwt_kernels.cut(s.dtype, self.options.threads), s.samples, stream, self.details(level),
-                self.pitch(level), s.rows, s.kept(level)[0], self.inside(level), up4(s.samples), s.samples,
+                modwt_kernels.cut(s.dtype, self.options.threads), s.samples, stream, self.details(level), pitch, s.rows,
+                origin, self.inside(level), up4(s.samples), s.samples,
             )  # fmt: skip
 
     def leave(self, x: Any, y: Any, live: Any, stream: Any) -> None:
@@ -154,37 +188,41 @@ class ModwtPlan(Buffers):
         blocks = min(-(-s.samples // threads), MOST_BLOCKS)
         modwt_kernels.leave(s.dtype, threads)[grid(blocks, s.rows), threads, stream](x, y, s.samples, s.rows, live)
 
+    def _arrays(self) -> list[tuple[Any, tuple[int, int, int, int]]]:
+        """V_J, W_J, ..., W_1 with their places."""
+        s = self.shape
+        levels = [s.level, *range(s.level, 0, -1)]
+        arrays = [self._smooth(-1), *map(self.details, levels[1:])]
+        return [(array, s.place(s.kept(j))) for array, j in zip(arrays, levels, strict=True)]
+
     def coefficients(self) -> tuple[Any, ...]:
         """(V_J, W_J, ..., W_1) as views of the buffers, shape (rows, length)."""
-        s = self.shape
-        smooth, pitch, length = self._smooth(s.level)
-        views = [smooth[: s.rows * pitch].reshape(s.rows, pitch)[:, :length]]
-        for j in range(s.level, 0, -1):
-            views.append(self.details(j).reshape(s.rows, -1)[:, : self._lengths[j]])
-        return tuple(views)
+        return tuple(
+            array[: self.shape.rows * pitch].reshape(-1, pitch)[:, origin + low : origin + high]
+            for array, (origin, pitch, low, high) in self._arrays()
+        )
 
-    def fill(self, coefficients: Sequence[NDArray[Any]], stream: Any) -> None:
+    def fill(self, coefficients: Sequence[NDArray[np.floating[Any]]], stream: Any) -> None:
         """Coefficients from elsewhere."""
-        smooth, pitch, _ = self._smooth(self.shape.level)
-        places = [(smooth, pitch)] + [(self.details(j), self.pitch(j)) for j in range(self.shape.level, 0, -1)]
-        for (target, pitch), values in zip(places, coefficients, strict=True):
+        for (target, (origin, pitch, low, high)), values in zip(self._arrays(), coefficients, strict=True):
             padded = np.zeros((len(values), pitch), self.shape.dtype)
-            padded[:, : values.shape[1]] = values
+            padded[:, origin + low : origin + high] = values
             target[: padded.size].copy_to_device(padded.ravel(), stream=stream)
 
     def shrunk(self, shrinkage: Shrinkage, stream: Any) -> Any:
-        """All details shrunk by a posterior, as a function of the level."""
+        """All details shrunk by a posterior, placed as its own are."""
         s, function = self.shape, shrinkage.function
         assert isinstance(function, Posterior)
         assert shrinkage.sigma is not None
+        target = self.buffer("shrunk", self._starts[-1])
         for j in range(1, s.level + 1):
-            target = self.buffer(f"shrunk {j}", s.rows * self.pitch(j))
-            layout, row = (0, self.pitch(j), self._lengths[j], s.rows), j - 1
+            origin, pitch, low, high = s.place(s.kept(j), self._starts[j - 1])
+            layout, row = (origin + low, pitch, high - low, s.rows), j - 1
             shrinking.shrink(
-                function, self.details(j), target, layout, shrinkage.thresholds[row], shrinkage.sigma[row], s.dtype,
+                function, self._all, target, layout, shrinkage.thresholds[row], shrinkage.sigma[row], s.dtype,
                 self.options.threads, stream,
             )  # fmt: skip
-        return lambda level: self.buffer(f"shrunk {level}", 0)
+        return target
 
 
 class CudaModwt(Pyramid):

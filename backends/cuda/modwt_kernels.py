@@ -23,18 +23,22 @@ from .wide import filters, load4, store
 
 @cache
 def extend(mode: str, dtype: str, threads: int) -> Any:
-    """Kernel that writes ``length`` samples of the rows' extension from ``first`` on; it tells what is not finite."""
+    """Kernel that writes ``length`` samples of the rows' extension from ``first`` on, telling what is not finite.
+
+    From position 0 on they lie ``skipped`` samples further.
+    """
     number, code = np.dtype(dtype).type, boundary.code(mode)
     place = device(boundary.extension)
 
     @kernel(mode, dtype, threads)
-    def extend_kernel(x, pitch, samples, rows, first, target, target_pitch, length, flags):
+    def extend_kernel(x, pitch, samples, rows, first, skipped, target, target_pitch, length, flags):
         i = cuda.blockIdx.x * threads + cuda.threadIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows or i >= length:
             return
         start = row * pitch
-        j, a, k, b, m, c = place(code, first + i, samples)
+        position = first + i if first + i < 0 else first + i + skipped
+        j, a, k, b, m, c = place(code, position, samples)
         value = number(0)
         if a:
             value += number(a) * x[start + j]
@@ -104,8 +108,7 @@ def _loading(tiling: Tiling, i: int, round_about: bool, finest: bool, function: 
             for v in range(thread, last + 1, threads):
                 p = base + distance(4 * v - head, spread)
                 for k in range(4):
-                    q = p + distance(k, spread)
-                    target[offset + 4 * v + k] = shrunk(end(x, place, row, q, beyond), limit)
+                    target[offset + 4 * v + k] = shrunk(end(x, place, row, p + k, beyond), limit)
 
     return load
 
@@ -175,17 +178,20 @@ def _item(tiling: Tiling, i: int) -> Any:
     return item
 
 
+def registers(dtype: str, taps: int) -> int | None:
+    """Registers for a thread of `analysis`: of short filters ptxas would load all windows first; longer ones spill."""
+    return 64 if dtype == "float32" and taps <= 8 else None
+
+
 @cache
 def analysis(
-    lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, finest: bool, dtype: str, width: int, levels: int,
-    threads: int,
-) -> Any:  # fmt: skip
-    """Kernel of the details of ``levels`` levels and the smooths of the last, of tiles of `Tiling`.
+    lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, finest: bool, dtype: str, tiling: Tiling
+) -> Any:
+    """Kernel of the details of some levels and the smooths of the last.
 
     Places are as `_loading` has them; those of details are finest first. ``finest`` if the launch reads samples.
     """
-    tiling = Tiling(len(lo), width, levels, False, threads)
-    number, room = np.dtype(dtype).type, tiling.room
+    number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
     load = _loading(tiling, 0, round_about, finest, "keep", dtype)
 
     def level(i: int) -> Any:
@@ -225,7 +231,7 @@ def analysis(
 
     compute = level(0)
 
-    @kernel(lo, hi, round_about, finest, dtype, width, levels, threads)
+    @kernel(lo, hi, round_about, finest, dtype, tiling, registers=registers(dtype, tiling.taps))
     def analysis_kernel(v, source, aligned, extension, before, after, rows, first, tile, spread, details, places,
                         smooth, place, flags):  # fmt: skip
         block = cuda.blockIdx.x
@@ -243,16 +249,16 @@ def analysis(
 
 @cache
 def synthesis(
-    lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, dtype: str, width: int, levels: int, threads: int,
-    function: str,
-) -> Any:  # fmt: skip
-    """Kernel of ``levels`` levels of the inverse: smooths or samples, from smooths and details shrunk as they are loaded.
+    lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, dtype: str, tiling: Tiling, function: str
+) -> Any:
+    """Kernel of some levels of the inverse: smooths or samples, from smooths and details.
 
-    The thresholds of its finest level begin at ``first_threshold``.
+    These are shrunk as they are loaded; the thresholds of the finest of its levels begin at ``first_threshold``.
     """
-    tiling = Tiling(len(lo), width, levels, True, threads)
-    number, room, keeps = np.dtype(dtype).type, tiling.room, function == "keep"
-    load_smooth = _loading(tiling, 0, round_about, False, "keep", dtype)
+    number, room, both, width, levels = (
+        np.dtype(dtype).type, tiling.room, 2 * tiling.room, tiling.width, tiling.levels
+    )  # fmt: skip
+    keeps, load_smooth = function == "keep", _loading(tiling, 0, round_about, False, "keep", dtype)
 
     def level(i: int) -> Any:
         """Device function: this level and those finer."""
@@ -297,7 +303,7 @@ def synthesis(
 
     compute = level(0)
 
-    @kernel(lo, hi, round_about, dtype, width, levels, threads, function)
+    @kernel(lo, hi, round_about, dtype, tiling, function)
     def synthesis_kernel(v, source, details, places, thresholds, first_threshold, rows, first, tile, spread, y, place,
                          aligned):  # fmt: skip
         block = cuda.blockIdx.x
@@ -305,7 +311,7 @@ def synthesis(
         if row >= rows:
             return
         base = first + (block >> spread) * (tile << spread) + (block & ((1 << spread) - 1)) * width
-        buffer = cuda.shared.array(2 * room, number)
+        buffer = cuda.shared.array(both, number)
         beyond = v, 0, 0, v
         load_smooth(buffer, 0, v, source, True, row, base, spread, tile, number(0), beyond)
         compute(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,

@@ -54,7 +54,7 @@ def denoise(backend: Any, x: Any, method: Method, level: int) -> Any:
         shape, stream = grid(-(-length // THREADS), rows), interop.current_stream(x)
         shifted = interop.empty((rows, length), dtype, x)
         extend[shape, THREADS, stream](
-            interop.flat(x), samples, samples, rows, -shift, interop.flat(shifted), length, length, flags
+            interop.flat(x), samples, samples, rows, -shift, 0, interop.flat(shifted), length, length, flags
         )
         done = backend.denoise(shifted, once, level)
         if done is None:

@@ -33,7 +33,9 @@ if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
 
 def _unload_once() -> None:
     """Let a kernel be unloaded once at the end: numba does it for every GPU it ran on, which corrupts the heap."""
-    seen: set[Any] = set()
+    driver, seen = cuda.cudadrv.driver.driver, set[Any]()
+    if not driver.is_initialized or driver.initialization_error:
+        return
     for gpu in cuda.gpus:
         modules = gpu.primary_context.modules if gpu.primary_context else {}
         for handle in seen & modules.keys():

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, reason
 from wavefilt.io import detection
 from wavefilt.io.layout import Layout
 from wavefilt.io.names import check_alone, folder_of, parted
@@ -116,7 +116,7 @@ def _read_folder(source: str, format: str | None, layout: Layout) -> Recording:
         folder_of(source, format)
         return replace(zarr.load(source, layout), source=source)
     except FormatError as error:
-        raise FormatError(f"{source}: {str(error).removeprefix(f'{source}: ')}") from error
+        raise FormatError(f"{source}: {reason(error).removeprefix(f'{source}: ')}") from error
 
 
 def _read(file: BinaryIO, source: str, format: str | None, layout: Layout) -> Recording:
@@ -135,14 +135,17 @@ def _read(file: BinaryIO, source: str, format: str | None, layout: Layout) -> Re
             if format is not None:
                 raise
             if chosen in detection.WITHOUT_MAGIC:
-                raise FormatError(f"{error}. {_raw_hint(source)}") from error
+                raise FormatError(f"{reason(error)}. {_raw_hint(source)}") from error
             # some of ObsPy's formats are text too, which shows only when it is no plain table
             other = _obspy_format(file) if chosen == "ascii" else None
             if other is None:
                 raise
-            recording = _module(other).decode(data, layout, other)
+            try:
+                recording = _module(other).decode(data, layout, other)
+            except FormatError as second:  # at times a damaged table looks like one of ObsPy's
+                raise FormatError(f"{reason(error)}; {reason(second)}") from second
     except FormatError as error:
-        raise FormatError(f"{source}: {error}") from error
+        raise FormatError(f"{source}: {reason(error)}") from error
     return replace(recording, source=source)
 
 

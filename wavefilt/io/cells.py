@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,22 @@ from numpy.typing import NDArray
 BLANKS = b" \t\r\n"
 
 
+PIECE = 1 << 16
+"""Characters of a table taken apart at a time, in whole lines: all its cells take thirty times its memory."""
+
+
+def pieces(body: bytes) -> Iterator[bytes]:
+    """The lines of the body, some at a time, without the line end behind the last of them."""
+    at = 0
+    while at <= len(body):
+        end = body.find(b"\n", at + PIECE)
+        end = len(body) if end < 0 else end
+        yield body[at:end]
+        at = end + 1
+
+
 class Cells(NamedTuple):
-    """Codes of the body, where its lines begin, and where its cells (rows, columns) begin and end."""
+    """Codes of some lines, where its lines begin, and where its cells (rows, columns) begin and end."""
 
     codes: NDArray[np.uint8]
     lines: NDArray[np.int64]
@@ -28,16 +43,8 @@ class Cells(NamedTuple):
         return self.codes[self.starts[row, column] : self.ends[row, column]].tobytes().decode("ascii")
 
 
-class Column(NamedTuple):
-    """The numbers of one column, their digits after the decimal mark, and whether they have an exponent."""
-
-    values: NDArray[np.float64]
-    decimals: NDArray[np.int64]
-    exponents: NDArray[np.bool_]
-
-
 def scan(body: bytes, delimiter: str) -> Cells | None:
-    """Lines and cells of the body; None if rows differ in length, or there are empty cells."""
+    """Lines and cells of a piece of the body; None if rows differ in length, or there are empty cells."""
     codes = np.frombuffer(body, np.uint8)
     blank = members(BLANKS + delimiter.encode())[codes]
     edges = np.flatnonzero(np.diff(blank, prepend=True, append=True))
@@ -73,7 +80,7 @@ def parse(body: bytes, cells: Cells, delimiter: str, mark: str) -> NDArray[np.fl
 
 
 def digits_of(cells: Cells, mark: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Of each cell (columns, rows): digits after the decimal mark, and whether it has an exponent."""
+    """Of each cell (rows, columns): digits after the decimal mark, and whether it has an exponent."""
     starts, ends = cells.starts.ravel(), cells.ends.flatten()
     decimals, exponents = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.bool_)
     letters = np.flatnonzero(members(b"eEdD")[cells.codes])
@@ -82,7 +89,7 @@ def digits_of(cells: Cells, mark: str) -> tuple[NDArray[np.int64], NDArray[np.bo
     marks = np.flatnonzero(cells.codes == ord(mark))
     owners = np.searchsorted(starts, marks, "right") - 1
     decimals[owners] = ends[owners] - marks - 1
-    return decimals.reshape(cells.starts.shape).T, exponents.reshape(cells.starts.shape).T
+    return decimals.reshape(cells.starts.shape), exponents.reshape(cells.starts.shape)
 
 
 def members(characters: bytes) -> NDArray[np.bool_]:

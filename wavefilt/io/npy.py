@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 import zipfile
-import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, reason
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
@@ -62,11 +62,13 @@ def header(stream: Any, size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in read_header:
             raise FormatError(f".npy version {version[0]}.{version[1]} is not known")
-        shape, fortran, dtype = read_header[version](stream)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Python about the literal, of NumPy about headers of Python 2
+            shape, fortran, dtype = read_header[version](stream)
     except FormatError:
         raise
     except Exception as error:  # the header is a Python literal: damage shows as any of many errors
-        raise FormatError(f"damaged .npy header ({error})") from error
+        raise FormatError(f"damaged .npy header ({reason(error)})") from error
     if dtype.hasobject:
         raise FormatError("an array of Python objects, which is never unpickled; save numbers")
     if dtype.kind not in "iufc":
@@ -76,6 +78,10 @@ def header(stream: Any, size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]
     claimed, held = math.prod(shape) * dtype.itemsize, size - stream.tell()
     if claimed != held:
         raise FormatError(f"the header claims {shape} samples of {dtype} ({claimed} bytes); the file holds {held}")
+    try:
+        np.broadcast_to(np.empty((), dtype), shape)
+    except (ValueError, OverflowError) as error:
+        raise FormatError(f"an array of {len(shape)} axes that NumPy cannot hold ({reason(error)})") from error
     return shape, fortran, dtype
 
 
@@ -115,12 +121,17 @@ def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
             if member not in arrays:
                 raise FormatError(f"--component {component} is not in the archive; it holds {names}")
             return member, archive.read(member)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise FormatError(f"damaged or encrypted archive ({error})") from error
+    except FormatError:
+        raise
+    except Exception as error:  # of zipfile, and of whatever unpacks
+        raise FormatError(f"damaged or encrypted archive ({reason(error)})") from error
 
 
 def encode(recording: Recording) -> bytes:
-    """The array in its shape and order; every other member of an archive as it was."""
+    """The array in its shape and order; every other member of an archive as it was.
+
+    Raises FormatError if one of them cannot be read.
+    """
     origin: Origin = recording.origin
     moved_shape = np.moveaxis(np.empty(origin.shape, np.bool_), origin.axis, -1).shape
     array = np.moveaxis(recording.samples.reshape(moved_shape), -1, origin.axis)
@@ -131,6 +142,11 @@ def encode(recording: Recording) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(origin.archive)) as old, zipfile.ZipFile(out, "w") as new:
         for entry in old.infolist():
-            content = stream.getvalue() if entry.filename == origin.member else old.read(entry)
-            new.writestr(entry, content, compress_type=entry.compress_type)
+            try:
+                content = stream.getvalue() if entry.filename == origin.member else old.read(entry)
+                new.writestr(entry, content, compress_type=entry.compress_type)
+            except Exception as error:  # of zipfile, and of whatever unpacks
+                raise FormatError(
+                    f"{entry.filename!r} of the archive cannot be kept ({reason(error)}); repack it without that one"
+                ) from error
     return out.getvalue()

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, reason
 from wavefilt.io import detection
 from wavefilt.io.layout import Layout
 from wavefilt.io.names import folder_of, parted
@@ -72,7 +72,7 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
     try:
         return _opened(name, layout, format)
     except FormatError as error:
-        raise type(error)(f"{name}: {str(error).removeprefix(f'{name}: ')}") from error
+        raise type(error)(f"{name}: {reason(error).removeprefix(f'{name}: ')}") from error
 
 
 def _opened(name: str, layout: Layout, format: str | None) -> Source:

@@ -6,13 +6,11 @@ import codecs
 import re
 from typing import NoReturn
 
-import numpy as np
-
 from wavefilt.errors import FormatError
-from wavefilt.io.cells import BLANKS, Cells, members
+from wavefilt.io.cells import BLANKS
 
 _LONGEST_LINE = 1 << 20
-_COMMENTS = (b"#", b"%", b"!", b"//", b"*", b">", b"$")
+_COMMENTS = re.compile(rb"(?:[ \t\r\f\v]*+(?:(?:[#%!*>$]|//)[^\n]*+)?+(?:\n|\Z))*+")  # and blank lines
 _DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " ", "\\t": "\t"}
 _DELIMITERS |= {symbol: symbol for symbol in ",;\t "}
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([ed][+-]?\d+)?|nan|inf(inity)?)", re.IGNORECASE | re.ASCII)
@@ -25,13 +23,16 @@ def parts(data: bytes) -> tuple[bytes, bytes, bytes]:
     """The lines before the rows, the rows without their last line end, and what follows."""
     if data.count(b"\r") != data.count(b"\r\n"):
         raise FormatError("carriage returns without line feeds: convert the line ends to LF or CRLF")
-    breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-    lengths = np.diff(breaks, prepend=-1, append=len(data)) - 1
-    if lengths.max() > _LONGEST_LINE:
-        raise FormatError(
-            f"line {lengths.argmax() + 1} has {lengths.max()} characters, more than {_LONGEST_LINE}: "
-            "rows must be samples and columns traces"
-        )
+    at = 0
+    while at + _LONGEST_LINE < len(data):
+        last = data.rfind(b"\n", at, at + _LONGEST_LINE + 1)
+        if last < 0:
+            length = data.find(b"\n", at) % (len(data) + 1) - at  # not found: -1, the end of the data
+            raise FormatError(
+                f"line {data[:at].count(10) + 1} has {length} characters, more than {_LONGEST_LINE}: "
+                "rows must be samples and columns traces"
+            )
+        at = last + 1
     first = _first_row(data)
     last = data.find(b"\n", len(data.rstrip(BLANKS)))
     last = len(data) if last < 0 else last
@@ -40,19 +41,17 @@ def parts(data: bytes) -> tuple[bytes, bytes, bytes]:
 
 def _first_row(data: bytes) -> int:
     """Where the first row of numbers begins: after comments, blank lines, and at most one line of names."""
-    at = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
-    named, number = False, 1
-    while at < len(data):
+    at, line = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0, b""
+    for _ in range(2):
+        skipped = _COMMENTS.match(data, at)
+        at = skipped.end() if skipped else at
         end = data.find(b"\n", at) % (len(data) + 1)  # not found: -1, the end of the data
         line = data[at:end].strip()
-        if line and not line.startswith(_COMMENTS):
-            if _NUMBERLIKE.search(line):
-                return at
-            if named:
-                break
-            named = True
-        at, number = end + 1, number + 1
-    if _NUMBERLIKE.search(data, at):
+        if _NUMBERLIKE.search(line):
+            return at
+        before, at = at, min(end + 1, len(data))
+    if _NUMBERLIKE.search(data, before):
+        number = data[:before].count(b"\n") + 1
         _refuse(number, line, "is no row of numbers, no comment (#), and not the one line of column names")
     raise FormatError("no samples: there is no row of numbers in this file")
 
@@ -74,14 +73,11 @@ def delimiter_of(body: bytes, given: str | None) -> str:
     return " "
 
 
-def refuse_ambiguous_commas(body: bytes, cells: Cells, delimiter: str, mark: str) -> None:
+def refuse_ambiguous_commas(body: bytes, columns: int, delimiter: str, mark: str) -> None:
     """Raise FormatError where 1,5 may be two columns or one with a decimal comma."""
-    columns = cells.starts.shape[1]
     ambiguous = columns == 1 and mark == ","
-    if delimiter == "," and columns == 2 and not re.search(rb"[.nN]", body):
-        second = cells.starts[:, 1]
-        digit = members(b"0123456789")[cells.codes[second]]
-        ambiguous = bool(np.all(digit & (cells.ends[:, 0] + 1 == second)))
+    if delimiter == "," and columns == 2:
+        ambiguous = re.search(rb"[.nN]|[ \t\r],|,[^0-9]", body) is None
     if ambiguous:
         row = body.partition(b"\n")[0].strip().decode("ascii")
         raise FormatError(
@@ -90,11 +86,13 @@ def refuse_ambiguous_commas(body: bytes, cells: Cells, delimiter: str, mark: str
         )
 
 
-def blame(head: bytes, body: bytes, delimiter: str, mark: str) -> NoReturn:
-    """Raise FormatError for the first line of the body that is no row of numbers like those above."""
+def blame(first: int, piece: bytes, width: int, delimiter: str, mark: str) -> NoReturn:
+    """Raise FormatError for the first line of a piece that is no row of numbers like those above.
+
+    ``first`` is the number of its first line, ``width`` the cells of the rows above, 0 if there are none.
+    """
     pattern = r"[ \t\r]+" if delimiter == " " else re.escape(delimiter)
-    width = 0
-    for number, line in enumerate(body.split(b"\n"), head.count(b"\n") + 1):
+    for number, line in enumerate(piece.split(b"\n"), first):
         found = [cell.strip(" \t\r") for cell in re.split(pattern, line.decode("latin-1").strip(" \r"))]
         if not "".join(found):
             raise FormatError(f"line {number}: a blank line between the rows")

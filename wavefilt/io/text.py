@@ -18,16 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.errors import FormatError
-from wavefilt.io.cells import Column, digits_of, parse, scan
+from wavefilt.io.cells import parse, pieces, scan
 from wavefilt.io.layout import Layout
-from wavefilt.io.styles import Style, remark, style_of, write_rows
+from wavefilt.io.styles import Notation, Style, remark, write_rows
 from wavefilt.io.table import blame, delimiter_of, parts, refuse_ambiguous_commas
 from wavefilt.recording import Recording
 
 __all__ = ["decode", "encode", "looks_like_text"]
 
 _HEAD = 1 << 16
-_CHUNK = 1 << 16  # rows formatted at a time: strings of all cells at once need ten times the memory of the file
 _UNIFIED = re.compile(rb"(?im)^[ \t]*\d+[ \t]*#[^\n]*(shot|geophone|point|sensor|electrode|measurement|data)")
 
 
@@ -73,21 +72,38 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     head, body, tail = parts(data)
     delimiter = delimiter_of(body, layout.delimiter)
     mark = "," if delimiter != "," and b"," in body else "."
-    cells = scan(body, delimiter)
-    values = None if cells is None else parse(body, cells, delimiter, mark)
-    if cells is None or values is None:
-        blame(head, body, delimiter, mark)
+    traces, notation = _taken(body, delimiter, mark, head.count(b"\n") + 1)
     if layout.delimiter is None:
-        refuse_ambiguous_commas(body, cells, delimiter, mark)
-    if len(values) < 2:
+        refuse_ambiguous_commas(body, len(traces), delimiter, mark)
+    if traces.shape[1] < 2:
         raise FormatError("too short: one row of numbers is no recording (rows are samples, columns traces)")
 
-    table = [Column(*column) for column in zip(values.T, *digits_of(cells, mark), strict=True)]
-    chosen, interval, notes = _traces(layout, table, head.count(b"\n") + 1)
-    styles = {k: style_of(cells, k, table[k]) for k in chosen}
-    traces: Any = np.ascontiguousarray(values[:, list(chosen)].T)
+    chosen, interval, notes = _traces(layout, traces, notation, head.count(b"\n") + 1)
+    styles = {k: notation.style(k) for k in chosen}
+    beside = chosen == tuple(range(chosen[0], len(traces)))
+    rows: Any = traces[chosen[0] :] if beside else traces[list(chosen)]
     origin = _Origin(head, body, tail, delimiter, mark, styles)
-    return Recording(traces, (interval,) * len(chosen), format, origin, notes=notes + remark(styles))
+    return Recording(rows, (interval,) * len(chosen), format, origin, notes=notes + remark(styles))
+
+
+def _taken(body: bytes, delimiter: str, mark: str, first: int) -> tuple[NDArray[np.float64], Notation]:
+    """The numbers (columns, rows), and how they are spelled; ``first`` is the number of the first row's line."""
+    traces, notation, done = np.empty((0, 0)), None, 0
+    for piece in pieces(body):
+        cells = scan(piece, delimiter)
+        values = None if cells is None else parse(piece, cells, delimiter, mark)
+        if cells is None or values is None or (notation and values.shape[1] != len(traces)):
+            blame(first + done, piece, len(traces), delimiter, mark)
+        if notation is None:
+            notation, columns, rows = Notation(cells), values.shape[1], body.count(b"\n") + 1
+            # each cell takes two characters: where they are too few, some row is shorter, and found below
+            traces = np.empty((columns, rows if 2 * columns * rows <= len(body) + 1 else 0))
+        notation.add(cells, values, mark)
+        if traces.size:
+            traces[:, done : done + len(values)] = values.T
+        done += len(values)
+    assert notation is not None, "a body has a row"
+    return traces, notation
 
 
 def encode(recording: Recording) -> bytes:
@@ -96,18 +112,20 @@ def encode(recording: Recording) -> bytes:
     Raises FormatError if the traces do not have the shape of those that were read.
     """
     origin: _Origin = recording.origin
-    cells = scan(origin.body, origin.delimiter)
-    assert cells is not None, "decode has accepted this body"
-    count, rows = len(origin.styles), len(cells.lines)
+    count, rows = len(origin.styles), origin.body.count(b"\n") + 1
     lengths = {len(trace) for trace in recording.traces}
     if len(recording.traces) != count or lengths != {rows}:
         raise FormatError(
             f"{len(recording.traces)} traces of {sorted(lengths)} samples: the file has {count} of {rows}"
         )
     samples = np.asarray(recording.traces, dtype=np.float64)
-    chunks = (slice(first, min(first + _CHUNK, rows)) for first in range(0, rows, _CHUNK))
-    written = [write_rows(cells, origin.styles, origin.mark, chunk, samples[:, chunk]) for chunk in chunks]
-    return b"".join([origin.head, *written, origin.tail])
+    written, done = [], 0
+    for piece in pieces(origin.body):
+        cells = scan(piece, origin.delimiter)
+        assert cells is not None, "decode has accepted this body"
+        written.append(write_rows(cells, origin.styles, origin.mark, samples[:, done : done + len(cells.lines)]))
+        done += len(cells.lines)
+    return b"".join([origin.head, b"\n".join(written), origin.tail])
 
 
 def _refuse_other_files(data: bytes) -> None:
@@ -118,9 +136,11 @@ def _refuse_other_files(data: bytes) -> None:
         raise FormatError("travel times or resistivities in the unified data format: no waveforms in this file")
 
 
-def _traces(layout: Layout, table: list[Column], line: int) -> tuple[tuple[int, ...], float | None, tuple[str, ...]]:
+def _traces(
+    layout: Layout, table: NDArray[np.float64], notation: Notation, line: int
+) -> tuple[tuple[int, ...], float | None, tuple[str, ...]]:
     """Columns that are traces (from 0), their interval, and remarks; ``line`` is that of the first row."""
-    count, time = len(table), table[0].values
+    count, time = len(table), table[0]
     if layout.columns is not None:
         chosen = tuple(k - 1 for k in layout.columns)
         if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(count)):
@@ -129,7 +149,7 @@ def _traces(layout: Layout, table: list[Column], line: int) -> tuple[tuple[int, 
     if count < 2 or len(time) < 3 or not np.isfinite(time).all() or not np.all(np.diff(time) > 0):
         return tuple(range(count)), layout.dt, ()
 
-    step, unit = float((time[-1] - time[0]) / (len(time) - 1)), _last_digit(table[0])
+    step, unit = float((time[-1] - time[0]) / (len(time) - 1)), notation.last_digit()
     how = f"choose the traces with --columns {','.join(map(str, range(2, min(count, 4) + 1)))}"
     _check_uniform(time, step, unit, line, how)
     if layout.dt is not None and abs(layout.dt - step) > 2 * unit / (len(time) - 1) + 1e-6 * step:
@@ -137,14 +157,6 @@ def _traces(layout: Layout, table: list[Column], line: int) -> tuple[tuple[int, 
             f"dt is {layout.dt:g} s but column 1 has steps of {step:.7g}; if it is no time in seconds, {how}"
         )
     return tuple(range(1, count)), step, (f"column 1 is time, in steps of {step:.7g} s",)
-
-
-def _last_digit(time: Column) -> float:
-    """Value of the largest number's last digit, as if it had all significant digits that any number has."""
-    size = np.abs(time.values)
-    magnitude = np.floor(np.log10(size, where=size > 0, out=np.zeros(len(size))))
-    significant = time.decimals + 1 + np.where(time.exponents | (size == 0), 0, magnitude)
-    return float(10.0 ** (magnitude[size.argmax()] + 1 - significant[size > 0].max()))
 
 
 def _check_uniform(time: NDArray[Any], step: float, unit: float, line: int, how: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, reason
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
@@ -29,16 +29,18 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     layout.only("wav")
     _check_chunks(data)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", wavfile.WavFileWarning)
             # chunks with text about the recording are skipped, which the note below says
             warnings.filterwarnings("ignore", "Chunk", wavfile.WavFileWarning)
             rate, samples = wavfile.read(io.BytesIO(data))
     except Exception as error:  # SciPy raises whatever its parsing of a damaged header runs into
-        raise FormatError(f"damaged or unsupported WAV file ({error})") from error
+        raise FormatError(f"damaged or unsupported WAV file ({reason(error)})") from error
     if samples.size == 0 or rate <= 0:
         raise FormatError(f"WAV file with {samples.size} samples at {rate} Hz")
     origin = Origin(rate, samples.dtype, samples.ndim == 1)
-    notes = ["only format and samples of a WAV file are written back, no other chunks"]
+    notes = [str(warning.message) for warning in said]
+    notes += ["only format and samples of a WAV file are written back, no other chunks"]
     if samples.dtype.kind in "iu":
         notes.append(f"samples are rounded to {8 * samples.dtype.itemsize}-bit PCM (24-bit is read and written as 32)")
     traces = samples.reshape(len(samples), -1).T
@@ -60,7 +62,10 @@ def _check_chunks(data: bytes) -> None:
 
 
 def encode(recording: Recording) -> bytes:
-    """A WAV file of the same sampling rate and sample type; integers are rounded and limited to their range."""
+    """A WAV file of the same sampling rate and sample type; integers are rounded and limited to their range.
+
+    Raises FormatError for a rate that the header cannot hold.
+    """
     from scipy.io import wavfile
 
     origin: Origin = recording.origin
@@ -71,5 +76,9 @@ def encode(recording: Recording) -> bytes:
         limits = np.iinfo(origin.dtype)
         samples = np.clip(np.rint(samples), limits.min, limits.max)
     out = io.BytesIO()
-    wavfile.write(out, origin.rate, (samples[:, 0] if origin.mono else samples).astype(origin.dtype))
+    try:
+        wavfile.write(out, origin.rate, (samples[:, 0] if origin.mono else samples).astype(origin.dtype))
+    except (struct.error, ValueError) as error:
+        raise FormatError(f"{samples.shape[1]} channels at {origin.rate} Hz do not fit into a WAV header: is the rate "
+                          f"of this file damaged? ({reason(error)})") from error  # fmt: skip
     return out.getvalue()
