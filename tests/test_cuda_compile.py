@@ -161,7 +161,7 @@ def _compile(dtype: str, folder: Path) -> None:
     write("modwt-leave", modwt_kernels.leave(dtype, 256), (a, a, size, size, table))
     write("modwt-cut", modwt_kernels.cut(dtype, 256), (a, size, size, size, a, size, size))
     place, threads = types.UniTuple(size, 4), modwt_tiling.threads_for(dtype, 256)
-    for name, round_about, start_level in (("db8", False, 0), ("db4", True, 4), ("coif17", True, 4)):
+    for name, round_about, start_level in (("db8", False, 0), ("db4", True, 4)):
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
         one = modwt_tiling.launches(len(lo), 2, start_level, dtype, threads)[0]
         each = types.UniTuple(place, one.last)
@@ -176,23 +176,18 @@ def _compile(dtype: str, folder: Path) -> None:
         write(f"modwt-synthesis-{name}", kernel, (a, place, a, each, a, *[size] * 5, a, place, yes))
     height, short = tile // 256, types.int32
     pitch = (size, size, size, size, short, short, short)  # of the bands
-    for name, several, modes in (("haar", False, (False,)), ("db4", True, (False, True)), ("db8", False, (False,))):
+    sections = (("db4", True, False, "soft"), ("db4", False, True, "soft"), ("db8", False, False, "firm"))
+    for name, several, periodized, function in sections:
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
-        for periodized in modes:
-            axes, extends = (periodized, periodized), (several and not periodized,) * 2
-            kernel = sections_kernels.forward((lo, hi), (lo, hi), axes, extends, dtype, height, 256, False)
-            arguments = (a, size, size, short, short, short, a, *pitch, size, short, short, table, size, size)
-            limit = sections_kernels.forward_registers(dtype, len(lo))
-            write(f"sections-forward-{name}-{periodized}" + (f"-{limit}" if limit else ""), kernel, arguments)
-            for function in ("soft", "firm"):
-                kernel = sections_kernels.inverse(
-                    (rec_lo, rec_hi), (rec_lo, rec_hi), axes, dtype, height, 256, function, False
-                )
-                arguments = (a, *pitch, size, size, short, short, a, size, a, size, size, short, short, short, yes,
-                             table, yes)  # fmt: skip
-                limit = sections_kernels.inverse_registers(dtype, len(lo), periodized)
-                write(f"sections-inverse-{name}-{periodized}-{function}" + (f"-{limit}" if limit else ""), kernel,
-                      arguments)  # fmt: skip
+        axes, extends = (periodized, periodized), (several, several)
+        kernel = sections_kernels.forward((lo, hi), (lo, hi), axes, extends, dtype, height, 256, False)
+        arguments = (a, size, size, short, short, short, a, *pitch, size, short, short, table, size, size)
+        limit = sections_kernels.forward_registers(dtype, len(lo))
+        write(f"sections-forward-{name}-{periodized}" + (f"-{limit}" if limit else ""), kernel, arguments)
+        kernel = sections_kernels.inverse((rec_lo, rec_hi), (rec_lo, rec_hi), axes, dtype, height, 256, function, False)
+        arguments = (a, *pitch, size, size, short, short, a, size, a, size, size, short, short, short, yes, table, yes)
+        limit = sections_kernels.inverse_registers(dtype, len(lo), periodized, function)
+        write(f"sections-inverse-{name}-{periodized}-{function}" + (f"-{limit}" if limit else ""), kernel, arguments)
     counts = counted.kernels(dtype, 256, 512)
     for name in ("exceeding", "histogram"):
         write(name, getattr(counts, name), (a, size, size, size, size, d, size, i))

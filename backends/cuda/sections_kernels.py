@@ -40,9 +40,10 @@ def forward_registers(dtype: str, taps: int) -> int | None:
     return None if dtype == "float64" or taps > 16 else 48 if 4 <= taps <= 8 else 56
 
 
-def inverse_registers(dtype: str, taps: int, periodized: bool) -> int | None:
+def inverse_registers(dtype: str, taps: int, periodized: bool, function: str) -> int | None:
     """As `forward_registers`; four blocks."""
-    return None if dtype == "float64" or taps > 16 else 56 if taps <= 8 and not periodized else 64
+    heavy = function in ("garrote", "firm") and taps > 8  # spills four registers at 64
+    return None if dtype == "float64" or taps > 16 or heavy else 56 if taps <= 8 and not periodized else 64
 
 
 def forward_width(f: Filter, threads: int) -> int:
@@ -300,7 +301,7 @@ def inverse(
 
     @kernel(
         down, along, modes, dtype, height, threads, function,
-        registers=inverse_registers(dtype, max(f.taps, g.taps), any(modes)), fastmath=fastmath,
+        registers=inverse_registers(dtype, max(f.taps, g.taps), any(modes), function), fastmath=fastmath,
     )  # fmt: skip
     def sections_inverse_kernel(
         bands, stride, band, smooth, smooth_plane, smooth_pitch, rows_in, across_in, first_section, sections, tiles,
