@@ -9,13 +9,13 @@ from __future__ import annotations
 ROW = 512
 """Samples a row must have: of shorter rows PyWavelets does many in less time where other work takes one of the cores.
 
-With both cores free numba was the faster one from 64 on.
+With both cores free numba was the faster one from 128 on.
 """
 
 LOADED = 512
 """Samples in all from which kernels in memory win, whatever the filter."""
 
-FIRST = {2: 30_000_000, 4: 29_000_000, 16: 16_500_000, 40: 7_300_000}
+FIRST = {2: 59_000_000, 4: 60_000_000, 16: 31_000_000, 40: 10_600_000}
 """Samples in all from which they win in a process that has yet to load them, by the number of taps."""
 
 FIRST_MODWT = 260_000_000

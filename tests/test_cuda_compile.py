@@ -99,7 +99,7 @@ def _compile(dtype: str, folder: Path) -> None:
         ptx, _ = cuda.compile_ptx(kernel.py_func, arguments, cc=(9, 0))  # type: ignore[attr-defined]
         (folder / f"{name}.ptx").write_text(ptx)
 
-    tile = TILE_BYTES // (4 if dtype == "float32" else 8)
+    tile = fixed = TILE_BYTES // (4 if dtype == "float32" else 8)
     cases = [
         ("haar", ("hard", "garrote", "firm", "keep"), (False,), 256, tile),
         ("db8", ("soft",), (False, True), 256, tile),
@@ -115,9 +115,11 @@ def _compile(dtype: str, folder: Path) -> None:
             levels = launches(Filter(len(lo), periodized), 8, tile)[0]
             each = types.UniTuple(size, levels)
             arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, a, size)
-            kernel = forward(lo, hi, periodized, dtype, levels, tile, threads, False)
-            write(f"forward-{name}-{periodized}-{threads}x{tile}", kernel, arguments)
-            if len(lo) <= MOST_TAPS_SEARCHED:
+            searched = len(lo) <= MOST_TAPS_SEARCHED
+            if not searched or (threads, tile) == (256, fixed):
+                kernel = forward(lo, hi, periodized, dtype, levels, tile, threads, False)
+                write(f"forward-{name}-{periodized}-{threads}x{tile}", kernel, arguments)
+            if searched:
                 kernel = forward(lo, hi, periodized, dtype, levels, tile, threads, False, True)
                 write(f"forward-{name}-{periodized}-{threads}x{tile}-searching-{limit}", kernel, arguments)
             for function in functions:
