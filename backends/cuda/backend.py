@@ -17,7 +17,7 @@ from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
 from . import chunked, diagnosis, interop, modwt_backend, shrinking, spinning
-from .denoiser import Denoiser, DwtDenoiser, joined
+from .denoiser import Denoiser, DwtDenoiser, in_halves
 from .graph import Graph
 from .memory import OutOfMemory, guarded
 from .modwt import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
@@ -29,7 +29,7 @@ from .sections_backend import SectionsBackend
 from .sections_denoiser import SectionsDenoiser
 from .sections_plan import SectionsPlan, SectionsShape, SectionsStatistics
 from .statistics import CudaStatistics
-from .target import SIMULATED, cuda
+from .target import SIMULATED
 from .transfer import Results, Ring, pinned
 
 __all__ = ["Cuda", "CudaPyramid", "Options"]
@@ -121,11 +121,7 @@ class Cuda(SectionsBackend):
         shape = Shape.of(wavelet, mode, _dtype(x), level, *x.shape)
         plan, stream = self._plans.borrow(shape, self._options, x if device else None)
         rows, samples = x.shape
-        if device:
-            source = interop.flat(x)
-        else:
-            source = plan.buffer("x", rows * samples)
-            self.ring.upload(np.ascontiguousarray(x), source, stream)
+        source = self.ring.brought(x, plan, stream)
         if level:
             plan.forward(source, interop.aligned(source, rows, samples), stream)
         else:
@@ -158,8 +154,7 @@ class Cuda(SectionsBackend):
             details = shrinking.shrunk(plan, shrinkage.function, shrinkage.thresholds, sigma, stream)
         elif shrinkage is not None:
             function = str(shrinkage.function)
-            values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (s.level, s.rows)), s.dtype)
-            thresholds = cuda.to_device(values.ravel(), stream=stream)
+            thresholds = shrinking.sent(shrinkage, s, stream)
         if not s.level:
             return pyramid.coefficients[0]
         if like is None:
@@ -199,14 +194,7 @@ class Cuda(SectionsBackend):
                 return chunked.denoise(self, x, out, method, level, report)
         except OutOfMemory as error:
             raise MemoryError(f"{tuple(x.shape)} samples do not fit in the device's memory: {error}") from error
-        half = len(x) // 2
-        measured = []
-        for part in (slice(0, half), slice(half, len(x))):
-            done = self.denoise(x[part], method, level, report, out[part])
-            if done is None:
-                return None
-            measured.append(done[1])
-        return out, joined(measured) if report else None
+        return in_halves(lambda part: self.denoise(x[part], method, level, report, out[part]), out, report)
 
     def spun(self, x: Any, method: Method, level: int) -> Any:
         """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""

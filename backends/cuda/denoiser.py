@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +28,17 @@ def joined(parts: list[Any]) -> Measured:
         np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("sigma", "thresholds")
     )
     return Measured(sigma, chosen, power)
+
+
+def in_halves(denoise: Callable[[slice], Any], out: Any, report: bool) -> tuple[Any, Measured | None] | None:
+    """Both halves of the rows of ``out`` by ``denoise``, one after the other; None if it is of either."""
+    half, measured = len(out) // 2, []
+    for part in (slice(0, half), slice(half, len(out))):
+        done = denoise(part)
+        if done is None:
+            return None
+        measured.append(done[1])
+    return out, joined(measured) if report else None
 
 
 class Found(Protocol):

@@ -10,10 +10,9 @@ import pywt
 from wavefilt.backends.interface import Pyramid
 from wavefilt.shrinkage import Shrinkage
 
-from . import interop
+from . import interop, shrinking
 from .modwt import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
 from .plan import Options, Plans
-from .target import cuda
 from .transfer import Ring
 
 
@@ -28,10 +27,7 @@ class ModwtBackend:
         dtype = str(x.dtype).rpartition(".")[2]
         shape = ModwtShape.of(wavelet, mode, dtype, level, start_level, *x.shape)
         plan, stream = self._plans.borrow(shape, self._options, x if device else None, ModwtPlan)
-        source = interop.flat(x) if device else plan.buffer("x", shape.rows * shape.samples)
-        if not device:
-            self._ring.upload(np.ascontiguousarray(x), source, stream)
-        plan.forward(source, stream)
+        plan.forward(self._ring.brought(x, plan, stream), stream)
         pyramid = CudaModwt(plan, stream, wavelet, not device)
         self._plans.lend(pyramid, plan)
         return pyramid
@@ -58,9 +54,7 @@ class ModwtBackend:
         y = plan.buffer("y", s.rows * s.samples) if out is None else interop.flat(out)
         function, thresholds, details = "keep", None, None
         if shrinkage is not None and isinstance(shrinkage.function, str):
-            function = shrinkage.function
-            values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (s.level, s.rows)), s.dtype)
-            thresholds = cuda.to_device(values.ravel(), stream=stream)
+            function, thresholds = shrinkage.function, shrinking.sent(shrinkage, s, stream)
         elif shrinkage is not None:
             details = plan.shrunk(shrinkage, stream)
         plan.inverse(y, function, thresholds, stream, details)

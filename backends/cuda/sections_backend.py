@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,11 @@ from wavefilt.backends.interface import Measured, Pyramid2
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 
-from . import interop
-from .denoiser import joined
+from . import interop, shrinking
+from .denoiser import in_halves
 from .memory import OutOfMemory, guarded
 from .plan import Options, Plans
 from .sections_plan import CudaPyramid2, SectionsPlan, SectionsShape, SectionsStatistics
-from .target import cuda
 from .transfer import Ring
 
 Wavelets = tuple[pywt.Wavelet, pywt.Wavelet]
@@ -31,7 +31,7 @@ class SectionsBackend:
     ring: Ring
     _options: Options
     clear: Callable[[], None]
-    begin: Callable[..., Callable[[], Any]]
+    whole: Callable[..., Any]
 
     def decompose2(self, x: Any, wavelets: Wavelets, modes: tuple[str, str], level: int) -> Pyramid2:
         sections, rows, columns = x.shape
@@ -41,10 +41,7 @@ class SectionsBackend:
         dtype = str(x.dtype).rpartition(".")[2]
         shape = SectionsShape.of(wavelets, modes, dtype, level, sections, (rows, columns))
         plan, stream = self._plans.borrow(shape, self._options, x if device else None, SectionsPlan)
-        source = interop.flat(x) if device else plan.buffer("x", shape.rows * shape.samples)
-        if not device:
-            self.ring.upload(np.ascontiguousarray(x), source, stream)
-        plan.forward(source, stream)
+        plan.forward(self.ring.brought(x, plan, stream), stream)
         pyramid = CudaPyramid2(plan, stream, wavelets, not device)
         self._plans.lend(pyramid, plan)
         return pyramid
@@ -60,9 +57,7 @@ class SectionsBackend:
         y = plan.buffer("y", s.rows * s.samples) if out is None else interop.flat(out)
         function, thresholds, bands = "keep", None, None
         if shrinkage is not None and isinstance(shrinkage.function, str):
-            function = shrinkage.function
-            values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (s.level, s.rows)), s.dtype)
-            thresholds = cuda.to_device(values.ravel(), stream=stream)
+            function, thresholds = shrinkage.function, shrinking.sent(shrinkage, s, stream)
         elif shrinkage is not None:
             bands = plan.shrunk(shrinkage, stream)
         plan.inverse(y, interop.address(y) % 16 == 0, function, thresholds, stream, bands=bands)
@@ -89,7 +84,7 @@ class SectionsBackend:
         """
         flat = None if out is None else out.reshape(len(x), -1)
         try:
-            done = guarded(lambda: self.begin(x, method, level, report, flat)(), self.clear)
+            done = guarded(partial(self.whole, x, method, level, report, flat), self.clear)
             return None if done is None else (done[0].reshape(x.shape), done[1])
         except OutOfMemory as error:
             if len(x) == 1 or method.scope == "record":
@@ -99,13 +94,7 @@ class SectionsBackend:
                 ) from error
         if out is None:
             out = interop.empty(x.shape, x.dtype, x) if interop.on_device(x) else np.empty(x.shape, x.dtype)
-        half, measured = len(x) // 2, []
-        for part in (slice(0, half), slice(half, len(x))):
-            done = self.denoise2(x[part], method, level, report, out[part])
-            if done is None:
-                return None
-            measured.append(done[1])
-        return out, joined(measured) if report else None
+        return in_halves(lambda part: self.denoise2(x[part], method, level, report, out[part]), out, report)
 
     def _packed2(self, pyramid: Pyramid2) -> CudaPyramid2:
         """Coefficients from elsewhere, copied into the arrays of a plan. Raises ValueError if they do not fit."""

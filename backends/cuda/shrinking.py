@@ -11,12 +11,18 @@ from numpy.typing import NDArray
 
 from wavefilt.blocks import Blocks
 from wavefilt.posterior import FAR, PRIORS, ROUNDS, formulas
-from wavefilt.shrinkage import Posterior
+from wavefilt.shrinkage import Posterior, Shrinkage
 
 from .compiler import kernel
 from .geometry import ROWS, up4
 from .plan import Plan, grid
 from .target import cuda, device
+
+
+def sent(shrinkage: Shrinkage, shape: Any, stream: Any) -> Any:
+    """The thresholds on the device, level by level, in the dtype of the samples."""
+    values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (shape.level, shape.rows)), shape.dtype)
+    return cuda.to_device(values.ravel(), stream=stream)
 
 
 def shrunk(

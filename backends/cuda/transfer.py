@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import graph
+from . import graph, interop
 from .graph import checked, handle
 from .target import SIMULATED, cuda
 
@@ -66,6 +66,14 @@ class Ring:
             self._move(pool, _bytes(host), device, True)
             for future in touching:
                 future.result()
+
+    def brought(self, x: Any, plan: Any, stream: Any) -> Any:
+        """The rows of ``x`` as a flat device array: where they are, or copied from the host into the plan's."""
+        if interop.on_device(x):
+            return interop.flat(x)
+        source = plan.buffer("x", x.size)
+        self.upload(np.ascontiguousarray(x), source, stream)
+        return source
 
     def download(self, device: Any, host: NDArray[Any], stream: Any) -> None:
         """Copy a flat device array into a contiguous host array after what ``stream`` holds, and wait for it."""
