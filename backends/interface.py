@@ -203,6 +203,18 @@ class DeviceBackend(Backend, Protocol):
     def spun(self, x: Any, method: Any, level: int) -> Any:
         """The mean of ``method.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
 
+    def held(self, shape: tuple[int, int], dtype: Any) -> Any:
+        """Room for rows on the device. Raises MemoryError."""
+
+    def host_buffer(self, size: int, dtype: Any) -> NDArray[Any]:
+        """Host memory that the device reads and writes without a copy in between."""
+
+    def send(self, samples: NDArray[Any], held: Any, place: int) -> None:
+        """Contiguous samples to a place, counted in samples, of rows on the device."""
+
+    def fetch(self, held: Any, place: int, out: NDArray[Any]) -> None:
+        """Samples from a place of rows on the device into a contiguous array."""
+
 
 class Taken(Protocol):
     """Rows taken in, and the way back to the kind of array they came as."""

@@ -36,7 +36,7 @@ def _measure(backend: Any, case: Case, repeats: int) -> dict[str, Any]:
 
     host, level = noisy(case), case.level
     method = SectionMethod(WAVELET, level, rule="universal", sigma="global")
-    x = cuda.to_device(host[None])
+    x = cuda.to_device(host.reshape(1, *host.shape))  # numba-cuda walks an axis added by None element by element
     out = cuda.device_array_like(x)
     call = partial(backend.denoise2, x, method, level, out=out)
     call()

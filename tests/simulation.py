@@ -60,3 +60,14 @@ def take_turns() -> None:
 
     kernel.BlockManager.run, kernelapi.FakeCUDAShared.array = run, array
     kernelapi.threading = SimpleNamespace(current_thread=getcurrent)
+
+
+def arrays_on_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the simulator's arrays stand for arrays on a GPU, which the backend otherwise takes for NumPy's."""
+    from wavefilt.backends.cuda import interop
+    from wavefilt.backends.cuda.target import cuda
+
+    monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
+    monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))
+    monkeypatch.setattr(interop, "stream_number", lambda _: -1)
+    monkeypatch.setattr(interop, "empty", lambda shape, dtype, _: cuda.device_array(shape, dtype))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -191,6 +193,31 @@ def test_host_threads_and_streams(backend):
     for thread in threads:
         thread.join()
     assert not failures
+
+
+AT_ONCE = """
+import sys, threading, numpy as np
+from wavefilt import backends
+from wavefilt.method import Method
+backend, method, failures = backends.get("cuda"), Method("db5", 5, rule="universal"), []
+together = threading.Barrier(8)
+def work():
+    try:
+        together.wait()
+        backend.denoise(np.ones((1, 40000), "f4"), method, 5)
+    except BaseException as error:
+        failures.append(error)
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+sys.exit(repr(failures) if failures else 0)
+"""
+
+
+def test_threads_that_load_the_same_kernels_at_once():
+    for _ in range(3):  # compiled, then from the cache on disk
+        done = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_nothing_leaks(backend):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import pywt
-from simulation import inside
+from simulation import arrays_on_device, inside
 
 from wavefilt.denoising import run
 from wavefilt.method import Method
@@ -122,11 +122,7 @@ def test_cycle_spinning_in_device_memory(backend, monkeypatch, mode):
     from wavefilt.backends.cuda import interop
     from wavefilt.backends.cuda.target import cuda
 
-    monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
-    monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))
-    monkeypatch.setattr(interop, "stream_number", lambda _: -1)
-    monkeypatch.setattr(interop, "address", lambda x: 0)
-    monkeypatch.setattr(interop, "empty", lambda shape, dtype, _: cuda.device_array(shape, dtype))
+    arrays_on_device(monkeypatch)
     x, method = _traces(2, 48), Method("haar", 2, mode, "universal", sigma="global", spins=3)
     y = backend.spun(cuda.to_device(x), method, 2)
     np.testing.assert_allclose(interop.to_host(y), run(x, method, "pywavelets").samples, atol=1e-10)

@@ -49,12 +49,12 @@ def segy_file(code=5, endian=">", count=7, ns=300, extended=0, text=None, dt=400
     struct.pack_into(endian + "3H", head, 3220, ns, ns, code)
     struct.pack_into(endian + "H", head, 3504, extended)
     stored = samples_of(count, ns, code) if stored is None else stored
-    out = bytes(head) + rng.bytes(3200 * extended)
+    out = [bytes(head), rng.bytes(3200 * extended)]
     for trace in stored:
         header = bytearray(rng.bytes(240))
         struct.pack_into(endian + "2H", header, 114, ns, dt)
-        out += bytes(header) + trace.astype(endian + trace.dtype.str[1:]).tobytes()
-    return out
+        out += [bytes(header), trace.astype(endian + trace.dtype.str[1:]).tobytes()]
+    return b"".join(out)
 
 
 def su_file(endian, count=7, ns=300, dt=2000):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulation import inside, outside
+from simulation import arrays_on_device, inside, outside
 
 import wavefilt
 from wavefilt import backends
@@ -33,13 +33,9 @@ def _checked():
 
 @pytest.fixture
 def three(monkeypatch):
-    from wavefilt.backends.cuda import Options, Several, chunked, interop, several
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda import Options, Several, chunked, several
 
-    monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
-    monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))
-    monkeypatch.setattr(interop, "stream_number", lambda _: -1)
-    monkeypatch.setattr(interop, "empty", lambda shape, dtype, _: cuda.device_array(shape, dtype))
+    arrays_on_device(monkeypatch)
     monkeypatch.setattr(several, "checked", lambda devices, count: [0] * 3)
     monkeypatch.setattr(several, "LEAST", 0)
     monkeypatch.setattr(chunked, "THREADS", 4)

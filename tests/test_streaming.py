@@ -293,32 +293,6 @@ def test_an_interruption_leaves_nothing(tmp_path, name, code):
     assert os.listdir(tmp_path) == ["x.npy"]
 
 
-PEAK = """
-import re, sys, numpy as np, wavefilt
-def peak(): return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
-source, folder, limit, backend = sys.argv[1:]
-np.save(folder + "/small.npy", np.zeros(1 << 16, "f4"))
-wavefilt.denoise_file(folder + "/small.npy", folder + "/y.npy", backend=backend)  # libraries and kernels are loaded
-before = peak()
-wavefilt.denoise_file(source, folder + "/y.npy", backend=backend, max_memory=limit, overwrite=True)
-print(1024 * (peak() - before))
-"""
-
-
-@pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="the peak is read from /proc"
-)  # ru_maxrss begins at the parent's
-@pytest.mark.parametrize("shape", [(1, 1 << 25), (1 << 13, 1 << 12)])
-def test_peak_memory(tmp_path, shape):
-    """128 MiB within 64 MiB, of which some go unused; as one trace and as many."""
-    x = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", "f4", shape)
-    x.reshape(-1, 1 << 20)[:] = _trace(1 << 20)
-    del x
-    done = subprocess.run(_python(PEAK, tmp_path / "x.npy", tmp_path, "64MiB", "numba"), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (8 << 20) < int(done.stdout) < 1.2 * (64 << 20)
-
-
 def test_pairwise_is_the_order_of_numpy():
     pairwise, rng = ordered.Pairwise(), np.random.default_rng(3)
     for size in (1, 7, 65536, 65537, 131073, 1_000_003):

@@ -20,3 +20,7 @@ def reason(error: BaseException) -> str:
     said = str(error) or type(error).__name__
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in said[:LONGEST])
     return line if len(said) <= LONGEST else f"{line}..."
+
+
+SQUARES_OVERFLOW = "the squares of the samples overflow float64; scale them down first"
+"""What a `ValueError` says of samples whose mean square is not finite."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,10 @@ CHUNKED = {"numba": 5.8, "pywavelets": 7.5}
 backend's own. Measured: `benchmarks/streaming.py`, `tests/test_streaming.py`."""
 WHOLE = {"numba": 9.0, "pywavelets": 11.0, "cuda": 9.0}
 """The same for whole traces, whose gaps take more than anything else."""
+HELD = 5.5
+"""The same for pieces of what a device holds: two buffers ahead, one for what was sent, two for what comes back."""
+PIECE = 64 << 20
+"""Bytes of samples in such a piece, above which transfers are no faster."""
 SORTED = 10.0
 """Bytes more where rules sort details or weigh them one by one."""
 LEAST = 1 << 20
@@ -37,7 +41,8 @@ WEIGHING = ("ebayes", "ebayes-cauchy")
 class Plan:
     """How a file goes through memory.
 
-    ``whole`` says whether traces stay whole, ``together`` of them at a time; else chunks have ``chunk`` bytes.
+    ``whole`` says whether traces stay whole, ``together`` of them at a time; else chunks have ``chunk`` bytes, unless
+    they are ``held`` by a device.
     ``buffer`` is the largest part in samples, ``passes`` how often all are probably read, ``whole_spelled`` the memory
     that would keep traces whole. The rest is for `wavefilt.ordered`.
     """
@@ -55,6 +60,7 @@ class Plan:
     bins: int
     release: Callable[[], None]
     energies: Energies
+    held: bool = False
 
 
 def plan(
@@ -84,7 +90,10 @@ def plan(
         return _plan(chosen, level, True, together, 0, together * samples, 1, spelled(whole), 0)
     if isinstance(backend, str) and backend == "auto" and chosen.name not in CHUNKED:
         chosen = backends.choose("auto", dtype.name, shape, taps)
-    _check_chunks(method, chosen.name, spelled(whole))
+    held = hasattr(chosen, "held")
+    _check_chunks(method, chosen.name, held, spelled(whole))
+    if held:
+        return _held(chosen, level, rows * samples, dtype, limit, fixed, spelled(whole))
     lengths = np.array(detail_lengths(samples, taps, method.mode, level), np.int64) * (
         rows if method.scope == "record" else 1
     )
@@ -114,6 +123,19 @@ def _plan(backend: backends.Backend, level: int, whole: bool, together: int, chu
     return Plan(backend, level, whole, together, chunk, buffer, passes, spelling, adding, gathered, bins, release, sums)
 
 
+def _held(backend: backends.Backend, level: int, size: int, dtype: np.dtype[Any], limit: int, fixed: int,
+          spelling: str) -> Plan:  # fmt: skip
+    """The plan for traces held by a device, of ``size`` samples in all."""
+    least = fixed + int(HELD * LEAST)
+    if limit < least:
+        raise ValueError(f"max_memory of {spelled(limit)} is too little here: {spelled(least)} is the least")
+    from wavefilt.backends.numba_cpu import adding
+
+    piece = min(int((limit - fixed) / HELD), PIECE) // dtype.itemsize
+    found = _plan(backend, level, False, 0, piece * dtype.itemsize, min(piece, size), 2, spelling, 0)
+    return replace(found, held=level > 0, energies=adding.energies)
+
+
 def _own(backend: backends.Backend) -> tuple[Adding, int, Callable[[], None], Energies]:
     """How the backend adds up squares, from what size it does so block by block, how it gives up unused memory.
 
@@ -140,16 +162,16 @@ def _extra(method: Method, level: int) -> float:
     )
 
 
-def _check_chunks(method: Method, backend: str, whole: str) -> None:
-    """Raise ValueError for what chunks cannot do."""
+def _check_chunks(method: Method, backend: str, held: bool, whole: str) -> None:
+    """Raise ValueError for what chunks, or a device that holds the samples, cannot do."""
     unit = "the whole record" if method.scope == "record" else "whole traces"
+    sorting = isinstance(method.rule, str) and method.rule in SORTING
     refused = {
-        f"rule={method.rule!r}": (isinstance(method.rule, str) and method.rule in SORTING)
-        or method.shrink_word == "block",
-        f"transform={method.transform!r}": method.transform != "dwt",
+        f"rule={method.rule!r}": not held and (sorting or method.shrink_word == "block"),
+        f"transform={method.transform!r}": not held and method.transform != "dwt",
         f"spins={method.spins}": method.spins > 1,
         f"sigma={method.sigma!r}": method.window is not None,
-        f"backend={backend!r}": backend not in CHUNKED,
+        f"backend={backend!r}": not held and backend not in CHUNKED,
     }  # fmt: skip
     for option, needs_whole in refused.items():
         if needs_whole:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Risk
+from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
 from wavefilt.searching import Interval, Search
 
@@ -111,7 +112,7 @@ class Known:
         """
         found = method.thresholds(_Merged(self, self.search.medians(dtype)), samples)
         if not np.isfinite(found).all():
-            raise ValueError("the squares of the samples overflow float64; scale them down first")
+            raise ValueError(SQUARES_OVERFLOW)
         return found
 
     def _wants(self) -> bool:

@@ -25,12 +25,15 @@ class Ahead:
 
     def __init__(
         self, source: Source, executor: ThreadPoolExecutor, size: int, dtype: np.dtype[Any],
-        passed: Callable[[int], None],
+        passed: Callable[[int], None], empty: Callable[..., NDArray[Any]] = np.empty,
     ) -> None:  # fmt: skip
-        """``size`` is that of the largest part in samples, ``passed`` is told the number of samples of every part."""
+        """``size`` is that of the largest part in samples, ``passed`` is told the number of samples of every part.
+
+        ``empty(size, dtype)`` makes a buffer.
+        """
         self.dtype, self.size = dtype, size
         self._source, self._executor, self._passed = source, executor, passed
-        self._buffers = [np.empty(size, dtype) for _ in range(2)]
+        self._buffers = [empty(size, dtype) for _ in range(2)]
         self._expected: list[Sequence[Piece]] = []
         self._next: tuple[Sequence[Piece], Future[NDArray[Any]]] | None = None
 

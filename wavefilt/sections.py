@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wavefilt import arrays, backends, gaps
 from wavefilt.denoising import Outcome, check_size
+from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.filters import detail_lengths
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
@@ -82,7 +83,7 @@ def run(
     sharing = len(sections) if method.scope == "record" else 1
     sigma, thresholds = method.thresholds(statistics, math.prod(shape) * sharing)
     if not np.isfinite(thresholds).all():
-        raise ValueError("the squares of the samples overflow float64; scale them down first")
+        raise ValueError(SQUARES_OVERFLOW)
     power = statistics.mean_square() if report else None
     spread = (3 * level, len(sections))
     sigma, thresholds = (np.ascontiguousarray(np.broadcast_to(v, spread)) for v in (sigma, thresholds))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import backends, boundary, gaps, margins, rules
+from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.filters import max_level
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
@@ -109,7 +110,7 @@ def _thresholds(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     sigma, thresholds = method.thresholds(statistics, samples, known)
     if not np.isfinite(thresholds).all():
-        raise ValueError("the squares of the samples overflow float64; scale them down first")
+        raise ValueError(SQUARES_OVERFLOW)
     return sigma, thresholds
 
 

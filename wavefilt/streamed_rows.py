@@ -51,29 +51,13 @@ class StreamedRows(chunked.Rows):
             self._seen.add(place)
             peak = self.backend.peak(self._taken)
             if not math.isfinite(peak):
-                self._refuse(chunk)
+                refuse(self._taken, self._pieces(chunk), self._plan.whole_spelled)
             self._check(peak)
         return self._taken
 
     @staticmethod
     def _pieces(chunk: Chunk) -> list[Piece]:
         return [(chunk.rows, part.first, part.last) for part in chunk.parts]
-
-    def _refuse(self, chunk: Chunk) -> None:
-        """Raise ValueError that names a sample of this chunk that is not finite."""
-        row, column = np.argwhere(~np.isfinite(self._taken))[0].tolist()
-        value, trace = self._taken[row, column], chunk.rows.start + row
-        for part in chunk.parts:
-            if column < part.last - part.first:
-                break
-            column -= part.last - part.first
-        where = f"trace {trace}, sample {part.first + column} (counted from 0)"
-        if np.isinf(value):
-            raise ValueError(f"infinite value at {where}; replace it")
-        raise ValueError(
-            f"NaN at {where}: the pieces between gaps are denoised in memory, which takes "
-            f"max_memory={self._plan.whole_spelled!r} here; raise it, or fill the gaps"
-        )
 
     def put(self, chunk: Chunk, y: NDArray[Any]) -> None:
         for own, place in chunk.kept():
@@ -134,3 +118,23 @@ class StreamedRows(chunked.Rows):
             details = self.backend.decompose(x, method.bank, method.mode, level).coefficients[:0:-1]
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+
+
+def refuse(x: NDArray[Any], pieces: Sequence[Piece], whole: str) -> None:
+    """Raise ValueError that names a sample of these pieces side by side that is not finite.
+
+    ``whole`` is the memory in which gaps could be cut out.
+    """
+    row, column = np.argwhere(~np.isfinite(x))[0].tolist()
+    value, trace = x[row, column], pieces[0][0].start + row
+    for _, first, last in pieces:
+        if column < last - first:
+            break
+        column -= last - first
+    where = f"trace {trace}, sample {first + column} (counted from 0)"
+    if np.isinf(value):
+        raise ValueError(f"infinite value at {where}; replace it")
+    raise ValueError(
+        f"NaN at {where}: the pieces between gaps are denoised in memory, which takes max_memory={whole!r} here; "
+        "raise it, or fill the gaps"
+    )

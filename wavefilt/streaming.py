@@ -1,8 +1,8 @@
 """Files larger than memory denoised: `denoise_file`, with the samples that `denoise` gives, bit for bit.
 
 Where traces (with scope "record" all of them) fit in the limit, batches of whole traces go the ordinary way. A longer
-one goes chunk by chunk (`wavefilt.chunked`): once or twice for the statistics, once to be written. One thread reads
-ahead, one writes behind.
+one goes chunk by chunk (`wavefilt.chunked`): once or twice for the statistics, once to be written; with a device it is
+held there whole (`wavefilt.streamed_device`). One thread reads ahead, one writes behind.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, backends, chunked, memory_plan
+from wavefilt import arrays, backends, chunked, memory_plan, streamed_device
 from wavefilt.denoising import check_size, run
+from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.filters import WaveletLike
 from wavefilt.io.layout import Layout
 from wavefilt.io.names import split
@@ -90,7 +91,8 @@ def denoise_file(
     overwrite : bool
         Whether ``target`` may exist.
     backend : str or Backend
-        As for `wavefilt.denoise`. What does not fit as whole traces is computed on the CPU.
+        As for `wavefilt.denoise`. With "cuda", what does not fit as whole traces goes piece by piece to the GPU, whose
+        memory has to hold it and is not part of ``max_memory``; "auto" computes it on the CPU.
     progress : callable, optional
         Told the bytes of samples that went through, and those that will in all.
     format, component, axis
@@ -137,14 +139,15 @@ def stream(
     work = _Work(source, method, plan, progress)
     with source.create(target, overwrite=overwrite) as out:
         with ThreadPoolExecutor(1, "wavefilt-read") as reading, ThreadPoolExecutor(1, "wavefilt-write") as writing:
-            ahead = Ahead(source, reading, plan.buffer, dtype, work.passed)
+            empty = plan.backend.host_buffer if plan.held else np.empty  # type: ignore[attr-defined]
+            ahead = Ahead(source, reading, plan.buffer, dtype, work.read, empty)
             behind = Behind(out, writing)
-            (work.batches if plan.whole else work.chunks)(ahead, behind)
+            (work.batches if plan.whole else work.held if plan.held else work.chunks)(ahead, behind)
             behind.finish()
         source.check_unchanged()
     seconds = time.perf_counter() - start
     medians = [[float(np.median(row)) for row in rows] for rows in work.told()]
-    passes = work.done / (math.prod(source.shape) * source.dtype.itemsize)
+    passes = work.taken / math.prod(source.shape)
     return Report(source.shape, source.format, method, plan.backend.name, plan.level, medians[0], medians[1],
                   work.energy.removed, passes, seconds)  # fmt: skip
 
@@ -159,13 +162,19 @@ class _Work:
     progress: Progress | None
     energy: Energy = field(init=False)
     done: int = 0
+    taken: int = 0
     _told: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.energy = Energy(self.plan.energies)
 
+    def read(self, samples: int) -> None:
+        """Count samples that were taken from the source."""
+        self.taken += samples
+        self.passed(samples)
+
     def passed(self, samples: int) -> None:
-        """Count samples that were taken."""
+        """Tell how far the work is."""
         self.done += samples * self.source.dtype.itemsize
         if self.progress is not None:
             size = math.prod(self.source.shape) * self.source.dtype.itemsize
@@ -205,8 +214,13 @@ class _Work:
             return
         measured = chunked.denoise(rows, self.method, plan.level, plan.chunk)
         if measured is None:
-            raise ValueError("the squares of the samples overflow float64; scale them down first")
+            raise ValueError(SQUARES_OVERFLOW)
         self._told.append((measured.sigma, measured.thresholds))
+
+    def held(self, ahead: Ahead, behind: Behind) -> None:
+        """Traces, or a record, that fit in the memory of a device only."""
+        shape = self.source.shape
+        self._told += streamed_device.denoise(shape, self.plan, self.method, ahead, behind, self.energy, self.passed)
 
     def told(self) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
         """Noise and thresholds, for each level of all traces that have it."""

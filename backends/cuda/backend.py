@@ -19,6 +19,7 @@ from wavefilt.vocabulary import TRANSFORMS, Scope, check
 from . import chunked, diagnosis, interop, modwt_backend, shrinking, spinning
 from .denoiser import Denoiser, DwtDenoiser, in_halves
 from .graph import Graph
+from .held import Held
 from .memory import OutOfMemory, guarded
 from .modwt import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
 from .modwt_backend import ModwtBackend
@@ -64,7 +65,7 @@ class CudaPyramid(Pyramid):
         return tuple(interop.host_rows(view, self.stream) for view in views) if self._on_host else views  # type: ignore[attr-defined]
 
 
-class Cuda(SectionsBackend):
+class Cuda(SectionsBackend, Held):
     """Transforms and denoising on the current CUDA device.
 
     ``fastmath`` lets the compiler reorder and approximate arithmetic in the transforms. ``cache_bytes`` bounds the

@@ -57,7 +57,10 @@ if not SIMULATED:
 
         def load_overload(self, signature: Any, target_context: Any) -> Any:
             try:
-                return super().load_overload(signature, target_context)
+                found = super().load_overload(signature, target_context)
+                if found is not None:
+                    found.bind()  # under numba's lock: two threads that launch it for the first time break numba
+                return found
             except Exception:  # damaged files give errors of any kind
                 with suppress(OSError):
                     self.flush()

@@ -206,6 +206,10 @@ class Several(Cuda):
         with self.on_device_of(x):
             return super().take(x, *axes)
 
+    def held(self, shape: tuple[int, int], dtype: Any) -> Any:
+        """Room on the first GPU."""
+        return self._members[0].submit(partial(self._members[0].backend.held, shape, dtype)).result()
+
     def on_device_of(self, x: Any) -> Any:
         """Context in which new memory is on the GPU of an array."""
         return interop.on_device_of(x)

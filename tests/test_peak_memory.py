@@ -1,0 +1,94 @@
+"""Files larger than the limit of memory, in every format that is streamed: the peak of a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from test_segy import segy_file
+
+PEAK = """
+import re, sys, wavefilt
+def peak(): return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+small, source, target, limit, backend, scope = sys.argv[1:]
+options = {"backend": backend, "scope": scope, "overwrite": True}
+if source.endswith(".raw"):
+    options |= {"format": "raw", "dtype": "f4", "endian": "little", "ns": 1 << 13}
+wavefilt.denoise_file(small, target, **options)  # libraries and kernels are loaded
+before = peak()
+wavefilt.denoise_file(source, target, max_memory=limit, **options)
+print(1024 * (peak() - before))
+"""
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read from /proc")
+
+
+def measured(*arguments):
+    """Bytes of memory that a process took for a file beside what it held before; for the arguments of `PEAK`."""
+    done = subprocess.run([sys.executable, "-c", PEAK, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+def _npy(path, x):
+    np.save(path, x)
+    return path
+
+
+def _raw(path, x):
+    x.tofile(path)
+    return path
+
+
+def _segy(path, x):
+    path.write_bytes(segy_file(5, ">", len(x), x.shape[1], stored=x))
+    return path
+
+
+def _su(path, x):
+    path.write_bytes(segy_file(5, ">", len(x), x.shape[1], stored=x)[3600:])
+    return path
+
+
+def _hdf5(path, x):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=x, chunks=(min(len(x), 64), 1 << 13))
+    return f"{path}::x"
+
+
+def _zarr(path, x):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(path), mode="w")
+    group.create_array("x", shape=x.shape, dtype=x.dtype, chunks=(min(len(x), 64), 1 << 13))[:] = x
+    return f"{path}::x"
+
+
+MAKE = {"npy": _npy, "raw": _raw, "sgy": _segy, "su": _su, "h5": _hdf5, "zarr": _zarr}
+TRACES, TRACE = (1 << 11, 1 << 13), (1, 1 << 24)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "scope"),
+    [
+        ("npy", TRACE, "trace"),
+        ("npy", TRACES, "trace"),
+        ("raw", TRACES, "record"),
+        ("sgy", TRACES, "record"),
+        ("su", TRACES, "trace"),
+        ("h5", TRACE, "trace"),
+        ("zarr", TRACES, "record"),
+    ],
+)
+def test_peak_memory(tmp_path, kind, shape, scope):
+    """64 MiB within 44 MiB, of which some go unused."""
+    if kind in ("sgy", "su"):
+        pytest.importorskip("segyio")
+    sweep = np.sin(np.arange(1 << 13) / 9) + np.random.default_rng(1).standard_normal((64, 1 << 13))
+    x = np.resize(sweep.astype("f4"), shape)
+    source = MAKE[kind](tmp_path / f"x.{kind}", x)
+    small = MAKE[kind](tmp_path / f"small.{kind}", x[:2, : 1 << 13])
+    target = tmp_path / f"y.{kind}"
+    assert (8 << 20) < measured(small, source, target, "44MiB", "numba", scope) < 1.2 * (44 << 20)
