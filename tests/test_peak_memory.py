@@ -55,14 +55,14 @@ def _su(path, x):
 def _hdf5(path, x):
     h5py = pytest.importorskip("h5py")
     with h5py.File(path, "w") as file:
-        file.create_dataset("x", data=x, chunks=(min(len(x), 64), 1 << 13))
+        file.create_dataset("x", data=x, chunks=(min(len(x), 16), 1 << 13))
     return f"{path}::x"
 
 
 def _zarr(path, x):
     zarr = pytest.importorskip("zarr")
     group = zarr.open_group(str(path), mode="w")
-    group.create_array("x", shape=x.shape, dtype=x.dtype, chunks=(min(len(x), 64), 1 << 13))[:] = x
+    group.create_array("x", shape=x.shape, dtype=x.dtype, chunks=(min(len(x), 16), 1 << 13))[:] = x
     return f"{path}::x"
 
 
