@@ -1,7 +1,7 @@
-"""A file streamed beside the same samples in memory: python -m wavefilt.benchmarks.streaming [FILE.json].
+"""A file streamed beside the same samples in memory: python -m wavefilt.benchmarks.streaming [FILE.json] [BACKEND].
 
-Files of float32 in the page cache, the numba backend; every run of the file in a process of its own, whose peak is
-taken beside that of loading the libraries.
+Files of float32 in the page cache; every run of the file in a process of its own, whose peak is taken beside that of
+loading the libraries. The backend is numba, or the one named.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ GIB, LIMITS, REPEATS = 4, ("1GiB", "256MiB", "64MiB"), 3
 PIECE = 1 << 22
 
 
-def run(gib: float = GIB, limits: tuple[str, ...] = LIMITS, repeats: int = REPEATS) -> dict[str, Any]:
+def run(
+    gib: float = GIB, limits: tuple[str, ...] = LIMITS, repeats: int = REPEATS, backend: str = "numba"
+) -> dict[str, Any]:
     """Milliseconds in memory and streamed at each limit, with the peak of memory; the samples compared each time."""
     samples = int(gib * (1 << 28))
     memory: list[float] = []
@@ -39,15 +41,15 @@ def run(gib: float = GIB, limits: tuple[str, ...] = LIMITS, repeats: int = REPEA
     with tempfile.TemporaryDirectory(dir=os.environ.get("WAVEFILT_BENCHMARK_DIR")) as folder:
         source, target = Path(folder) / "x.npy", Path(folder) / "y.npy"
         _write(source, samples)
-        wavefilt.denoise(np.zeros(1 << 20, "f4"), backend="numba")  # loads the kernels
+        wavefilt.denoise(np.zeros(samples, "f4"), backend=backend)  # loads the kernels
         for _ in range(repeats):
             x = np.load(source)
             start = time.perf_counter()
-            y = wavefilt.denoise(x, backend="numba")
+            y = wavefilt.denoise(x, backend=backend)
             memory.append(1e3 * (time.perf_counter() - start))
             del x  # so that both files stay in the page cache
             for limit in limits:
-                streamed[limit].append(_measured(source, target, limit))
+                streamed[limit].append(_measured(source, target, limit, backend))
                 _compare(target, y)
                 target.unlink()
             del y
@@ -63,7 +65,7 @@ def run(gib: float = GIB, limits: tuple[str, ...] = LIMITS, repeats: int = REPEA
         row["synced_rate"] = whole["median"] / row["synced_ms"]["median"]
     return {
         "study": "streaming", "date": datetime.now(UTC).date().isoformat(), "environment": environment(),
-        "bytes": 4 * samples, "memory_ms": whole, "limits": rows,
+        "backend": backend, "bytes": 4 * samples, "memory_ms": whole, "limits": rows,
     }  # fmt: skip
 
 
@@ -83,19 +85,19 @@ def _compare(path: Path, y: np.ndarray[Any, Any]) -> None:
             raise Mismatch(f"streamed samples differ from those in memory between {a} and {a + PIECE}")
 
 
-def _measured(source: Path, target: Path, limit: str) -> dict[str, float]:
+def _measured(source: Path, target: Path, limit: str, backend: str) -> dict[str, float]:
     """One run in a process of its own."""
-    done = subprocess.run([sys.executable, "-m", __spec__.name, "--one", source, target, limit], check=True,
+    done = subprocess.run([sys.executable, "-m", __spec__.name, "--one", source, target, limit, backend], check=True,
                           capture_output=True, text=True)  # fmt: skip
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
-def one(source: str, target: str, limit: str) -> dict[str, float]:
+def one(source: str, target: str, limit: str, backend: str) -> dict[str, float]:
     """Milliseconds until all is written, and until the disk has it; bytes of memory at most, beside the libraries'."""
     small = Path(target).with_name("small.npy")
     np.save(small, np.zeros(1 << 16, "f4"))
-    wavefilt.denoise_file(small, target, backend="numba")
+    wavefilt.denoise_file(small, target, backend=backend)
     os.unlink(target)
     before, synced, fsync = _peak(), 0.0, os.fsync
 
@@ -107,7 +109,7 @@ def one(source: str, target: str, limit: str) -> dict[str, float]:
 
     os.fsync = timed
     start = time.perf_counter()
-    report = wavefilt.denoise_file(source, target, backend="numba", max_memory=limit)
+    report = wavefilt.denoise_file(source, target, backend=backend, max_memory=limit)
     whole = time.perf_counter() - start
     return {"ms": 1e3 * (whole - synced), "synced_ms": 1e3 * whole, "peak": _peak() - before, "passes": report.passes}
 
@@ -133,14 +135,16 @@ def table(result: dict[str, Any]) -> Sheet:
         ("peak", "of memory"), ("times", "read"),
     ]  # fmt: skip
     size = result["bytes"] / 2**30
-    return Sheet(f"One trace of {size:g} GiB float32, db8, rule bayes, numba, median", heads, rows)
+    where = result["environment"]["gpu"] if result["backend"] == "cuda" else result["backend"]
+    return Sheet(f"One trace of {size:g} GiB float32, db8, rule bayes, {where}, median", heads, rows)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(one(*sys.argv[2:])))
     else:
-        result = run()
+        path, backend = (*sys.argv[1:], None, None)[:2]
+        result = run(backend=backend or "numba")
         print(table(result).text(100))
-        for path in sys.argv[1:]:
+        if path:
             Path(path).write_text(json.dumps(result, indent=1) + "\n")
