@@ -72,6 +72,7 @@ def tables() -> dict[str, str]:
             "stationary",
             "stationary_h200",
             "streaming",
+            "streaming_h200",
         )
     }
     return {
@@ -106,6 +107,7 @@ def tables() -> dict[str, str]:
         "table of benchmarks/results/stationary.json": stationary.table(results["stationary"]).markdown(),
         "table of benchmarks/results/stationary_h200.json": stationary_gpu.table(results["stationary_h200"]).markdown(),
         "table of benchmarks/results/streaming.json": streaming.table(results["streaming"]).markdown(),
+        "table of benchmarks/results/streaming_h200.json": streaming.table(results["streaming_h200"]).markdown(),
         "first calls of benchmarks/results/cpu.json": first_calls(results["cpu"]),
     }
 

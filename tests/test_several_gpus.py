@@ -70,6 +70,13 @@ def test_the_result_of_one(three, rows, n, options):
 
 
 @inside
+def test_chunks_that_are_whole_rows(three):
+    """One a group, which is some GPU's all the same."""
+    x, method = np.random.default_rng(2).standard_normal((4, 140)), Method("db2", 2, rule="universal")
+    assert np.array_equal(three.split(x, method, 2)[0], three.denoise(x, method, 2)[0])
+
+
+@inside
 def test_what_has_no_room_on_one_gpu(three, monkeypatch):
     from wavefilt.backends.cuda.memory import OutOfMemory
 

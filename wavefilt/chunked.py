@@ -34,6 +34,8 @@ class Rows:
     tally: type[Tally] = HostTally
     cheap = False
     """Whether a further look at chunks costs little, their details being kept."""
+    elsewhere = False
+    """Whether `show` has even a single chunk looked at by another thread."""
 
     def __init__(self, x: Any, out: Any, backend: Backend) -> None:
         self.x, self.out, self.backend = x, out, backend
@@ -166,7 +168,7 @@ def _seen(rows: Rows, group: list[Chunk], method: Method, level: int) -> tuple[V
     def decompose(chunk: Chunk) -> Pyramid:
         return rows.decompose(chunk, method, level)
 
-    if len(group) == 1:
+    if len(group) == 1 and not rows.elsewhere:
         pyramid = decompose(group[0])
         return lambda look: look(group[0], pyramid), rows.backend.statistics([pyramid], method.scope)
 

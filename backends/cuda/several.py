@@ -48,8 +48,12 @@ class Member:
         """Begin ``work()`` in the GPU's thread; the simulator, which runs one kernel at a time, does it at once."""
         if not SIMULATED:
             return self._pool.submit(work)
-        self.here.member, done = self, Future[Result]()
-        done.set_result(work())
+        outer, done = vars(self.here).get("member"), Future[Result]()
+        self.here.member = self
+        try:
+            done.set_result(work())
+        finally:
+            self.here.member = outer
         return done
 
 

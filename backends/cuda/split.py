@@ -33,6 +33,8 @@ def denoise(
         most = -(-rows // len(members)) * samples
     else:
         most = rows * samples // len(members) + 4 * halo(method.bank.dec_len, level)
+    if method.scope == "trace":
+        most = min(most, 2 * samples - 1)  # statistics merged over chunks are of one row, or of all
     measured = chunked.denoise(_SplitRows(x, out, members), method, level, most * x.itemsize, report)
     return None if measured is None else (out, measured if report else None)
 
@@ -74,7 +76,7 @@ class _SplitRows(HostRows):
     """Rows in host memory, a chunk of which is on each GPU."""
 
     tally = _Tally
-    cheap = True
+    cheap = elsewhere = True
 
     def __init__(self, x: Any, out: Any, members: Sequence[Member]) -> None:
         super().__init__(x, out, members[0].backend)
