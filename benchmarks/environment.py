@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from datetime import date
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -18,7 +19,7 @@ PACKAGES = ("wavefilt", "numpy", "scipy", "PyWavelets", "numba", "numba-cuda", "
 
 
 def environment() -> dict[str, Any]:
-    """Processor, cores and threads in use, load, GPU with its driver, versions of what is installed, commit."""
+    """Date, processor, cores and threads in use, load, GPU with its driver, versions of what is installed, commit."""
     from wavefilt.benchmarks import gsl
 
     try:
@@ -26,7 +27,7 @@ def environment() -> dict[str, Any]:
     except BackendUnavailable:
         gpu = None
     return {
-        "processor": _processor(), "cores": threads.available_cpus(), "threads": threads.get_num_threads(),
+        "date": date.today().isoformat(), "processor": _processor(), "cores": threads.available_cpus(), "threads": threads.get_num_threads(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "gpu": gpu, "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES} | {"GSL": gsl.version()}, "commit": commit(),

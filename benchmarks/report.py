@@ -153,13 +153,17 @@ def _section(path: Path) -> tuple[int, Section]:
         raise NotAStudy(f"{path}: this is JSON, but no result of a study")
     try:
         content = KINDS[place].content(result)
-        return place, Section(KINDS[place].title, path.name, str(result.get("date", "")), _machine(result), *content)
+        return place, Section(KINDS[place].title, path.name, _date(result), _machine(result), *content)
     except DAMAGED as error:
         raise NotAStudy(f"{path}: a damaged result of a study: {error!r}") from error
 
 
 def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is no number")
+
+
+def _date(result: dict[str, Any]) -> str:
+    return str(result.get("date") or result.get("environment", {}).get("date", ""))
 
 
 def _machine(result: dict[str, Any]) -> dict[str, str]:

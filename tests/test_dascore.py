@@ -31,8 +31,9 @@ def test_samples_along_a_dimension(patch, dim, options):
     assert quiet.coords == patch.coords
     assert quiet.attrs.station == "S1"
     old, line = quiet.attrs.history
+    named = options.get("backend", "auto")
     assert old == "read"
-    assert line.startswith(f"wavefilt {wavefilt.__version__}: denoise(dim='{dim}', keep=0, level=")
+    assert line.startswith(f"wavefilt {wavefilt.__version__}: denoise(backend='{named}', dim='{dim}', keep=0, level=")
     assert tuple(patch.attrs.history) == ("read",)
 
 

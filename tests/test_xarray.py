@@ -41,8 +41,8 @@ def test_what_is_kept_and_what_is_not(array):
     assert quiet.encoding == {}
     first, second = quiet.attrs["history"].split("\n")
     stamp = rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ wavefilt {re.escape(wavefilt.__version__)}: "
-    assert re.match(stamp + r"denoise\(dim='time', keep=0, level=5, .*rule='bayes'", first)
-    assert re.match(stamp + r"denoise\(dim='time', .*level=2, .*rule=\[1.0, 2.0\], .*sigma=0.5", second)
+    assert re.match(stamp + r"denoise\(backend='auto', dim='time', keep=0, level=5, .*rule='bayes'", first)
+    assert re.match(stamp + r"denoise\(backend='auto', dim='time', .*level=2, .*rule=\[1.0, 2.0\], .*sigma=0.5", second)
     older = array.assign_attrs(history=["read", "scaled"])
     assert older.wavefilt.denoise(rule="neighblock").attrs["history"].startswith("read\nscaled\n2")
 

@@ -37,5 +37,6 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
         method = plugins.method(wavelet, options, backend, "dim")
         axis = patch.dims.index(dim)
         samples = denoise(patch.data, wavelet, axis=axis, backend=backend, **options)
-        line = plugins.entry(method, method.level_for(patch.data.shape[axis]), dim=dim)
+        named = getattr(backend, "name", backend)
+        line = plugins.entry(method, method.level_for(patch.data.shape[axis]), dim=dim, backend=named)
         return patch.new(data=samples).update_attrs(history=[*patch.attrs.history, line])

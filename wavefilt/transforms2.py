@@ -101,8 +101,8 @@ def waverec2(
     Parameters
     ----------
     coeffs : sequence
-        ``[cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]``; a band that is None counts as zeros, if another of
-        its level is none.
+        ``[cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]``; a band that is None, or all three, count as
+        zeros.
     wavelet, mode, axes, backend
         As in `wavedec2`.
 
@@ -121,17 +121,20 @@ def waverec2(
         raise ValueError("coeffs must be a list [cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]")
     levels = [_bands(level, i) for i, level in enumerate(coeffs[1:], 1)]
     if coeffs[0] is None:
-        if not levels:
+        if not levels or levels[0] is None:
             raise ValueError("coeffs[0] must be an array: there is no band that tells its shape")
         coeffs = [np.zeros_like(levels[0][0]), *coeffs[1:]]
     if not levels:
         return np.asarray(coeffs[0])
-    dtype = np.result_type(*map(as_floating, (coeffs[0], *(band for bands in levels for band in bands))))
+    known = (band for bands in levels if bands is not None for band in bands)
+    dtype = np.result_type(*map(as_floating, (coeffs[0], *known)))
     smooth = np.asarray(coeffs[0], dtype)
     pair = as_axes(smooth, axes)
     planes, batch = _to_planes(smooth, pair)
     shape, found = planes.shape[1:], []
     for i, bands in enumerate(levels, 1):
+        if bands is None:
+            bands = (_from_planes(np.zeros((len(planes), *shape), dtype), batch, pair),) * 3
         own = tuple(bands[0].shape[axis] for axis in pair) if bands[0].ndim == smooth.ndim else ()
         arrays = [_to_planes(np.asarray(band, dtype), pair) for band in bands] if own else []
         # an odd length makes the approximation one sample longer than the details it meets
@@ -177,13 +180,13 @@ def _taps(banks: tuple[pywt.Wavelet, pywt.Wavelet]) -> int:
     return max(int(bank.dec_len) for bank in banks)
 
 
-def _bands(level: Any, place: int) -> Bands:
-    """The three arrays of a level, zeros for None. Raises ValueError if that is not what it is."""
+def _bands(level: Any, place: int) -> Bands | None:
+    """The three arrays of a level, zeros for None; None for three of them. Raises ValueError for anything else."""
     if not isinstance(level, (list, tuple)) or len(level) != 3:
         raise ValueError(f"coeffs[{place}] must be the three arrays (cH, cV, cD)")
     shapes = {np.shape(band) for band in level if band is not None}
     if not shapes:
-        raise ValueError(f"of the three bands in coeffs[{place}] at least one must be an array")
+        return None
     if len(shapes) > 1:
         raise ValueError(f"bands of shapes {', '.join(map(str, sorted(shapes)))} in coeffs[{place}] are no level")
     like = next(np.asarray(band) for band in level if band is not None)

@@ -51,7 +51,7 @@ class DataArrayAccessor:
             samples = dask.denoise(array.data, wavelet, axis=axis, backend=backend, **options)
         new = array.copy(deep=False, data=samples)
         new.encoding = {}  # stored integers would round what was denoised
-        line = plugins.entry(method, method.level_for(array.sizes[dim]), dim=dim)
+        line = plugins.entry(method, method.level_for(array.sizes[dim]), dim=dim, backend=backend)
         return new.assign_attrs(history=_longer(array.attrs, line))
 
 
@@ -83,7 +83,7 @@ class DatasetAccessor:
                     raise type(error)(f"variable {name!r}: {error}") from error
         if not denoised:
             raise ValueError(f"no variable of numbers has the dimension {dim!r}; variables: {list(dataset.data_vars)}")
-        line = plugins.entry(method, method.level_for(dataset.sizes[dim]), dim=dim)
+        line = plugins.entry(method, method.level_for(dataset.sizes[dim]), dim=dim, backend=backend)
         return dataset.assign(denoised).assign_attrs(history=_longer(dataset.attrs, line))
 
 
