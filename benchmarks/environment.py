@@ -27,7 +27,8 @@ def environment() -> dict[str, Any]:
     except BackendUnavailable:
         gpu = None
     return {
-        "date": date.today().isoformat(), "processor": _processor(), "cores": threads.available_cpus(), "threads": threads.get_num_threads(),
+        "date": date.today().isoformat(),
+        "processor": _processor(), "cores": threads.available_cpus(), "threads": threads.get_num_threads(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "gpu": gpu, "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES} | {"GSL": gsl.version()}, "commit": commit(),
