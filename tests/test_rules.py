@@ -224,6 +224,19 @@ def test_noise_window():
     assert first.sigma[0, 0] == pytest.approx(estimate.sigma[0, first.piece.rows[0]])
     short = run(x[1:], Method("db2", 5, sigma=("window", 100, 130)), "numba").estimates[0].sigma[:, 0]
     assert short[2] == short[3] == short[4] != short[1]
+    scaled = Method("db2", 5, sigma=("window", 100, 130), transform="modwt")
+    short = run(x[1:], scaled, "numba").estimates[0].sigma[:, 0]
+    assert short[3:] / short[2] == pytest.approx([2**-0.5, 0.5])  # as white noise has it there
+
+
+def test_thresholds_given_as_an_array():
+    assert Method(rule=np.array([1, 2.5])) == Method(rule=[1.0, 2.5])
+    assert Method(rule=np.float32(0.5)).rule == 0.5
+    with pytest.raises(ValueError, match="for rules with a posterior"):
+        Method(rule=np.array([1, 2.0]), shrink="mean")
+    x, rule = normal(4000), np.array([1.0, 2, 3, 4, 5])
+    expected = wavefilt.denoise(x, rule=[1, 2, 3, 4, 5])
+    assert np.array_equal(wavefilt.denoise(x, rule=rule), expected)
 
 
 @pytest.mark.parametrize(

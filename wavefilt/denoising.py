@@ -75,7 +75,7 @@ def denoise(
     sigma : {"level", "global"}, float, or ("window", start, stop)
         Standard deviation of the noise: from the median absolute detail of each level, of the finest level for
         all, given in the units of ``x``, or from each level of samples ``start`` to ``stop`` alone, which hold noise
-        only; levels too coarse for the window have the noise of its coarsest.
+        only; levels too coarse for the window have that of its coarsest, as white noise has it.
     scope : {"trace", "record"}
         Whether every trace has thresholds of its own or all share those of their pooled details.
     keep : int

@@ -67,13 +67,16 @@ class Method:
             check("shrink", self.shrink, (*SHRINKS, *ESTIMATORS))
             if isinstance(self.rule, str) and self.rule in rules.BLOCK_RULES:
                 raise ValueError(f"rule={self.rule!r} shrinks blocks its own way: leave shrink={self.shrink!r} out")
-            if self.shrink in ESTIMATORS and self.rule not in rules.BAYES_RULES:
+            if self.shrink in ESTIMATORS and not (isinstance(self.rule, str) and self.rule in rules.BAYES_RULES):
                 allowed = " and ".join(rules.BAYES_RULES)
                 raise ValueError(f"shrink={self.shrink!r} is for rules with a posterior, {allowed}, not {self.rule!r}")
         if isinstance(self.rule, str):
             check("rule", self.rule, RULES, "a number, or one number a level")
         elif not self.fixed_thresholds or not all(0 <= t < math.inf for t in self.fixed_thresholds):
             raise ValueError(f"rule={self.rule!r}: thresholds must be finite numbers of at least 0")
+        else:  # an array would be compared element by element
+            numbers = self.fixed_thresholds
+            object.__setattr__(self, "rule", tuple(numbers) if np.ndim(self.rule) else numbers[0])
         if isinstance(self.sigma, str):
             check("sigma", self.sigma, SIGMAS, "a number")
         elif isinstance(self.sigma, tuple):

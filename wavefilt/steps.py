@@ -86,7 +86,10 @@ def _back(rows: NDArray[Any], shift: int, mode: str) -> NDArray[Any]:
 
 
 def window_noise(traces: NDArray[Any], method: Method, level: int, backend: backends.Backend) -> NDArray[np.float64]:
-    """Noise (levels, traces), or (levels, 1) of a record, by the details of the samples that are noise alone."""
+    """Noise (levels, traces), or (levels, 1) of a record, by the details of the samples that are noise alone.
+
+    Levels too coarse for them have what white noise of their coarsest level would be there.
+    """
     assert method.window is not None
     start, stop = method.window.start, method.window.stop
     if stop > traces.shape[1]:
@@ -102,7 +105,7 @@ def window_noise(traces: NDArray[Any], method: Method, level: int, backend: back
         )
     pyramid = backend.decompose(rows, method.bank, method.mode, depth, method.transform)
     found = rules.noise(backend.statistics([pyramid], method.scope), "level")
-    return np.concatenate([found, np.repeat(found[-1:], level - depth, axis=0)])
+    return np.concatenate([found, found[-1:] * method.fading(level - depth + 1, "global")[1:]])
 
 
 def _thresholds(

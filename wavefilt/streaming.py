@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, backends, chunked, memory_plan, streamed_device
+from wavefilt import arrays, backends, chunked, memory_plan, plugins, streamed_device
 from wavefilt.denoising import check_size, run
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.filters import WaveletLike
@@ -84,7 +84,8 @@ def denoise_file(
     target : path
         The result, in the same format, shape and order; it appears when all is written, and not if anything fails.
     wavelet, options
-        As `wavefilt.denoise` takes them; the samples are those that it gives with the same backend, bit for bit.
+        As `wavefilt.denoise` takes them (level, mode, rule, shrink, sigma, scope, keep, transform, spins); the samples
+        are those that it gives with the same backend, bit for bit.
     max_memory : str or int
         Bytes for samples, coefficients and buffers, as ``"500MB"`` or ``"1GiB"``: beside what Python and its libraries
         take.
@@ -108,7 +109,7 @@ def denoise_file(
     OSError
         If a file cannot be read or written, the disk is full, or the source shrinks or is changed meanwhile.
     """
-    method, limit = Method(wavelet, **options), in_bytes(max_memory)
+    method, limit = plugins.method(wavelet, options, backend), in_bytes(max_memory)
     given = not isinstance(source, (str, bytes, os.PathLike))
     if not given:
         file, _ = split(source)  # type: ignore[arg-type]
