@@ -3,10 +3,12 @@
     python denoise_stream.py --window 4000 < numbers.txt
     feed | python denoise_stream.py --raw --noise 0.3 > denoised.f32
 
-NaN is a gap: what came before it ends there, and what comes after it begins anew.
+NaN is a gap: what came before it ends there, and what comes after it begins anew. At anything else that is no sample
+the feed ends: all before it is written, one line says where it was, and the exit code is 1.
 """
 
 import argparse
+import signal
 import sys
 
 import numpy as np
@@ -22,23 +24,51 @@ parser.add_argument("--noise", type=float, help="standard deviation of the noise
 parser.add_argument("--window", type=int, default=4096, help="samples that tell noise and power")
 options = parser.parse_args()
 noise = "running" if options.noise is None else options.noise
-denoiser = wavefilt.OnlineDenoiser(
-    options.wavelet, options.level, options.rule, noise=noise, window=options.window, dtype="float32"
-)
+try:
+    denoiser = wavefilt.OnlineDenoiser(
+        options.wavelet, options.level, options.rule, noise=noise, window=options.window, dtype="float32"
+    )
+except ValueError as error:
+    parser.error(str(error))
+np.seterr(over="ignore")  # a number too large for float32 becomes infinite, which is told
 
 
 def parts():
-    """Samples as they arrive."""
+    """What arrives, each part with its place in the feed."""
     if not options.raw:
-        for line in sys.stdin:
-            yield np.array(line.split(), np.float32)
+        for number, line in enumerate(sys.stdin.buffer, 1):
+            yield f"line {number}", line
         return
-    rest = b""
+    rest, before = b"", 0
     while received := sys.stdin.buffer.read1(1 << 16):
         rest += received
         whole = len(rest) // 4 * 4
-        yield np.frombuffer(rest[:whole], "<f4")
-        rest = rest[whole:]
+        yield f"bytes {before} to {before + whole}", rest[:whole]
+        rest, before = rest[whole:], before + whole
+    if rest:
+        yield f"the last {len(rest)} bytes", rest
+
+
+def take(part):
+    """Write what a part makes due; ValueError for the first that is no sample, all before it taken."""
+    samples = np.frombuffer(part, "<f4") if options.raw else np.array(part.split(), np.float32)
+    for piece in np.split(samples, np.flatnonzero(np.diff(np.isnan(samples))) + 1):
+        if np.isnan(piece).any():
+            write(denoiser.flush())
+            write(piece)
+        else:
+            denoise(piece)
+
+
+def denoise(samples):
+    """The same of samples without gaps."""
+    try:
+        write(denoiser.push(samples))
+    except ValueError:  # nothing of it was taken
+        if len(samples) == 1:
+            raise ValueError(f"{samples[0]:.7g} is infinite or too large") from None
+        for half in np.array_split(samples, 2):
+            denoise(half)
 
 
 def write(samples):
@@ -49,13 +79,15 @@ def write(samples):
     sys.stdout.flush()
 
 
+if hasattr(signal, "SIGPIPE"):  # not on Windows
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this without a word
 print(f"latency: {denoiser.latency} samples", file=sys.stderr)
-for part in parts():
-    edges = np.flatnonzero(np.diff(np.isnan(part))) + 1
-    for piece in np.split(part, edges):
-        if np.isnan(piece).any():
-            write(denoiser.flush())
-            write(piece)
-        else:
-            write(denoiser.push(piece))
+trouble = None
+for place, part in parts():
+    try:
+        take(part)
+    except ValueError as error:
+        trouble = f"{place}: {error}"
+        break
 write(denoiser.flush())
+sys.exit(trouble)

@@ -216,6 +216,19 @@ def test_a_bad_sample_is_named_and_nothing_taken(bad):
     assert np.array_equal(np.hstack([begun, online.push(x[:, 400:]), online.flush()]), whole)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+def test_a_masked_sample_is_a_gap_whatever_lies_under_the_mask(dtype):
+    x = np.ma.masked_array(np.ones((2, 64), dtype), mask=False)
+    x[1, 10] = np.ma.masked
+    x.data[1, 10] = 1_000_000
+    online = wavefilt.OnlineDenoiser("haar", 2, 1.0, channels=2)
+    with pytest.raises(ValueError, match=r"sample 10 of this push is nan \(channel 1\): .* flush"):
+        online.push(x)
+    np.testing.assert_allclose(online.push(x[:, :10]), np.ones((2, 7)), rtol=1e-12)
+    with pytest.raises(ValueError, match="sample 3 of this push is nan"):
+        wavefilt.OnlineDenoiser("haar", 2, 1.0).push(x[1, 7:])
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     ({"rule": "sure", "window": 99}, "rule='sure' needs the whole trace; online are universal, minimax, bayes and"),
     ({"rule": "blockjs", "window": 99}, "rule='blockjs' needs the whole trace"),
@@ -231,11 +244,28 @@ def test_a_bad_sample_is_named_and_nothing_taken(bad):
     ({"mode": "periodic", "window": 99}, "mode='periodic' joins the ends"),
     ({"dtype": "int16", "window": 99}, "neither float32 nor float64"),
     ({"channels": 0, "window": 99}, "channels=0 must be"),
+    ({"level": None, "window": 99}, "level=None must be a whole number of at least 1"),
+    ({"level": -1, "window": 99}, "level=-1 must be a whole number of at least 1"),
+    ({"window": "100"}, "window='100' must be a whole number of at least 2"),
+    ({"window": [5]}, r"window=\[5\] must be"),
+    ({"window": True}, "window=True must be"),
+    ({"channels": 2.5, "window": 99}, "channels=2.5 must be a whole number of at least 1"),
+    ({"channels": "3", "window": 99}, "channels='3' must be"),
+    ({"channels": True, "window": 99}, "channels=True must be"),
+    ({"noise": {}, "window": 99}, "noise={} must be"),
+    ({"noise": True, "window": 99}, "noise=True must be"),
+    ({"noise": ["a"], "window": 99}, r"noise=\['a'\] must be"),
+    ({"noise": [[1, 2, 3]], "level": 3, "window": 99}, r"noise=\[\[1, 2, 3\]\] must be"),
     ({"wavelet": "db99", "window": 99}, "unknown wavelet 'db99'"),
 ])  # fmt: skip
 def test_what_cannot_be_done_online_is_told(arguments, message):
     with pytest.raises(ValueError, match=message):
         wavefilt.OnlineDenoiser(**arguments)
+
+
+def test_whole_numbers_of_any_type():
+    online = wavefilt.OnlineDenoiser("haar", np.int64(2), noise=np.float32([1, 2]), window=100.0, channels=2.0)
+    assert online.push(np.ones((2, 9))).shape == (2, 6)
 
 
 def test_pushes_of_another_shape_or_kind():

@@ -30,6 +30,19 @@ def test_leakage_tells_signal_from_noise():
     assert quality.leakage(s, np.zeros(4096)) == 0
 
 
+def test_complex_samples_count_by_both_parts():
+    rng = np.random.default_rng(3)
+    s, x = rng.standard_normal((2, 500)) + 1j * rng.standard_normal((2, 500))
+    both = [np.concatenate([v.real - v.real.mean(), v.imag - v.imag.mean()]) for v in (s, x)]
+    assert quality.snr(s, s + 0.1j) == pytest.approx(10 * np.log10(np.sum(np.abs(s) ** 2) / 5))
+    assert quality.snr(s.real, s.real + 1j) == pytest.approx(10 * np.log10(np.mean(s.real**2)))
+    assert quality.rmse(s, s + 0.3 - 0.4j) == pytest.approx(0.5)
+    assert quality.leakage(s, x) == pytest.approx(quality.leakage(*both))
+    assert quality.leakage(s, 1j * s) == pytest.approx(0, abs=1e-12)
+    with pytest.raises(TypeError, match="real samples, not complex"):
+        quality.arrival_shift(s.real, x, 0, 500)
+
+
 @pytest.mark.parametrize("shift", [0.0, 2.0, -3.4, 0.25])
 def test_shift_of_an_arrival(shift):
     def ricker(at):

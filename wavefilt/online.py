@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from wavefilt import margins
 from wavefilt.filters import WaveletLike, gain
-from wavefilt.method import Method
+from wavefilt.method import Method, _is_number
 from wavefilt.running import Fixed, Running
 from wavefilt.streams import Analysis, Synthesis
 from wavefilt.vocabulary import Mode, Shrink
@@ -70,9 +70,8 @@ class OnlineDenoiser:
         channels: int | None = None,
         dtype: DTypeLike = "float64",
     ) -> None:
+        _check_whole("level", level, 1)
         self._method = Method(wavelet, level, mode, rule, shrink)
-        if level < 1:
-            raise ValueError(f"level={level!r} must be a whole number of at least 1")
         if isinstance(rule, str) and rule not in RULES:
             raise ValueError(f"rule={rule!r} needs the whole trace; online are {', '.join(RULES)} and numbers")
         if mode in margins.ROUND:
@@ -80,9 +79,9 @@ class OnlineDenoiser:
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype={dtype!r} is neither float32 nor float64")
-        if channels is not None and channels < 1:
-            raise ValueError(f"channels={channels!r} must be a whole number of at least 1, or None")
-        self._channels, self._level = channels, int(level)
+        if channels is not None:
+            _check_whole("channels", channels, 1)
+        self._channels, self._level = None if channels is None else int(channels), int(level)
         self._sigma = self._given(noise)
         self._window = window
         self._check_window()
@@ -97,8 +96,8 @@ class OnlineDenoiser:
     def push(self, samples: ArrayLike) -> NDArray[Any]:
         """Take any number of samples; return those denoised that are due: all but the last `latency` taken so far.
 
-        Raises ValueError, and takes nothing, where a sample is NaN, infinite or too large for the transform: at a gap
-        call `flush`, and push what comes after it.
+        Raises ValueError, and takes nothing, where a sample is NaN, masked, infinite or too large for the transform:
+        at a gap call `flush`, and push what comes after it.
         """
         new = self._taken(samples)
         self._taken_in += new.shape[1]
@@ -127,11 +126,12 @@ class OnlineDenoiser:
             if noise != "running":
                 raise ValueError(f"noise={noise!r} must be 'running', a number, or one number a level")
             return None
-        values = [float(value) for value in np.atleast_1d(np.asarray(noise, np.float64))]
-        if len(values) not in (1, self._level) or not all(0 <= value < math.inf for value in values):
+        values = list(np.atleast_1d(np.asarray(noise, object)))
+        if len(values) not in (1, self._level) or not all(_is_number(v) and 0 <= v < math.inf for v in values):
             raise ValueError(f"noise={noise!r} must be one finite number of at least 0, or one for each of the "
                              f"{self._level} levels")  # fmt: skip
-        return values * self._level if len(values) == 1 else values
+        sigma = [float(value) for value in values]
+        return sigma * self._level if len(sigma) == 1 else sigma
 
     def _check_window(self) -> None:
         numbers = self._method.fixed_thresholds
@@ -139,8 +139,8 @@ class OnlineDenoiser:
             raise ValueError(f"rule gives {len(numbers)} thresholds for {self._level} levels")
         if self._window is None and not numbers:
             raise ValueError(f"rule={self._method.rule!r} needs window, in samples")
-        if self._window is not None and (self._window % 1 != 0 or self._window < 2):
-            raise ValueError(f"window={self._window!r} must be a whole number of at least 2")
+        if self._window is not None:
+            _check_whole("window", self._window, 2)
 
     def _shrinker(self, level: int) -> Fixed | Running:
         """What shrinks the details of a level."""
@@ -177,6 +177,8 @@ class OnlineDenoiser:
         if x.dtype.kind not in "fiu":
             raise TypeError(f"samples of dtype {x.dtype} are not real numbers")
         x = np.atleast_2d(x).astype(self._dtype)
+        if isinstance(samples, np.ma.MaskedArray):
+            x[np.atleast_2d(np.ma.getmaskarray(samples))] = np.nan
         bad = np.argwhere(~(np.abs(x) <= self._largest))
         if bad.size:
             channel, sample = bad[0]
@@ -204,3 +206,9 @@ class OnlineDenoiser:
         y, self._ready = self._ready[:, :count].copy(), self._ready[:, count:]
         self._given_out += count
         return y[0] if self._channels is None else y
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    """Raise ValueError unless the argument of this name is a whole number, and large enough."""
+    if not _is_number(value) or value % 1 != 0 or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
