@@ -279,6 +279,14 @@ class TestGaps:
         for piece, there in ((data[0], y.data[0]), (data[1, 130:], y.data[1, 130:])):
             np.testing.assert_allclose(there, wavefilt.denoise(piece, backend=backend), rtol=0, atol=rounding)
 
+    def test_a_list_of_masked_arrays(self, rng):
+        x = np.ma.masked_array(rng.standard_normal((2, 300)), mask=np.zeros((2, 300), bool))
+        x[1, 100:130] = np.ma.masked
+        x.data[1, 100:130] = 1e6
+        y, expected = wavefilt.denoise([x[0], x[1]]), wavefilt.denoise(x)
+        assert np.array_equal(y.mask, x.mask)
+        assert np.array_equal(y.filled(0), expected.filled(0))
+
     def test_masked_integers(self):
         x = np.ma.masked_array(np.arange(100) % 7, mask=np.arange(100) == 50)
         y = wavefilt.denoise(x, "haar")

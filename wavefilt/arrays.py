@@ -65,6 +65,8 @@ def take(x: Any, *axes: int) -> Traces:
     be computed with, and ValueError for a scalar, an axis out of range, one and the same axis twice, or no samples
     along an axis.
     """
+    if isinstance(x, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in x):
+        x = np.ma.array(x)  # numpy would take what lies under the masks
     array = np.asanyarray(x)
     if not isinstance(array, np.ma.MaskedArray):
         array = np.asarray(array)
