@@ -41,8 +41,7 @@ def denoise(files: list[tuple[str, str]], method: Any, options: dict[str, Any]) 
                 def add(outcome: Outcome) -> bool:
                     """Whether to go on."""
                     found.add(outcome)
-                    if log is not None:
-                        log.write(outcome.json() + "\n")
+                    log(outcome)
                     with moved(found):
                         if outcome.error is None:
                             tell(outcome.facts, options, lines)

@@ -90,7 +90,8 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
 @click.option("--devices", metavar="all|N,...", callback=gpus, help="cuda: GPUs of this host that share the traces.")
 @layout_options
 @click.option("--max-memory", metavar="SIZE", callback=streaming.size,
-              help="npy, raw, SEG-Y, SU, HDF5, Zarr: files of any size within so much memory, as 1GiB.")  # fmt: skip
+              help="npy, raw, SEG-Y, SU, HDF5, Zarr: files of any size within so much memory, as 1GiB. "
+                   "[default: for those that would not fit, half of what there is]")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace existing output files.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
 @click.option("--keep-going/--fail-fast", default=True, show_default=True,
@@ -98,7 +99,7 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
 @click.option("--log", type=click.Path(dir_okay=False), metavar="FILE",
               help="Write a line of JSON here as each file ends.")  # fmt: skip
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw before, after and removed noise (png, pdf, svg).")
-@click.option("--removed", type=click.Path(dir_okay=False), metavar="FILE", help="Write what was removed here.")
+@click.option("--removed", type=click.Path(), metavar="FILE", help="Write what was removed here.")
 @click.option("--sidecar", is_flag=True, help="Write every resolved parameter to OUT.wavefilt.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file on standard output.")
 @click.option("-v", "--verbose", is_flag=True, help="Noise and thresholds by level, and remarks.")
@@ -106,8 +107,9 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
 def command(inputs: tuple[str, ...], **options: Any) -> None:
     """Denoise files and write the results in the format they came in, headers kept.
 
-    The format is found by content. Patterns may be in quotes: 'survey/**/*.dat'. - reads standard input and, without
-    -o, writes standard output.
+    The format is found by content. Patterns may be in quotes: 'survey/**/*.dat'; without --out-dir they leave out
+    earlier results, *.denoised.*, which are taken if they are named so. - reads standard input and, without -o, writes
+    standard output.
     """
     from wavefilt.errors import BackendUnavailable
     from wavefilt.method import Method
@@ -132,7 +134,8 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
         raise Failure(str(error), 5) from error
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from error
-    files = jobs.plan(jobs.expanded(inputs), options)
+    beside = options["output"] is None and options["out_dir"] is None
+    files = jobs.plan(jobs.expanded(inputs, results=not beside), options)
     if options["max_memory"]:
         streaming.check(files, options)
     batch.denoise(files, method, options)

@@ -22,9 +22,11 @@ def command(path: str, as_json: bool, **layout: Any) -> None:
     """
     from wavefilt import report
 
-    recording, _ = read(path, layout)
     try:
-        facts = report.examine(recording)
+        recording, _ = read(path, layout)
+        facts = report.examine(recording) | {"input": path}
+    except MemoryError as error:
+        raise Failure(f"{path}: not enough memory", 1) from error
     except (ValueError, TypeError) as error:
         raise Failure(f"{path}: {error}", 1) from error
     if as_json:

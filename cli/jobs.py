@@ -18,12 +18,16 @@ from .failure import Failure
 WILD = re.compile(r"[*?]")
 
 
-def expanded(inputs: tuple[str, ...]) -> dict[str, str]:
+RESULT = ".denoised"
+"""What comes before the suffix in the name of a result."""
+
+
+def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
     """Every input once, patterns of *, ? and ** replaced by what they match, each with the folder that was named.
 
     That is the part of a pattern before the first wildcard, else the folder that the input is in. Patterns match files,
-    and folders where they are Zarr stores; brackets are left alone, they are common in names. Raises Failure for a
-    pattern that matches nothing.
+    and folders where they are Zarr stores; brackets are left alone, they are common in names. Without ``results`` they
+    leave out those of earlier runs, unless they name them so. Raises Failure for a pattern that matches nothing.
     """
     if inputs.count("-") > 1:
         raise click.UsageError("standard input can be read once")
@@ -36,6 +40,10 @@ def expanded(inputs: tuple[str, ...]) -> dict[str, str]:
         matches = _matches(file)
         if not matches:
             raise Failure(f"{name}: no file matches this pattern", 3)
+        if not (results or _is_result(file)):
+            matches = [path for path in matches if not _is_result(path)]
+        if not matches:
+            raise Failure(f"{name}: this pattern matches earlier results alone; name them, or use --out-dir", 3)
         for path in matches:
             found.setdefault(path if dataset is None else f"{path}{MARK}{dataset}", _before_wildcards(file))
     return found
@@ -53,6 +61,11 @@ def _matches(pattern: str) -> list[str]:
         if (path in stores or os.path.isfile(path))
         and not (stores and stores.intersection(map(str, Path(path).parents)))
     ]
+
+
+def _is_result(path: str) -> bool:
+    """By its name: a result, or what lies beside one."""
+    return f"{RESULT}." in f"{os.path.basename(path)}."
 
 
 def _before_wildcards(pattern: str) -> str:
@@ -152,7 +165,7 @@ def _default_output(source: str, folder: str | None, top: str | None) -> str:
         return "-"
     path = Path(split(source)[0])
     place = path.parent if folder is None else Path(folder, os.path.relpath(path.parent, top))
-    return str(place / f"{path.stem}.denoised{path.suffix}")
+    return str(place / f"{path.stem}{RESULT}{path.suffix}")
 
 
 def sidecar(target: Path) -> Path:

@@ -62,7 +62,7 @@ def layout_options(function: F) -> F:
 def read(path: str, layout: dict[str, Any], digest: bool = False) -> tuple[Recording, str | None]:
     """Read a file, or standard input for ``-``; with ``digest`` also the SHA-256 of the very bytes read (of no folder).
 
-    Raises Failure with exit code 3, UsageError (2) for an option value that makes no sense.
+    Raises Failure with exit code 3, UsageError (2) for an option value that makes no sense, MemoryError.
     """
     import wavefilt
     from wavefilt.io.names import parted
@@ -81,8 +81,6 @@ def read(path: str, layout: dict[str, Any], digest: bool = False) -> tuple[Recor
         raise Failure(f"{path}: {error.strerror or error}", 3) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    except MemoryError as error:
-        raise Failure(f"{path}: not enough memory to read it", 1) from error
 
 
 class NamedBytes(io.BytesIO):

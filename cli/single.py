@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from wavefilt.vocabulary import check
+
 from . import jobs, streaming
 from .failure import Failure
 from .reading import read
@@ -25,18 +27,19 @@ def denoise(source: str, target: str, method: Any, options: dict[str, Any]) -> d
     from wavefilt import report
     from wavefilt.io import encode, write, write_atomically
 
-    if options["max_memory"]:
-        return streaming.denoise(source, target, method, backend(options), options) | {"output": target}
-    before, digest = read(source, {name: options[name] for name in LAYOUT}, options["sidecar"])
+    limit = None if options["max_memory"] else streaming.within(source, target, options)
+    if limit or options["max_memory"]:
+        return streaming.denoise(source, target, method, backend(options), options, limit) | {"output": target}
     overwrite = options["overwrite"]
-    start = time.perf_counter()
     try:
+        before, digest = read(source, {name: options[name] for name in LAYOUT}, options["sidecar"])
+        start = time.perf_counter()
         if options["noise_window"]:
             method = replace(method, sigma=before.window(*options["noise_window"]))
         if options["dry_run"]:
-            return _intended(before, target, method)
+            return _intended(before, method) | {"input": source, "output": target}
         after = before.apply(method, backend(options), report=True)
-        facts = {**report.describe(before, after, time.perf_counter() - start), "output": target}
+        facts = report.describe(before, after, time.perf_counter() - start) | {"input": source, "output": target}
         if target == "-":
             _write_stdout(encode(after), after.format)
         else:
@@ -54,7 +57,8 @@ def denoise(source: str, target: str, method: Any, options: dict[str, Any]) -> d
 
             plot_denoising(before, after, Path(options["plot"]), overwrite=overwrite)
     except MemoryError as error:
-        raise Failure(f"{source}: not enough memory", 1) from error
+        hint = "" if streaming.samples_bytes(source, options) is None else "; use --max-memory SIZE"
+        raise Failure(f"{source}: not enough memory{hint}", 1) from error
     except (ValueError, TypeError, ImportError, OSError) as error:
         raise Failure(f"{source}: {str(error).removeprefix(f'{source}: ')}", 1) from error
     return facts
@@ -64,19 +68,21 @@ def backend(options: dict[str, Any]) -> Any:
     """What `run` takes: "auto", or the backend asked for. Raises BackendUnavailable if it cannot run here."""
     from wavefilt import backends
 
+    check("backend", options["backend"], ["auto", *backends.names()])
     if options["backend"] == "auto":
         return "auto"
     own = {"fastmath": options["fast_math"], "devices": options["devices"]}
     return backends.get(options["backend"], **{name: value for name, value in own.items() if value})
 
 
-def _intended(before: Any, target: str, method: Any) -> dict[str, Any]:
+def _intended(before: Any, method: Any) -> dict[str, Any]:
     """What would be done. Raises ValueError where the run would, for want of levels."""
     from wavefilt import report
 
     shortest = len(before.samples) if method.bands > 1 else math.inf
     level = method.level_for(min(max(len(trace) for trace in before.traces), shortest))
-    facts = {**report.contents(before), "output": target, **report.resolved(method, level)}
+    notes = [*before.notes, *([] if level else [report.unchanged(method)])]
+    facts = {**report.contents(before), **report.resolved(method, level), "notes": notes}
     return {**facts, "bytes": sum(trace.nbytes for trace in before.traces), "dry_run": True}
 
 

@@ -1,27 +1,33 @@
-"""`wavefilt denoise --max-memory`: files that do not fit in memory."""
+"""`wavefilt denoise --max-memory`, and without it: files that do not fit in memory."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wavefilt.errors import FormatError
+from wavefilt.sizes import in_bytes, spelled
 
+from . import memory
 from .failure import Failure
+
+if TYPE_CHECKING:
+    from wavefilt.io.sources import Source
 
 NOT_STREAMED = ("two_dimensional", "plot", "removed", "sidecar", "noise_window", "dry_run", "columns", "delimiter")
 """Options that need all samples at once, or that files which are streamed have no use for."""
+SMALL = 4 << 20
+"""Bytes of a file that fits in any memory, so that no time is lost on asking."""
 
 
 def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
     """Bytes of an amount of memory."""
-    from wavefilt.sizes import in_bytes
-
     try:
         return None if value is None else in_bytes(value)
     except ValueError as error:
@@ -37,18 +43,64 @@ def check(files: list[tuple[str, str]], options: dict[str, Any]) -> None:
         raise click.UsageError("--max-memory needs files, not standard input or output")
 
 
-def denoise(source: str, target: str, method: Any, backend: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Denoise one file within the limit; what was done, as `wavefilt.report.describe` tells it.
+def within(source: str, target: str, options: dict[str, Any]) -> int | None:
+    """The limit for a file that would probably not fit in memory and can be streamed: half of the memory there is."""
+    small = os.path.isfile(source) and os.path.getsize(source) <= SMALL
+    if small or any(options[name] for name in NOT_STREAMED) or not _replaceable(target):
+        return None
+    samples = samples_bytes(source, options)
+    if samples is None:
+        return None
+    from wavefilt.memory_plan import WHOLE
+
+    there = memory.available()
+    return int(there / 2) if WHOLE.get(options["backend"], max(WHOLE.values())) * samples > there else None
+
+
+def samples_bytes(source: str, options: dict[str, Any]) -> int | None:
+    """Bytes of all samples in the dtype of computation; None for what is not streamed."""
+    from wavefilt.arrays import compute_dtype
+    from wavefilt.io.names import split
+
+    file, _ = split(source)
+    if source == "-" or not (os.path.isfile(file) or os.path.isdir(file)):  # a pipe can be read once
+        return None
+    try:
+        with closing(_opened(source, options)) as opened:
+            traces, samples = opened.shape
+            return traces * samples * compute_dtype(opened.dtype).itemsize
+    except (ValueError, TypeError, OSError, MemoryError):  # reading it in memory says what is wrong
+        return None
+
+
+def _replaceable(target: str) -> bool:
+    """Whether a result can appear here when it is whole: not in a pipe or device."""
+    return target != "-" and (not os.path.exists(target) or os.path.isfile(target) or os.path.isdir(target))
+
+
+def _opened(source: str, options: dict[str, Any]) -> Source:
+    from wavefilt.io.layout import Layout
+    from wavefilt.io.sources import open_source
+
+    layout = Layout(**{name: options[name] for name in ("dtype", "endian", "ns", "dt", "component", "axis")})
+    return open_source(source, layout, options["format"])
+
+
+def denoise(
+    source: str, target: str, method: Any, backend: Any, options: dict[str, Any], limit: int | None = None
+) -> dict[str, Any]:
+    """Denoise one file within the limit asked for, or one found by `within`; what was done, as `describe` tells it.
 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
-    from wavefilt.io.layout import Layout
-    from wavefilt.io.sources import NotStreamed, open_source
+    from wavefilt.io.sources import NotStreamed
+    from wavefilt.report import resolved, unchanged, versions
     from wavefilt.streaming import stream
 
+    unasked = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]
+    limit = limit or options["max_memory"]
     try:
-        layout = Layout(**{name: options[name] for name in ("dtype", "endian", "ns", "dt", "component", "axis")})
-        opened = open_source(source, layout, options["format"])
+        opened = _opened(source, options)
     except NotStreamed as error:
         raise Failure(str(error), 2) from error
     except FormatError as error:
@@ -59,17 +111,13 @@ def denoise(source: str, target: str, method: Any, backend: Any, options: dict[s
         raise click.UsageError(str(error)) from error
     try:
         with _bar(source, options["quiet"]) as progress:
-            report = stream(
-                opened, Path(target), method, options["max_memory"], backend, options["overwrite"], progress
-            )
+            report = stream(opened, Path(target), method, limit, backend, options["overwrite"], progress)
     except MemoryError as error:
-        raise Failure(f"{source}: not enough memory", 1) from error
+        raise Failure("; ".join([f"{source}: not enough memory", *unasked]), 1) from error
     except (ValueError, TypeError, ImportError, OSError) as error:
-        raise Failure(f"{source}: {str(error).removeprefix(f'{source}: ')}", 1) from error
+        raise Failure("; ".join([f"{source}: {str(error).removeprefix(f'{source}: ')}", *unasked]), 1) from error
     finally:
         opened.close()
-    from wavefilt.report import resolved, versions
-
     return {
         "input": source,
         "format": report.format,
@@ -83,8 +131,8 @@ def denoise(source: str, target: str, method: Any, backend: Any, options: dict[s
         "backend": report.backend,
         "seconds": report.seconds,
         "passes": report.passes,
-        "max_memory": options["max_memory"],
-        "notes": list(opened.notes),
+        "max_memory": limit,
+        "notes": [*opened.notes, *unasked, *([] if report.level else [unchanged(method)])],
         "versions": versions(),
     }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
-from typing import IO, Any
+from typing import Any
 
 from .failure import Failure
 
@@ -36,6 +37,7 @@ class Summary:
 
     count: int
     done: int = 0
+    unchanged: int = 0
     failures: dict[str, Outcome] = field(default_factory=dict)
     _began: float = field(default_factory=time.perf_counter)
     _columns: dict[str, list[float]] = field(default_factory=dict)
@@ -44,8 +46,9 @@ class Summary:
         if outcome.error is not None:
             self.failures[outcome.source] = outcome
             return
-        self.done += 1
         facts = outcome.facts
+        self.done += 1
+        self.unchanged += facts["level"] == 0
         lengths = facts["samples"] if isinstance(facts["samples"], list) else [facts["samples"]] * facts["traces"]
         row = {"traces": facts["traces"], "samples": sum(lengths), "seconds": outcome.seconds}
         if facts.get("sigma"):
@@ -66,7 +69,8 @@ class Summary:
             spread = "".join(f"{_number(v, whole):>14}" for v in (min(values), median(values), max(values)))
             lines.append(f"{name:<20}{spread}" + (f"{_number(sum(values), whole):>18}" if whole else ""))
         left = self.count - self.done - len(self.failures)
-        ends = f"{self.done} done, {len(self.failures)} failed" + (f", {left} not begun" if left else "")
+        alike = f" ({self.unchanged} unchanged)" if self.unchanged else ""
+        ends = f"{self.done} done{alike}, {len(self.failures)} failed" + (f", {left} not begun" if left else "")
         return "\n".join([*lines, f"{self.count} files: {ends}, {seconds:.2g} s, {self.done / seconds:.3g} files/s"])
 
     def failed(self, files: list[tuple[str, str]]) -> str:
@@ -80,11 +84,32 @@ def _number(value: float, whole: bool) -> str:
     return f"{value:,.0f}" if whole else f"{value:.3g}"
 
 
-def log(path: str | None) -> AbstractContextManager[IO[str] | None]:
-    """A new file whose lines are written one by one, or None. Raises Failure if it cannot be opened."""
+@contextmanager
+def log(path: str | None) -> Iterator[Callable[[Outcome], None]]:
+    """What writes the line of a file to a new log as it ends; without a path it writes nothing.
+
+    Raises Failure, with 2 if the log cannot be opened, 1 if it cannot be written.
+    """
     if path is None:
-        return nullcontext()
+        yield lambda _: None
+        return
+    with _named(path, 2):
+        file = open(path, "w", buffering=1, encoding="utf-8")  # noqa: SIM115  # closed below
+
+    def add(outcome: Outcome) -> None:
+        with _named(path, 1):
+            file.write(outcome.json() + "\n")
+
     try:
-        return open(path, "w", buffering=1, encoding="utf-8")
+        yield add
+    finally:
+        with _named(path, 1):
+            file.close()
+
+
+@contextmanager
+def _named(path: str, code: int) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise Failure(f"--log {path}: {error.strerror}", 2) from error
+        raise Failure(f"--log {path}: {error.strerror}", code) from error

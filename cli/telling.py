@@ -9,14 +9,22 @@ import click
 
 
 def tell(facts: dict[str, Any], options: dict[str, Any], line: bool) -> None:
-    """JSON on standard output, the line (if wanted) and details on standard error: that of data stays clean."""
+    """JSON on standard output, the line (if wanted) and details on standard error: that of data stays clean.
+
+    Notes are details, but those of a file that stays as it was, or is streamed unasked, go with the line.
+    """
     if options["as_json"]:
         click.echo(json.dumps(facts, allow_nan=False))
-    if line and not options["quiet"]:
+    line = line and not options["quiet"]
+    if line:
         click.echo(_intention(facts) if "dry_run" in facts else _line(facts), err=True)
     if options["verbose"] and "dry_run" not in facts:
         for text in _details(facts):
             click.echo(text, err=True)
+    unasked = "max_memory" in facts and not options["max_memory"]
+    if options["verbose"] or (line and (unasked or facts["level"] == 0)):
+        for note in facts["notes"]:
+            click.echo(f"  note: {note}", err=True)
 
 
 def _line(facts: dict[str, Any]) -> str:
@@ -48,5 +56,4 @@ def _details(facts: dict[str, Any]) -> list[str]:
     rows = zip(facts["sigma"], facts["thresholds"], strict=False)
     bands = [f" {band}" for band in BANDS] if "dimensions" in facts else [""]
     names = [f"level {i}{band}" for i in range(1, facts["level"] + 1) for band in bands]
-    lines = [f"  {name}: sigma {s:.4g}, threshold {t:.4g}" for name, (s, t) in zip(names, rows, strict=False)]
-    return [*lines, *(f"  note: {note}" for note in facts["notes"])]
+    return [f"  {name}: sigma {s:.4g}, threshold {t:.4g}" for name, (s, t) in zip(names, rows, strict=False)]

@@ -67,6 +67,27 @@ def test_each_file_is_denoised_as_if_alone(here, capsys):
         assert np.array_equal(np.load(f"out/{name}.denoised.npy"), expected)
 
 
+def test_a_pattern_leaves_out_results_beside_the_inputs(here, capsys):
+    assert run(capsys, "denoise", "survey/a/*", "--sidecar", "-q") == (0, "", "")
+    first = content("survey/a")
+    assert len(first) == 6
+    code, _, err = run(capsys, "denoise", "survey/a/*", "--sidecar")
+    assert (code, "survey/a/1.denoised.npy exists; use --overwrite" in err) == (2, True)
+    assert run(capsys, "denoise", "survey/**/*.npy", "--overwrite", "-q") == (0, "", "")
+    assert sorted(content("survey/a")) == sorted(first)
+    code, _, err = run(capsys, "denoise", "survey/a/*.d*", "--overwrite")
+    assert (code, "survey/a/*.d*: this pattern matches earlier results alone" in err) == (3, True)
+
+
+def test_results_that_are_named_are_denoised(here, capsys):
+    assert run(capsys, "denoise", "survey/a/*.npy", "-q")[0] == 0
+    assert run(capsys, "denoise", "survey/a/*.denoised.npy", "-q")[0] == 0
+    assert run(capsys, "denoise", "survey/a/1.denoised.npy", "-q", "--overwrite")[0] == 0
+    assert files("survey/a") == sorted(f"{i}{'.denoised' * n}.npy" for i in (1, 2) for n in range(3))
+    assert run(capsys, "denoise", "survey/a/*.npy", "--out-dir", "out", "-q")[0] == 0
+    assert len(files("out")) == 6
+
+
 def test_patterns_take_zarr_stores_whole_and_leave_other_folders(here, capsys):
     zarr = pytest.importorskip("zarr")
     zarr.create_array("survey/b/cube.zarr", shape=(2, 300), dtype="f4")[:] = 1
@@ -137,6 +158,7 @@ def test_the_table_is_short_and_its_figures_are_those_of_the_files(here, capsys)
     removed = [100 * found["energy_removed"] for found in facts]
     assert table["removed energy, %"] == [f"{v:.3g}" for v in (min(removed), np.median(removed), max(removed))]
     assert len(err.splitlines()) == 7
+    assert "5 files: 5 done (1 unchanged), 0 failed" in err
     assert len(run(capsys, "denoise", "survey/**/*.npy", "--out-dir", "out", "--overwrite", "-v")[2].splitlines()) > 12
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from conftest import ROOT, SAMPLES, run_cli
 from test_bad_input import run
 
 import wavefilt
+from wavefilt import report
 
 SAMPLE = SAMPLES / "seismic.dat"
 
@@ -198,6 +200,103 @@ def test_info(here, capsys):
     assert len(facts["sigma_by_level"]) == 5
     code, out, _ = run(capsys, "info", "seismic.dat")
     assert "sigma by level" in out
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", ">i4", "i8", "u1", "u2", "u8", "f2", "f4", "c8", "c16"])
+def test_info_of_every_dtype(here, capsys, dtype):
+    np.save("x.npy", np.arange(100).reshape(2, 50).astype(dtype))
+    code, out, err = run(capsys, "info", "x.npy", "--json")
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    assert (facts["minimum"], facts["maximum"], facts["gap_samples"], facts["dead_traces"]) == (0, 99, 0, 0)
+    assert facts["dtype"] == np.dtype(dtype).name
+
+
+def test_gaps_and_masked_samples_are_not_examined():
+    x = np.array([[-3.0, 1, np.nan, 1e9] * 9, [0, 0, np.nan, 1e9] * 9, [np.nan] * 36])
+    for traces in (np.ma.masked_equal(x, 1e9), np.where(x == 1e9, np.nan, x), np.ma.masked_equal(x * (1 - 0j), 1e9)):
+        recording = wavefilt.Recording(traces, (None,) * 3, "npy", None)
+        facts = report.examine(recording)
+        found = [facts[name] for name in ("minimum", "maximum", "gap_samples", "dead_traces")]
+        assert found == [-3, 1, 72, 1]
+        assert report.energy_removed(recording, recording) == 0
+    half = wavefilt.Recording(x / 2, (None,) * 3, "npy", None)
+    assert report.energy_removed(wavefilt.Recording(np.ma.masked_equal(x, 1e9), (None,) * 3, "npy", None), half) == 0.25
+    integers = wavefilt.Recording(np.ma.masked_equal([[7, -2, 9] * 4], 9), (None,), "npy", None)
+    assert [report.examine(integers)[name] for name in ("minimum", "maximum", "gap_samples")] == [-2, 7, 4]
+    nothing = report.examine(wavefilt.Recording(x[2:], (None,), "npy", None))
+    assert [nothing[name] for name in ("minimum", "maximum", "dead_traces")] == [None, None, 0]
+
+
+def test_the_dataset_is_told_as_it_was_named(here, capsys):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File("a.h5", "w") as file:
+        file["ints"], file["more"] = np.arange(600).reshape(2, 300) % 17, np.ones((2, 300))
+    for more in (["--sidecar"], ["--max-memory", "1GiB"], ["--dry-run"]):
+        code, out, err = run(capsys, "denoise", "a.h5::ints", "--json", "--log", "log", "--overwrite", *more)
+        assert code == 0
+        assert err.startswith("a.h5::ints -> a.denoised.h5  ")
+        assert json.loads(out)["input"] == json.loads((here / "log").read_text())["input"] == "a.h5::ints"
+    assert json.loads((here / "a.denoised.h5.wavefilt.json").read_text())["input"] == "a.h5::ints"
+    assert json.loads(run(capsys, "info", "a.h5::ints", "--json")[1])["input"] == "a.h5::ints"
+
+
+def test_versions_are_those_installed():
+    assert report.versions()["PyWavelets"] == importlib.metadata.version("PyWavelets")
+
+
+def test_what_was_removed_from_a_store_replaces_a_store(here, capsys):
+    zarr = pytest.importorskip("zarr")
+    for name in ("x.zarr", "r.zarr"):
+        zarr.create_array(name, data=np.random.default_rng(3).standard_normal((2, 300)))
+    arguments = ["denoise", "x.zarr", "--removed", "r.zarr", "-o", "y.zarr"]
+    code, _, err = run(capsys, *arguments)
+    assert (code, "r.zarr exists; use --overwrite" in err) == (2, True)
+    assert not (here / "y.zarr").exists()
+    assert run(capsys, *arguments, "--overwrite")[0] == 0
+    x, y, removed = (wavefilt.read(name).samples for name in ("x.zarr", "y.zarr", "r.zarr"))
+    assert np.array_equal(removed, x - y)
+    code, _, err = run(capsys, "denoise", "seismic.dat", "--removed", "r.zarr", "--overwrite")
+    assert (code, "is a folder" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--two-dimensional"], "note: unchanged: too few traces or samples for one level of db8 in two dimensions"),
+        (["-l", "0"], "note: unchanged: no levels were asked for"),
+        (["-l", "0", "-v"], "note: unchanged: no levels were asked for"),
+        (["-l", "0", "--dry-run"], "note: unchanged: no levels were asked for"),
+    ],
+)
+def test_a_file_that_stays_as_it_was_is_told(here, capsys, options, words):
+    code, _, err = run(capsys, "denoise", "seismic.dat", *options)
+    assert code == 0
+    assert err.count(words) == 1
+    assert len(err.splitlines()) == 2
+    if "-v" not in options:
+        assert run(capsys, "denoise", "seismic.dat", *options, "-q", "--overwrite") == (0, "", "")
+
+
+@pytest.mark.parametrize("more", [[], ["--max-memory", "1GiB"]])
+def test_traces_too_short_for_a_level_are_told(here, capsys, more):
+    np.save("short.npy", np.ones((3, 5)))
+    code, _, err = run(capsys, "denoise", "short.npy", *more)
+    assert (code, err.splitlines()[1:]) == (0, ["  note: unchanged: no trace is long enough for one level"])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+def test_a_full_disk_under_the_log_names_it(here, capsys):
+    for inputs in (["seismic.dat"], ["seismic.dat", "gone.dat"]):
+        code, _, err = run(capsys, "denoise", *inputs, "--log", "/dev/full", "--overwrite")
+        assert code == 1
+        assert err.splitlines()[-1] == "wavefilt: error: --log /dev/full: No space left on device"
+
+
+def test_an_unknown_backend_is_told_all_there_are(here, capsys):
+    code, _, err = run(capsys, "denoise", "seismic.dat", "--backend", "nump")
+    assert code == 2
+    assert "backend='nump' is not one of auto, pywavelets, numba, cuda; did you mean 'numba'?" in err
 
 
 def test_wavelets(capsys):

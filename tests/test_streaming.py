@@ -403,7 +403,10 @@ def test_other_formats_are_refused(tmp_path):
     np.savetxt(path, _trace(100))
     done = _cli(path, "--max-memory", "1GiB")
     assert done.exception.code == 2
-    assert "streams npy, SEG-Y" in str(done.exception)
+    words = f"{path}: only npy, raw (with its layout), SEG-Y, SU, HDF5 and Zarr are streamed (max_memory)"
+    assert str(done.exception).startswith(words)
+    with pytest.raises(FormatError, match=re.escape(words)):
+        wavefilt.denoise_file(path, tmp_path / "y.txt")
     path.write_bytes(b"")
     assert _cli(path, "--max-memory", "1GiB").exception.code == 3
     np.save(tmp_path / "x.npy", _trace(100))

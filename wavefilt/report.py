@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from functools import cache
+from importlib import metadata
 from typing import Any
 
 import numpy as np
-import pywt
+from numpy.typing import NDArray
 
 from wavefilt import __version__
 from wavefilt.filters import max_level
@@ -29,10 +30,10 @@ def contents(recording: Recording) -> dict[str, Any]:
 
 def energy_removed(before: Recording, after: Recording) -> float:
     """Σ (x - y)² / Σ x² over all samples outside gaps, between 0 and about 1; 0 for silence."""
-    scale = max((float(np.nanmax(np.abs(x), initial=0)) for x in before.traces), default=0.0) or 1.0
+    scale = max((float(np.nanmax(np.abs(np.ma.filled(x, 0)), initial=0)) for x in before.traces), default=0.0) or 1.0
     removed = total = 0.0
     for x, y in zip(before.traces, after.traces, strict=True):
-        wide = np.asarray(x, np.result_type(x, np.float64)) / scale  # squares of any samples then fit
+        wide = np.ma.filled(x.astype(np.result_type(x, np.float64)), np.nan) / scale  # squares of any samples then fit
         total += float(np.nansum(np.abs(wide) ** 2))
         removed += float(np.nansum(np.abs(wide - np.asarray(y, wide.dtype) / scale) ** 2))
     return removed / total if total else 0.0
@@ -47,9 +48,6 @@ def describe(before: Recording, after: Recording, seconds: float) -> dict[str, A
     outcome = after.outcome
     assert outcome is not None
     method = outcome.method
-    short = f"too few traces or samples for one level of {method.bank.name} in two dimensions"
-    unchanged = f"unchanged: {short if method.bands > 1 else 'no trace is long enough for one level'}"
-    notes = [*after.notes, *([] if outcome.estimates else [unchanged])]
     return {
         **contents(before),
         **resolved(method, outcome.level),
@@ -58,9 +56,18 @@ def describe(before: Recording, after: Recording, seconds: float) -> dict[str, A
         "energy_removed": energy_removed(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
-        "notes": notes,
+        "notes": [*after.notes, *([] if outcome.estimates else [unchanged(method)])],
         "versions": versions(),
     }
+
+
+def unchanged(method: Method) -> str:
+    """The note of samples that stay as they are for want of levels."""
+    if method.level == 0:
+        return "unchanged: no levels were asked for"
+    if method.bands > 1:
+        return f"unchanged: too few traces or samples for one level of {method.bank.name} in two dimensions"
+    return "unchanged: no trace is long enough for one level"
 
 
 def resolved(method: Method, level: int) -> dict[str, Any]:
@@ -78,9 +85,11 @@ def resolved(method: Method, level: int) -> dict[str, Any]:
     }
 
 
+@cache
 def versions() -> dict[str, str]:
     """Of what the samples depend on."""
-    return {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": pywt.__version__}
+    pywavelets = metadata.version("PyWavelets")  # pywt.__version__ is an older one in some wheels
+    return {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": pywavelets}
 
 
 def estimates(after: Recording) -> list[dict[str, Any]]:
@@ -103,16 +112,17 @@ def examine(recording: Recording) -> dict[str, Any]:
     after = recording.apply(Method(rule=0.0), report=True)
     assert after.outcome is not None
     longest = max(len(trace) for trace in recording.traces)
+    known = [_known(trace) for trace in recording.traces]
     facts = contents(recording)
     interval = facts["interval_s"]
     return {
         **facts,
         "dtype": np.result_type(*{trace.dtype for trace in recording.traces}).name,
         "duration_s": longest * interval if isinstance(interval, float) else None,
-        "dead_traces": sum(not np.any(trace) for trace in recording.traces),
-        "gap_samples": sum(int(np.isnan(trace).sum()) for trace in recording.traces),
-        "minimum": _finite(min(np.nanmin(trace.real, initial=math.inf) for trace in recording.traces)),
-        "maximum": _finite(max(np.nanmax(trace.real, initial=-math.inf) for trace in recording.traces)),
+        "dead_traces": sum(len(trace) > 0 and not trace.any() for trace in known),
+        "gap_samples": sum(map(len, recording.traces)) - sum(map(len, known)),
+        "minimum": min((float(trace.real.min()) for trace in known if len(trace)), default=None),
+        "maximum": max((float(trace.real.max()) for trace in known if len(trace)), default=None),
         "wavelet": after.outcome.method.bank.name,
         "max_level": max_level(longest, after.outcome.method.bank),
         "sigma_by_level": _medians(after.outcome.estimates, "sigma"),
@@ -121,9 +131,10 @@ def examine(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _finite(value: Any) -> float | None:
-    """JSON has no infinity: nothing to say where there is no number."""
-    return float(value) if math.isfinite(value) else None
+def _known(trace: NDArray[Any]) -> NDArray[Any]:
+    """The samples outside gaps; the trace itself where it has none."""
+    gaps = np.ma.filled(np.isnan(trace), True)
+    return np.asarray(trace[~gaps] if gaps.any() else trace)
 
 
 def _medians(estimates: list[Estimate], name: str) -> list[float]:

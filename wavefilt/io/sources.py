@@ -101,8 +101,8 @@ def _opened(name: str, layout: Layout, format: str | None) -> Source:
         from wavefilt.io.hdf5 import Container
 
         return Container(name, layout)
-    raise NotStreamed("streams npy, SEG-Y, SU, HDF5, Zarr, and raw (with its layout); convert the file, or denoise it "
-                      "in memory, without --max-memory")  # fmt: skip
+    raise NotStreamed("only npy, raw (with its layout), SEG-Y, SU, HDF5 and Zarr are streamed (max_memory); convert "
+                      "the file, or denoise it in memory")  # fmt: skip
 
 
 def _recognised(file: Any, layout: Layout, format: str | None) -> str | None:

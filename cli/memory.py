@@ -1,0 +1,44 @@
+"""How much memory there is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+
+MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
+"""Where Linux tells of its memory, and of a process's."""
+
+
+def available() -> float:
+    """Bytes that this process may still take: of the system's, and within its own limit of addresses."""
+    return max(min(_free(), _allowed()), 0)
+
+
+def _free() -> float:
+    """Bytes that the system can give; all of the machine's where it does not say, infinity where nothing is known."""
+    with suppress(OSError):
+        told = dict(line.split(":") for line in MEMINFO.read_text().splitlines())
+        if "MemAvailable" in told:
+            return 1024 * int(told["MemAvailable"].split()[0])
+    with suppress(AttributeError, ValueError, OSError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return inf
+
+
+def _allowed() -> float:
+    """Bytes up to the limit of this process (ulimit -v); infinity without one."""
+    try:
+        import resource
+    except ImportError:
+        return inf
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return inf if limit == resource.RLIM_INFINITY else limit - held()
+
+
+def held() -> int:
+    """Bytes of addresses that this process has taken; 0 where the system does not say."""
+    with suppress(OSError):
+        return int(STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
