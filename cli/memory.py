@@ -7,13 +7,13 @@ from contextlib import suppress
 from math import inf
 from pathlib import Path
 
-MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
-"""Where Linux tells of its memory, and of a process's."""
+MEMINFO, STATM, CGROUP = Path("/proc/meminfo"), Path("/proc/self/statm"), Path("/sys/fs/cgroup")
+"""Where Linux tells of its memory, of a process's, and of a container's."""
 
 
 def available() -> float:
-    """Bytes that this process may still take: of the system's, and within its own limit of addresses."""
-    return max(min(_free(), _allowed()), 0)
+    """Bytes that this process may still take: of the system's and its container's, within its limit of addresses."""
+    return max(min(_free(), _contained(), _allowed()), 0)
 
 
 def _free() -> float:
@@ -24,6 +24,14 @@ def _free() -> float:
             return 1024 * int(told["MemAvailable"].split()[0])
     with suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return inf
+
+
+def _contained() -> float:
+    """Bytes up to the limit of the container, whose file pages give way; infinity without one."""
+    with suppress(OSError, ValueError, KeyError):
+        told = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
+        return int((CGROUP / "memory.max").read_text()) - int(told["anon"])
     return inf
 
 

@@ -76,11 +76,14 @@ def backend(options: dict[str, Any]) -> Any:
 
 
 def _intended(before: Any, method: Any) -> dict[str, Any]:
-    """What would be done. Raises ValueError where the run would, for want of levels."""
+    """What would be done. Raises ValueError where the run would, for want of levels or of samples of noise."""
     from wavefilt import report
 
+    lengths = [len(trace) for trace in before.traces]
     shortest = len(before.samples) if method.bands > 1 else math.inf
-    level = method.level_for(min(max(len(trace) for trace in before.traces), shortest))
+    level = method.level_for(min(max(lengths), shortest))
+    if method.window is not None:
+        method.window_in(min(lengths))
     notes = [*before.notes, *([] if level else [report.unchanged(method)])]
     facts = {**report.contents(before), **report.resolved(method, level), "notes": notes}
     return {**facts, "bytes": sum(trace.nbytes for trace in before.traces), "dry_run": True}

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from .failure import Failure
 if TYPE_CHECKING:
     from wavefilt.io.sources import Source
 
-NOT_STREAMED = ("two_dimensional", "plot", "removed", "sidecar", "noise_window", "dry_run", "columns", "delimiter")
+NOT_STREAMED = ("two_dimensional", "plot", "removed", "sidecar", "dry_run", "columns", "delimiter")
 """Options that need all samples at once, or that files which are streamed have no use for."""
 SMALL = 4 << 20
 """Bytes of a file that fits in any memory, so that no time is lost on asking."""
@@ -94,6 +95,7 @@ def denoise(
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
     from wavefilt.io.sources import NotStreamed
+    from wavefilt.method import window_of
     from wavefilt.report import resolved, unchanged, versions
     from wavefilt.streaming import stream
 
@@ -110,6 +112,9 @@ def denoise(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     try:
+        if options["noise_window"]:
+            start, stop = options["noise_window"]
+            method = replace(method, sigma=window_of(start, stop, opened.interval, source))
         with _bar(source, options["quiet"]) as progress:
             report = stream(opened, Path(target), method, limit, backend, options["overwrite"], progress)
     except MemoryError as error:

@@ -46,8 +46,9 @@ def _intention(facts: dict[str, Any]) -> str:
 
 def _method(facts: dict[str, Any]) -> str:
     rule = facts["rule"] if isinstance(facts["rule"], str) else "thresholds"
-    plane = "2-D " if "dimensions" in facts else ""
-    return f"{facts['wavelet']} {plane}L{facts['level']} {rule} {facts['shrink']}"
+    way = "2-D " if "dimensions" in facts else "MODWT " if facts["transform"] == "modwt" else ""
+    spins = f" {facts['spins']} spins" if facts["spins"] > 1 else ""
+    return f"{facts['wavelet']} {way}L{facts['level']} {rule} {facts['shrink']}{spins}"
 
 
 def _details(facts: dict[str, Any]) -> list[str]:

@@ -150,6 +150,16 @@ def test_memory_is_that_of_the_system_within_the_limit_of_the_process(monkeypatc
 def test_without_its_own_account_memory_is_all_of_the_machine(monkeypatch, tmp_path):
     pytest.importorskip("resource")
     monkeypatch.setattr(memory, "MEMINFO", tmp_path / "gone")
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
     assert memory.available() == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     monkeypatch.delattr(os, "sysconf")
     assert memory.available() == np.inf
+
+
+def test_memory_of_a_container(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    (tmp_path / "memory.stat").write_text("anon 1000000\nfile 700000\n")
+    (tmp_path / "memory.max").write_text("3000000\n")
+    assert memory.available() == 2_000_000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory.available() > 2_000_000

@@ -412,3 +412,19 @@ def test_other_formats_are_refused(tmp_path):
     np.save(tmp_path / "x.npy", _trace(100))
     with pytest.raises(ValueError, match="is the input"):
         wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "x.npy", overwrite=True)
+
+
+def test_a_noise_window_in_seconds(tmp_path):
+    x = _traces(3, 2000)
+    np.save(tmp_path / "x.npy", x)
+    window = ["--noise-window", "0", "0.4", "--dt", "0.001", "--max-memory", "1GiB"]
+    assert _cli(tmp_path / "x.npy", "-o", tmp_path / "y.npy", *window).exit_code == 0
+    assert np.array_equal(np.load(tmp_path / "y.npy"), wavefilt.denoise(x, sigma=("window", 0, 400)))
+    done = _cli(tmp_path / "x.npy", "-o", tmp_path / "z.npy", "--noise-window", "0", "0.4", "--max-memory", "1GiB")
+    assert "sampling interval is not known" in str(done.exception)
+
+
+@pytest.mark.parametrize("options", [{"return_noise": True}, {"rul": "bayes"}, {"devices": "all"}])
+def test_options_of_another_name(tmp_path, options):
+    with pytest.raises(ValueError, match=f"option='{next(iter(options))}' is not one of"):
+        wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", **options)

@@ -111,6 +111,15 @@ class Method:
         """The samples that are noise alone, if the user named any."""
         return slice(int(self.sigma[1]), int(self.sigma[2])) if isinstance(self.sigma, tuple) else None
 
+    def window_in(self, samples: int) -> slice:
+        """The window of noise. Raises ValueError where it does not lie in a trace of so many samples."""
+        window = self.window
+        assert window is not None
+        if window.stop > samples:
+            where = f"from sample {window.start} to {window.stop}"
+            raise ValueError(f"the noise window {where} does not lie in {samples} samples")
+        return window
+
     @property
     def plain(self) -> bool:
         """Whether one transform does it, with noise from its own details: what a backend may do in one go."""
@@ -204,3 +213,15 @@ class Method:
 def _is_number(value: Any) -> bool:
     """A real number; True and False are none."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def window_of(start: float, stop: float, interval: float | None, name: str) -> Window:
+    """Seconds from the beginning of every trace of a file as the option ``sigma`` takes them, in samples.
+
+    Raises ValueError where the file does not tell its one sampling interval, or the seconds are out of order.
+    """
+    if not interval:
+        raise ValueError(f"{name}: its sampling interval is not known; give it, or the noise as a number")
+    if not 0 <= start < stop:
+        raise ValueError(f"the noise window from {start:g} s to {stop:g} s is out of order")
+    return ("window", round(start / interval), round(stop / interval))

@@ -81,6 +81,9 @@ def resolved(method: Method, level: int) -> dict[str, Any]:
         "shrink": method.shrink_word,
         "sigma_estimate": method.sigma,
         "scope": method.scope,
+        "keep": method.keep,
+        "transform": method.transform,
+        "spins": method.spins,
         **({"dimensions": 2} if method.bands > 1 else {}),
     }
 

@@ -90,10 +90,8 @@ def window_noise(traces: NDArray[Any], method: Method, level: int, backend: back
 
     Levels too coarse for them have what white noise of their coarsest level would be there.
     """
-    assert method.window is not None
-    start, stop = method.window.start, method.window.stop
-    if stop > traces.shape[1]:
-        raise ValueError(f"the noise window from sample {start} to {stop} does not lie in {traces.shape[1]} samples")
+    window = method.window_in(traces.shape[1])
+    start, stop = window.start, window.stop
     rows = np.ascontiguousarray(traces[:, start:stop])
     if not np.isfinite(rows).all():
         raise ValueError(f"the noise window from sample {start} to {stop} has gaps or infinite samples")
