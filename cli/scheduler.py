@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ def denoise(inputs: tuple[str, ...], method: Any, options: dict[str, Any]) -> No
         raise click.UsageError(f"{target} exists; use --overwrite to replace it")
     if target.resolve() == Path(source).resolve():
         raise click.UsageError(f"{target} is the input; choose another output")
+    logging.disable(logging.ERROR)  # dask tells at length, and before, what is told here
+    context.call_on_close(lambda: logging.disable(logging.NOTSET))
     start = time.perf_counter()
     shape = _run(source, component, target, method, options)
     if not options["quiet"]:
@@ -62,12 +65,11 @@ def _run(source: str, component: str | None, target: Path, method: Any, options:
         array = wavefilt.dask.denoise(
             volumes.lazily(volume, axis), method.wavelet, axis=axis, backend=options["backend"], **chosen
         )
-        with cluster.connected(options["scheduler"]):
-            volumes.save(array, target, volume, options["overwrite"])
+        volumes.save(array, target, volume, options["overwrite"], cluster.connected(options["scheduler"]))
     except FormatError as error:
         raise Failure(str(error), 3) from error
     except BackendUnavailable as error:
         raise Failure(str(error), 5) from error
     except (ValueError, TypeError, ImportError, OSError, RuntimeError, MemoryError) as error:
-        raise Failure(f"{source}: {error}", 1) from error
+        raise Failure(f"{source}: {str(error).removeprefix(f'{source}: ')}", 1) from error
     return tuple(volume.shape)

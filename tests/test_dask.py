@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +29,7 @@ zarr = pytest.importorskip("zarr")
 
 import wavefilt.dask  # noqa: E402
 from wavefilt import cluster, volumes  # noqa: E402
-from wavefilt.io.zarr import opened  # noqa: E402
+from wavefilt.io.zarr import copied, opened  # noqa: E402
 
 WHOLE, CUT, UNEVEN = (2, 3, -1), (4, 5, 1000), ((6,), (2, 3), (100, 1, 900, 1500))
 
@@ -54,6 +58,12 @@ def _both(x, chunks, *arguments, **options):
     found = lazy.compute(scheduler="threads")
     assert (found.shape, found.dtype) == (whole.shape, whole.dtype)
     return found, whole
+
+
+def _volume(path, x, chunks):
+    volume = zarr.open_array(str(path), mode="w", shape=x.shape, chunks=chunks, dtype=x.dtype)
+    volume[:] = x
+    return volume
 
 
 @pytest.fixture(scope="module")
@@ -243,6 +253,108 @@ def test_volumes_are_read_in_blocks_of_whole_chunks(tmp_path):
                                      ("v.zarr", "x", "no array 'x'")]:  # fmt: skip
         with pytest.raises(wavefilt.FormatError, match=message):
             opened(tmp_path / path, component)
+
+
+def test_workers_in_another_folder_read_the_same_file(client, tmp_path, monkeypatch):
+    x = _samples((4, 2000))
+    _volume(tmp_path / "v.zarr", x, (2, 1000))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["denoise", "v.zarr", "-o", "o.zarr", "-q", "--scheduler", client.scheduler.address])
+    assert not ended.value.code
+    np.testing.assert_allclose(zarr.open_array("o.zarr", mode="r")[:], wavefilt.denoise(x), atol=1e-5)
+
+
+def test_a_store_that_is_not_there_is_neither_empty_nor_made_anew(tmp_path):
+    x = _samples((4, 2000))
+    stored = volumes.Stored(_volume(tmp_path / "v.zarr", x, (2, 1000)))
+    assert np.array_equal(stored[:2, 5:], x[:2, 5:])
+    shutil.rmtree(tmp_path / "v.zarr")
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*v\.zarr"):
+        stored[:2]
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*v\.zarr"):
+        stored[:2] = x[:2]
+    assert not os.listdir(tmp_path)
+
+
+def test_a_volume_that_changes_while_it_is_read(tmp_path):
+    volume = _volume(tmp_path / "v.zarr", _samples((4, 2000)), (1, 1000))
+    chunk = tmp_path / "v.zarr" / "c" / "3" / "1"
+    array = volumes.lazily(volume).map_blocks(lambda block: (chunk.unlink(missing_ok=True), block)[1], dtype="f4",
+                                              meta=np.empty((0, 0), "f4"))  # fmt: skip
+    with pytest.raises(OSError, match=r"v\.zarr: chunks were changed while they were read"):
+        volumes.save(wavefilt.dask.denoise(array, "db4"), tmp_path / "o.zarr", volume)
+    assert os.listdir(tmp_path) == ["v.zarr"]
+
+
+def test_a_damaged_chunk_is_told_in_one_line(tmp_path, capfd):
+    _volume(tmp_path / "v.zarr", _samples((4, 2000)), (1, 1000))
+    os.truncate(tmp_path / "v.zarr" / "c" / "3" / "1", 30)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["denoise", str(tmp_path / "v.zarr"), "--scheduler", "local:1"])
+    error = capfd.readouterr().err
+    assert ended.value.code == 1
+    assert error.startswith(f"wavefilt: error: {tmp_path / 'v.zarr'}: a chunk became shorter, or is damaged (")
+    assert error.count("\n") == 1
+    assert os.listdir(tmp_path) == ["v.zarr"]
+
+
+SLOW = """
+import sys, time, zarr, wavefilt.cli
+write = zarr.Array.__setitem__
+def slow(*arguments):
+    open("begun", "a").close()
+    time.sleep(0.5)
+    write(*arguments)
+zarr.Array.__setitem__ = slow
+if __name__ == "__main__":
+    wavefilt.cli.main(sys.argv[1:])
+"""
+"""The command, whose workers take a while to write."""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals to a group of processes")
+def test_an_interrupt_leaves_nothing_that_workers_still_wrote(tmp_path):
+    _volume(tmp_path / "v.zarr", _samples((8, 2000)), (1, 2000))
+    (tmp_path / "slow.py").write_text(SLOW)
+    command = [sys.executable, "slow.py", "denoise", "v.zarr", "-o", "o.zarr", "--backend", "pywavelets",
+               "--scheduler", "local:2"]  # fmt: skip
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True
+    )
+    while process.poll() is None and not (tmp_path / "begun").exists():
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, error
+    assert sorted(set(os.listdir(tmp_path)) - {"__pycache__"}) == ["begun", "slow.py", "v.zarr"]
+    assert error.strip() == "Interrupted."
+
+
+def test_a_copy_that_failed_goes_though_others_write_to_it(tmp_path, monkeypatch):
+    volume = _volume(tmp_path / "v.zarr", _samples((4, 2000)), (1, 1000))
+    remove, removed = shutil.rmtree, []
+
+    def late(folder, **options):
+        remove(folder, **options)
+        removed.append(folder)
+        if len(removed) < 3:
+            folder.mkdir()
+
+    monkeypatch.setattr(shutil, "rmtree", late)
+    with pytest.raises(InterruptedError), copied(tmp_path / "v.zarr", "", volume, tmp_path / "o.zarr", overwrite=False):
+        raise InterruptedError
+    assert os.listdir(tmp_path) == ["v.zarr"]
+
+
+def test_workers_that_die_over_and_over(client):
+    worker = type("Worker", (), {"address": "tcp://a:1"})()
+    with (
+        pytest.raises(RuntimeError, match="4 workers died at the same block, for want of memory perhaps"),
+        cluster.connected(client.scheduler.address),
+    ):
+        raise distributed.KilledWorker("block", worker, 3)
 
 
 @pytest.mark.parametrize(("chunks", "options", "message"), [

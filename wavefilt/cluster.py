@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from typing import Any
 
 LOCAL = "local"
 KEEPING = {"MALLOC_TRIM_THRESHOLD_": 256 << 20, "MALLOC_MMAP_THRESHOLD_": 32 << 20}
 """For processes here, in place of dask's 64 KiB: to get pages from the system for each array anew halves the rate."""
+QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical"}
+"""For processes here: what goes wrong in a task is raised where its result is asked for."""
 
 
 @contextmanager
@@ -18,27 +21,44 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Any]:
     """A `distributed.Client`, which what is computed within uses; closed at the end.
 
     ``scheduler`` is an address such as ``tcp://host:8786``, or ``local`` or ``local:N``: N processes on this machine,
-    one for each CPU if N is not given, of one thread each.
+    one for each CPU if N is not given, of one thread each. Those do not hear Ctrl-C, and end when this is left.
 
     Raises ConnectionError if no scheduler answers within ``timeout`` seconds, or has no workers by then, RuntimeError
-    if a worker lacks this package or has another version of it, ValueError for anything but a number of processes, and
-    ImportError without distributed.
+    if a worker lacks this package or has another version of it, or if workers die over and over, ValueError for
+    anything but a number of processes, and ImportError without distributed.
     """
     try:
-        from dask import config
-        from distributed import Client, LocalCluster
+        from distributed import KilledWorker
     except ImportError as error:
         raise ImportError(f'a scheduler needs distributed ({error}): pip install "wavefilt[dask]"') from error
-    if scheduler.split(":")[0] == LOCAL:
-        processes = _processes(scheduler)
-        one_thread = {"WAVEFILT_NUM_THREADS": "1"}
-        with config.set({f"distributed.nanny.pre-spawn-environ.{name}": size for name, size in KEEPING.items()}):
+    local = scheduler.split(":")[0] == LOCAL
+    with _here(_processes(scheduler)) if local else _there(scheduler, timeout) as client:
+        try:
+            yield client
+        except KilledWorker as error:
+            hint = "for want of memory perhaps; fewer workers on a machine have more each"
+            raise RuntimeError(f"{error.allowed_failures + 1} workers died at the same block, {hint}") from error
+
+
+@contextmanager
+def _here(processes: int) -> Iterator[Any]:
+    from dask import config
+    from distributed import Client, LocalCluster
+
+    one_thread, before = {"WAVEFILT_NUM_THREADS": "1"}, KEEPING | QUIET
+    with ExitStack() as stack:
+        with config.set({f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in before.items()}), _unheard():
             workers = LocalCluster(
                 n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=":0", env=one_thread
             )
-        with workers, Client(workers) as client:
-            yield client
-        return
+            stack.enter_context(workers)
+        yield stack.enter_context(Client(workers))
+
+
+@contextmanager
+def _there(scheduler: str, timeout: float) -> Iterator[Any]:
+    from distributed import Client
+
     try:
         client = Client(scheduler, timeout=timeout)
     except (OSError, ValueError) as error:  # refused, timed out, or no address
@@ -65,6 +85,22 @@ def check_workers(client: Any) -> None:
     if wrong:
         listed = ", ".join(f"{address} has {what}" for address, what in wrong.items())
         raise RuntimeError(f"workers need wavefilt {own}: {listed}")
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Processes started in here are deaf to Ctrl-C, which a terminal sends to all; this one hears it on leaving."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it would unblock the signal when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _processes(scheduler: str) -> int:

@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
-from wavefilt.io.zarr import copied
+from wavefilt.io.zarr import Unchanged, copied, reading
 
 BLOCK = 128 << 20
 """Bytes of a block that is read at a time, or of one chunk of the file where that has more."""
+
+
+class Stored:
+    """A zarr array as tasks read and write it, wherever they run: where its store is not, that is an OSError.
+
+    Zarr itself reads what is not there as empty chunks, and makes the folders that it writes to.
+    """
+
+    def __init__(self, array: Any) -> None:
+        import zarr
+
+        self._path = str(array.store.root)
+        self._folder = os.path.abspath(self._path)  # workers have folders of their own
+        self._array = zarr.open_array(self._folder, path=array.path, mode="r" if array.read_only else "r+")
+        self.shape, self.ndim, self.dtype = array.shape, array.ndim, array.dtype
+
+    def __getitem__(self, place: Any) -> Any:
+        self._check_there()
+        with reading(self._path):
+            return self._array[place]
+
+    def __setitem__(self, place: Any, values: Any) -> None:
+        self._check_there()
+        self._array[place] = values
+
+    def _check_there(self) -> None:
+        if not os.path.isdir(self._folder):
+            raise FileNotFoundError(f"{self._path}: there is no folder {self._folder} where a worker runs")
 
 
 def lazily(volume: Any, axis: int = -1, limit: int = BLOCK) -> Any:
@@ -24,20 +54,31 @@ def lazily(volume: Any, axis: int = -1, limit: int = BLOCK) -> Any:
     chunks = list(volume.shards or volume.chunks)
     one = prod(chunks) * volume.dtype.itemsize
     chunks[axis] *= min(max(limit // one, 1), ceil(volume.shape[axis] / chunks[axis]))
-    return da.from_array(volume, chunks=tuple(chunks), name=False, lock=False)
+    return da.from_array(Stored(volume), chunks=tuple(chunks), name=False, lock=False)
 
 
-def save(array: Any, target: str | Path, like: Any, overwrite: bool = False) -> None:
+def save(
+    array: Any,
+    target: str | Path,
+    like: Any,
+    overwrite: bool = False,
+    workers: AbstractContextManager[Any] | None = None,
+) -> None:
     """Compute a dask array into a copy of the store of ``like``, a zarr array, whose samples it has in their place.
 
     Its blocks must be of whole chunks, as those of `lazily` are. It takes the name ``target`` once all of it is there.
+    ``workers`` is a context to compute it in, such as `cluster.connected`: left before a copy that failed is removed.
     Raises FileExistsError unless ``overwrite``, ValueError for blocks that end inside chunks: two of them would write
-    the same chunk.
+    the same chunk, OSError if chunks of ``like`` are changed meanwhile.
     """
     for axis, (sizes, chunk) in enumerate(zip(array.chunks, like.shards or like.chunks, strict=True)):
         if any(edge % chunk for edge in accumulate(sizes[:-1])):
             raise ValueError(
                 f"blocks of {sizes} along axis {axis} end inside the file's chunks of {chunk}: rechunk to multiples"
             )
-    with copied(str(like.store.root), like.path, like, Path(target), overwrite=overwrite) as out:
-        array.store(out, lock=False)
+    source = str(like.store.root)
+    unchanged = Unchanged(source, like.path)
+    with copied(source, like.path, like, Path(target), overwrite=overwrite) as out:
+        with workers or nullcontext():
+            array.store(Stored(out), lock=False)
+        unchanged.check()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,8 @@ from wavefilt.io.sources import Target
 from wavefilt.recording import Recording
 
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+TRIES, PAUSE = 20, 0.1
+"""A folder that others still write to is removed so often at most, with so many seconds in between."""
 
 
 class Store:
@@ -38,26 +41,11 @@ class Store:
         grid = self._grid = _grid(self._array, layout.axis)
         self.shape, self.dtype, self.neighbours, self.overhead = grid.shape, grid.dtype, grid.neighbours, grid.overhead
         self.notes = notes(grid.dtype)
-        self._state = self._stat()
+        self.check_unchanged = Unchanged(path, self._name).check
 
     def read(self, rows: slice, first: int, out: NDArray[Any]) -> None:
-        try:
+        with reading(self._path):
             self._grid.read(rows, first, out)
-        except Exception as error:  # codecs raise anything on a damaged chunk
-            raise OSError(f"{self._path}: a chunk became shorter, or is damaged ({error})") from error
-
-    def check_unchanged(self) -> None:
-        if self._stat() != self._state:
-            raise OSError(f"{self._path}: chunks were changed while they were read")
-
-    def _stat(self) -> tuple[int, int, int]:
-        """Files of the array, their bytes, and when the last of them was written: a chunk that goes reads as empty."""
-        count = size = last = 0
-        for folder, _, files in os.walk(os.path.join(self._path, self._name)):
-            for file in files:
-                found = os.stat(os.path.join(folder, file))
-                count, size, last = count + 1, size + found.st_size, max(last, found.st_mtime_ns)
-        return count, size, last
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
@@ -66,6 +54,36 @@ class Store:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+class Unchanged:
+    """Files of an array, their bytes, and when the last of them was written: a chunk that goes reads as empty."""
+
+    def __init__(self, path: str, name: str) -> None:
+        self._path, self._name = path, name
+        self._state = self._stat()
+
+    def check(self) -> None:
+        """Raise OSError if chunks were written, or went."""
+        if self._stat() != self._state:
+            raise OSError(f"{self._path}: chunks were changed while they were read")
+
+    def _stat(self) -> tuple[int, int, int]:
+        count = size = last = 0
+        for folder, _, files in os.walk(os.path.join(self._path, self._name)):
+            for file in files:
+                found = os.stat(os.path.join(folder, file))
+                count, size, last = count + 1, size + found.st_size, max(last, found.st_mtime_ns)
+        return count, size, last
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Whatever goes wrong with chunks of a store is raised as an OSError that names it."""
+    try:
+        yield
+    except Exception as error:  # codecs raise anything on a damaged chunk
+        raise OSError(f"{path}: a chunk became shorter, or is damaged ({error})") from error
 
 
 def _zarr() -> Any:
@@ -126,7 +144,7 @@ def copied(source: str | Path, name: str, array: Any, target: Path, *, overwrite
         yield _emptied(partly, name, array)
         _put(partly, target)
     finally:
-        shutil.rmtree(partly, ignore_errors=True)
+        _remove(partly)
 
 
 def check_folder(source: Path, target: Path, *, overwrite: bool) -> None:
@@ -185,6 +203,15 @@ def _put(folder: Path, target: Path) -> None:
         raise
     with suppress(OSError):
         shutil.rmtree(old)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, if it is there, in which the last files of others may yet appear."""
+    for _ in range(TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(PAUSE)
 
 
 def load(path: str, layout: Layout) -> Recording:
