@@ -44,7 +44,7 @@ def _hdf5(path, x, chunks=None):
 def _zarr(path, x, chunks, **options):
     root = zarr.open_group(str(path), mode="w", zarr_format=options.pop("zarr_format", 3))
     root.attrs["survey"] = 7
-    root.create_array("other/shots", data=np.arange(5))
+    root["other/shots"] = np.arange(5)
     array = root.create_array(
         "wave/data", shape=x.shape, dtype=x.dtype, chunks=chunks, attributes={"unit": "counts"}, **options
     )
@@ -88,6 +88,28 @@ def test_hdf5(tmp_path, dtype, chunks):
             assert np.array_equal(file["other/shots"], np.arange(5))
     assert (tmp_path / "x.h5").read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["parts.h5", "whole.h5", "x.h5"]
+
+
+@pytest.mark.parametrize("name", ["ints", "wave/alias", "soft"])
+@pytest.mark.parametrize("dtype", ["i2", "f4"])
+def test_every_link_to_a_dataset_of_hdf5_has_the_new_samples(tmp_path, dtype, name):
+    x = _samples((4, 300), dtype)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["ints"] = x
+        file["ints.float"] = np.arange(3)
+        file["alias"] = file["wave/alias"] = file["ints"]
+        file["again"] = file["wave"]
+        file["soft"] = h5py.SoftLink("/ints")
+        file["gone"] = h5py.SoftLink("/nowhere")
+        file["elsewhere"] = h5py.ExternalLink("y.h5", "x")
+    for path in _both_ways(tmp_path, f"{tmp_path / 'x.h5'}::{name}", ".h5")[:2]:
+        with h5py.File(path) as file:
+            assert np.array_equal(file["ints"][:], _expected(x))
+            for other in ("alias", "wave/alias", "again/alias", "soft"):
+                assert file[other] == file["ints"]
+            assert np.array_equal(file["ints.float"], np.arange(3))
+            assert isinstance(file.get("soft", getlink=True), h5py.SoftLink)
+            assert sorted(file) == ["again", "alias", "elsewhere", "gone", "ints", "ints.float", "soft", "wave"]
 
 
 @pytest.mark.parametrize(("dtype", "options"), [("<f4", {}), ("<i2", {}), (">f8", {"zarr_format": 2}),

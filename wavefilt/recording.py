@@ -98,17 +98,30 @@ class Recording:
         return self.apply(kind(wavelet, **options), backend)
 
     def apply(self, method: Method, backend: str | Backend = "auto", report: bool = False) -> Recording:
-        """`denoise` with a method that is already made; ``report`` as in `wavefilt.denoising.run`."""
-        if isinstance(self.traces, np.ndarray) or method.bands > 1:
-            taken = arrays.take(self.samples, -1)
+        """`denoise` with a method that is already made; ``report`` as in `wavefilt.denoising.run`.
+
+        Traces of a sequence come back each in its own dtype of computation. Raises ValueError where two dimensions
+        are asked of traces of several lengths.
+        """
+        if isinstance(self.traces, np.ndarray):
+            taken = arrays.take(self.traces, -1)
             outcome = run(taken.rows, method, backend, report)
             return replace(self, traces=taken.restore(outcome.samples), outcome=outcome)
+        lengths = {len(trace) for trace in self.traces}
+        if method.bands > 1 and len(lengths) > 1:
+            raise ValueError(
+                f"{self.source}: a section needs traces of one length, not of {min(lengths)} to {max(lengths)} "
+                "samples; leave axes (--two-dimensional) out"
+            )
         outcome = run(self._rows(), method, backend, report)
-        traces = [y[: len(trace)] for y, trace in zip(outcome.samples, self.traces, strict=True)]
+        traces = [
+            y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False)
+            for y, x in zip(outcome.samples, self.traces, strict=True)
+        ]
         return replace(self, traces=traces, outcome=outcome)
 
     def _rows(self) -> NDArray[Any]:
-        """Traces of several lengths as rows in the dtype of computation; shorter ones end in a gap."""
+        """Traces of several lengths and dtypes as rows in one dtype of computation; shorter ones end in a gap."""
         dtype = arrays.compute_dtype(np.result_type(*self.traces))
         rows = np.full((len(self.traces), max(map(len, self.traces))), np.nan, dtype)
         for row, trace in zip(rows, self.traces, strict=True):

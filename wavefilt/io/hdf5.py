@@ -116,8 +116,7 @@ def _rewritten(file: Any, name: str, axis: int | None) -> Grid:
     old = file[name]
     dtype = npy.written(old.dtype)
     if dtype != old.dtype:
-        parent, last = old.parent, name.rpartition("/")[2]
-        new = parent.create_dataset_like(f"{last}.float", old, dtype=dtype, scaleoffset=None)
+        new = file.create_dataset_like(None, old, dtype=dtype, scaleoffset=None)
         for key in old.attrs:
             if key not in ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME"):
                 new.attrs.create(key, old.attrs[key], dtype=old.attrs.get_id(key).dtype)
@@ -125,10 +124,27 @@ def _rewritten(file: Any, name: str, axis: int | None) -> Grid:
             for scale in before.values():
                 after.attach_scale(scale)
                 before.detach_scale(scale)
-        del parent[last]
-        parent.move(f"{last}.float", last)
+        for link in _hard_links(file, name):
+            del file[link]
+            file[link] = new
         old = new
     return Grid(old, axis, old.chunks)
+
+
+def _hard_links(file: Any, name: str) -> list[str]:
+    """Every name of the dataset of this name, but for soft links, which follow."""
+    import h5py
+
+    dataset, found = file[name], []
+
+    def note(other: str, link: Any) -> None:
+        if isinstance(link, h5py.HardLink) and file[other] == dataset:
+            found.append(other)
+
+    if h5py.h5o.get_info(dataset.id).rc == 1 and isinstance(file.get(name, getlink=True), h5py.HardLink):
+        return [name]  # a file of many groups takes long to search
+    file.visititems_links(note)
+    return found
 
 
 def decode(data: bytes, layout: Layout, format: str) -> Recording:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.errors import FormatError
+from wavefilt.io.apart import Apart
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
@@ -33,8 +32,10 @@ WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
 MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
 """Encodings of integers that ObsPy writes; samples in others become floats."""
 
-CRASHING = ("GSE2",)
+CRASHING = ("GSE1", "GSE2")
 """Formats whose C decoder can take the process down on damaged data: tried in a process of their own first."""
+
+APART = Apart()
 
 
 def how_tried() -> str:
@@ -99,8 +100,9 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     name = name.upper()
     if not name:
         raise FormatError("ObsPy knows no waveform format like it")
-    if name in CRASHING:
-        _try_apart(data, name)
+    trouble = APART.trouble(data, name) if name in CRASHING else None
+    if trouble is not None:
+        raise FormatError(f"ObsPy cannot read it as {name} ({trouble})")
     try:
         with _silence():
             stream = obspy.read(io.BytesIO(data), format=name)
@@ -109,9 +111,9 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     traces = [np.asarray(trace.data) for trace in stream]
     if not traces or not any(map(len, traces)):
         raise FormatError(f"{name} file without samples")
-    if any(trace.dtype.kind not in "iuf" for trace in traces):
-        raise FormatError(f"{name} file with samples that are not numbers")
     for trace, samples in zip(stream, traces, strict=True):
+        if samples.dtype.kind not in "iuf":
+            raise FormatError(f"{name} file with samples that are not numbers: those of {trace.id}")
         if trace.stats.npts != len(samples):
             raise FormatError(f"{trace.id} claims {trace.stats.npts} samples and holds {len(samples)}")
     intervals = tuple(float(trace.stats.delta) for trace in stream)
@@ -132,25 +134,17 @@ def _integers(trace: Any, format: str) -> str | None:
     return "i4" if WRITTEN_AS.get(format) == "i4" else None
 
 
-def _try_apart(data: bytes, name: str) -> None:
-    """Raise FormatError if reading this in another process fails or crashes it."""
-    program = f"import io, sys, obspy; obspy.read(io.BytesIO(sys.stdin.buffer.read()), format={name!r})"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], input=data, capture_output=True)
-    if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().splitlines() or ["its decoder crashed"]
-        raise FormatError(f"ObsPy cannot read it as {name} ({last[-1]})")
-
-
 def encode(recording: Recording) -> bytes:
     """ObsPy's stream with new samples, in the format it was read from, checked by reading it again."""
     origin: Origin = recording.origin
     stream = origin.stream.copy()
     for trace, samples in zip(stream, recording.traces, strict=True):
         trace.data = _storable(samples, _integers(trace, origin.format), WRITTEN_AS.get(origin.format))
+        _describe(trace, origin.format)
     try:
         with _silence(), TemporaryDirectory() as folder:
             path = Path(folder) / "traces"  # by way of a file: not all of ObsPy's writers take a stream
-            stream.write(str(path), format=origin.format, **origin.options, **_headers_for(stream, origin.format))
+            stream.write(str(path), format=origin.format, **origin.options)
             data = path.read_bytes()
     except Exception as error:  # writers raise anything
         raise FormatError(f"ObsPy cannot write {origin.format} ({type(error).__name__}: {error})") from error
@@ -174,17 +168,12 @@ def _storable(samples: NDArray[Any], integers: str | None, dtype: str | None) ->
     return np.ascontiguousarray(np.clip(np.rint(samples.astype("f8")), limits.min, limits.max), integers)
 
 
-def _headers_for(stream: Any, format: str) -> dict[str, Any]:
-    """Correct the headers that describe the stored type; options of ObsPy's writer."""
-    options: dict[str, Any] = {}
-    for trace in stream:
-        if format == "MSEED":
-            options["reclen"] = trace.stats.mseed.record_length
-            if trace.data.dtype.kind == "f":
-                trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
-        elif format == "GSE2":
-            trace.stats.get("gse2", {}).pop("datatype", None)  # written compressed, whatever it was
-    return options
+def _describe(trace: Any, format: str) -> None:
+    """Correct the headers that describe the stored type."""
+    if format == "MSEED" and trace.data.dtype.kind == "f":
+        trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
+    elif format == "GSE2":
+        trace.stats.get("gse2", {}).pop("datatype", None)  # written compressed, whatever it was
 
 
 def _same(again: NDArray[Any], written: NDArray[Any]) -> bool:

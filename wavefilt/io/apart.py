@@ -1,0 +1,93 @@
+"""ObsPy's readers in a process of their own: the decoders of some can crash or hang on damaged bytes.
+
+The process is this file run as a script. It reads one file after another, so that ObsPy is imported once, and ends with
+the process that started it, however that ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import faulthandler
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+
+SECONDS, RATE = 60, 1 << 20
+"""What a file may take: seconds, and bytes a second beyond that."""
+
+
+class Apart:
+    """The process, started for the first file, and anew for the next one after a file that could not be read."""
+
+    def __init__(self) -> None:
+        self._begin()
+        atexit.register(self.end)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def trouble(self, data: bytes, format: str) -> str | None:
+        """Why ObsPy cannot read these bytes in its format of this name; None if it can."""
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self.end()
+                self._process = _started()
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            seconds = SECONDS + len(data) // RATE
+            trouble: str | None = f"its decoder crashed, or took more than {seconds} s"
+            try:
+                self._process.stdin.write(f"{format} {len(data)} {seconds}\n".encode())
+                self._process.stdin.write(data)
+                self._process.stdin.flush()
+                trouble = json.loads(self._process.stdout.readline())
+            except (OSError, ValueError):  # no answer: it is gone
+                pass
+            finally:  # interrupted, it would answer what nobody asked
+                if trouble is not None:
+                    self.end()
+            return trouble
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    # in a session of its own, because Ctrl-C in a terminal is not for it
+    return subprocess.Popen(
+        [sys.executable, "-P", "-W", "ignore", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+
+
+def _serve() -> None:
+    """Read files from standard input until it ends; for each a line of JSON, why it cannot be read or null."""
+    import obspy
+
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # a decoder may print
+    for line in sys.stdin.buffer:
+        format, size, seconds = line.decode().split()
+        data = sys.stdin.buffer.read(int(size))
+        faulthandler.dump_traceback_later(float(seconds), exit=True)
+        trouble = None
+        try:
+            obspy.read(io.BytesIO(data), format=format)
+        except Exception as error:  # readers raise anything on damaged files
+            trouble = f"{type(error).__name__}: {error}"
+        faulthandler.cancel_dump_traceback_later()
+        print(json.dumps(trouble), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    _serve()
