@@ -79,8 +79,9 @@ def _intended(before: Any, method: Any) -> dict[str, Any]:
     """What would be done. Raises ValueError where the run would, for want of levels or of samples of noise."""
     from wavefilt import report
 
+    before.check(method)
     lengths = [len(trace) for trace in before.traces]
-    shortest = len(before.samples) if method.bands > 1 else math.inf
+    shortest = len(lengths) if method.bands > 1 else math.inf
     level = method.level_for(min(max(lengths), shortest))
     if method.window is not None:
         method.window_in(min(lengths))

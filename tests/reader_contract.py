@@ -32,8 +32,6 @@ SECONDS = 1.0
 """For a file, and for each whole MiB of it."""
 TIMES, CONSTANT = 10, 256 << 10
 """Memory that reading may take at its peak: so many times the file, plus so many bytes."""
-PIECE, BEGINNING = 64 << 10, 30
-"""And so many times the first bytes of the file besides, which is a piece of text as it is taken apart."""
 
 KINDS: dict[str, tuple[dict[str, object], ...]] = {
     "detected": ({},),
@@ -92,7 +90,7 @@ def read_bytes(data: bytes, kind: str, *, memory: bool = True) -> Read:
         raise Broken(f"warning of {Path(said[0].filename).name}", str(said[0].message))
     if seconds > SECONDS * max(len(data) >> 20, 1):
         raise Broken("slow", f"{seconds:.1f} s for {len(data)} bytes: {story}")
-    if taken > TIMES * max(len(data), _unpacked(data)) + BEGINNING * min(len(data), PIECE) + CONSTANT:
+    if taken > TIMES * max(len(data), _unpacked(data)) + CONSTANT:
         raise Broken("memory", f"{taken} bytes at the peak for {len(data)}: {story}")
     return Read(story, seconds, taken)
 

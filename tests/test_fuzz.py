@@ -96,7 +96,7 @@ def test_streams_take_and_refuse_the_same(kind, tmp_path):
     check()
 
 
-@pytest.mark.parametrize("size", [1 << 14, 1 << 16, 1 << 17, 1 << 20])
+@pytest.mark.parametrize("size", [1 << 14, 1 << 16, 300_000, 1 << 20])
 @pytest.mark.parametrize("name", ["SEG-2, 16 bits", "ASCII, one digit a cell", "ASCII, last line bad", "WAV, 8 bits"])
 def test_time_and_memory_of_long_files(name, size):
     kind, data = large(size)[name]

@@ -375,7 +375,7 @@ def test_any_bytes_are_read_or_refused(data):
     ],
 )
 def test_a_bad_line_far_down_is_named(monkeypatch, row, words):
-    monkeypatch.setattr(cells, "PIECE", 64)
+    monkeypatch.setattr(cells, "PIECES", (64, 64))
     with pytest.raises(FormatError, match=words):
         decode("1.5 2.5\n" * 100 + row + "\n1.5 2.5\n")
 
@@ -388,7 +388,7 @@ def test_many_short_rows_below_a_long_one():
 @pytest.mark.parametrize("content", KEPT.values(), ids=KEPT.keys())
 def test_pieces_make_no_difference(monkeypatch, content):
     whole = decode(content)
-    monkeypatch.setattr(cells, "PIECE", 1)
+    monkeypatch.setattr(cells, "PIECES", (1, 1))
     pieces = decode(content)
     assert (pieces.origin.styles, pieces.intervals, pieces.notes) == (whole.origin.styles, whole.intervals, whole.notes)
     np.testing.assert_array_equal(pieces.traces, whole.traces)
@@ -397,7 +397,7 @@ def test_pieces_make_no_difference(monkeypatch, content):
 
 def test_pieces_of_a_long_file_join(monkeypatch):
     content = "".join(f"{k / 100:.2f} {k % 7}.5 {'nan' if k % 5 == 0 else '1.5'}\n" for k in range(1000))
-    monkeypatch.setattr(cells, "PIECE", 64)
+    monkeypatch.setattr(cells, "PIECES", (64, 64))
     assert text.encode(decode(content)).decode() == content
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wavefilt import arrays
 from wavefilt.backends import Backend
 from wavefilt.denoising import Outcome, run
-from wavefilt.method import Method
+from wavefilt.method import Method, window_of
 from wavefilt.sections import SectionMethod
 from wavefilt.vocabulary import Window
 
@@ -73,11 +73,7 @@ class Recording:
 
         Raises ValueError where the file does not tell its one sampling interval, or the seconds are out of order.
         """
-        if not self.interval:
-            raise ValueError(f"{self.source}: its sampling interval is not known; give it, or the noise as a number")
-        if not 0 <= start < stop:
-            raise ValueError(f"the noise window from {start:g} s to {stop:g} s is out of order")
-        return ("window", round(start / self.interval), round(stop / self.interval))
+        return window_of(start, stop, self.interval, self.source)
 
     def less(self, other: Recording) -> Recording:
         """What the traces have and those of ``other``, a recording of the same shape, have not: what was removed."""
@@ -107,18 +103,22 @@ class Recording:
             taken = arrays.take(self.traces, -1)
             outcome = run(taken.rows, method, backend, report)
             return replace(self, traces=taken.restore(outcome.samples), outcome=outcome)
-        lengths = {len(trace) for trace in self.traces}
-        if method.bands > 1 and len(lengths) > 1:
-            raise ValueError(
-                f"{self.source}: a section needs traces of one length, not of {min(lengths)} to {max(lengths)} "
-                "samples; leave axes (--two-dimensional) out"
-            )
+        self.check(method)
         outcome = run(self._rows(), method, backend, report)
         traces = [
             y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False)
             for y, x in zip(outcome.samples, self.traces, strict=True)
         ]
         return replace(self, traces=traces, outcome=outcome)
+
+    def check(self, method: Method) -> None:
+        """Raise ValueError for traces of several lengths where they should be a section."""
+        lengths = {len(trace) for trace in self.traces}
+        if method.bands > 1 and len(lengths) > 1:
+            raise ValueError(
+                f"{self.source}: a section needs traces of one length, not of {min(lengths)} to {max(lengths)} "
+                "samples; leave axes (--two-dimensional) out"
+            )
 
     def _rows(self) -> NDArray[Any]:
         """Traces of several lengths and dtypes as rows in one dtype of computation; shorter ones end in a gap."""
