@@ -11,12 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from conftest import FIELD, SAMPLES
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import wavefilt
+from wavefilt.cli import group
 from wavefilt.errors import FormatError
 from wavefilt.io import encode
 from wavefilt.io.seg2 import DESCRIPTOR, strings
@@ -100,7 +102,7 @@ class TestSeg2:
             assert written[n + 13 : n + 54] == data[o + 13 : o + 54]
             assert struct.unpack_from("<I", written, n + 4)[0] == 64 * 4
 
-    def test_traces_of_different_lengths_and_order(self, rng):
+    def test_traces_of_different_lengths_and_order(self, rng, tmp_path, monkeypatch):
         payloads = [rng.standard_normal(n).astype("<f4").tobytes() for n in (300, 200, 250)]
         data = bytearray(make_seg2(payloads, 4))
         pointers = struct.unpack_from("<3I", data, 32)
@@ -111,6 +113,10 @@ class TestSeg2:
             recording.samples  # noqa: B018
         with pytest.raises(ValueError, match=r"one length, not of 200 to 300 samples; leave axes .--two-dimensional"):
             recording.denoise(two_dimensional=True)
+        monkeypatch.chdir(tmp_path)
+        Path("x.dat").write_bytes(data)
+        told = CliRunner().invoke(group, ["denoise", "x.dat", "--two-dimensional", "--dry-run"])
+        assert "one length, not of 200 to 300 samples" in str(told.exception)
         denoised = recording.denoise("db4")
         for before, after in zip(recording.traces, denoised.traces, strict=True):
             assert_allclose(after, wavefilt.denoise(before, "db4"), rtol=1e-6)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import pywt
 from agreement import TOLERANCE, error
-from click.testing import CliRunner
 from conftest import run_cli, usable_backends
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +17,6 @@ from numpy.testing import assert_allclose
 import wavefilt
 from wavefilt import backends
 from wavefilt.benchmarks import sections
-from wavefilt.cli import group
 from wavefilt.filters import names
 from wavefilt.method import Method
 from wavefilt.sections import SectionMethod
@@ -381,10 +379,3 @@ def test_the_command_refuses_what_is_for_traces(tmp_path, option):
     with pytest.raises(SystemExit, match="2"):
         main(["denoise", str(tmp_path / "x.npy"), "--two-dimensional", *map(str, option)])
     assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_a_dry_run_refuses_traces_of_several_lengths(tmp_path):
-    np.savez(tmp_path / "x.npz", a=np.ones(3000), b=np.ones(2000))
-    for options in ([], ["--dry-run"]):
-        done = CliRunner().invoke(group, ["denoise", str(tmp_path / "x.npz"), "--two-dimensional", *options])
-        assert "a section needs traces of one length, not of 2000 to 3000 samples" in str(done.exception)
