@@ -139,12 +139,20 @@ def test_pieces_are_all_samples_once(rows, samples, size):
     assert (seen == 1).all()
 
 
+@pytest.fixture(scope="module")
+def gpu():
+    try:
+        return wavefilt.backends.get("cuda")
+    except wavefilt.BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("options", [{}, {"rule": "universal", "scope": "record"}, {"rule": "sure"},
                                      {"rule": "neighblock"}, {"rule": "ebayes", "level": 3},
                                      {"transform": "modwt", "level": 4}])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
-def test_files_on_a_gpu(tmp_path, options, dtype):
+def test_files_on_a_gpu(tmp_path, gpu, options, dtype):
     x = (100 * _traces(2, 1_500_001)).astype(dtype)
     assert not memory_plan.plan(x.shape, np.dtype("f4"), wavefilt.method.Method(**options), 24 << 20, "cuda").whole
     report, _ = _compare(tmp_path, x, "24MiB", "cuda", **options)
@@ -153,7 +161,7 @@ def test_files_on_a_gpu(tmp_path, options, dtype):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("devices", [[0], "all"])
-def test_peak_memory_on_a_gpu(tmp_path, devices):
+def test_peak_memory_on_a_gpu(tmp_path, gpu, devices):
     """256 MiB within 64 MiB."""
     backend = wavefilt.backends.get("cuda", devices=devices)
     x = np.tile(_traces(1, 1 << 20, "f4"), 64)
