@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, backends, margins, merging
+from wavefilt import arrays, backends, margins, merging, plugins
 from wavefilt.chunks import Chunk, Part, halo
 from wavefilt.denoising import denoise as denoise_array
 from wavefilt.filters import WaveletLike, detail_lengths
@@ -48,14 +48,17 @@ def denoise(array: Any, wavelet: WaveletLike = "db8", *, axis: int = -1, backend
     Raises
     ------
     TypeError
-        If ``array`` is no dask array, or not of numbers, or for an option of another name.
+        If ``array`` is no dask array, or not of numbers.
     ValueError
-        For what `wavefilt.denoise` refuses, options that need whole traces where they are cut or a record, and chunks
-        of unknown sizes. What only the samples show (gaps, overflow) is raised when the result is computed.
+        For an option of another name, what `wavefilt.denoise` refuses, options that need whole traces where they are
+        cut or a record, and chunks of unknown sizes. What only the samples show (gaps, overflow) is raised when the
+        result is computed.
     """
     if not isinstance(array, da.Array):
         raise TypeError(f"a dask array is needed, not {type(array).__name__}: dask.array.from_array(x, chunks=...)")
-    method = Method(wavelet, **options)
+    if "return_noise" in options:
+        raise ValueError("return_noise is no option for dask arrays: what was removed is array - quiet")
+    method = plugins.method(wavelet, options, backend, "axis")
     check("backend", backend, ["auto", *backends.names()])
     dtype = array.dtype if array.dtype.kind in "fc" else arrays.compute_dtype(array.dtype)
     arrays.compute_dtype(dtype)
