@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from segy_files import segy_file, su_file
 
+import wavefilt
+from wavefilt.sizes import in_bytes
+
 PEAK = """
 import re, sys, wavefilt
 def peak(): return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
@@ -93,3 +96,16 @@ def test_peak_memory(tmp_path, kind, shape, scope):
     small = MAKE[kind](tmp_path / f"small.{kind}", x[:2, : 1 << 13])
     target = tmp_path / f"y.{kind}"
     assert (8 << 20) < measured(small, source, target, "44MiB", "numba", scope) < 1.2 * (44 << 20)
+
+
+def test_peak_memory_of_encoded_chunks_of_several_traces(tmp_path):
+    """32 MiB in two chunks, of which what is read and written takes most of the least limit."""
+    zarr = pytest.importorskip("zarr")
+    x = np.random.default_rng(1).standard_normal((4, 1 << 21), dtype="f4")
+    source, target = tmp_path / "x.zarr", tmp_path / "y.zarr"
+    zarr.open_array(str(source), mode="w", shape=x.shape, chunks=(4, 1 << 20), dtype="f4")[:] = x
+    with pytest.raises(ValueError, match="is the least") as refused:
+        wavefilt.denoise_file(source, target, max_memory="30MiB", backend="numba")
+    least = str(refused.value).split(": ")[-1].removesuffix(" is the least")
+    small = _zarr(tmp_path / "small.zarr", x[:2, : 1 << 13])
+    assert (64 << 20) < measured(small, source, target, least, "numba", "trace") < 1.1 * in_bytes(least)

@@ -31,8 +31,8 @@ SORTED = 10.0
 """Bytes more where rules sort details or weigh them one by one."""
 LEAST = 1 << 20
 """Bytes of samples in a chunk, below which it is hardly more than overhead."""
-REREAD = 16
-"""Times that one chunk of a file is read in a pass at most."""
+REREAD = 4
+"""Times that one chunk of a file is decoded, and encoded, in a pass at most: with gzip that takes most of the time."""
 SORTING = ("sure", "hybrid")
 WEIGHING = ("ebayes", "ebayes-cauchy")
 
@@ -81,7 +81,7 @@ def plan(
     factor = WHOLE.get(chosen.name, max(WHOLE.values())) + _extra(method, level)
     whole = fixed + int(factor * unit)
     share = -(-neighbours // REREAD)  # so many traces at a time, and their chunks are not read more often
-    enough = whole if method.scope == "record" else fixed + int(factor * unit * share)
+    enough = fixed + int(factor * unit * share)
     if whole <= limit:
         together = rows if method.scope == "record" else min(int((limit - fixed) / factor / unit), rows)
         if together < rows:
@@ -103,15 +103,20 @@ def plan(
     bins = 1 << max(min(limit // 32 // max(level, 1), ordered.BINS).bit_length() - 1, 12)
     fixed += kept + around + 4 * bins * level
     factor = CHUNKED[chosen.name] + (SORTED if method.rule in WEIGHING else 0)
+
+    def takes(size: int) -> int:
+        """A limit with chunks of so many bytes."""
+        tables = 8 / 7  # which take an eighth of the limit at most
+        return min(whole, int(tables * (FIXED + overhead + kept + around + 4 * 4096 * level + factor * size)) + 1)
+
     least = max(5 * halo(taps, level) * dtype.itemsize, LEAST)
     if fixed + factor * least > limit:
-        tables = 8 / 7  # which take an eighth of the limit at most
-        smallest = min(whole, int(tables * (FIXED + overhead + kept + around + 4 * 4096 * level + factor * least)) + 1)
-        raise ValueError(f"max_memory of {spelled(limit)} is too little here: {spelled(smallest)} is the least")
+        raise ValueError(f"max_memory of {spelled(limit)} is too little here: {spelled(takes(least))} is the least")
     chunk = int((limit - fixed) / factor)
     parts = cut(rows, samples, taps, level, chunk // dtype.itemsize) if level else []
     together = max((p.rows.stop - p.rows.start for p in parts), default=1)
     if together < rows:
+        enough = takes(share * samples * dtype.itemsize) if method.scope == "record" else enough
         _check_neighbours(neighbours, together, enough)
     longest = max(((p.rows.stop - p.rows.start) * p.length for p in parts), default=chunk // dtype.itemsize)
     return _plan(chosen, level, False, 0, chunk, longest, _passes(method, level), spelled(whole), bins)
