@@ -116,6 +116,15 @@ def test_what_a_device_cannot_do_is_named(tmp_path, tiny, small, options, words)
 
 
 @inside
+def test_chunks_of_a_file_that_many_traces_share(tiny, small):
+    for scope, limit in (("trace", 1000), ("record", 100)):  # a trace at a time, and a piece of one
+        method = wavefilt.method.Method("haar", 2, scope=scope)
+        with pytest.raises(ValueError, match="40 neighbouring traces lie in the same chunks"):
+            memory_plan.plan((40, 200), np.dtype("f8"), method, tiny(limit), small, neighbours=40)
+    assert memory_plan.plan((40, 200), np.dtype("f8"), method, tiny(3000), small, neighbours=40).held
+
+
+@inside
 def test_a_device_without_room(tmp_path, tiny, small, monkeypatch):
     from wavefilt.backends.cuda import held
 

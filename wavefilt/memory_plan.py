@@ -93,7 +93,9 @@ def plan(
     held = hasattr(chosen, "held")
     _check_chunks(method, chosen.name, held, spelled(whole))
     if held:
-        return _held(chosen, level, rows * samples, dtype, limit, fixed, spelled(whole))
+        found = _held(chosen, level, rows * samples, dtype, limit, fixed, spelled(whole))
+        _check_neighbours(neighbours, max(found.buffer // samples, 1) if method.scope == "record" else 1, enough)
+        return found
     lengths = np.array(detail_lengths(samples, taps, method.mode, level), np.int64) * (
         rows if method.scope == "record" else 1
     )
