@@ -102,6 +102,12 @@ class TestSeg2:
             assert written[n + 13 : n + 54] == data[o + 13 : o + 54]
             assert struct.unpack_from("<I", written, n + 4)[0] == 64 * 4
 
+    def test_options_of_another_name(self):
+        recording = wavefilt.read(SAMPLE)
+        for options in ({"return_noise": True}, {"rul": "sure"}, {"axes": (0, 1)}):
+            with pytest.raises(ValueError, match=f"option='{next(iter(options))}' is not one of .*two_dimensional"):
+                recording.denoise(**options)
+
     def test_traces_of_different_lengths_and_order(self, rng, tmp_path, monkeypatch):
         payloads = [rng.standard_normal(n).astype("<f4").tobytes() for n in (300, 200, 250)]
         data = bytearray(make_seg2(payloads, 4))

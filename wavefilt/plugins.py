@@ -1,4 +1,4 @@
-"""What the modules for other libraries share: options checked by name, and the line they leave in a history."""
+"""What the ways in beside `denoise` share: options checked by name, and the line they leave in a history."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from wavefilt import __version__, backends
+import wavefilt
+from wavefilt import backends
 from wavefilt.filters import WaveletLike
 from wavefilt.method import Method
 from wavefilt.vocabulary import check
@@ -19,11 +20,16 @@ def method(
 
     Raises ValueError for an option or a backend of another name, with those that there are, and as `Method` does.
     """
+    check_names(options, backend, *others)
+    return Method(wavelet, **options)
+
+
+def check_names(options: Mapping[str, Any], backend: str | backends.Backend, *others: str) -> None:
+    """Raise ValueError as `method` does for names."""
     for name in options:
         check("option", name, [*_names(), "backend", *others])
     if isinstance(backend, str):
         check("backend", backend, ["auto", *backends.names()])
-    return Method(wavelet, **options)
 
 
 def entry(method: Method, level: int, separator: str = ", ", **more: object) -> str:
@@ -38,7 +44,7 @@ def entry(method: Method, level: int, separator: str = ", ", **more: object) -> 
     if method.fixed_thresholds:
         used["rule"] = method.fixed_thresholds
     call = separator.join(f"{name}={used[name]!r}" for name in sorted(used) if used[name] is not None)
-    return f"wavefilt {__version__}: denoise({call})"
+    return f"wavefilt {wavefilt.__version__}: denoise({call})"
 
 
 def _names() -> list[str]:

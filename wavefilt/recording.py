@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays
+from wavefilt import arrays, plugins
 from wavefilt.backends import Backend
 from wavefilt.denoising import Outcome, run
 from wavefilt.method import Method, window_of
@@ -85,11 +85,13 @@ class Recording:
     def denoise(
         self, wavelet: Any = "db8", *, two_dimensional: bool = False, backend: str | Backend = "auto", **options: Any
     ) -> Recording:
-        """The recording with every trace denoised; options and errors are those of `wavefilt.denoise`.
+        """The recording with every trace denoised.
 
-        ``two_dimensional`` is its ``axes=(0, 1)``: all traces, in their order, are one section. Their lengths must
-        then be the same.
+        Options are those of `wavefilt.denoise` about the method (level, mode, rule, shrink, sigma, scope, keep,
+        transform, spins), and so are the errors; `less` tells what was removed. ``two_dimensional`` is its
+        ``axes=(0, 1)``: all traces, in their order, are one section. Their lengths must then be the same.
         """
+        plugins.check_names(options, backend, "two_dimensional")
         kind = SectionMethod if two_dimensional else Method
         return self.apply(kind(wavelet, **options), backend)
 
