@@ -87,7 +87,7 @@ TRACES, TRACE = (1 << 11, 1 << 13), (1, 1 << 24)
     ],
 )
 def test_peak_memory(tmp_path, kind, shape, scope):
-    """64 MiB within 44 MiB, of which some go unused."""
+    """64 MiB within 48 MiB, of which some go unused."""
     if kind in ("sgy", "su"):
         pytest.importorskip("segyio")
     sweep = np.sin(np.arange(1 << 13) / 9) + np.random.default_rng(1).standard_normal((64, 1 << 13))
@@ -95,7 +95,7 @@ def test_peak_memory(tmp_path, kind, shape, scope):
     source = MAKE[kind](tmp_path / f"x.{kind}", x)
     small = MAKE[kind](tmp_path / f"small.{kind}", x[:2, : 1 << 13])
     target = tmp_path / f"y.{kind}"
-    assert (8 << 20) < measured(small, source, target, "44MiB", "numba", scope) < 1.2 * (44 << 20)
+    assert (8 << 20) < measured(small, source, target, "48MiB", "numba", scope) < 1.2 * (48 << 20)
 
 
 def test_peak_memory_of_encoded_chunks_of_several_traces(tmp_path):
@@ -108,4 +108,4 @@ def test_peak_memory_of_encoded_chunks_of_several_traces(tmp_path):
         wavefilt.denoise_file(source, target, max_memory="30MiB", backend="numba")
     least = str(refused.value).split(": ")[-1].removesuffix(" is the least")
     small = _zarr(tmp_path / "small.zarr", x[:2, : 1 << 13])
-    assert (64 << 20) < measured(small, source, target, least, "numba", "trace") < 1.1 * in_bytes(least)
+    assert (64 << 20) < measured(small, source, target, least, "numba", "trace") < 1.2 * in_bytes(least)
