@@ -61,8 +61,7 @@ class CudaPyramid(Pyramid):
 
     @cached_property
     def coefficients(self) -> tuple[Any, ...]:
-        views = self.plan.coefficients()
-        return tuple(interop.host_rows(view, self.stream) for view in views) if self._on_host else views  # type: ignore[attr-defined]
+        return interop.shown(self.plan.coefficients(), self.stream, self._on_host)  # type: ignore[attr-defined]
 
 
 class Cuda(SectionsBackend, Held):
@@ -149,13 +148,12 @@ class Cuda(SectionsBackend, Held):
         if not isinstance(pyramid, CudaPyramid):
             pyramid = self._packed(pyramid)
         plan, stream, s = pyramid.plan, pyramid.stream, pyramid.plan.shape
-        thresholds, function, details = None, "keep", None
-        if shrinkage is not None and not isinstance(shrinkage.function, str):
-            sigma = shrinkage.thresholds if shrinkage.sigma is None else shrinkage.sigma
-            details = shrinking.shrunk(plan, shrinkage.function, shrinkage.thresholds, sigma, stream)
-        elif shrinkage is not None:
-            function = str(shrinkage.function)
-            thresholds = shrinking.sent(shrinkage, s, stream)
+
+        def shrunk(by: Any) -> Any:
+            sigma = by.thresholds if by.sigma is None else by.sigma
+            return shrinking.shrunk(plan, by.function, by.thresholds, sigma, stream)
+
+        function, thresholds, details = shrinking.prepared(shrinkage, s, stream, shrunk)
         if not s.level:
             return pyramid.coefficients[0]
         if like is None:

@@ -235,6 +235,11 @@ def to_host(x: Any) -> Any:
     return x.copy_to_host() if hasattr(x, "copy_to_host") else np.asarray(x)
 
 
+def shown(views: tuple[Any, ...], stream: Any, on_host: bool) -> tuple[Any, ...]:
+    """Coefficients in the buffers of a plan: as they are, or copied to host memory."""
+    return tuple(host_rows(view, stream) for view in views) if on_host else views
+
+
 def host_rows(view: Any, stream: Any) -> Any:
     """Rows of a flat buffer, cut to their length, copied to host memory."""
     if SIMULATED:

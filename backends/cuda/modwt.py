@@ -244,8 +244,7 @@ class CudaModwt(Pyramid):
 
     @cached_property
     def coefficients(self) -> tuple[Any, ...]:
-        views = self.plan.coefficients()
-        return tuple(interop.host_rows(view, self.stream) for view in views) if self._on_host else views  # type: ignore[attr-defined]
+        return interop.shown(self.plan.coefficients(), self.stream, self._on_host)  # type: ignore[attr-defined]
 
 
 class Level:

@@ -52,11 +52,7 @@ class ModwtBackend:
         plan, stream, s = pyramid.plan, pyramid.stream, pyramid.plan.shape
         out = None if like is None else interop.empty((s.rows, s.samples), s.dtype, like)
         y = plan.buffer("y", s.rows * s.samples) if out is None else interop.flat(out)
-        function, thresholds, details = "keep", None, None
-        if shrinkage is not None and isinstance(shrinkage.function, str):
-            function, thresholds = shrinkage.function, shrinking.sent(shrinkage, s, stream)
-        elif shrinkage is not None:
-            details = plan.shrunk(shrinkage, stream)
+        function, thresholds, details = shrinking.prepared(shrinkage, s, stream, lambda by: plan.shrunk(by, stream))
         plan.inverse(y, function, thresholds, stream, details)
         if out is not None:
             return out

@@ -55,11 +55,7 @@ class SectionsBackend:
         size = (s.rows, *s.size)
         out = None if like is None else interop.empty(size, s.dtype, like)
         y = plan.buffer("y", s.rows * s.samples) if out is None else interop.flat(out)
-        function, thresholds, bands = "keep", None, None
-        if shrinkage is not None and isinstance(shrinkage.function, str):
-            function, thresholds = shrinkage.function, shrinking.sent(shrinkage, s, stream)
-        elif shrinkage is not None:
-            bands = plan.shrunk(shrinkage, stream)
+        function, thresholds, bands = shrinking.prepared(shrinkage, s, stream, lambda by: plan.shrunk(by, stream))
         plan.inverse(y, interop.address(y) % 16 == 0, function, thresholds, stream, bands=bands)
         if out is not None:
             return out

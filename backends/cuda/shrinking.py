@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -23,6 +24,17 @@ def sent(shrinkage: Shrinkage, shape: Any, stream: Any) -> Any:
     """The thresholds on the device, level by level, in the dtype of the samples."""
     values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (shape.level, shape.rows)), shape.dtype)
     return cuda.to_device(values.ravel(), stream=stream)
+
+
+def prepared(
+    shrinkage: Shrinkage | None, shape: Any, stream: Any, shrunk: Callable[[Shrinkage], Any]
+) -> tuple[str, Any, Any]:
+    """What an inverse takes: a function's name and its thresholds, or details that ``shrunk`` has shrunk before."""
+    if shrinkage is None:
+        return "keep", None, None
+    if isinstance(shrinkage.function, str):
+        return shrinkage.function, sent(shrinkage, shape, stream), None
+    return "keep", None, shrunk(shrinkage)
 
 
 def shrunk(
