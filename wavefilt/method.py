@@ -81,27 +81,25 @@ class Method:
             check("sigma", self.sigma, SIGMAS, "a number")
         elif isinstance(self.sigma, tuple):
             self._check_window(self.sigma)
-        elif not _is_number(self.sigma) or not 0 <= self.sigma < math.inf:
+        elif not is_number(self.sigma) or not 0 <= self.sigma < math.inf:
             raise ValueError(
                 f"sigma={self.sigma!r} must be {', '.join(SIGMAS)}, a finite number of at least 0, "
                 'or ("window", start, stop) in samples'
             )
-        if self.level is not None and (not _is_number(self.level) or self.level % 1 != 0 or self.level < 0):
-            raise ValueError(f"level={self.level!r} must be a whole number of at least 0")
+        if self.level is not None:
+            check_whole("level", self.level, 0)
         check("transform", self.transform, TRANSFORMS)
-        if not _is_number(self.spins) or self.spins % 1 != 0 or self.spins < 1:
-            raise ValueError(f"spins={self.spins!r} must be a whole number of at least 1")
+        check_whole("spins", self.spins, 1)
         if self.transform == "modwt" and self.spins > 1:
             raise ValueError("transform='modwt' does not depend on shifts: leave spins out")
         if self.transform == "modwt" and self.shrink_word == "block":
             raise ValueError(f"rule={self.rule!r} shrinks blocks of transform='dwt'; use spins for shifts of it")
-        if not _is_number(self.keep) or self.keep % 1 != 0 or self.keep < 0:
-            raise ValueError(f"keep={self.keep!r} must be a whole number of at least 0")
+        check_whole("keep", self.keep, 0)
 
     @staticmethod
     def _check_window(sigma: tuple[Any, ...]) -> None:
         """Raise ValueError unless it is ("window", start, stop) of at least 4 samples."""
-        if len(sigma) != 3 or sigma[0] != "window" or not all(_is_number(v) and v % 1 == 0 for v in sigma[1:]):
+        if len(sigma) != 3 or sigma[0] != "window" or not all(is_number(v) and v % 1 == 0 for v in sigma[1:]):
             raise ValueError(f'sigma={sigma!r} must be ("window", start, stop), start and stop in samples')
         if not 0 <= sigma[1] <= sigma[2] - 4:
             raise ValueError(f"the noise window from sample {sigma[1]} to {sigma[2]} must have 4 samples or more")
@@ -131,7 +129,7 @@ class Method:
         if isinstance(self.rule, str):
             return []
         values = np.atleast_1d(np.asarray(self.rule, dtype=object)).ravel()
-        return [float(t) if _is_number(t) else math.nan for t in values]
+        return [float(t) if is_number(t) else math.nan for t in values]
 
     @property
     def shrink_word(self) -> str:
@@ -210,9 +208,15 @@ class Method:
         return rules.RULES[self.rule][0]
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """A real number; True and False are none."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Raise ValueError unless the argument of this name is a whole number, and large enough."""
+    if not is_number(value) or value % 1 != 0 or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
 
 
 def window_of(start: float, stop: float, interval: float | None, name: str) -> Window:

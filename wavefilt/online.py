@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from wavefilt import margins
 from wavefilt.filters import WaveletLike, gain
-from wavefilt.method import Method, _is_number
+from wavefilt.method import Method, check_whole, is_number
 from wavefilt.running import Fixed, Running
 from wavefilt.streams import Analysis, Synthesis
 from wavefilt.vocabulary import Mode, Shrink
@@ -70,7 +70,7 @@ class OnlineDenoiser:
         channels: int | None = None,
         dtype: DTypeLike = "float64",
     ) -> None:
-        _check_whole("level", level, 1)
+        check_whole("level", level, 1)
         self._method = Method(wavelet, level, mode, rule, shrink)
         if isinstance(rule, str) and rule not in RULES:
             raise ValueError(f"rule={rule!r} needs the whole trace; online are {', '.join(RULES)} and numbers")
@@ -80,7 +80,7 @@ class OnlineDenoiser:
         if self._dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype={dtype!r} is neither float32 nor float64")
         if channels is not None:
-            _check_whole("channels", channels, 1)
+            check_whole("channels", channels, 1)
         self._channels, self._level = None if channels is None else int(channels), int(level)
         self._sigma = self._given(noise)
         self._window = window
@@ -127,7 +127,7 @@ class OnlineDenoiser:
                 raise ValueError(f"noise={noise!r} must be 'running', a number, or one number a level")
             return None
         values = list(np.atleast_1d(np.asarray(noise, object)))
-        if len(values) not in (1, self._level) or not all(_is_number(v) and 0 <= v < math.inf for v in values):
+        if len(values) not in (1, self._level) or not all(is_number(v) and 0 <= v < math.inf for v in values):
             raise ValueError(f"noise={noise!r} must be one finite number of at least 0, or one for each of the "
                              f"{self._level} levels")  # fmt: skip
         sigma = [float(value) for value in values]
@@ -140,7 +140,7 @@ class OnlineDenoiser:
         if self._window is None and not numbers:
             raise ValueError(f"rule={self._method.rule!r} needs window, in samples")
         if self._window is not None:
-            _check_whole("window", self._window, 2)
+            check_whole("window", self._window, 2)
 
     def _shrinker(self, level: int) -> Fixed | Running:
         """What shrinks the details of a level."""
@@ -206,9 +206,3 @@ class OnlineDenoiser:
         y, self._ready = self._ready[:, :count].copy(), self._ready[:, count:]
         self._given_out += count
         return y[0] if self._channels is None else y
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    """Raise ValueError unless the argument of this name is a whole number, and large enough."""
-    if not _is_number(value) or value % 1 != 0 or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
