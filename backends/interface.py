@@ -10,9 +10,9 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt import margins
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
+from wavefilt.wavelets import modwt_boundary
 
 Risk = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], int], NDArray[Any]]
 """``risk(square, rank, sum_below, count)``: a function of the k-th smallest squared coefficient (in units of the
@@ -47,9 +47,11 @@ class Pyramid:
     def details(self) -> tuple[Any, ...]:
         """What rules count, finest level first: of a MODWT the details of the samples, not those in the margins."""
         finest_first = self.coefficients[:0:-1]
-        if self.transform == "dwt" or self.mode in margins.ROUND:
+        if self.transform == "dwt" or self.mode in modwt_boundary.ROUND:
             return finest_first
-        starts = (margins.kept(self.wavelet.dec_len, self.mode, j + 1, self.start_level)[0] for j in range(self.level))
+        starts = (
+            modwt_boundary.kept(self.wavelet.dec_len, self.mode, j + 1, self.start_level)[0] for j in range(self.level)
+        )
         return tuple(d[:, a : a + self.samples] for d, a in zip(finest_first, starts, strict=True))
 
 

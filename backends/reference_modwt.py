@@ -8,26 +8,26 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt import boundary, margins
 from wavefilt.shrinkage import Shrinkage
+from wavefilt.wavelets import boundary, modwt_boundary
 
 from .interface import Pyramid
 
 
 def decompose(x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int, start_level: int) -> Pyramid:
     """The pyramid of ``x`` (traces, samples)."""
-    margins.check(x.shape[-1], mode)
+    modwt_boundary.check(x.shape[-1], mode)
     samples, half = x.shape[-1], wavelet.dec_len // 2
-    round_about = mode in margins.ROUND
-    before, after = margins.needed(wavelet.dec_len, mode, 0, level, start_level)
+    round_about = mode in modwt_boundary.ROUND
+    before, after = modwt_boundary.needed(wavelet.dec_len, mode, 0, level, start_level)
     v, details = extended(x, mode, before, after), []
     for j in range(1, level + 1):
         step = 1 << start_level + j - 1
         if round_about:
             v = extended(v, mode, step * (half - 1), step * half)
         v, detail = _filtered(v, wavelet.dec_lo, step), _filtered(v, wavelet.dec_hi, step)
-        first, _ = margins.needed(wavelet.dec_len, mode, j, level, start_level)
-        before, after = margins.kept(wavelet.dec_len, mode, j, start_level)
+        first, _ = modwt_boundary.needed(wavelet.dec_len, mode, j, level, start_level)
+        before, after = modwt_boundary.kept(wavelet.dec_len, mode, j, start_level)
         details.append(detail[:, first - before : first + samples + after])
     return Pyramid((v, *reversed(details)), wavelet, mode, samples, "modwt", start_level)
 
@@ -40,7 +40,7 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None) -> NDArray[Any]:
     v, details = pyramid.coefficients[0], pyramid.coefficients[1:]
     for j, detail in zip(range(pyramid.level, 0, -1), details, strict=True):
         step = 1 << pyramid.start_level + j - 1
-        if pyramid.mode in margins.ROUND:
+        if pyramid.mode in modwt_boundary.ROUND:
             v, detail = (extended(c, pyramid.mode, step * half, step * (half - 1)) for c in (v, detail))
         v = _filtered(v, wavelet.rec_lo, step) + _filtered(detail, wavelet.rec_hi, step)
     return np.ascontiguousarray(v)
@@ -48,7 +48,7 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None) -> NDArray[Any]:
 
 def extended(x: NDArray[Any], mode: str, before: int, after: int) -> NDArray[Any]:
     """Rows with so many samples of their extension before and after them; in periodization no sample is repeated."""
-    n, code = x.shape[-1], boundary.PERIODIC if mode in margins.ROUND else boundary.code(mode)
+    n, code = x.shape[-1], boundary.PERIODIC if mode in modwt_boundary.ROUND else boundary.code(mode)
 
     def outside(first: int, stop: int) -> NDArray[Any]:
         terms = [boundary.extension(code, i, n) for i in range(first, stop)]

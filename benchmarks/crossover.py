@@ -19,10 +19,10 @@ from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.backends.pywavelets import PyWavelets
 from wavefilt.benchmarks.cpu import load_seconds
 from wavefilt.benchmarks.environment import environment
-from wavefilt.filters import max_level
 from wavefilt.rules import bayes, noise
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
+from wavefilt.wavelets.filters import max_level
 
 WAVELETS = ("db1", "db2", "db8", "db20")
 SIZES = tuple(1 << k for k in range(7, 21))

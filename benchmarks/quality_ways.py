@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 import wavefilt
 from wavefilt import backends, rules
 from wavefilt.benchmarks.quality_signals import Samples
-from wavefilt.filters import max_level
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
+from wavefilt.wavelets.filters import max_level
 
 Thresholds = Callable[[backends.Pyramid, backends.Statistics, NDArray[Any]], NDArray[Any]]
 """From a transform, its statistics and the noise (levels, traces) to thresholds of that shape."""

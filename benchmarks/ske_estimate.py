@@ -11,9 +11,9 @@ import pywt
 from wavefilt.backends.cuda import launch_shapes
 from wavefilt.backends.cuda.counts import Problem
 from wavefilt.backends.cuda.search_counts import denoise
-from wavefilt.filters import as_wavelet
 from wavefilt.ske.calibrated import CalibratedEstimate, estimate
 from wavefilt.ske.calibration import Calibration
+from wavefilt.wavelets.filters import as_wavelet
 
 THREADS = (64, 128, 256, 512, 1024)
 TILES = (1024, 2048, 4096)

@@ -15,8 +15,8 @@ def command(family: str | None, as_json: bool) -> None:
 
     Taps are the length of the filter; db8 has 16. GSL calls PyWavelets' db4 "Daubechies 8".
     """
-    from wavefilt.filters import as_wavelet, names
     from wavefilt.vocabulary import check
+    from wavefilt.wavelets.filters import as_wavelet, names
 
     banks = [as_wavelet(name) for name in names()]
     if family is not None:

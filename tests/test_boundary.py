@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import pywt
 
-from wavefilt import boundary
-from wavefilt.filters import detail_length
 from wavefilt.vocabulary import MODES
+from wavefilt.wavelets import boundary
+from wavefilt.wavelets.filters import detail_length
 
 
 def extended(x, i, mode):

@@ -27,9 +27,9 @@ from wavefilt.backends.interface import Pyramid
 from wavefilt.backends.numba_cpu import NumbaCPU, compiler, kernels, memory, plan, selection
 from wavefilt.backends.numba_cpu.selection import NumbaStatistics
 from wavefilt.backends.pywavelets import PyWavelets, ReferenceStatistics
-from wavefilt.filters import names
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES, SHRINKS
+from wavefilt.wavelets.filters import names
 
 REFERENCE = PyWavelets()
 SMALL = NumbaCPU(tile=64)  # a tile is never shorter than 16 filters

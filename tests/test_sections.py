@@ -17,11 +17,11 @@ from numpy.testing import assert_allclose
 import wavefilt
 from wavefilt import backends
 from wavefilt.benchmarks import sections
-from wavefilt.filters import names
 from wavefilt.method import Method
 from wavefilt.sections import SectionMethod
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
+from wavefilt.wavelets.filters import names
 
 HOST = [name for name in usable_backends() if name != "cuda"]
 

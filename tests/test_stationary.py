@@ -16,19 +16,20 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import wavefilt
-from wavefilt import backends, margins, threads
+from wavefilt import backends, threads
 from wavefilt.backends import numba_crossover, reference_modwt
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
 from wavefilt.backends.pywavelets import PyWavelets
 from wavefilt.benchmarks import stationary as study
 from wavefilt.benchmarks.implementation import Mismatch
-from wavefilt.filters import names
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES, SHRINKS
+from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets.filters import names
 
 REFERENCE = PyWavelets()
 SMALL = NumbaCPU(tile=64)
-BOUNDED = [mode for mode in MODES if mode not in margins.ROUND]
+BOUNDED = [mode for mode in MODES if mode not in modwt_boundary.ROUND]
 
 
 @pytest.fixture(params=["pywavelets", "numba"])
@@ -126,7 +127,7 @@ def test_norm_of_a_wavelet_that_is_not_orthogonal_warns_as_in_pywavelets():
 def test_modwt_is_the_textbooks(backend, rng, wavelet, n, level):
     bank, x = pywt.Wavelet(wavelet), rng.standard_normal(n)
     expected = aligned(textbook(x, bank, level), bank)
-    for mode in margins.ROUND:
+    for mode in modwt_boundary.ROUND:
         assert_close(wavefilt.modwt(x, wavelet, level, mode, backend=backend), expected)
 
 
@@ -165,7 +166,7 @@ def test_coefficients_are_those_of_the_extended_signal(backend, rng, mode, n, le
     found = wavefilt.modwt(x, bank, level, mode, backend=backend)
     levels = [level, *range(level, 0, -1)]
     for f, c, j in zip(found, aligned(long, bank), levels, strict=True):
-        before, after = margins.kept(6, mode, j)
+        before, after = modwt_boundary.kept(6, mode, j)
         assert (len(f), before) == (n + (2**j - 1) * 5, (2**j - 1) * 3)
         assert_close([f], [c[wide - before : wide + n + after]], largest(long) / largest([f]))
 

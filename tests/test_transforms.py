@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import wavefilt
-from wavefilt.filters import names
 from wavefilt.vocabulary import MODES
+from wavefilt.wavelets.filters import names
 
 
 def random(rng, shape, dtype):

@@ -18,9 +18,9 @@ from wavefilt.backends import Backend, Measured, Pyramid, Statistics
 from wavefilt.blocks import Blocks
 from wavefilt.chunks import Chunk, cut
 from wavefilt.counting import ChunkedStatistics, Details, HostTally, Tally, not_finite
-from wavefilt.filters import detail_lengths
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
+from wavefilt.wavelets.filters import detail_lengths
 
 Visit = Callable[[Callable[[Chunk, Pyramid], None]], None]
 

@@ -7,8 +7,8 @@ from typing import Any
 from wavefilt import plugins
 from wavefilt.backends import Backend
 from wavefilt.denoising import denoise
-from wavefilt.filters import WaveletLike
 from wavefilt.vocabulary import check
+from wavefilt.wavelets.filters import WaveletLike
 
 try:
     import dascore as dc

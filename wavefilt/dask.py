@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, backends, margins, merging, plugins
 from wavefilt.chunks import Chunk, Part, halo
 from wavefilt.denoising import denoise as denoise_array
-from wavefilt.filters import WaveletLike, detail_lengths
 from wavefilt.merging import TOGETHER, Known, Look, merged, tabulate
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import check
+from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets.filters import WaveletLike, detail_lengths
+
+from . import arrays, backends, merging, plugins
 
 try:
     import dask.array as da
@@ -103,7 +105,7 @@ def _check_mergeable(method: Method, cut: bool) -> None:
         wrong = "a noise window"
     elif method.transform != "dwt" or method.spins > 1:
         wrong = f"transform={method.transform!r} with spins={method.spins}"
-    elif cut and method.mode in margins.ROUND:
+    elif cut and method.mode in modwt_boundary.ROUND:
         wrong = f"mode={method.mode!r}, which joins the ends of a trace,"
     if wrong:
         raise ValueError(f"{wrong} is not possible for {what}: {help}")

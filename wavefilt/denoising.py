@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays, backends, gaps
-from wavefilt.filters import WaveletLike, detail_lengths, gain
 from wavefilt.method import Method
 from wavefilt.steps import Estimate, denoised, window_noise
 from wavefilt.vocabulary import Estimator, Mode, Scope, Shrink, Sigma, Transform, Window
 from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.wavelets.filters import WaveletLike, detail_lengths, gain
 
 
 @dataclass(frozen=True)

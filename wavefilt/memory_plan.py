@@ -10,11 +10,11 @@ import numpy as np
 
 from wavefilt import backends, ordered
 from wavefilt.chunks import cut, halo
-from wavefilt.filters import detail_lengths
 from wavefilt.method import Method
 from wavefilt.ordered import Adding, Pairwise
 from wavefilt.pipeline import Energies, energies
 from wavefilt.sizes import spelled
+from wavefilt.wavelets.filters import detail_lengths
 
 FIXED = 14 << 20
 """Bytes for what does not grow with a chunk: conversions, blocks of details, lists."""

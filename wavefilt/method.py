@@ -12,7 +12,6 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt import rules
-from wavefilt.filters import WaveletLike, as_wavelet, max_level
 from wavefilt.shrinkage import Function, Posterior
 from wavefilt.vocabulary import (
     ESTIMATORS,
@@ -32,6 +31,7 @@ from wavefilt.vocabulary import (
     check,
 )
 from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
 
 if TYPE_CHECKING:
     from wavefilt.backends import Statistics

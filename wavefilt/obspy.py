@@ -14,8 +14,8 @@ from wavefilt import arrays, plugins
 from wavefilt.arrays import Traces
 from wavefilt.backends import Backend
 from wavefilt.denoising import denoise as denoise_array
-from wavefilt.filters import WaveletLike
 from wavefilt.recording import Recording
+from wavefilt.wavelets.filters import WaveletLike
 
 try:
     from obspy import Stream, Trace

@@ -9,13 +9,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from wavefilt import margins
-from wavefilt.filters import WaveletLike, gain
 from wavefilt.method import Method, check_whole, is_number
 from wavefilt.running import Fixed, Running
 from wavefilt.streams import Analysis, Synthesis
 from wavefilt.vocabulary import Mode, Shrink
 from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets.filters import WaveletLike, gain
 
 RULES = ("universal", "minimax", "bayes")
 """Rules that need no more than the latest details; the others look at all details of a trace."""
@@ -74,7 +74,7 @@ class OnlineDenoiser:
         self._method = Method(wavelet, level, mode, rule, shrink)
         if isinstance(rule, str) and rule not in RULES:
             raise ValueError(f"rule={rule!r} needs the whole trace; online are {', '.join(RULES)} and numbers")
-        if mode in margins.ROUND:
+        if mode in modwt_boundary.ROUND:
             raise ValueError(f"mode={mode!r} joins the ends of a trace, and a stream has no end yet")
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.float32, np.float64):

@@ -8,9 +8,9 @@ from typing import Any
 
 import wavefilt
 from wavefilt import backends
-from wavefilt.filters import WaveletLike
 from wavefilt.method import Method
 from wavefilt.vocabulary import check
+from wavefilt.wavelets.filters import WaveletLike
 
 
 def method(

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import __version__
-from wavefilt.filters import max_level
 from wavefilt.method import Method
 from wavefilt.recording import Recording
 from wavefilt.steps import Estimate
+from wavefilt.wavelets.filters import max_level
 
 
 def contents(recording: Recording) -> dict[str, Any]:

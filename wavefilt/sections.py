@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from wavefilt import arrays, backends, gaps
 from wavefilt.denoising import Outcome, check_size
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.filters import detail_lengths
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.steps import Estimate
+from wavefilt.wavelets.filters import detail_lengths
 
 BANDS = "DVH"
 """The bands of a level in the order of estimates: high along both axes, along the second, along the first."""

@@ -22,11 +22,13 @@ import numpy as np
 import pywt
 from numpy.typing import ArrayLike, NDArray
 
-from wavefilt import backends, margins
 from wavefilt.arrays import dtype_name
-from wavefilt.filters import WaveletLike, as_wavelet, max_level
 from wavefilt.transforms import as_axis, as_floating, from_rows, mode_name, to_rows
 from wavefilt.vocabulary import Mode
+from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
+
+from . import backends
 
 
 def modwt(
@@ -199,7 +201,7 @@ def _inverse(coeffs: list[ArrayLike | None], bank: pywt.Wavelet, mode: Mode, axi
         raise ValueError("coeffs must be a list [V_J, W_J, ..., W_1] with at least one array")
     dtype, level = np.result_type(*known), len(given) - 1
     levels = [level, *range(level, 0, -1)]
-    columns = [margins.length(0, bank.rec_len, mode, j) for j in levels]  # more than samples
+    columns = [modwt_boundary.length(0, bank.rec_len, mode, j) for j in levels]  # more than samples
     axis = as_axis(known[0], axis)
     shapes = [(*np.delete(c.shape, axis), c.shape[axis] - more) if c.ndim == known[0].ndim else c.shape
               for c, more in zip(given, columns, strict=True) if c is not None]  # fmt: skip

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import backends, boundary, gaps, margins, rules
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.filters import max_level
 from wavefilt.method import Method
 from wavefilt.shrinkage import Shrinkage
+from wavefilt.wavelets import boundary, modwt_boundary
+from wavefilt.wavelets.filters import max_level
+
+from . import backends, gaps, rules
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def denoised(
 
 def _shifted(rows: NDArray[Any], shift: int, mode: str) -> NDArray[Any]:
     """Rows that begin so many samples earlier: in their extension, or going round where the mode does."""
-    if not shift or mode in margins.ROUND:
+    if not shift or mode in modwt_boundary.ROUND:
         return np.roll(rows, shift, axis=1) if shift else rows
     n, code = rows.shape[1], boundary.code(mode)
     before = [boundary.extension(code, i, n) for i in range(-shift, 0)]
@@ -82,7 +84,7 @@ def _shifted(rows: NDArray[Any], shift: int, mode: str) -> NDArray[Any]:
 
 def _back(rows: NDArray[Any], shift: int, mode: str) -> NDArray[Any]:
     """The opposite of `_shifted`."""
-    return np.roll(rows, -shift, axis=1) if mode in margins.ROUND and shift else rows[:, shift:]
+    return np.roll(rows, -shift, axis=1) if mode in modwt_boundary.ROUND and shift else rows[:, shift:]
 
 
 def window_noise(traces: NDArray[Any], method: Method, level: int, backend: backends.Backend) -> NDArray[np.float64]:

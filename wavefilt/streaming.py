@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from wavefilt import arrays, backends, chunked, memory_plan, plugins, streamed_device
 from wavefilt.denoising import check_size, run
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.filters import WaveletLike
 from wavefilt.io.layout import Layout
 from wavefilt.io.names import split
 from wavefilt.io.sources import Source, open_source
@@ -30,6 +29,7 @@ from wavefilt.method import Method
 from wavefilt.pipeline import Ahead, Behind, Energy
 from wavefilt.sizes import in_bytes
 from wavefilt.streamed_rows import StreamedRows
+from wavefilt.wavelets.filters import WaveletLike
 
 Progress = Callable[[int, int], None]
 """Called with the bytes of samples that went through, and those that will in all: more if another look is needed."""

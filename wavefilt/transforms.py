@@ -1,6 +1,6 @@
 """Wavelet transforms with PyWavelets' signatures, lengths and values, through a backend.
 
-Formulas: Mallat (1989), as implemented and documented by PyWavelets; lengths in `wavefilt.filters`.
+Formulas: Mallat (1989), as implemented and documented by PyWavelets; lengths in `wavefilt.wavelets.filters`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from wavefilt import backends
 from wavefilt.arrays import dtype_name
-from wavefilt.filters import WaveletLike, as_wavelet, detail_length, max_level, synthesis_length
 from wavefilt.vocabulary import MODES, Mode, check
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_length, max_level, synthesis_length
 
 
 def wavedec(

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from wavefilt import backends
 from wavefilt.arrays import dtype_name
-from wavefilt.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
 from wavefilt.transforms import as_axis, as_floating, mode_name
 from wavefilt.vocabulary import Mode
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
 
 Array: TypeAlias = NDArray[Any]
 Bands: TypeAlias = tuple[Array, Array, Array]

@@ -10,8 +10,8 @@ import numpy as np
 
 from wavefilt import plugins
 from wavefilt.denoising import denoise
-from wavefilt.filters import WaveletLike
 from wavefilt.vocabulary import check
+from wavefilt.wavelets.filters import WaveletLike
 
 try:
     import xarray

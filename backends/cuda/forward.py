@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import boundary
+from wavefilt.wavelets import boundary
 
 from .compiler import kernel
 from .geometry import ROWS, Filter, forward_tiling, up4

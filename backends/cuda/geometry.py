@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from wavefilt.boundary import first_input
-from wavefilt.filters import detail_length
+from wavefilt.wavelets.boundary import first_input
+from wavefilt.wavelets.filters import detail_length
 
 TILE_BYTES = 1 << 14  # 4096 float32, 2048 float64: several blocks share a multiprocessor's memory
 MOST_LEVELS = 4  # 8 levels as 4 + 4: 5 % faster than 5 + 3, 3 + 3 + 2 or with more threads, on an H200

@@ -11,9 +11,9 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt import margins
 from wavefilt.backends.interface import Pyramid, Risk
 from wavefilt.shrinkage import Posterior, Shrinkage
+from wavefilt.wavelets import modwt_boundary
 
 from . import interop, modwt_kernels, shrinking
 from .buffers import Buffers
@@ -42,7 +42,7 @@ class ModwtShape:
     def of(
         wavelet: pywt.Wavelet, mode: str, dtype: str, level: int, start_level: int, rows: int, samples: int
     ) -> ModwtShape:
-        margins.check(samples, mode)
+        modwt_boundary.check(samples, mode)
         filters = tuple(tuple(map(float, taps)) for taps in wavelet.filter_bank)
         return ModwtShape(filters, mode, dtype, level, start_level, rows, samples)
 
@@ -52,15 +52,15 @@ class ModwtShape:
 
     @property
     def round_about(self) -> bool:
-        return self.mode in margins.ROUND
+        return self.mode in modwt_boundary.ROUND
 
     def kept(self, level: int) -> tuple[int, int]:
         """Coefficients of a level before the samples and after them."""
-        return margins.kept(self.taps, self.mode, level, self.start_level)
+        return modwt_boundary.kept(self.taps, self.mode, level, self.start_level)
 
     def needed(self, level: int) -> tuple[int, int]:
         """Smooths of a level, or at level 0 samples, before the samples and after them."""
-        return margins.needed(self.taps, self.mode, level, self.level, self.start_level)
+        return modwt_boundary.needed(self.taps, self.mode, level, self.level, self.start_level)
 
     def place(self, ends: tuple[int, int], start: int = 0) -> tuple[int, int, int, int]:
         """Of rows with so many elements before the samples and after them, sample 0 of each at a multiple of four.

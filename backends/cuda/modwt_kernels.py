@@ -1,6 +1,6 @@
 """Kernels of the MODWT: a tile of a row through several levels in shared memory (`modwt_tiling`).
 
-What the transform is: `wavefilt.stationary`; which coefficients beyond the samples are kept: `wavefilt.margins`.
+What the transform is: `wavefilt.stationary`; which coefficients beyond the samples are kept: `wavefilt.wavelets.modwt_boundary`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt import boundary
+from wavefilt.wavelets import boundary
 
 from .compiler import kernel
 from .geometry import NOT_FINITE, ROWS, up4

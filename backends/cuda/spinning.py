@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt import margins
 from wavefilt.method import Method
+from wavefilt.wavelets import modwt_boundary
 
 from . import interop, modwt_kernels
 from .compiler import kernel
@@ -46,7 +46,7 @@ def denoise(backend: Any, x: Any, method: Method, level: int) -> Any:
         return None
     total, dtype = done[0], str(x.dtype).rpartition(".")[2]
     rows, samples = x.shape
-    round_about = method.mode in margins.ROUND
+    round_about = method.mode in modwt_boundary.ROUND
     extend = modwt_kernels.extend("periodic" if round_about else method.mode, dtype, THREADS)
     flags = cuda.to_device(np.zeros(FLAGS, np.int32))
     for shift in range(1, method.spins):

@@ -15,12 +15,13 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt import boundary, threads
+from wavefilt import threads
 from wavefilt.backends import numba_crossover
 from wavefilt.backends.interface import Pyramid, Pyramid2
 from wavefilt.errors import BackendUnavailable
 from wavefilt.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
+from wavefilt.wavelets import boundary
 
 from . import adding, kernels, launching, memory, modwt, plan, sections
 from .compiler import sign_off

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt import boundary
 from wavefilt.shrinkage import FIRM_RATIO
+from wavefilt.wavelets import boundary
 
 from .compiler import jit, view
 from .vector import GROUP_BYTES, VECTOR_BYTES, analyse, split, synthesise

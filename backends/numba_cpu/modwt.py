@@ -9,9 +9,9 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt import boundary, margins
 from wavefilt.backends.interface import Pyramid
 from wavefilt.shrinkage import Shrinkage
+from wavefilt.wavelets import boundary, modwt_boundary
 
 from . import launching, memory, modwt_kernels, modwt_plan
 
@@ -33,14 +33,14 @@ def _synthesis(wavelet: pywt.Wavelet, dtype: np.dtype[Any]) -> NDArray[Any]:
 def decompose(x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int, start_level: int, tile: int) -> Pyramid:
     """The pyramid of ``x`` (rows, samples), packed, of float32 or float64; ``level`` is at least 1."""
     rows, samples = x.shape
-    margins.check(samples, mode)
+    modwt_boundary.check(samples, mode)
     dtype, taps = x.dtype, wavelet.dec_len
     lo, hi = _analysis(wavelet, dtype)
     launches = modwt_plan.launches(samples, taps, mode, level, start_level, tile, False)
-    details = [margins.length(samples, taps, mode, j, start_level) for j in range(1, level + 1)]
+    details = [modwt_boundary.length(samples, taps, mode, j, start_level) for j in range(1, level + 1)]
     approximations = [samples + int(launch.margins[-1].sum()) for launch in launches]
     arrays, addresses = memory.several(rows, details + approximations, dtype)
-    outside = boundary.PERIODIC if mode in margins.ROUND else boundary.code(mode)
+    outside = boundary.PERIODIC if mode in modwt_boundary.ROUND else boundary.code(mode)
     source = memory.address(x)
     for launch, target in zip(launches, addresses[level:], strict=True):
         finest_first = addresses[launch.first : launch.first + launch.depth]
@@ -84,7 +84,7 @@ def _checked(pyramid: Pyramid) -> tuple[NDArray[Any], ...]:
     """The coefficients; ValueError if they do not belong together: kernels check nothing."""
     arrays, taps = pyramid.coefficients, pyramid.wavelet.rec_len
     levels = [pyramid.level, *range(pyramid.level, 0, -1)]
-    columns = [margins.length(pyramid.samples, taps, pyramid.mode, j, pyramid.start_level) for j in levels]
+    columns = [modwt_boundary.length(pyramid.samples, taps, pyramid.mode, j, pyramid.start_level) for j in levels]
     wanted = [(len(arrays[0]), n) for n in columns]
     if [c.shape for c in arrays] != wanted or any(c.dtype != arrays[0].dtype for c in arrays):
         found = ", ".join(f"{c.dtype} {c.shape}" for c in arrays)

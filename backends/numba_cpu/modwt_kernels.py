@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt import boundary
+from wavefilt.wavelets import boundary
 
 from .compiler import jit, view
 from .kernels import BLOCK, _extension, _shrink

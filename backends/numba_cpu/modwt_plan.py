@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import margins
+from wavefilt.wavelets import modwt_boundary as margins
 
 from .vector import GROUP_BYTES
 

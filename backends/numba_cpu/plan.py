@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.filters import detail_length
+from wavefilt.wavelets.filters import detail_length
 
 TILE = 1 << 15
 """Samples of a tile: two of its approximations fit the second-level cache."""

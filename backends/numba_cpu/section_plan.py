@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from wavefilt.filters import detail_length
+from wavefilt.wavelets.filters import detail_length
 
 from .vector import GROUP_BYTES
 

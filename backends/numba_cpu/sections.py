@@ -9,9 +9,9 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt import boundary
 from wavefilt.backends.interface import Pyramid2
 from wavefilt.shrinkage import Shrinkage
+from wavefilt.wavelets import boundary
 
 from . import kernels, launching, memory, section_kernels, section_plan
 
