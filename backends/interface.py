@@ -10,7 +10,7 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
 from wavefilt.wavelets import modwt_boundary
 

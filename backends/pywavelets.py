@@ -11,7 +11,7 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
 from . import host_counts, reference2, reference_modwt

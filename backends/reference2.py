@@ -8,7 +8,7 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 
 from .interface import Pyramid2
 

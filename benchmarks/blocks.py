@@ -24,10 +24,10 @@ from wavefilt.benchmarks.measuring import difference
 from wavefilt.benchmarks.scaling_limits import calibration
 from wavefilt.benchmarks.ske_cases import Case
 from wavefilt.errors import BackendUnavailable
-from wavefilt.shrinkage import Shrinkage
 from wavefilt.ske.baselines import classic
 from wavefilt.ske.calibrated import Launch, estimate
 from wavefilt.ske.calibration import Calibration
+from wavefilt.thresholding.shrinkage import Shrinkage
 
 SAMPLES, TILE, LEVEL = 1 << 26, 4096, 8
 BLOCKS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)

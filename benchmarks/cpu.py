@@ -22,7 +22,7 @@ from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.measuring import summary
 from wavefilt.denoising import run as denoise_rows
 from wavefilt.method import Method
-from wavefilt.rules import MAD_TO_SIGMA
+from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.vocabulary import Rule, Sigma
 
 

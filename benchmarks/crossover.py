@@ -19,8 +19,8 @@ from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.backends.pywavelets import PyWavelets
 from wavefilt.benchmarks.cpu import load_seconds
 from wavefilt.benchmarks.environment import environment
-from wavefilt.rules import bayes, noise
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.rules import bayes, noise
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
 from wavefilt.wavelets.filters import max_level
 

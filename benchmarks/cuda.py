@@ -20,7 +20,7 @@ import wavefilt
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.measuring import difference, events, signal, walls
 from wavefilt.method import Method
-from wavefilt.rules import MAD_TO_SIGMA
+from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
 REPEATS = 25
 LEVEL = 8

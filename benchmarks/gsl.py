@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.errors import BackendUnavailable
-from wavefilt.rules import MAD_TO_SIGMA
+from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.vocabulary import check
 
 WAVELETS = tuple(f"db{n}" for n in range(2, 11))

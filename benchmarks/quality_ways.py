@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import wavefilt
-from wavefilt import backends, rules
+from wavefilt import backends
 from wavefilt.benchmarks.quality_signals import Samples
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding import rules
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets.filters import max_level
 
 Thresholds = Callable[[backends.Pyramid, backends.Statistics, NDArray[Any]], NDArray[Any]]

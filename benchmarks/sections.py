@@ -21,7 +21,7 @@ from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, first_call, turns
 from wavefilt.benchmarks.sheet import Sheet, number, quartiles
 from wavefilt.cli.study import alone
-from wavefilt.rules import MAD_TO_SIGMA
+from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
 Samples = NDArray[Any]
 WAVELET = "db4"

@@ -18,8 +18,8 @@ from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, first_call, signal, turns
 from wavefilt.benchmarks.sheet import Sheet, number, quartiles, size
 from wavefilt.cli.study import alone
-from wavefilt.rules import MAD_TO_SIGMA
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.rules import MAD_TO_SIGMA
+from wavefilt.thresholding.shrinkage import Shrinkage
 
 Ki, Mi = 1 << 10, 1 << 20
 WAVELET = "db8"

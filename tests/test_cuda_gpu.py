@@ -13,7 +13,7 @@ import pywt
 import wavefilt
 from wavefilt import backends
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
 
 if isinstance(state := backends.available()["cuda"], wavefilt.BackendUnavailable):

@@ -13,7 +13,7 @@ from simulation import inside
 import wavefilt
 from wavefilt.denoising import run
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
 
 

@@ -9,7 +9,7 @@ from simulation import arrays_on_device, inside
 
 from wavefilt.denoising import run
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
 
 

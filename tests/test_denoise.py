@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import wavefilt
-from wavefilt.rules import BAYES_RULES, BLOCK_RULES, MAD_TO_SIGMA, minimax_threshold
+from wavefilt.thresholding.rules import BAYES_RULES, BLOCK_RULES, MAD_TO_SIGMA, minimax_threshold
 from wavefilt.vocabulary import ESTIMATORS, MODES, RULES, SHRINKS
 
 
@@ -365,7 +365,7 @@ def test_minimax_thresholds_of_the_literature(n, value):
 
 def test_universal_threshold_of_a_thousand_samples():
     assert np.sqrt(2 * np.log(1000)) == pytest.approx(3.7169, abs=5e-5)
-    from wavefilt.rules import universal
+    from wavefilt.thresholding.rules import universal
 
     assert universal(None, np.ones((1, 1)), 1000)[0, 0] == pytest.approx(3.7169, abs=5e-5)
 

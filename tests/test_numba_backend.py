@@ -21,13 +21,14 @@ from agreement import TOLERANCE, assert_coefficients_agree, norm
 from conftest import ROOT
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from wavefilt import rules, threads
+from wavefilt import threads
 from wavefilt.backends import numba_crossover
 from wavefilt.backends.interface import Pyramid
 from wavefilt.backends.numba_cpu import NumbaCPU, compiler, kernels, memory, plan, selection
 from wavefilt.backends.numba_cpu.selection import NumbaStatistics
 from wavefilt.backends.pywavelets import PyWavelets, ReferenceStatistics
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding import rules
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES, SHRINKS
 from wavefilt.wavelets.filters import names
 

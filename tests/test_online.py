@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import wavefilt
 from wavefilt.running import RENEWALS
-from wavefilt.shrinkage import apply
+from wavefilt.thresholding.shrinkage import apply
 from wavefilt.vocabulary import MODES
 
 LOCAL = [mode for mode in MODES if not mode.startswith("period")]

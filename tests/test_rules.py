@@ -14,12 +14,12 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 import wavefilt
-from wavefilt import rules
 from wavefilt.backends.pywavelets import ReferenceStatistics
-from wavefilt.blocks import ROOT, Blocks
 from wavefilt.method import Method
-from wavefilt.posterior import BINS, FAR, PRIORS, WIDTH
-from wavefilt.shrinkage import Posterior
+from wavefilt.thresholding import rules
+from wavefilt.thresholding.block_shrinkage import ROOT, Blocks
+from wavefilt.thresholding.empirical_bayes import BINS, FAR, PRIORS, WIDTH
+from wavefilt.thresholding.shrinkage import Posterior
 
 NEW = ("hybrid", "fdr", "blockjs", "neighblock", "ebayes", "ebayes-cauchy")
 

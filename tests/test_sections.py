@@ -19,7 +19,7 @@ from wavefilt import backends
 from wavefilt.benchmarks import sections
 from wavefilt.method import Method
 from wavefilt.sections import SectionMethod
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
 from wavefilt.wavelets.filters import names
 

@@ -10,7 +10,7 @@ from simulation import inside
 
 import wavefilt
 from wavefilt.sections import SectionMethod, run
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
 
 

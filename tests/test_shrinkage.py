@@ -8,7 +8,7 @@ import pywt
 from numpy.testing import assert_allclose
 
 import wavefilt
-from wavefilt.shrinkage import FIRM_RATIO, apply
+from wavefilt.thresholding.shrinkage import FIRM_RATIO, apply
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])

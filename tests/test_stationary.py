@@ -22,7 +22,7 @@ from wavefilt.backends.numba_cpu import NumbaCPU, memory
 from wavefilt.backends.pywavelets import PyWavelets
 from wavefilt.benchmarks import stationary as study
 from wavefilt.benchmarks.implementation import Mismatch
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES, SHRINKS
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import names

@@ -10,9 +10,9 @@ from wavefilt.denoising import denoise
 from wavefilt.errors import BackendUnavailable, FormatError
 from wavefilt.io import read
 from wavefilt.recording import Recording
-from wavefilt.shrinkage import threshold, threshold_firm
 from wavefilt.stationary import imodwt, iswt, modwt, swt
 from wavefilt.threads import get_num_threads, set_num_threads
+from wavefilt.thresholding.shrinkage import threshold, threshold_firm
 from wavefilt.transforms import dwt, idwt, wavedec, waverec
 from wavefilt.transforms2 import wavedec2, waverec2
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.backends import Backend, Measured, Pyramid, Statistics
-from wavefilt.blocks import Blocks
 from wavefilt.chunks import Chunk, cut
 from wavefilt.counting import ChunkedStatistics, Details, HostTally, Tally, not_finite
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.block_shrinkage import Blocks
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets.filters import detail_lengths
 
 Visit = Callable[[Callable[[Chunk, Pyramid], None]], None]

@@ -16,7 +16,7 @@ from wavefilt.chunks import Chunk, Part, halo
 from wavefilt.denoising import denoise as denoise_array
 from wavefilt.merging import TOGETHER, Known, Look, merged, tabulate
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import check
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, detail_lengths

@@ -11,8 +11,8 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt import rules
-from wavefilt.shrinkage import Function, Posterior
+from wavefilt.thresholding import rules
+from wavefilt.thresholding.shrinkage import Function, Posterior
 from wavefilt.vocabulary import (
     ESTIMATORS,
     MODES,
@@ -199,7 +199,7 @@ class Method:
 
     @property
     def rule_function(self) -> rules.Rule:
-        """The function of `wavefilt.rules` that finds the thresholds."""
+        """The function of `wavefilt.thresholding.rules` that finds the thresholds."""
         if not isinstance(self.rule, str):
             given = self.fixed_thresholds
             return rules.fixed(given if len(given) == 1 else [value for value in given for _ in range(self.bands)])

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import rules
 from wavefilt.backends.pywavelets import ReferenceStatistics
-from wavefilt.shrinkage import apply
+from wavefilt.thresholding import rules
+from wavefilt.thresholding.shrinkage import apply
 from wavefilt.vocabulary import Shrink
 
 RENEWALS = 16

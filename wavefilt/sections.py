@@ -13,8 +13,8 @@ from wavefilt import arrays, backends, gaps
 from wavefilt.denoising import Outcome, check_size
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
 from wavefilt.steps import Estimate
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets.filters import detail_lengths
 
 BANDS = "DVH"

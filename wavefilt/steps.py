@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding import rules
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets import boundary, modwt_boundary
 from wavefilt.wavelets.filters import max_level
 
-from . import backends, gaps, rules
+from . import backends, gaps
 
 
 @dataclass(frozen=True)

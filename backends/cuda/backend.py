@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wavefilt.backends import cuda_crossover
 from wavefilt.backends.interface import Measured, Pyramid, Pyramid2
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
 from . import chunked, diagnosis, interop, modwt_backend, shrinking, spinning

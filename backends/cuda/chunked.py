@@ -15,7 +15,7 @@ from wavefilt.chunks import Chunk
 from wavefilt.counting import Tally
 from wavefilt.method import Method
 from wavefilt.searching import Interval
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 
 from . import interop
 from .compiler import kernel

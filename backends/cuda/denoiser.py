@@ -11,7 +11,7 @@ import numpy as np
 
 from wavefilt.backends.interface import Measured
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 
 from . import shrinking, thresholds
 from .geometry import FLAGS, NOT_FINITE, UNFINISHED

@@ -12,7 +12,7 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Pyramid, Risk
-from wavefilt.shrinkage import Posterior, Shrinkage
+from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 from wavefilt.wavelets import modwt_boundary
 
 from . import interop, modwt_kernels, shrinking

@@ -8,7 +8,7 @@ import numpy as np
 import pywt
 
 from wavefilt.backends.interface import Pyramid
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 
 from . import interop, shrinking
 from .modwt import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics

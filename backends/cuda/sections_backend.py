@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Measured, Pyramid2
 from wavefilt.method import Method
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 
 from . import interop, shrinking
 from .denoiser import in_halves

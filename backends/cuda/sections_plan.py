@@ -12,7 +12,7 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Pyramid2
-from wavefilt.shrinkage import Posterior, Shrinkage
+from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 
 from . import interop, modwt_kernels, sections_kernels, shrinking
 from .buffers import Buffers

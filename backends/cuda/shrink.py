@@ -1,4 +1,4 @@
-"""The threshold functions of `wavefilt.shrinkage`, one coefficient at a time, as device functions."""
+"""The threshold functions of `wavefilt.thresholding.shrinkage`, one coefficient at a time, as device functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.shrinkage import FIRM_RATIO
+from wavefilt.thresholding.shrinkage import FIRM_RATIO
 
 from .target import device
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.blocks import Blocks
-from wavefilt.posterior import FAR, PRIORS, ROUNDS, formulas
-from wavefilt.shrinkage import Posterior, Shrinkage
+from wavefilt.thresholding.block_shrinkage import Blocks
+from wavefilt.thresholding.empirical_bayes import FAR, PRIORS, ROUNDS, formulas
+from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 
 from .compiler import kernel
 from .geometry import ROWS, up4

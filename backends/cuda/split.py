@@ -14,7 +14,7 @@ from wavefilt.backends.interface import Measured, Pyramid
 from wavefilt.chunks import Chunk, halo
 from wavefilt.method import Method
 from wavefilt.searching import Interval
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 
 from . import interop
 from .chunked import DeviceTally, HostRows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wavefilt.method import Method
-from wavefilt.rules import MAD_TO_SIGMA
+from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
 from .compiler import kernel
 from .geometry import NOT_FINITE, UNFINISHED
@@ -64,7 +64,7 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Any:
                 t = sigma * factor[level]
             elif rule == "fixed":
                 t = factor[level]
-            else:  # the formula of `wavefilt.rules.bayes`
+            else:  # the formula of `wavefilt.thresholding.rules.bayes`
                 power, variance = energy[segment] / counts[level], sigma * sigma
                 signal = max(power - variance, 0.0)
                 t = 0.0

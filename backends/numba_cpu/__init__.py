@@ -19,7 +19,7 @@ from wavefilt import threads
 from wavefilt.backends import numba_crossover
 from wavefilt.backends.interface import Pyramid, Pyramid2
 from wavefilt.errors import BackendUnavailable
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 from wavefilt.wavelets import boundary
 

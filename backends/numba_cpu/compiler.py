@@ -18,7 +18,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from wavefilt import shrinkage, vocabulary
+from wavefilt import vocabulary
+from wavefilt.thresholding import shrinkage
 from wavefilt.wavelets import boundary
 
 from . import vector

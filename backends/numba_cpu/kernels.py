@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.shrinkage import FIRM_RATIO
+from wavefilt.thresholding.shrinkage import FIRM_RATIO
 from wavefilt.wavelets import boundary
 
 from .compiler import jit, view
@@ -134,7 +134,7 @@ def forward(lengths, left, right, step, tiles, scratch, rows, details, approxima
 
 @jit
 def _shrink(d, out, function, t):
-    """Formulas of `wavefilt.shrinkage`, in the data's dtype."""
+    """Formulas of `wavefilt.thresholding.shrinkage`, in the data's dtype."""
     zero, one = d.dtype.type(0), d.dtype.type(1)
     count = len(out)
     if function == KEEP:

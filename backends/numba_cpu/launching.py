@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import threads
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 
 from . import kernels, memory
 

@@ -10,7 +10,7 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Pyramid
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets import boundary, modwt_boundary
 
 from . import launching, memory, modwt_kernels, modwt_plan

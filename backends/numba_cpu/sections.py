@@ -10,7 +10,7 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Pyramid2
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets import boundary
 
 from . import kernels, launching, memory, section_kernels, section_plan

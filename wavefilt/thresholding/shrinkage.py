@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wavefilt.blocks import Blocks
+from wavefilt.thresholding.block_shrinkage import Blocks
 from wavefilt.vocabulary import SHRINKS, Estimator, Shrink, check
 
 FIRM_RATIO = 2.0
@@ -17,14 +17,14 @@ FIRM_RATIO = 2.0
 
 @dataclass(frozen=True)
 class Posterior:
-    """The ``estimator`` of a detail by a prior of `wavefilt.posterior`; its weight is that of the threshold."""
+    """The ``estimator`` of a detail by a prior of `wavefilt.thresholding.empirical_bayes`; its weight is that of the threshold."""
 
     prior: str
     estimator: Estimator
 
     def shrink(self, data: NDArray[Any], value: Any, sigma: Any) -> NDArray[Any]:
         """``data`` shrunk; ``value``, the threshold, and ``sigma`` broadcast against it; 0 changes nothing."""
-        from wavefilt.posterior import PRIORS
+        from wavefilt.thresholding.empirical_bayes import PRIORS
 
         prior, modulus = PRIORS[self.prior], np.abs(data)
         value, sigma = (np.broadcast_to(np.asarray(v, np.float64), data.shape) for v in (value, sigma))

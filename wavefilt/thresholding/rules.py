@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import blocks
 from wavefilt.vocabulary import Estimator, Shrink
+
+from . import block_shrinkage
 
 if TYPE_CHECKING:
     from wavefilt.backends import Statistics
@@ -113,18 +114,18 @@ def fdr(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[An
 
 
 def block(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
-    """σ √λ: the root mean square of a block below which all of it goes; see `wavefilt.blocks`."""
-    return sigma * math.sqrt(blocks.ROOT)
+    """σ √λ: the root mean square of a block below which all of it goes; see `wavefilt.thresholding.block_shrinkage`."""
+    return sigma * math.sqrt(block_shrinkage.ROOT)
 
 
 def _empirical_bayes(name: str) -> Rule:
     def rule(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
         """σ times the largest |d|/σ whose posterior median is 0, with the weight of most likelihood for the level."""
-        from wavefilt import posterior
+        from . import empirical_bayes
 
-        prior, found = posterior.PRIORS[name], np.empty(sigma.shape)
+        prior, found = empirical_bayes.PRIORS[name], np.empty(sigma.shape)
         for row, own, level in zip(found, sigma, range(1, len(sigma) + 1), strict=True):
-            counts = statistics.histogram(level, posterior.WIDTH * own, posterior.BINS)
+            counts = statistics.histogram(level, empirical_bayes.WIDTH * own, empirical_bayes.BINS)
             row[:] = np.maximum(prior.threshold(prior.weight(counts)), TINY) * own
         return found
 
@@ -138,7 +139,7 @@ def minimax_hard(statistics: Statistics, sigma: NDArray[Any], samples: int) -> N
 
 Rule = Callable[["Statistics", NDArray[Any], int], NDArray[Any]]
 
-BLOCK_RULES = {"blockjs": blocks.Blocks.js, "neighblock": blocks.Blocks.neighbour}
+BLOCK_RULES = {"blockjs": block_shrinkage.Blocks.js, "neighblock": block_shrinkage.Blocks.neighbour}
 """Rules of blocks, which have no other way of shrinking: the blocks for a number of samples."""
 BAYES_RULES = ("ebayes", "ebayes-cauchy")
 """Rules that find a posterior, named like their prior."""

@@ -1,0 +1,1 @@
+"""How thresholds are chosen (rules) and what they do to coefficients (shrinkage)."""
