@@ -11,10 +11,11 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
+from wavefilt.statistics import counts as host_counts
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
-from . import host_counts, reference2, reference_modwt
+from . import reference2, reference_modwt
 from .interface import Pyramid, Pyramid2, Risk
 
 

@@ -24,8 +24,8 @@ from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import summary
 from wavefilt.benchmarks.sheet import Sheet, quartiles, size
 from wavefilt.cli.study import alone
-from wavefilt.merging import Known
 from wavefilt.method import Method
+from wavefilt.statistics.distributed import Known
 
 Ki, Mi = 1 << 10, 1 << 20
 WAVELET, LEVEL, BACKEND, PROCESSES = "db8", 5, "numba", (1, 2)

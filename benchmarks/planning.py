@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from wavefilt.benchmarks.sheet import Sheet, number
-from wavefilt.merging import TOGETHER, Known
 from wavefilt.method import Method
 from wavefilt.sizes import in_bytes
+from wavefilt.statistics.distributed import TOGETHER, Known
 
 RESULTS = Path(__file__).resolve().parent / "results"
 NEEDED = ("cpu", "cuda_h200", "dask", "streaming")

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import pywt
 
-from wavefilt import backends, chunked, counting
+from wavefilt import backends, chunked
 from wavefilt.chunks import cut, halo
-from wavefilt.counting import ChunkedStatistics, HostTally
 from wavefilt.denoising import run
 from wavefilt.method import Method
+from wavefilt.statistics import chunked as counting
+from wavefilt.statistics.chunked import ChunkedStatistics, HostTally
 from wavefilt.vocabulary import MODES
 
 WAVELETS = ["haar", "db4", "bior3.5", "sym8"]

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import wavefilt
 from wavefilt import cli
 from wavefilt.chunks import halo
-from wavefilt.merging import Known, merged
 from wavefilt.method import Method
+from wavefilt.statistics.distributed import Known, merged
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

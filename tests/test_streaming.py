@@ -16,12 +16,13 @@ import pytest
 from click.testing import CliRunner
 
 import wavefilt
-from wavefilt import backends, memory_plan, ordered, pipeline, streaming
+from wavefilt import backends, memory_plan, pipeline, streaming
 from wavefilt.backends.numba_cpu import selection
 from wavefilt.cli import group
 from wavefilt.errors import FormatError
 from wavefilt.io import flat
 from wavefilt.sizes import in_bytes, spelled
+from wavefilt.statistics import reproducible
 
 RULES = ["universal", "minimax", "bayes", "fdr", "ebayes", "ebayes-cauchy", 0.4, [0.0, 0.3, 0.5]]
 
@@ -49,7 +50,7 @@ def tiny(monkeypatch):
         monkeypatch.setattr(memory_plan, "WHOLE", dict.fromkeys(memory_plan.WHOLE, 1e15))
         monkeypatch.setattr(streaming.memory_plan, "plan", forced)
         monkeypatch.setattr(selection, "SHORT", 1000)
-        monkeypatch.setattr(ordered, "LEAF", 600)
+        monkeypatch.setattr(reproducible, "LEAF", 600)
 
     return force
 
@@ -294,7 +295,7 @@ def test_an_interruption_leaves_nothing(tmp_path, name, code):
 
 
 def test_pairwise_is_the_order_of_numpy():
-    pairwise, rng = ordered.Pairwise(), np.random.default_rng(3)
+    pairwise, rng = reproducible.Pairwise(), np.random.default_rng(3)
     for size in (1, 7, 65536, 65537, 131073, 1_000_003):
         values = rng.standard_normal(size).astype("f4")
         ends = pairwise.ends(size)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from wavefilt.backends import Backend, Measured, Pyramid, Statistics
 from wavefilt.chunks import Chunk, cut
-from wavefilt.counting import ChunkedStatistics, Details, HostTally, Tally, not_finite
 from wavefilt.method import Method
+from wavefilt.statistics.chunked import ChunkedStatistics, Details, HostTally, Tally, not_finite
 from wavefilt.thresholding.block_shrinkage import Blocks
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets.filters import detail_lengths

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from wavefilt.chunks import Chunk, Part, halo
 from wavefilt.denoising import denoise as denoise_array
-from wavefilt.merging import TOGETHER, Known, Look, merged, tabulate
 from wavefilt.method import Method
+from wavefilt.statistics import distributed
+from wavefilt.statistics.distributed import TOGETHER, Known, Look, merged, tabulate
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import check
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, detail_lengths
 
-from . import arrays, backends, merging, plugins
+from . import arrays, backends, plugins
 
 try:
     import dask.array as da
@@ -99,8 +100,8 @@ def _check_mergeable(method: Method, cut: bool) -> None:
     what = "traces cut into chunks" if cut else "a record of several chunks"
     help = "rechunk the samples' axis to one chunk" + ("" if method.scope == "trace" else ' and use scope="trace"')
     wrong = None
-    if isinstance(method.rule, str) and method.rule not in merging.RULES:
-        wrong = f"rule={method.rule!r} (possible are {', '.join(merging.RULES)} and numbers)"
+    if isinstance(method.rule, str) and method.rule not in distributed.RULES:
+        wrong = f"rule={method.rule!r} (possible are {', '.join(distributed.RULES)} and numbers)"
     elif method.window is not None:
         wrong = "a noise window"
     elif method.transform != "dwt" or method.spins > 1:

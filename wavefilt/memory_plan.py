@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt import backends, ordered
 from wavefilt.chunks import cut, halo
 from wavefilt.method import Method
-from wavefilt.ordered import Adding, Pairwise
 from wavefilt.pipeline import Energies, energies
 from wavefilt.sizes import spelled
+from wavefilt.statistics import reproducible
+from wavefilt.statistics.reproducible import Adding, Pairwise
 from wavefilt.wavelets.filters import detail_lengths
+
+from . import backends
 
 FIXED = 14 << 20
 """Bytes for what does not grow with a chunk: conversions, blocks of details, lists."""
@@ -44,7 +46,7 @@ class Plan:
     ``whole`` says whether traces stay whole, ``together`` of them at a time; else chunks have ``chunk`` bytes, unless
     they are ``held`` by a device.
     ``buffer`` is the largest part in samples, ``passes`` how often all are probably read, ``whole_spelled`` the memory
-    that would keep traces whole. The rest is for `wavefilt.ordered`.
+    that would keep traces whole. The rest is for `wavefilt.statistics.reproducible`.
     """
 
     backend: backends.Backend
@@ -101,8 +103,8 @@ def plan(
     )
     _, gathered, *_ = _own(chosen)
     kept = int(1.6 * dtype.itemsize * lengths[lengths <= gathered].sum())
-    around = 3 * ordered.LEAF * dtype.itemsize * level
-    bins = 1 << max(min(limit // 32 // max(level, 1), ordered.BINS).bit_length() - 1, 12)
+    around = 3 * reproducible.LEAF * dtype.itemsize * level
+    bins = 1 << max(min(limit // 32 // max(level, 1), reproducible.BINS).bit_length() - 1, 12)
     fixed += kept + around + 4 * bins * level
     factor = CHUNKED[chosen.name] + (SORTED if method.rule in WEIGHING else 0)
 
@@ -152,7 +154,7 @@ def _own(backend: backends.Backend) -> tuple[Adding, int, Callable[[], None], En
         from wavefilt.backends.numba_cpu import adding, memory, selection
 
         return adding.Chunks(), selection.SHORT, memory.trim, adding.energies
-    return Pairwise(), ordered.BINS, lambda: None, energies
+    return Pairwise(), reproducible.BINS, lambda: None, energies
 
 
 def _extra(method: Method, level: int) -> float:

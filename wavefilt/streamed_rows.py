@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from wavefilt import chunked
 from wavefilt.backends import Pyramid, Statistics
 from wavefilt.chunks import Chunk, halo
-from wavefilt.counting import ChunkedStatistics
 from wavefilt.io.sources import Source
 from wavefilt.memory_plan import Plan
 from wavefilt.method import Method
-from wavefilt.ordered import OrderedStatistics
 from wavefilt.pipeline import Ahead, Behind, Energy, Piece
+from wavefilt.statistics.chunked import ChunkedStatistics
+from wavefilt.statistics.reproducible import OrderedStatistics
 
 WINDOWS, WINDOW = 256, 8192
 """How many stretches of how many samples suggest where the medians are."""

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from wavefilt import backends, chunked
 from wavefilt.backends.interface import Measured, Pyramid, Statistics
 from wavefilt.chunks import Chunk
-from wavefilt.counting import Tally
 from wavefilt.method import Method
-from wavefilt.searching import Interval
+from wavefilt.statistics.chunked import Tally
+from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 from . import interop
@@ -67,7 +67,7 @@ def _free(backend: Cuda) -> int:
 
 
 class DeviceTally:
-    """`wavefilt.counting.Tally` of details on the device; every step is waited for, being long for its launch."""
+    """`wavefilt.statistics.chunked.Tally` of details on the device; every step is waited for, being long for its launch."""
 
     def __init__(self, dtype: np.dtype[Any], intervals: Sequence[Interval], sums: int) -> None:
         self._keys, self._intervals = np.dtype(f"i{dtype.itemsize}"), intervals

@@ -13,7 +13,7 @@ from wavefilt import chunked
 from wavefilt.backends.interface import Measured, Pyramid
 from wavefilt.chunks import Chunk, halo
 from wavefilt.method import Method
-from wavefilt.searching import Interval
+from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 from . import interop
@@ -40,7 +40,7 @@ def denoise(
 
 
 class _Tally:
-    """`wavefilt.counting.Tally` for each GPU's thread, and the sum of all."""
+    """`wavefilt.statistics.chunked.Tally` for each GPU's thread, and the sum of all."""
 
     def __init__(self, dtype: np.dtype[Any], intervals: Sequence[Interval], sums: int) -> None:
         self._arguments = dtype, intervals, sums

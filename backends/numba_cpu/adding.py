@@ -14,7 +14,7 @@ from . import memory, selection
 from .compiler import jit, sign_off
 
 if TYPE_CHECKING:
-    from wavefilt.searching import Interval
+    from wavefilt.statistics.radix_select import Interval
 
 AT_ONCE = 256
 """Blocks whose magnitudes inside the interval are listed at a time: 8 MiB of float32."""
@@ -53,7 +53,7 @@ energies = jit(_energies, fastmath={"reassoc", "contract", "nsz"})
 
 
 class Chunks:
-    """`wavefilt.ordered.Adding` of `selection.NumbaStatistics`: blocks of `selection.CHUNK`, added up by NumPy."""
+    """`wavefilt.statistics.reproducible.Adding` of `selection.NumbaStatistics`: blocks of `selection.CHUNK`, added up by NumPy."""
 
     def ends(self, size: int) -> NDArray[np.int64]:
         return np.append(np.arange(0, size, selection.CHUNK), size)

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.counting import ChunkedStatistics
-from wavefilt.searching import Interval, Search
+from wavefilt.statistics.chunked import ChunkedStatistics
+from wavefilt.statistics.radix_select import Interval, Search
 
 BINS = 1 << 20
 """Magnitudes of an interval that are counted one by one at most."""

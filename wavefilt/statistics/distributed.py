@@ -1,6 +1,6 @@
 """What blocks of details, counted wherever they are, add up to: thresholds for the groups they are parts of.
 
-Blocks are looked at several times (`wavefilt.searching`), as the chunks of one machine are. A look gives counts,
+Blocks are looked at several times (`wavefilt.statistics.radix_select`), as the chunks of one machine are. A look gives counts,
 which are whole numbers and add up in any order, and sums of squares, which are added up at the end, in the blocks'
 order.
 """
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wavefilt.backends.interface import Risk
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
-from wavefilt.searching import Interval, Search
+from wavefilt.statistics.radix_select import Interval, Search
 
 Tabulate = Callable[[Interval, NDArray[Any], NDArray[Any]], None]
 """Counts magnitudes of details inside an interval in its table."""

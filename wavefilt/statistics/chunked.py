@@ -10,9 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.backends import Statistics, host_counts
+from wavefilt.backends import Statistics
 from wavefilt.backends.interface import Risk
-from wavefilt.searching import Interval, Search
+from wavefilt.statistics.radix_select import Interval, Search
+
+from . import counts as host_counts
 
 BINS = {4: 1 << 16, 8: 1 << 21}
 """Of a table for magnitudes of so many bytes: two looks find a float32, three a float64."""

@@ -1,0 +1,1 @@
+"""What a rule may ask about detail coefficients: exact, and mergeable from parts."""
