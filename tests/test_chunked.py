@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import pywt
 
-from wavefilt import backends, chunked
-from wavefilt.chunks import cut, halo
+from wavefilt import backends
+from wavefilt.chunking import passes as chunked
+from wavefilt.chunking.chunks import cut, halo
 from wavefilt.denoising import run
 from wavefilt.method import Method
 from wavefilt.statistics import chunked as counting

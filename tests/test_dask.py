@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import wavefilt
 from wavefilt import cli
-from wavefilt.chunks import halo
+from wavefilt.chunking.chunks import halo
 from wavefilt.method import Method
 from wavefilt.statistics.distributed import Known, merged
 

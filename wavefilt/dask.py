@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.chunks import Chunk, Part, halo
+from wavefilt.chunking.chunks import Chunk, Part, halo
 from wavefilt.denoising import denoise as denoise_array
 from wavefilt.method import Method
 from wavefilt.statistics import distributed

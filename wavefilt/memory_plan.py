@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.chunks import cut, halo
+from wavefilt.chunking.chunks import cut, halo
 from wavefilt.method import Method
 from wavefilt.pipeline import Energies, energies
 from wavefilt.sizes import spelled

@@ -1,4 +1,4 @@
-"""Rows of a file for `wavefilt.chunked`: read ahead, checked as they pass for the first time, written behind."""
+"""Rows of a file for `wavefilt.chunking.passes`: read ahead, checked as they pass for the first time, written behind."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import chunked
 from wavefilt.backends import Pyramid, Statistics
-from wavefilt.chunks import Chunk, halo
+from wavefilt.chunking import passes
+from wavefilt.chunking.chunks import Chunk, halo
 from wavefilt.io.sources import Source
 from wavefilt.memory_plan import Plan
 from wavefilt.method import Method
@@ -26,7 +26,7 @@ SHARE = 64
 """Parts of the samples of which those stretches are one at most."""
 
 
-class StreamedRows(chunked.Rows):
+class StreamedRows(passes.Rows):
     """Rows in a file, and the file that takes the result."""
 
     def __init__(self, source: Source, plan: Plan, ahead: Ahead, behind: Behind, energy: Energy,
@@ -81,9 +81,9 @@ class StreamedRows(chunked.Rows):
                 f"infinite value at trace {row}, sample {first + infinite[0]} (counted from 0); replace it"
             )
 
-    def statistics(self, group: list[Chunk], method: Method, level: int, visit: chunked.Visit) -> Statistics:
+    def statistics(self, group: list[Chunk], method: Method, level: int, visit: passes.Visit) -> Statistics:
         """As of whole rows: every part of the details is told where in them it lies."""
-        base = chunked.Rows.statistics(self, group, method, level, visit)
+        base = passes.Rows.statistics(self, group, method, level, visit)
         assert isinstance(base, ChunkedStatistics)
         counts, first = self.counts(group, method, level), group[0].rows.start
         lengths = counts // (group[-1].rows.stop - first)

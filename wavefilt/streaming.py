@@ -1,7 +1,7 @@
 """Files larger than memory denoised: `denoise_file`, with the samples that `denoise` gives, bit for bit.
 
 Where traces (with scope "record" all of them) fit in the limit, batches of whole traces go the ordinary way. A longer
-one goes chunk by chunk (`wavefilt.chunked`): once or twice for the statistics, once to be written; with a device it is
+one goes chunk by chunk (`wavefilt.chunking.passes`): once or twice for the statistics, once to be written; with a device it is
 held there whole (`wavefilt.streamed_device`). One thread reads ahead, one writes behind.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, backends, chunked, memory_plan, plugins, streamed_device
+from wavefilt.chunking import passes as chunked
 from wavefilt.denoising import check_size, run
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.io.layout import Layout
@@ -30,6 +30,8 @@ from wavefilt.pipeline import Ahead, Behind, Energy
 from wavefilt.sizes import in_bytes
 from wavefilt.streamed_rows import StreamedRows
 from wavefilt.wavelets.filters import WaveletLike
+
+from . import arrays, backends, memory_plan, plugins, streamed_device
 
 Progress = Callable[[int, int], None]
 """Called with the bytes of samples that went through, and those that will in all: more if another look is needed."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import backends, chunked
+from wavefilt import backends
 from wavefilt.backends.interface import Measured, Pyramid, Statistics
-from wavefilt.chunks import Chunk
+from wavefilt.chunking import passes
+from wavefilt.chunking.chunks import Chunk
 from wavefilt.method import Method
 from wavefilt.statistics.chunked import Tally
 from wavefilt.statistics.radix_select import Interval
@@ -44,7 +45,7 @@ def denoise(
     rows = _DeviceRows(x, out, backend) if interop.on_device(x) else HostRows(x, out, backend)
 
     def attempt(limit: int) -> Measured | None:
-        return chunked.denoise(rows, method, level, limit, report)
+        return passes.denoise(rows, method, level, limit, report)
 
     limit = min(_free(backend) // SHARE, rows.nbytes // 2)
     while True:
@@ -120,7 +121,7 @@ def _kernels() -> dict[str, Any]:
     return {"count": count, "add_squares": add_squares}
 
 
-class HostRows(chunked.Rows):
+class HostRows(passes.Rows):
     """Rows in host memory, whose coefficients stay on the device."""
 
     tally: type[Tally] = DeviceTally

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 from wavefilt.backends.interface import Measured
-from wavefilt.chunks import halo
+from wavefilt.chunking.chunks import halo
 from wavefilt.method import Method
 
 from . import interop, recorded, split

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import chunked
 from wavefilt.backends.interface import Measured, Pyramid
-from wavefilt.chunks import Chunk, halo
+from wavefilt.chunking import passes
+from wavefilt.chunking.chunks import Chunk, halo
 from wavefilt.method import Method
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -35,7 +35,7 @@ def denoise(
         most = rows * samples // len(members) + 4 * halo(method.bank.dec_len, level)
     if method.scope == "trace":
         most = min(most, 2 * samples - 1)  # statistics merged over chunks are of one row, or of all
-    measured = chunked.denoise(_SplitRows(x, out, members), method, level, most * x.itemsize, report)
+    measured = passes.denoise(_SplitRows(x, out, members), method, level, most * x.itemsize, report)
     return None if measured is None else (out, measured if report else None)
 
 

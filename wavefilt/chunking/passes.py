@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.backends import Backend, Measured, Pyramid, Statistics
-from wavefilt.chunks import Chunk, cut
+from wavefilt.chunking.chunks import Chunk, cut
 from wavefilt.method import Method
 from wavefilt.statistics.chunked import ChunkedStatistics, Details, HostTally, Tally, not_finite
 from wavefilt.thresholding.block_shrinkage import Blocks
@@ -122,7 +122,7 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
     method, level : Method, int
         How to denoise, and to which level, at least 1.
     limit : int
-        Bytes of samples in a chunk, or a few times the filter's reach if that is more (`wavefilt.chunks.cut`).
+        Bytes of samples in a chunk, or a few times the filter's reach if that is more (`wavefilt.chunking.chunks.cut`).
         The backend takes some four times as much for its work, medians of float64 another 16 MiB a level.
     report : bool
         Whether to measure the power of the details, and the noise even if the thresholds do not depend on it.

@@ -1,0 +1,1 @@
+"""Traces in chunks with halos, and denoising by passes over them."""
