@@ -1,4 +1,4 @@
-"""The reference MODWT: NumPy, one filter tap after another. What it is: `wavefilt.stationary`."""
+"""The reference MODWT: NumPy, one filter tap after another. What it is: `wavefilt.decomposition.stationary`."""
 
 from __future__ import annotations
 

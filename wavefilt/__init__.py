@@ -6,15 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wavefilt import backends
+from wavefilt.decomposition.stationary import imodwt, iswt, modwt, swt
+from wavefilt.decomposition.wavedec import dwt, idwt, wavedec, waverec
+from wavefilt.decomposition.wavedec2 import wavedec2, waverec2
 from wavefilt.denoising import denoise
 from wavefilt.errors import BackendUnavailable, FormatError
 from wavefilt.io import read
 from wavefilt.recording import Recording
-from wavefilt.stationary import imodwt, iswt, modwt, swt
 from wavefilt.threads import get_num_threads, set_num_threads
 from wavefilt.thresholding.shrinkage import threshold, threshold_firm
-from wavefilt.transforms import dwt, idwt, wavedec, waverec
-from wavefilt.transforms2 import wavedec2, waverec2
 
 if TYPE_CHECKING:
     from wavefilt.online import OnlineDenoiser

@@ -22,13 +22,12 @@ import numpy as np
 import pywt
 from numpy.typing import ArrayLike, NDArray
 
+from wavefilt import backends
 from wavefilt.arrays import dtype_name
-from wavefilt.transforms import as_axis, as_floating, from_rows, mode_name, to_rows
+from wavefilt.decomposition.wavedec import as_axis, as_floating, from_rows, mode_name, to_rows
 from wavefilt.vocabulary import Mode
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
-
-from . import backends
 
 
 def modwt(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from wavefilt import backends
 from wavefilt.arrays import dtype_name
-from wavefilt.transforms import as_axis, as_floating, mode_name
+from wavefilt.decomposition.wavedec import as_axis, as_floating, mode_name
 from wavefilt.vocabulary import Mode
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
 

@@ -1,0 +1,1 @@
+"""The public transforms, with PyWavelets' signatures and values."""
