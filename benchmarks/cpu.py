@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.measuring import summary
-from wavefilt.denoising import run as denoise_rows
+from wavefilt.denoising.traces import run as denoise_rows
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.vocabulary import Rule, Sigma

@@ -15,7 +15,7 @@ from wavefilt.benchmarks.measuring import difference, events, walls
 from wavefilt.benchmarks.sections import TOLERANCE, WAVELET, Case, noisy
 from wavefilt.benchmarks.sheet import Sheet, number
 from wavefilt.cli.study import alone
-from wavefilt.sections import SectionMethod
+from wavefilt.denoising.panels import SectionMethod
 
 REPEATS, LEAST = 25, 3
 CASES = (Case(8192, 8192), Case(4096, 4096), Case(1024, 1024), Case(240, 4096))

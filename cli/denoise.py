@@ -111,9 +111,9 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
     earlier results, *.denoised.*, which are taken if they are named so. - reads standard input and, without -o, writes
     standard output.
     """
+    from wavefilt.denoising.panels import SectionMethod
     from wavefilt.errors import BackendUnavailable
     from wavefilt.method import Method
-    from wavefilt.sections import SectionMethod
 
     names = ("wavelet", "level", "mode", "rule", "shrink", "sigma", "scope", "keep", "transform", "spins")
     try:

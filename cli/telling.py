@@ -52,7 +52,7 @@ def _method(facts: dict[str, Any]) -> str:
 
 
 def _details(facts: dict[str, Any]) -> list[str]:
-    from wavefilt.sections import BANDS
+    from wavefilt.denoising.panels import BANDS
 
     rows = zip(facts["sigma"], facts["thresholds"], strict=False)
     bands = [f" {band}" for band in BANDS] if "dimensions" in facts else [""]

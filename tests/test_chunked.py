@@ -9,7 +9,7 @@ import pywt
 from wavefilt import backends
 from wavefilt.chunking import passes as chunked
 from wavefilt.chunking.chunks import cut, halo
-from wavefilt.denoising import run
+from wavefilt.denoising.traces import run
 from wavefilt.method import Method
 from wavefilt.statistics import chunked as counting
 from wavefilt.statistics.chunked import ChunkedStatistics, HostTally

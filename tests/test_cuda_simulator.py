@@ -11,7 +11,7 @@ import pywt
 from simulation import inside
 
 import wavefilt
-from wavefilt.denoising import run
+from wavefilt.denoising.traces import run
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES

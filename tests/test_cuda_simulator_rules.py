@@ -7,7 +7,7 @@ import pytest
 import pywt
 from simulation import arrays_on_device, inside
 
-from wavefilt.denoising import run
+from wavefilt.denoising.traces import run
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES

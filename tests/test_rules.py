@@ -213,7 +213,7 @@ def test_noise_window():
     x = np.stack([normal(1000), 3 * normal(1000, 1)])
     x[:, 500:] += 50 * np.sin(np.arange(500) ** 2)
     found = Method(rule="universal", sigma=("window", 20, 480))
-    from wavefilt.denoising import run
+    from wavefilt.denoising.traces import run
 
     (estimate,) = run(x, found, "pywavelets").estimates
     assert estimate.sigma[0] == pytest.approx([1, 3], rel=0.15)
@@ -305,7 +305,7 @@ def test_the_modwt_does_not_depend_on_shifts(rule):
     ("sigma", "rule"), [("global", "universal"), (2.0, "universal"), ("level", "universal"), ("level", 3.0)]
 )
 def test_noise_fades_with_the_levels_of_the_modwt(sigma, rule):
-    from wavefilt.denoising import run
+    from wavefilt.denoising.traces import run
 
     method = Method("db4", 4, "periodic", rule, sigma=sigma, transform="modwt")
     (estimate,) = run(2 * normal((3, 8000)), method, "numba").estimates

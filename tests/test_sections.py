@@ -17,8 +17,8 @@ from numpy.testing import assert_allclose
 import wavefilt
 from wavefilt import backends
 from wavefilt.benchmarks import sections
+from wavefilt.denoising.panels import SectionMethod
 from wavefilt.method import Method
-from wavefilt.sections import SectionMethod
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
 from wavefilt.wavelets.filters import names

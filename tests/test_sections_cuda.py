@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from simulation import inside
 
 import wavefilt
-from wavefilt.sections import SectionMethod, run
+from wavefilt.denoising.panels import SectionMethod, run
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES
 

@@ -8,7 +8,7 @@ from simulation import arrays_on_device, inside, outside
 
 import wavefilt
 from wavefilt import backends
-from wavefilt.denoising import run
+from wavefilt.denoising.traces import run
 from wavefilt.method import Method
 
 

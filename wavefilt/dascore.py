@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from wavefilt import plugins
 from wavefilt.backends import Backend
-from wavefilt.denoising import denoise
+from wavefilt.denoising import options as plugins
+from wavefilt.denoising.traces import denoise
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
 

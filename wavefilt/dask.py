@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.chunking.chunks import Chunk, Part, halo
-from wavefilt.denoising import denoise as denoise_array
+from wavefilt.denoising import options as plugins
+from wavefilt.denoising.traces import denoise as denoise_array
 from wavefilt.method import Method
 from wavefilt.statistics import distributed
 from wavefilt.statistics.distributed import TOGETHER, Known, Look, merged, tabulate
@@ -22,7 +23,7 @@ from wavefilt.vocabulary import check
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, detail_lengths
 
-from . import arrays, backends, plugins
+from . import arrays, backends
 
 try:
     import dask.array as da

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, plugins
 from wavefilt.arrays import Traces
 from wavefilt.backends import Backend
-from wavefilt.denoising import denoise as denoise_array
+from wavefilt.denoising import options as plugins
+from wavefilt.denoising.traces import denoise as denoise_array
 from wavefilt.recording import Recording
 from wavefilt.wavelets.filters import WaveletLike
+
+from . import arrays
 
 try:
     from obspy import Stream, Trace

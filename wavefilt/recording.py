@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, plugins
 from wavefilt.backends import Backend
-from wavefilt.denoising import Outcome, run
+from wavefilt.denoising import options as plugins
+from wavefilt.denoising.panels import SectionMethod
+from wavefilt.denoising.traces import Outcome, run
 from wavefilt.method import Method, window_of
-from wavefilt.sections import SectionMethod
 from wavefilt.vocabulary import Window
+
+from . import arrays
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import __version__
+from wavefilt.denoising.estimation import Estimate
 from wavefilt.method import Method
 from wavefilt.recording import Recording
-from wavefilt.steps import Estimate
 from wavefilt.wavelets.filters import max_level
 
 

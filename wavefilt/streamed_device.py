@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.denoising import check_size
+from wavefilt.denoising.traces import check_size
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.memory_plan import Plan
 from wavefilt.method import Method

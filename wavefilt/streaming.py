@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.chunking import passes as chunked
-from wavefilt.denoising import check_size, run
+from wavefilt.denoising import options as plugins
+from wavefilt.denoising.traces import check_size, run
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.io.layout import Layout
 from wavefilt.io.names import split
@@ -31,7 +32,7 @@ from wavefilt.sizes import in_bytes
 from wavefilt.streamed_rows import StreamedRows
 from wavefilt.wavelets.filters import WaveletLike
 
-from . import arrays, backends, memory_plan, plugins, streamed_device
+from . import arrays, backends, memory_plan, streamed_device
 
 Progress = Callable[[int, int], None]
 """Called with the bytes of samples that went through, and those that will in all: more if another look is needed."""

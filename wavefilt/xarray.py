@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt import plugins
-from wavefilt.denoising import denoise
+from wavefilt.denoising import options as plugins
+from wavefilt.denoising.traces import denoise
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
 

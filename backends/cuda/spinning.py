@@ -38,7 +38,7 @@ def mean(dtype: str, threads: int) -> Any:
 def denoise(backend: Any, x: Any, method: Method, level: int) -> Any:
     """The rows of ``x``, an array on a GPU, as its kind; None if a sample is not finite.
 
-    As `wavefilt.steps.denoised`: rows go round in periodic modes, in others they begin earlier in their extension.
+    As `wavefilt.denoising.estimation.denoised`: rows go round in periodic modes, in others they begin earlier in their extension.
     """
     once = replace(method, spins=1)
     done = backend.denoise(x, once, level)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wavefilt.denoising.panels import BANDS
 from wavefilt.recording import Recording
-from wavefilt.sections import BANDS
 
 from .appearance import COLORS, MEDIUM, legend, say, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from wavefilt.steps import Estimate
+    from wavefilt.denoising.estimation import Estimate
 
 SIGMA_COLOR, THRESHOLD_COLOR = "#009E73", "#CC79A7"
 

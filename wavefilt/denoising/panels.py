@@ -9,13 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, backends, gaps
-from wavefilt.denoising import Outcome, check_size
+from wavefilt import arrays, backends
+from wavefilt.denoising.estimation import Estimate
+from wavefilt.denoising.traces import Outcome, check_size
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
-from wavefilt.steps import Estimate
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets.filters import detail_lengths
+
+from . import gaps
 
 BANDS = "DVH"
 """The bands of a level in the order of estimates: high along both axes, along the second, along the first."""
@@ -45,9 +47,9 @@ def denoise(x: Any, method: SectionMethod, axes: Any, backend: str | backends.Ba
     if np.ndim(axes) != 1 or len(axes) != 2:
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     if backends.on_gpu(x):
-        from wavefilt import resident
+        from . import device_arrays
 
-        return resident.denoise(x, method, tuple(axes), backend, return_noise)
+        return device_arrays.denoise(x, method, tuple(axes), backend, return_noise)
     if isinstance(x, (list, tuple)) and any(map(backends.on_gpu, x)):
         raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
     taken = arrays.take(x, *axes)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wavefilt import backends, sections
-from wavefilt.denoising import run
+from wavefilt import backends
+from wavefilt.denoising.traces import run
 from wavefilt.method import Method
+
+from . import panels
 
 
 def denoise(x: Any, method: Method, axes: tuple[int, ...], backend: str | backends.Backend, return_noise: bool) -> Any:
@@ -65,4 +67,4 @@ def _sections(x: Any, method: Method, backend: Any) -> Any:
     """Sections on a device denoised there; those with gaps by way of the host, which names the first."""
     level = method.level_for(min(x.shape[1:]))
     done = backend.denoise2(x, method, level) if level and len(x) else None
-    return backend.to_device(sections.run(backend.to_host(x), method, backend).samples, x) if done is None else done[0]
+    return backend.to_device(panels.run(backend.to_host(x), method, backend).samples, x) if done is None else done[0]

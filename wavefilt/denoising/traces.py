@@ -10,12 +10,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt import arrays, backends, gaps
+from wavefilt import arrays, backends
+from wavefilt.denoising.estimation import Estimate, denoised, window_noise
 from wavefilt.method import Method
-from wavefilt.steps import Estimate, denoised, window_noise
 from wavefilt.vocabulary import Estimator, Mode, Scope, Shrink, Sigma, Transform, Window
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets.filters import WaveletLike, detail_lengths, gain
+
+from . import gaps
 
 
 @dataclass(frozen=True)
@@ -133,20 +135,20 @@ def denoise(
             raise ValueError(f"devices={devices!r} are GPUs and need backend='cuda'")
         backend = backends.get("cuda", devices=devices)
     if axes is not None:
-        from wavefilt import sections
+        from . import panels
 
         if axis != -1:
             raise ValueError(f"axis={axis} and axes={axes} both name what is transformed: give one")
-        of_sections = sections.SectionMethod(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins)
-        return sections.denoise(x, of_sections, axes, backend, return_noise)
+        of_sections = panels.SectionMethod(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins)
+        return panels.denoise(x, of_sections, axes, backend, return_noise)
     method = Method(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins)
     on_gpus = backends.on_gpu(x), isinstance(x, (list, tuple)) and len(x) > 0 and all(map(backends.on_gpu, x))
     if any(on_gpus):
-        from wavefilt import resident
+        from . import device_arrays
 
         if on_gpus[0]:
-            return resident.denoise(x, method, (axis,), backend, return_noise)
-        return resident.denoise_each(x, method, axis, backend, return_noise)
+            return device_arrays.denoise(x, method, (axis,), backend, return_noise)
+        return device_arrays.denoise_each(x, method, axis, backend, return_noise)
     traces = arrays.take(x, axis)
     samples = run(traces.rows, method, backend).samples
     y = traces.restore(samples)
@@ -163,9 +165,9 @@ def run(
     Without it a backend that denoises on a device gives no estimates.
     """
     if method.bands > 1:
-        from wavefilt import sections
+        from . import panels
 
-        section = sections.run(traces[None], method, backend, report)
+        section = panels.run(traces[None], method, backend, report)
         return replace(section, samples=section.samples[0])
     dtype = arrays.dtype_name(traces.dtype)
     level = method.level_for(traces.shape[-1])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wavefilt import backends
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
 from wavefilt.thresholding import rules
@@ -16,7 +17,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets import boundary, modwt_boundary
 from wavefilt.wavelets.filters import max_level
 
-from . import backends, gaps
+from . import gaps
 
 
 @dataclass(frozen=True)

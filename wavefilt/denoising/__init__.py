@@ -1,0 +1,1 @@
+"""Denoising of arrays: the steps, gaps, two dimensions, arrays on a GPU."""
