@@ -19,7 +19,7 @@ import numpy as np
 
 from wavefilt.benchmarks.sheet import Sheet, number
 from wavefilt.method import Method
-from wavefilt.sizes import in_bytes
+from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.statistics.distributed import TOGETHER, Known
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -25,7 +25,7 @@ from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import summary
 from wavefilt.benchmarks.sheet import Sheet, number
-from wavefilt.sizes import in_bytes
+from wavefilt.outofcore.sizes import in_bytes
 
 GIB, LIMITS, REPEATS = 4, ("1GiB", "256MiB", "64MiB"), 3
 PIECE = 1 << 22

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavefilt.errors import FormatError
-from wavefilt.sizes import in_bytes, spelled
+from wavefilt.outofcore.sizes import in_bytes, spelled
 
 from . import memory
 from .failure import Failure
@@ -52,7 +52,7 @@ def within(source: str, target: str, options: dict[str, Any]) -> int | None:
     samples = samples_bytes(source, options)
     if samples is None:
         return None
-    from wavefilt.memory_plan import WHOLE
+    from wavefilt.outofcore.memory_budget import WHOLE
 
     there = memory.available()
     return int(there / 2) if WHOLE.get(options["backend"], max(WHOLE.values())) * samples > there else None
@@ -96,8 +96,8 @@ def denoise(
     """
     from wavefilt.io.sources import NotStreamed
     from wavefilt.method import window_of
+    from wavefilt.outofcore.streaming import stream
     from wavefilt.report import resolved, unchanged, versions
-    from wavefilt.streaming import stream
 
     unasked = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]
     limit = limit or options["max_memory"]

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import wavefilt
-from wavefilt import memory_plan
 from wavefilt.cli import group
 from wavefilt.io import grid
+from wavefilt.outofcore import memory_budget
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")
@@ -146,12 +146,12 @@ def test_zarr(tmp_path, dtype, options):
     ((500, 3, 2), (100, 2, 2), 0, "record"), ((2, 1100, 2), (2, 450, 1), 1, "trace")])  # fmt: skip
 def test_chunks_of_the_file_and_parts_of_traces(tmp_path, monkeypatch, shape, chunks, axis, scope):
     """Parts begin anywhere in chunks."""
-    plan, piece = memory_plan.plan, grid.PIECE
+    plan, piece = memory_budget.plan, grid.PIECE
     monkeypatch.setattr(grid, "PIECE", 1000)
     x = np.moveaxis(_samples([n for i, n in enumerate(shape) if i != (axis or 0)] + [shape[axis or 0]])
                     if axis is not None else _samples(shape), -1, -1 if axis is None else axis)  # fmt: skip
-    monkeypatch.setattr(memory_plan, "WHOLE", {"pywavelets": 1e9})
-    monkeypatch.setattr(memory_plan, "plan", lambda *a: _smaller(plan(*a), 450))
+    monkeypatch.setattr(memory_budget, "WHOLE", {"pywavelets": 1e9})
+    monkeypatch.setattr(memory_budget, "plan", lambda *a: _smaller(plan(*a), 450))
     options = {"axis": axis, "scope": scope, "wavelet": "db2", "rule": "universal"}
     for source in (_zarr(tmp_path / "x.zarr", x, chunks), _hdf5(tmp_path / "x.h5", x, chunks)):
         whole, parts, report = _both_ways(tmp_path, source, Path(source.partition("::")[0]).suffix, **options)
@@ -165,11 +165,11 @@ def test_chunks_of_the_file_and_parts_of_traces(tmp_path, monkeypatch, shape, ch
 
 def _smaller(plan, samples):
     assert not plan.whole
-    return memory_plan.Plan(**{**vars(plan), "chunk": samples * 4, "buffer": 4 * samples})
+    return memory_budget.Plan(**{**vars(plan), "chunk": samples * 4, "buffer": 4 * samples})
 
 
 def test_batches_end_where_chunks_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory_plan, "FIXED", 0)
+    monkeypatch.setattr(memory_budget, "FIXED", 0)
     monkeypatch.setattr(grid, "PIECE", 100)
     x = _samples((30, 500))
     source = _zarr(tmp_path / "x.zarr", x, (4, 500))
@@ -199,16 +199,16 @@ def test_chunks_that_do_not_suit_the_limit(tmp_path, monkeypatch):
     wide = _zarr(tmp_path / "wide.zarr", x, (4096, 100))
     with pytest.raises(ValueError, match="4096 neighbouring traces lie in the same chunks") as error:
         wavefilt.denoise_file(wide, tmp_path / "y.zarr", max_memory="40MiB")
-    enough = wavefilt.sizes.in_bytes(str(error.value).split("max_memory='")[1].split("'")[0])
+    enough = wavefilt.outofcore.sizes.in_bytes(str(error.value).split("max_memory='")[1].split("'")[0])
     one = _zarr(tmp_path / "one.zarr", x, (4096, 3000))
     with pytest.raises(ValueError, match=r"too little here: .* MiB is the least"):
         wavefilt.denoise_file(one, tmp_path / "y.zarr", max_memory="40MiB")
     assert sorted(os.listdir(tmp_path)) == ["one.zarr", "wide.zarr"]
     opened = wavefilt.io.sources.open_source(wide, wavefilt.io.Layout())
     method = wavefilt.method.Method()
-    plan = memory_plan.plan(opened.shape, opened.dtype, method, enough, "auto", opened.neighbours, opened.overhead)
+    plan = memory_budget.plan(opened.shape, opened.dtype, method, enough, "auto", opened.neighbours, opened.overhead)
     assert plan.whole
-    assert plan.together >= 4096 / memory_plan.REREAD
+    assert plan.together >= 4096 / memory_budget.REREAD
 
 
 def _cli(*arguments):

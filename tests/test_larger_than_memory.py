@@ -13,8 +13,8 @@ from segy_files import segy_file, su_file
 from test_bad_input import run
 
 import wavefilt
-from wavefilt import memory_plan
 from wavefilt.cli import memory, streaming
+from wavefilt.outofcore import memory_budget
 
 ROOM = 1_200_000
 """Bytes of memory that there seem to be: half of them take some traces of `wide` at a time, not all."""
@@ -25,7 +25,7 @@ def here(tmp_path, monkeypatch):
     """A folder of its own, on a machine with little memory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(memory, "available", lambda: ROOM)
-    monkeypatch.setattr(memory_plan, "FIXED", 0)
+    monkeypatch.setattr(memory_budget, "FIXED", 0)
     monkeypatch.setattr(streaming, "SMALL", 0)
     return tmp_path
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wavefilt import memory_plan
 from wavefilt.method import Method
-from wavefilt.sizes import in_bytes
+from wavefilt.outofcore import memory_budget
+from wavefilt.outofcore.sizes import in_bytes
 
 SHAPE, CHUNKS = (64, 2_000_000), {"neighbours": 16, "overhead": 70 << 20}
 
 
 def _plan(limit, scope):
-    return memory_plan.plan(SHAPE, np.dtype("f4"), Method(scope=scope), limit, "pywavelets", **CHUNKS)
+    return memory_budget.plan(SHAPE, np.dtype("f4"), Method(scope=scope), limit, "pywavelets", **CHUNKS)
 
 
 @pytest.mark.parametrize("scope", ["trace", "record"])

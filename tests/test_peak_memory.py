@@ -10,7 +10,7 @@ import pytest
 from segy_files import segy_file, su_file
 
 import wavefilt
-from wavefilt.sizes import in_bytes
+from wavefilt.outofcore.sizes import in_bytes
 
 PEAK = """
 import re, sys, wavefilt

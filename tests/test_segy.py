@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from segy_files import DTYPES, segy_file, su_file
 
 import wavefilt
-from wavefilt import memory_plan, streaming
 from wavefilt.cli import group
+from wavefilt.outofcore import memory_budget, streaming
 
 pytest.importorskip("segyio")
 from wavefilt.io import segy
@@ -37,7 +37,7 @@ def apart(data, code, endian, ns=300, begin=3600):
 
 def streamed(tmp_path, monkeypatch, source, **options):
     """The file by `denoise_file`, in more than one batch."""
-    monkeypatch.setattr(memory_plan, "FIXED", 0)
+    monkeypatch.setattr(memory_budget, "FIXED", 0)
     monkeypatch.setattr(segy, "SCRATCH", 3000)
     batches = []
     run = streaming.run
@@ -106,10 +106,10 @@ def test_a_record_that_does_not_fit(tmp_path, monkeypatch):
     source.write_bytes(segy_file(1, count=60, ns=700))
     options = {"rule": "universal", "scope": "record", "backend": "pywavelets"}
     wavefilt.read(source).denoise(**options).write(tmp_path / "whole")
-    plan = memory_plan.plan
-    monkeypatch.setattr(memory_plan, "WHOLE", {"pywavelets": 1e9})
+    plan = memory_budget.plan
+    monkeypatch.setattr(memory_budget, "WHOLE", {"pywavelets": 1e9})
     for chunk in (600, 5000):  # samples: parts of traces, and seven traces
-        monkeypatch.setattr(memory_plan, "plan", lambda *a, n=chunk: replace(plan(*a), chunk=4 * n, buffer=n + 100))
+        monkeypatch.setattr(memory_budget, "plan", lambda *a, n=chunk: replace(plan(*a), chunk=4 * n, buffer=n + 100))
         report = wavefilt.denoise_file(source, tmp_path / "parts", max_memory="1GiB", overwrite=True, **options)
         assert report.passes > 1.9
         assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -168,7 +168,7 @@ def test_a_file_that_shrinks_or_changes(tmp_path, monkeypatch):
     for change, words in ((lambda: os.truncate(path, 20_000), "became shorter while it was read"),
                           (lambda: os.utime(path, (1, 1)), "was changed while it was read")):  # fmt: skip
         path.write_bytes(segy_file(count=40))
-        monkeypatch.setattr(memory_plan, "FIXED", 0)
+        monkeypatch.setattr(memory_budget, "FIXED", 0)
         monkeypatch.setattr(segy._Rewritten, "write", lambda *a, change=change: (change(), write(*a)))
         with pytest.raises(OSError, match=words):
             wavefilt.denoise_file(path, tmp_path / "y.sgy", max_memory=60_000, backend="pywavelets")

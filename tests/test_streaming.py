@@ -16,12 +16,13 @@ import pytest
 from click.testing import CliRunner
 
 import wavefilt
-from wavefilt import backends, memory_plan, pipeline, streaming
+from wavefilt import backends
 from wavefilt.backends.numba_cpu import selection
 from wavefilt.cli import group
 from wavefilt.errors import FormatError
 from wavefilt.io import flat
-from wavefilt.sizes import in_bytes, spelled
+from wavefilt.outofcore import memory_budget, prefetch, streaming
+from wavefilt.outofcore.sizes import in_bytes, spelled
 from wavefilt.statistics import reproducible
 
 RULES = ["universal", "minimax", "bayes", "fdr", "ebayes", "ebayes-cauchy", 0.4, [0.0, 0.3, 0.5]]
@@ -37,17 +38,17 @@ def tiny(monkeypatch):
     """Chunks of so many samples, whatever the limit, and rows above 1000 details summed block by block."""
 
     def force(chunk):
-        plan = memory_plan.plan
+        plan = memory_budget.plan
 
         def forced(*arguments):
             found, (shape, dtype, method) = plan(*arguments), arguments[:3]
-            parts = memory_plan.cut(*shape, method.bank.dec_len, found.level, chunk)
+            parts = memory_budget.cut(*shape, method.bank.dec_len, found.level, chunk)
             longest = max((part.rows.stop - part.rows.start) * part.length for part in parts)
             changes = {"chunk": chunk * dtype.itemsize, "buffer": longest, "bins": 4096, "gathered": selection.SHORT}
             assert not found.whole
-            return memory_plan.Plan(**{**vars(found), **changes})
+            return memory_budget.Plan(**{**vars(found), **changes})
 
-        monkeypatch.setattr(memory_plan, "WHOLE", dict.fromkeys(memory_plan.WHOLE, 1e15))
+        monkeypatch.setattr(memory_budget, "WHOLE", dict.fromkeys(memory_budget.WHOLE, 1e15))
         monkeypatch.setattr(streaming.memory_plan, "plan", forced)
         monkeypatch.setattr(selection, "SHORT", 1000)
         monkeypatch.setattr(reproducible, "LEAF", 600)
@@ -136,7 +137,7 @@ def test_every_order_of_axes(tmp_path, tiny, monkeypatch, shape, axis, order):
 @pytest.mark.parametrize("options", [{}, {"rule": "sure"}, {"rule": "neighblock"}, {"transform": "modwt"}, {"spins": 3},
                                      {"sigma": ("window", 10, 200)}, {"rule": "hybrid"}])  # fmt: skip
 def test_many_traces_go_in_batches(tmp_path, backend, monkeypatch, options):
-    monkeypatch.setattr(memory_plan, "FIXED", 0)
+    monkeypatch.setattr(memory_budget, "FIXED", 0)
     x = _traces(40, 700)
     if "sigma" not in options:
         x[7, 300:310] = x[21, :5] = np.nan  # gaps are no matter for whole traces
@@ -197,7 +198,7 @@ def test_what_chunks_cannot_do_is_named_with_the_memory_it_takes(tmp_path, optio
     assert os.listdir(tmp_path) == ["x.npy"]
     enough = in_bytes(re.search(r"max_memory='([^']+)'", str(error.value))[1])
     method = wavefilt.method.Method(**options)
-    assert memory_plan.plan((1, 3_000_000), np.dtype("f4"), method, enough, "auto").whole
+    assert memory_budget.plan((1, 3_000_000), np.dtype("f4"), method, enough, "auto").whole
 
 
 @pytest.mark.parametrize(("value", "words"), [(np.nan, "NaN at trace 1, sample 20000 .* max_memory='.*' here; raise"),
@@ -215,7 +216,7 @@ def test_samples_that_cannot_be_are_named(tmp_path, tiny, backend, value, words)
 
 
 def test_infinite_sample_in_a_later_batch(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory_plan, "FIXED", 0)
+    monkeypatch.setattr(memory_budget, "FIXED", 0)
     x = _traces(40, 700)
     x[31, 5] = np.inf
     np.save(tmp_path / "x.npy", x)
@@ -367,7 +368,7 @@ def test_no_sizes(text):
 
 
 def test_energy_of_complex_samples_and_silence():
-    energy = pipeline.Energy()
+    energy = prefetch.Energy()
     assert energy.removed == 0
     x = np.array([[3 + 4j, 1j]], "c8")
     energy.add(x, x * np.float32(0.5))

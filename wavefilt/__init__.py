@@ -18,7 +18,7 @@ from wavefilt.thresholding.shrinkage import threshold, threshold_firm
 
 if TYPE_CHECKING:
     from wavefilt.online import OnlineDenoiser
-    from wavefilt.streaming import denoise_file
+    from wavefilt.outofcore.streaming import denoise_file
 
 __version__ = "0.1.0"
 

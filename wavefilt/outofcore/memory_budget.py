@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from wavefilt import backends
 from wavefilt.chunking.chunks import cut, halo
 from wavefilt.method import Method
-from wavefilt.pipeline import Energies, energies
-from wavefilt.sizes import spelled
+from wavefilt.outofcore.prefetch import Energies, energies
+from wavefilt.outofcore.sizes import spelled
 from wavefilt.statistics import reproducible
 from wavefilt.statistics.reproducible import Adding, Pairwise
 from wavefilt.wavelets.filters import detail_lengths
-
-from . import backends
 
 FIXED = 14 << 20
 """Bytes for what does not grow with a chunk: conversions, blocks of details, lists."""

@@ -14,9 +14,9 @@ from wavefilt.backends import Pyramid, Statistics
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk, halo
 from wavefilt.io.sources import Source
-from wavefilt.memory_plan import Plan
 from wavefilt.method import Method
-from wavefilt.pipeline import Ahead, Behind, Energy, Piece
+from wavefilt.outofcore.memory_budget import Plan
+from wavefilt.outofcore.prefetch import Ahead, Behind, Energy, Piece
 from wavefilt.statistics.chunked import ChunkedStatistics
 from wavefilt.statistics.reproducible import OrderedStatistics
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from wavefilt.denoising.traces import check_size
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.memory_plan import Plan
 from wavefilt.method import Method
-from wavefilt.pipeline import Ahead, Behind, Energy, Piece
-from wavefilt.sizes import spelled
-from wavefilt.streamed_rows import refuse
+from wavefilt.outofcore.file_rows import refuse
+from wavefilt.outofcore.memory_budget import Plan
+from wavefilt.outofcore.prefetch import Ahead, Behind, Energy, Piece
+from wavefilt.outofcore.sizes import spelled
 
 Told = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 
