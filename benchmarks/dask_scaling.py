@@ -90,7 +90,7 @@ def _at_once(volume: Any, case: Case) -> NDArray[np.float64]:
 
 def measure(case: Case, repeats: int) -> dict[str, Any]:
     """Seconds on each number of processes. Raises Mismatch if the energies are not those of one machine."""
-    from wavefilt import cluster
+    from wavefilt.dask import cluster
 
     taken: dict[str, list[float]] = {str(processes): [] for processes in PROCESSES}
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder, ExitStack() as stack:
@@ -117,7 +117,7 @@ def merging(case: Case) -> dict[str, Any]:
     """Which share of the workers' time the merging of statistics takes, with the transfers it waits for."""
     from distributed import get_task_stream
 
-    from wavefilt import cluster
+    from wavefilt.dask import cluster
 
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         volume = _volume(folder, case)

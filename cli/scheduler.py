@@ -55,7 +55,7 @@ def _run(source: str, component: str | None, target: Path, method: Any, options:
 
     try:
         import wavefilt.dask
-        from wavefilt import cluster, volumes
+        from wavefilt.dask import cluster, zarr_volumes
         from wavefilt.io.zarr import opened
 
         _, volume = opened(source, component)
@@ -63,9 +63,9 @@ def _run(source: str, component: str | None, target: Path, method: Any, options:
         names = ("level", "mode", "rule", "shrink", "sigma", "scope", "keep", "transform", "spins")
         chosen = {name: getattr(method, name) for name in names}
         array = wavefilt.dask.denoise(
-            volumes.lazily(volume, axis), method.wavelet, axis=axis, backend=options["backend"], **chosen
+            zarr_volumes.lazily(volume, axis), method.wavelet, axis=axis, backend=options["backend"], **chosen
         )
-        volumes.save(array, target, volume, options["overwrite"], cluster.connected(options["scheduler"]))
+        zarr_volumes.save(array, target, volume, options["overwrite"], cluster.connected(options["scheduler"]))
     except FormatError as error:
         raise Failure(str(error), 3) from error
     except BackendUnavailable as error:

@@ -28,7 +28,7 @@ distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
 
 import wavefilt.dask  # noqa: E402
-from wavefilt import cluster, volumes  # noqa: E402
+from wavefilt.dask import cluster, zarr_volumes  # noqa: E402
 from wavefilt.io.zarr import copied, opened  # noqa: E402
 
 WHOLE, CUT, UNEVEN = (2, 3, -1), (4, 5, 1000), ((6,), (2, 3), (100, 1, 900, 1500))
@@ -233,15 +233,15 @@ def test_volumes_are_read_in_blocks_of_whole_chunks(tmp_path):
     volume = zarr.open_array(str(tmp_path / "v.zarr"), mode="w", shape=x.shape, chunks=(4, 700), dtype="f4")
     volume[:] = x
     for limit, chunks in [(1 << 20, ((4, 2), (3000,))), (4 * 1400 * 4, ((4, 2), (1400, 1400, 200)))]:
-        array = volumes.lazily(volume, limit=limit)
+        array = zarr_volumes.lazily(volume, limit=limit)
         assert array.chunks == chunks
-        volumes.save(wavefilt.dask.denoise(array, "db4", rule="universal"), tmp_path / "o.zarr", volume, True)
+        zarr_volumes.save(wavefilt.dask.denoise(array, "db4", rule="universal"), tmp_path / "o.zarr", volume, True)
         assert np.array_equal(zarr.open_array(str(tmp_path / "o.zarr"))[:],
                               wavefilt.denoise(x, "db4", rule="universal"))  # fmt: skip
     with pytest.raises(FileExistsError, match=r"o\.zarr exists"):
-        volumes.save(array, tmp_path / "o.zarr", volume)
+        zarr_volumes.save(array, tmp_path / "o.zarr", volume)
     with pytest.raises(ValueError, match=r"axis 1 end inside the file's chunks of 700: rechunk"):
-        volumes.save(array.rechunk((4, 1000)), tmp_path / "p.zarr", volume)
+        zarr_volumes.save(array.rechunk((4, 1000)), tmp_path / "p.zarr", volume)
     assert not (tmp_path / "p.zarr").exists()
     group = zarr.open_group(str(tmp_path / "g.zarr"), mode="w")
     group.create_array("trace", shape=(3, 3), dtype="f4")
@@ -267,7 +267,7 @@ def test_workers_in_another_folder_read_the_same_file(client, tmp_path, monkeypa
 
 def test_a_store_that_is_not_there_is_neither_empty_nor_made_anew(tmp_path):
     x = _samples((4, 2000))
-    stored = volumes.Stored(_volume(tmp_path / "v.zarr", x, (2, 1000)))
+    stored = zarr_volumes.Stored(_volume(tmp_path / "v.zarr", x, (2, 1000)))
     assert np.array_equal(stored[:2, 5:], x[:2, 5:])
     shutil.rmtree(tmp_path / "v.zarr")
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*v\.zarr"):
@@ -280,10 +280,10 @@ def test_a_store_that_is_not_there_is_neither_empty_nor_made_anew(tmp_path):
 def test_a_volume_that_changes_while_it_is_read(tmp_path):
     volume = _volume(tmp_path / "v.zarr", _samples((4, 2000)), (1, 1000))
     chunk = tmp_path / "v.zarr" / "c" / "3" / "1"
-    array = volumes.lazily(volume).map_blocks(lambda block: (chunk.unlink(missing_ok=True), block)[1], dtype="f4",
+    array = zarr_volumes.lazily(volume).map_blocks(lambda block: (chunk.unlink(missing_ok=True), block)[1], dtype="f4",
                                               meta=np.empty((0, 0), "f4"))  # fmt: skip
     with pytest.raises(OSError, match=r"v\.zarr: chunks were changed while they were read"):
-        volumes.save(wavefilt.dask.denoise(array, "db4"), tmp_path / "o.zarr", volume)
+        zarr_volumes.save(wavefilt.dask.denoise(array, "db4"), tmp_path / "o.zarr", volume)
     assert os.listdir(tmp_path) == ["v.zarr"]
 
 

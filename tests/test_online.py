@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wavefilt
-from wavefilt.running import RENEWALS
+from wavefilt.online.sliding_window import RENEWALS
 from wavefilt.thresholding.shrinkage import apply
 from wavefilt.vocabulary import MODES
 

@@ -17,7 +17,7 @@ from wavefilt.threads import get_num_threads, set_num_threads
 from wavefilt.thresholding.shrinkage import threshold, threshold_firm
 
 if TYPE_CHECKING:
-    from wavefilt.online import OnlineDenoiser
+    from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.outofcore.streaming import denoise_file
 
 __version__ = "0.1.0"

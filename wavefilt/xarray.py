@@ -46,9 +46,9 @@ class DataArrayAccessor:
         if array.chunks is None:
             samples = denoise(array.data, wavelet, axis=axis, backend=backend, **options)
         else:
-            from wavefilt import dask
+            from wavefilt.dask import blocks
 
-            samples = dask.denoise(array.data, wavelet, axis=axis, backend=backend, **options)
+            samples = blocks.denoise(array.data, wavelet, axis=axis, backend=backend, **options)
         new = array.copy(deep=False, data=samples)
         new.encoding = {}  # stored integers would round what was denoised
         line = plugins.entry(method, method.level_for(array.sizes[dim]), dim=dim, backend=backend)

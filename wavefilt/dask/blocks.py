@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wavefilt import arrays, backends
 from wavefilt.chunking.chunks import Chunk, Part, halo
 from wavefilt.denoising import options as plugins
 from wavefilt.denoising.traces import denoise as denoise_array
@@ -22,8 +23,6 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import check
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, detail_lengths
-
-from . import arrays, backends
 
 try:
     import dask.array as da

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from wavefilt.method import Method, check_whole, is_number
-from wavefilt.running import Fixed, Running
-from wavefilt.streams import Analysis, Synthesis
+from wavefilt.online.filter_bank import Analysis, Synthesis
+from wavefilt.online.sliding_window import Fixed, Running
 from wavefilt.vocabulary import Mode, Shrink
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import modwt_boundary

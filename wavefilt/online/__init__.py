@@ -1,0 +1,5 @@
+"""Denoising samples while they come, with a constant latency."""
+
+from wavefilt.online.denoiser import OnlineDenoiser
+
+__all__ = ["OnlineDenoiser"]
