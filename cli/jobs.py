@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from wavefilt.io.names import MARK, check_alone, split
+from wavefilt.io.paths import MARK, check_alone, split
 
 from .failure import Failure
 
@@ -51,7 +51,7 @@ def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
 
 def _matches(pattern: str) -> list[str]:
     """Files, and Zarr stores but nothing in them."""
-    from wavefilt.io.zarr import is_store
+    from wavefilt.io.arrays.zarr import is_store
 
     paths = sorted(glob.glob(pattern.replace("[", "[[]"), recursive=True))
     stores = {path for path in paths if is_store(path)}
@@ -106,7 +106,7 @@ def plan(inputs: dict[str, str], options: dict[str, Any]) -> list[tuple[str, str
 def _check_outputs(jobs: list[tuple[str, str]], options: dict[str, Any]) -> None:
     """Raise UsageError or OSError unless all outputs are files of their own that may be written."""
     from wavefilt.io import check_destination
-    from wavefilt.io.zarr import check_folder
+    from wavefilt.io.arrays.zarr import check_folder
 
     stores = {Path(target): Path(split(source)[0]) for source, target in jobs if os.path.isdir(split(source)[0])}
     if stores and options["removed"]:

@@ -65,7 +65,7 @@ def read(path: str, layout: dict[str, Any], digest: bool = False) -> tuple[Recor
     Raises Failure with exit code 3, UsageError (2) for an option value that makes no sense, MemoryError.
     """
     import wavefilt
-    from wavefilt.io.names import parted
+    from wavefilt.io.paths import parted
 
     try:
         file, described = parted(path, wavefilt.io.Layout(**{k: v for k, v in layout.items() if k != "format"}))

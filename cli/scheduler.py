@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from wavefilt.io.names import split
+from wavefilt.io.paths import split
 
 from .failure import Failure
 
@@ -56,7 +56,7 @@ def _run(source: str, component: str | None, target: Path, method: Any, options:
     try:
         import wavefilt.dask
         from wavefilt.dask import cluster, zarr_volumes
-        from wavefilt.io.zarr import opened
+        from wavefilt.io.arrays.zarr import opened
 
         _, volume = opened(source, component)
         axis = -1 if options["axis"] is None else options["axis"]

@@ -111,7 +111,7 @@ def _fuzz(kind: str, runs: int, figures: Path) -> None:
     import segyio  # noqa: F401
 
     with atheris.instrument_imports(include=["wavefilt.io"]):
-        from wavefilt.io import hdf5, npy, raw, seg2, segy, text, wav, waveform  # noqa: F401
+        from wavefilt.io.obspy import waveforms  # noqa: F401
     header, waves = np.lib._format_impl, scipy.io.wavfile
     for function in (header._read_array_header, header._filter_header, header.descr_to_dtype, ast.literal_eval,
                      zipfile.ZipFile._RealGetContents, zipfile.ZipFile.open, zipfile.ZipInfo._decodeExtra,

@@ -22,7 +22,9 @@ import numpy as np
 
 import wavefilt
 from wavefilt.errors import FormatError
-from wavefilt.io import detection, encode, hdf5, waveform
+from wavefilt.io import detection, encode
+from wavefilt.io.arrays import hdf5
+from wavefilt.io.obspy import waveforms
 from wavefilt.recording import Recording
 
 FINDINGS = Path(__file__).with_name("findings")
@@ -170,8 +172,8 @@ def readers_alone() -> Iterator[None]:
         raise FormatError(f"a file of format {format}, read by another library")
 
     with (
-        mock.patch.object(waveform, "recognised_by_obspy", nobody),
-        mock.patch.object(waveform, "decode", elsewhere),
+        mock.patch.object(waveforms, "recognised_by_obspy", nobody),
+        mock.patch.object(waveforms, "decode", elsewhere),
         mock.patch.object(hdf5, "decode", elsewhere),
     ):
         yield

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from conftest import ROOT
 
-from wavefilt.io import apart
+from wavefilt.io.obspy import process as apart
 
 OBSPY = """
 import fcntl, os, time
@@ -91,7 +91,7 @@ def test_a_process_killed_while_idle_is_no_trouble(reader, alive):
 def test_a_forked_process_has_its_own(alive):
     script = (
         "import os\n"
-        "from wavefilt.io.apart import Apart\n"
+        "from wavefilt.io.obspy.process import Apart\n"
         "reader = Apart()\n"
         "before = reader.trouble(b'fine', 'GSE2')\n"
         "child = os.fork()\n"

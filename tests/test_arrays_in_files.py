@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import wavefilt
 from wavefilt.cli import group
-from wavefilt.io import grid
+from wavefilt.io.arrays import grid
 from wavefilt.outofcore import memory_budget
 
 h5py = pytest.importorskip("h5py")

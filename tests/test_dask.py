@@ -29,7 +29,7 @@ zarr = pytest.importorskip("zarr")
 
 import wavefilt.dask  # noqa: E402
 from wavefilt.dask import cluster, zarr_volumes  # noqa: E402
-from wavefilt.io.zarr import copied, opened  # noqa: E402
+from wavefilt.io.arrays.zarr import copied, opened  # noqa: E402
 
 WHOLE, CUT, UNEVEN = (2, 3, -1), (4, 5, 1000), ((6,), (2, 3), (100, 1, 900, 1500))
 

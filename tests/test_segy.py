@@ -16,7 +16,7 @@ from wavefilt.cli import group
 from wavefilt.outofcore import memory_budget, streaming
 
 pytest.importorskip("segyio")
-from wavefilt.io import segy
+from wavefilt.io.segy import traces as segy
 
 INTEGERS = {code for code, dtype in DTYPES.items() if code != 1 and dtype[0] != "f"}
 

@@ -20,7 +20,7 @@ from wavefilt import backends
 from wavefilt.backends.numba_cpu import selection
 from wavefilt.cli import group
 from wavefilt.errors import FormatError
-from wavefilt.io import flat
+from wavefilt.io.arrays import flat
 from wavefilt.outofcore import memory_budget, prefetch, streaming
 from wavefilt.outofcore.sizes import in_bytes, spelled
 from wavefilt.statistics import reproducible

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wavefilt.errors import FormatError
-from wavefilt.io import cells, text
 from wavefilt.io.layout import Layout
+from wavefilt.io.text import cells, reader
 from wavefilt.recording import Recording
 
 
 def decode(data: str | bytes, **layout: object) -> Recording:
     data = data if isinstance(data, bytes) else data.encode()
-    return text.decode(data, Layout(**layout), "ascii")
+    return reader.decode(data, Layout(**layout), "ascii")
 
 
 def with_traces(recording: Recording, traces: object) -> str:
-    return text.encode(replace(recording, traces=np.array(traces, dtype=float))).decode()
+    return reader.encode(replace(recording, traces=np.array(traces, dtype=float))).decode()
 
 
 KEPT = {
@@ -67,12 +67,12 @@ KEPT = {
 
 @pytest.mark.parametrize("content", KEPT.values(), ids=KEPT.keys())
 def test_unaltered_samples_come_back_byte_for_byte(content):
-    assert text.encode(decode(content)).decode() == content
+    assert reader.encode(decode(content)).decode() == content
 
 
 def test_latin_1_is_kept():
     content = "# Größe\n1.5\n2.5\n".encode("latin-1")
-    assert text.encode(decode(content)) == content
+    assert reader.encode(decode(content)) == content
 
 
 @pytest.mark.parametrize("name", ["20180307_031245000.0", "20130107_103041000.CET.3c.cont.0"])
@@ -84,7 +84,7 @@ def test_obspy_files_come_back_byte_for_byte(name):
     assert recording.samples.shape == ((3, 2000) if "3c" in name else (1, 2048))
     np.testing.assert_array_equal(recording.samples, np.loadtxt(content.decode().splitlines(), ndmin=2).T)
     assert recording.interval is None
-    assert text.encode(recording) == content
+    assert reader.encode(recording) == content
 
 
 def test_traces_are_columns_in_float64():
@@ -144,7 +144,7 @@ def test_chosen_columns_are_traces_and_others_are_kept():
     assert with_traces(recording, [[1, 2, 3]]) == "0;1.50;1.00\n7;2.50;2.00\n9;3.50;3.00\n"
     swapped = decode(content, columns=(3, 2))
     np.testing.assert_array_equal(swapped.traces[0], [3.25, 4.25, 5.25])
-    assert text.encode(swapped).decode() == content
+    assert reader.encode(swapped).decode() == content
     assert decode("1 1.5\n2 2.5\n3 3.5\n", columns=(1, 2)).interval is None
 
 
@@ -204,7 +204,7 @@ def test_delimiter_may_be_given(content, given):
 def test_given_delimiter_resolves_a_decimal_comma():
     recording = decode("1,5\n2,7\n", delimiter=" ")
     np.testing.assert_array_equal(recording.traces, [[1.5, 2.7]])
-    assert text.encode(recording) == b"1,5\n2,7\n"
+    assert reader.encode(recording) == b"1,5\n2,7\n"
 
 
 @pytest.mark.parametrize("content", ["1,-5\n2,-7\n", "1, 5\n2, 7\n", "1,5\n2,7.0\n", "1,5,3\n2,7,1\n"])
@@ -317,7 +317,7 @@ def test_traces_of_another_shape_are_refused(shape):
     ],
 )
 def test_looks_like_text(head, answer):
-    assert text.looks_like_text(head) is answer
+    assert reader.looks_like_text(head) is answer
 
 
 @st.composite
@@ -348,21 +348,21 @@ def test_any_table_comes_back(table):
     every = tuple(range(1, values.shape[1] + 1))
     recording = decode(content, delimiter=delimiter, columns=every)
     np.testing.assert_array_equal(recording.samples.T, values)
-    written = text.encode(recording).decode()
+    written = reader.encode(recording).decode()
     again = decode(written, delimiter=delimiter, columns=every)
     np.testing.assert_array_equal(again.samples.T, values)
     assert written.replace(" ", "").replace("NAN", "nan") == content.replace(" ", "").replace("NAN", "nan")
-    assert text.encode(replace(again, traces=again.samples * 0.5)).count(b"\n") == content.count("\n")
+    assert reader.encode(replace(again, traces=again.samples * 0.5)).count(b"\n") == content.count("\n")
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=60) | st.text("0123456789+-.eEdDnaif,; \t\r\n#x", max_size=60).map(str.encode))
 def test_any_bytes_are_read_or_refused(data):
     try:
-        recording = text.decode(data, Layout(), "ascii")
+        recording = reader.decode(data, Layout(), "ascii")
     except FormatError:
         return
-    again = text.decode(text.encode(recording), Layout(delimiter=recording.origin.delimiter), "ascii")
+    again = reader.decode(reader.encode(recording), Layout(delimiter=recording.origin.delimiter), "ascii")
     assert again.samples.shape == recording.samples.shape
 
 
@@ -392,17 +392,17 @@ def test_pieces_make_no_difference(monkeypatch, content):
     pieces = decode(content)
     assert (pieces.origin.styles, pieces.intervals, pieces.notes) == (whole.origin.styles, whole.intervals, whole.notes)
     np.testing.assert_array_equal(pieces.traces, whole.traces)
-    assert text.encode(pieces).decode() == content
+    assert reader.encode(pieces).decode() == content
 
 
 def test_pieces_of_a_long_file_join(monkeypatch):
     content = "".join(f"{k / 100:.2f} {k % 7}.5 {'nan' if k % 5 == 0 else '1.5'}\n" for k in range(1000))
     monkeypatch.setattr(cells, "PIECES", (64, 64))
-    assert text.encode(decode(content)).decode() == content
+    assert reader.encode(decode(content)).decode() == content
 
 
 def test_long_files_are_fast():
     content = "0.25 1.5000e+00 -1.5000\n" * 200_000
     began = time.perf_counter()
-    assert text.encode(decode(content)).decode() == content
+    assert reader.encode(decode(content)).decode() == content
     assert time.perf_counter() - began < 10  # about 1 s here; a loop over cells would take far longer

@@ -9,7 +9,7 @@ from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
-from wavefilt.io.zarr import Unchanged, copied, reading
+from wavefilt.io.arrays.zarr import Unchanged, copied, reading
 
 BLOCK = 128 << 20
 """Bytes of a block that is read at a time, or of one chunk of the file where that has more."""

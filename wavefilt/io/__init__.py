@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol, cast
 from wavefilt.errors import FormatError, reason
 from wavefilt.io import detection
 from wavefilt.io.layout import Layout
-from wavefilt.io.names import check_alone, folder_of, parted
+from wavefilt.io.paths import check_alone, folder_of, parted
 from wavefilt.recording import Recording
 from wavefilt.vocabulary import check
 
@@ -34,10 +34,10 @@ class Format(Protocol):
 
 
 FORMATS: dict[str, str] = {
-    "seg2": "seg2", "ascii": "text", "raw": "raw", "npy": "npy", "npz": "npy", "wav": "wav",
-    "segy": "segy", "su": "segy", "hdf5": "hdf5", "zarr": "zarr",
-    "mseed": "waveform", "sac": "waveform", "gse2": "waveform", "tspair": "waveform", "slist": "waveform",
-    "obspy": "waveform",
+    "seg2": "seg2", "ascii": "text.reader", "raw": "raw", "npy": "arrays.npy", "npz": "arrays.npy", "wav": "wav",
+    "segy": "segy.traces", "su": "segy.traces", "hdf5": "arrays.hdf5", "zarr": "arrays.zarr",
+    "mseed": "obspy.waveforms", "sac": "obspy.waveforms", "gse2": "obspy.waveforms", "tspair": "obspy.waveforms", "slist": "obspy.waveforms",
+    "obspy": "obspy.waveforms",
 }  # fmt: skip
 """Format names for ``format=`` and ``--format``, with the module that serves each; "obspy" asks ObsPy which.
 
@@ -46,7 +46,7 @@ Formats that only ObsPy recognises go by its name in lower case, and through the
 
 
 def _module(format: str) -> Format:
-    return cast(Format, import_module(f"wavefilt.io.{FORMATS.get(format, 'waveform')}"))
+    return cast(Format, import_module(f"wavefilt.io.{FORMATS.get(format, 'obspy.waveforms')}"))
 
 
 def read(
@@ -110,7 +110,7 @@ def read(
 
 
 def _read_folder(source: str, format: str | None, layout: Layout) -> Recording:
-    from wavefilt.io import zarr
+    from wavefilt.io.arrays import zarr
 
     try:
         folder_of(source, format)
@@ -150,7 +150,7 @@ def _read(file: BinaryIO, source: str, format: str | None, layout: Layout) -> Re
 
 
 def _obspy_format(file: BinaryIO) -> str | None:
-    from wavefilt.io.waveform import recognised_by_obspy
+    from wavefilt.io.obspy.waveforms import recognised_by_obspy
 
     return recognised_by_obspy(file)
 
@@ -164,7 +164,7 @@ def _raw_hint(source: str) -> str:
 
 def _detect(probe: detection.Probe, source: str) -> str:
     """The one format of the file. Raises FormatError if there is none, or more than one."""
-    from wavefilt.io.text import looks_like_text
+    from wavefilt.io.text.reader import looks_like_text
 
     found = detection.recognise(probe)
     if found == ["zip"]:
@@ -184,7 +184,7 @@ def _detect(probe: detection.Probe, source: str) -> str:
     name = _obspy_format(probe.file)
     if name is not None:
         return name
-    from wavefilt.io.waveform import how_tried
+    from wavefilt.io.obspy.waveforms import how_tried
 
     tried = ", ".join([*detection.CHECKS, "ASCII", how_tried()])
     raise FormatError(f"unknown format (tried {tried}). {_raw_hint(source)}")
@@ -206,7 +206,7 @@ def write(recording: Recording, path: Path, *, overwrite: bool = False) -> None:
     if recording.format in ("hdf5", "zarr"):
         check_alone(path)
     if recording.format == "zarr":
-        from wavefilt.io import zarr
+        from wavefilt.io.arrays import zarr
 
         zarr.save(recording, path, overwrite=overwrite)
         return

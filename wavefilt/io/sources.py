@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wavefilt.errors import FormatError, reason
 from wavefilt.io import detection
 from wavefilt.io.layout import Layout
-from wavefilt.io.names import folder_of, parted
+from wavefilt.io.paths import folder_of, parted
 
 
 class NotStreamed(FormatError):
@@ -77,7 +77,7 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
 
 def _opened(name: str, layout: Layout, format: str | None) -> Source:
     if os.path.isdir(name):
-        from wavefilt.io.zarr import Store
+        from wavefilt.io.arrays.zarr import Store
 
         folder_of(name, format)
         return Store(name, layout)
@@ -85,7 +85,7 @@ def _opened(name: str, layout: Layout, format: str | None) -> Source:
     try:
         chosen = _recognised(file, layout, format)
         if chosen in ("npy", "raw"):
-            from wavefilt.io.flat import npy_source, raw_source
+            from wavefilt.io.arrays.flat import npy_source, raw_source
 
             file.seek(0)
             return npy_source(name, file, layout) if chosen == "npy" else raw_source(name, file, layout)
@@ -94,11 +94,11 @@ def _opened(name: str, layout: Layout, format: str | None) -> Source:
         raise
     file.close()
     if chosen in ("segy", "su"):
-        from wavefilt.io.segy import Traces
+        from wavefilt.io.segy.traces import Traces
 
         return Traces(name, chosen, layout)
     if chosen == "hdf5":
-        from wavefilt.io.hdf5 import Container
+        from wavefilt.io.arrays.hdf5 import Container
 
         return Container(name, layout)
     raise NotStreamed("only npy, raw (with its layout), SEG-Y, SU, HDF5 and Zarr are streamed (max_memory); convert "

@@ -25,7 +25,7 @@ from wavefilt.denoising import options as plugins
 from wavefilt.denoising.traces import check_size, run
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.io.layout import Layout
-from wavefilt.io.names import split
+from wavefilt.io.paths import split
 from wavefilt.io.sources import Source, open_source
 from wavefilt.method import Method
 from wavefilt.outofcore.file_rows import StreamedRows

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.errors import FormatError
-from wavefilt.io import npy
-from wavefilt.io.grid import Grid, chosen
-from wavefilt.io.hdf5 import notes
+from wavefilt.io.arrays.grid import Grid, chosen
+from wavefilt.io.arrays.hdf5 import notes
 from wavefilt.io.layout import Layout
-from wavefilt.io.names import check_alone
+from wavefilt.io.paths import check_alone
 from wavefilt.io.sources import Target
 from wavefilt.recording import Recording
+
+from . import npy
 
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 TRIES, PAUSE = 20, 0.1

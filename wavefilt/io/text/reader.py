@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.errors import FormatError
-from wavefilt.io.cells import parse, pieces, scan
 from wavefilt.io.layout import Layout
-from wavefilt.io.styles import Notation, Style, remark, write_rows
-from wavefilt.io.table import blame, delimiter_of, parts, refuse_ambiguous_commas
+from wavefilt.io.text.cells import parse, pieces, scan
+from wavefilt.io.text.styles import Notation, Style, remark, write_rows
+from wavefilt.io.text.table import blame, delimiter_of, parts, refuse_ambiguous_commas
 from wavefilt.recording import Recording
 
 __all__ = ["decode", "encode", "looks_like_text"]

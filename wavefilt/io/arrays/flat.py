@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.errors import FormatError
-from wavefilt.io import npy, raw, replacing
+from wavefilt.io import raw, replacing
 from wavefilt.io.layout import Layout
 from wavefilt.io.sources import Target
+
+from . import npy
 
 SCRATCH = 4 << 20
 """Bytes converted, or picked out of those of other traces, at a time."""

@@ -7,7 +7,7 @@ import re
 from typing import NoReturn
 
 from wavefilt.errors import FormatError
-from wavefilt.io.cells import BLANKS
+from wavefilt.io.text.cells import BLANKS
 
 _LONGEST_LINE = 1 << 20
 _COMMENTS = re.compile(rb"(?:[ \t\r\f\v]*+(?:(?:[#%!*>$]|//)[^\n]*+)?+(?:\n|\Z))*+")  # and blank lines

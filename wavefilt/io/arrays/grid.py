@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.errors import FormatError
-from wavefilt.io import npy
+
+from . import npy
 
 PIECE = 1 << 20
 """Bytes read or written at a time, or those of one chunk where it has more."""

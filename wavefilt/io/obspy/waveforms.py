@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.errors import FormatError
-from wavefilt.io.apart import Apart
 from wavefilt.io.layout import Layout
+from wavefilt.io.obspy.process import Apart
 from wavefilt.recording import Recording
 
 NEVER = ("PICKLE", "ALSEP", "SEGY", "SU")
 """Not asked: loading a pickle can run any program, the ALSEP readers claim files of random bytes, and SEG-Y and SU are
-read by `wavefilt.io.segy`, or refused."""
+read by `wavefilt.io.segy.traces`, or refused."""
 
 WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
 """Sample type of the formats that have one; all others take floats."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.io.cells import Cells, digits_of
+from wavefilt.io.text.cells import Cells, digits_of
 
 _SIGNIFICANT = 7
 

@@ -18,7 +18,7 @@ from wavefilt.errors import FormatError
 from wavefilt.io import replacing
 from wavefilt.io.detection import TRACE_HEADER
 from wavefilt.io.layout import Layout
-from wavefilt.io.segy_form import CODE_AT, IBM, Form, form_of, from_ibm
+from wavefilt.io.segy.layout import CODE_AT, IBM, Form, form_of, from_ibm
 from wavefilt.io.sources import Target
 from wavefilt.io.unchanged import Unchanged
 from wavefilt.recording import Recording

@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.errors import FormatError
-from wavefilt.io import npy, replacing
-from wavefilt.io.grid import Grid, chosen
+from wavefilt.io import replacing
+from wavefilt.io.arrays.grid import Grid, chosen
 from wavefilt.io.layout import Layout
-from wavefilt.io.names import check_alone
+from wavefilt.io.paths import check_alone
 from wavefilt.io.sources import Target
 from wavefilt.io.unchanged import Unchanged
 from wavefilt.recording import Recording
+
+from . import npy
 
 
 @dataclass(frozen=True)

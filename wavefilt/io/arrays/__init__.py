@@ -1,0 +1,1 @@
+"""npy, npz, HDF5 and Zarr."""

@@ -1,0 +1,1 @@
+"""Waveform formats through ObsPy."""

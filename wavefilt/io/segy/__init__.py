@@ -1,0 +1,1 @@
+"""SEG-Y and SU through segyio."""
