@@ -11,10 +11,10 @@ from functools import cache
 from math import prod
 from typing import Any, cast
 
+from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.errors import BackendUnavailable
 from wavefilt.vocabulary import check
 
-from . import cuda_crossover, numba_crossover
 from .interface import Backend, Backend2, DeviceBackend, Measured, Pyramid, Pyramid2, Statistics
 
 __all__ = ["Backend", "Backend2", "DeviceBackend", "Measured", "Pyramid", "Pyramid2", "Statistics", "available",
@@ -25,7 +25,7 @@ DLPACK_CUDA = 2
 
 
 def _pywavelets() -> Backend:
-    from .pywavelets import PyWavelets
+    from wavefilt.backends.reference.backend import PyWavelets
 
     return PyWavelets()
 

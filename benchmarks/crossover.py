@@ -16,7 +16,7 @@ import pywt
 
 from wavefilt import backends
 from wavefilt.backends.numba_cpu import NumbaCPU
-from wavefilt.backends.pywavelets import PyWavelets
+from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.benchmarks.cpu import load_seconds
 from wavefilt.benchmarks.environment import environment
 from wavefilt.thresholding.rules import bayes, noise

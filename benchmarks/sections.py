@@ -15,7 +15,7 @@ import pywt
 from numpy.typing import NDArray
 
 import wavefilt
-from wavefilt.backends.pywavelets import PyWavelets
+from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.benchmarks.environment import environment, version
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, first_call, turns

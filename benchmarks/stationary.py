@@ -12,7 +12,7 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
-from wavefilt.backends.pywavelets import PyWavelets
+from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, first_call, signal, turns

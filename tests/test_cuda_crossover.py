@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wavefilt import backends
-from wavefilt.backends import cuda_crossover
+from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.benchmarks.cuda_crossover import crossover
 
 RESULT = Path(__file__).resolve().parents[1] / "benchmarks/results/cuda_crossover.json"

@@ -24,7 +24,7 @@ def backend():
 
 @pytest.fixture(scope="module")
 def reference():
-    from wavefilt.backends.pywavelets import PyWavelets
+    from wavefilt.backends.reference.backend import PyWavelets
 
     return PyWavelets()
 

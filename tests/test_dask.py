@@ -37,7 +37,7 @@ WHOLE, CUT, UNEVEN = (2, 3, -1), (4, 5, 1000), ((6,), (2, 3), (100, 1, 900, 1500
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch):
     """So that "auto" chooses by size alone, for blocks as for the whole, whatever other tests have loaded."""
-    from wavefilt.backends import numba_crossover
+    from wavefilt.backends.crossover import numba_crossover
 
     monkeypatch.setattr(numba_crossover, "loaded", set())
 

@@ -22,11 +22,11 @@ from conftest import ROOT
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from wavefilt import threads
-from wavefilt.backends import numba_crossover
+from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Pyramid
 from wavefilt.backends.numba_cpu import NumbaCPU, compiler, kernels, memory, plan, selection
 from wavefilt.backends.numba_cpu.selection import NumbaStatistics
-from wavefilt.backends.pywavelets import PyWavelets, ReferenceStatistics
+from wavefilt.backends.reference.backend import PyWavelets, ReferenceStatistics
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES, SHRINKS

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 import wavefilt
-from wavefilt.backends.pywavelets import ReferenceStatistics
+from wavefilt.backends.reference.backend import ReferenceStatistics
 from wavefilt.method import Method
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.block_shrinkage import ROOT, Blocks

@@ -25,7 +25,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def reference():
-    from wavefilt.backends.pywavelets import PyWavelets
+    from wavefilt.backends.reference.backend import PyWavelets
 
     return PyWavelets()
 

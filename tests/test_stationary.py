@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 import wavefilt
 from wavefilt import backends, threads
-from wavefilt.backends import numba_crossover, reference_modwt
+from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
-from wavefilt.backends.pywavelets import PyWavelets
+from wavefilt.backends.reference import modwt
+from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.benchmarks import stationary as study
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -155,7 +156,7 @@ def test_energy_is_kept_and_shifts_go_through(n, wavelet, seed):
 def test_the_extension_is_pywavelets(rng, mode, n):
     x = rng.standard_normal((2, n))
     expected = [pywt.pad(row, (35, 29), "periodic" if mode == "periodization" else mode) for row in x]
-    np.testing.assert_allclose(reference_modwt.extended(x, mode, 35, 29), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(modwt.extended(x, mode, 35, 29), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("mode", BOUNDED)

@@ -10,7 +10,7 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt.backends import cuda_crossover
+from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.interface import Measured, Pyramid, Pyramid2
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage

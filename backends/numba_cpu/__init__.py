@@ -16,7 +16,7 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt import threads
-from wavefilt.backends import numba_crossover
+from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Pyramid, Pyramid2
 from wavefilt.errors import BackendUnavailable
 from wavefilt.thresholding.shrinkage import Shrinkage

@@ -8,9 +8,8 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
+from wavefilt.backends.interface import Pyramid2
 from wavefilt.thresholding.shrinkage import Shrinkage
-
-from .interface import Pyramid2
 
 
 def decompose(

@@ -8,10 +8,9 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
+from wavefilt.backends.interface import Pyramid
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets import boundary, modwt_boundary
-
-from .interface import Pyramid
 
 
 def decompose(x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int, start_level: int) -> Pyramid:

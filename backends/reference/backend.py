@@ -11,12 +11,12 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
+from wavefilt.backends.interface import Pyramid, Pyramid2, Risk
 from wavefilt.statistics import counts as host_counts
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
-from . import reference2, reference_modwt
-from .interface import Pyramid, Pyramid2, Risk
+from . import dwt2, modwt
 
 
 class PyWavelets:
@@ -41,7 +41,7 @@ class PyWavelets:
         samples = x.shape[-1]
         check("transform", transform, TRANSFORMS)
         if transform == "modwt":
-            return reference_modwt.decompose(x, wavelet, mode, level, start_level)
+            return modwt.decompose(x, wavelet, mode, level, start_level)
         details = []
         for _ in range(level):  # pywt.wavedec warns beyond its maximum level; whether that matters is the caller's
             x, detail = pywt.dwt(x, wavelet, mode)
@@ -57,7 +57,7 @@ class PyWavelets:
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None) -> NDArray[Any]:
         if pyramid.transform == "modwt":
-            return reference_modwt.reconstruct(pyramid, shrinkage)
+            return modwt.reconstruct(pyramid, shrinkage)
         y, details = pyramid.coefficients[0], pyramid.coefficients[1:]
         for i, detail in enumerate(details):
             if shrinkage is not None:
@@ -65,8 +65,8 @@ class PyWavelets:
             y = pywt.idwt(y[:, : detail.shape[-1]], detail, pyramid.wavelet, pyramid.mode)
         return np.ascontiguousarray(y[:, : pyramid.samples])
 
-    decompose2 = staticmethod(reference2.decompose)
-    reconstruct2 = staticmethod(reference2.reconstruct)
+    decompose2 = staticmethod(dwt2.decompose)
+    reconstruct2 = staticmethod(dwt2.reconstruct)
 
 
 class ReferenceStatistics:

@@ -1,0 +1,1 @@
+"""The reference backend: PyWavelets and NumPy."""
