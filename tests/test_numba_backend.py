@@ -24,7 +24,8 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from wavefilt import threads
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Pyramid
-from wavefilt.backends.numba_cpu import NumbaCPU, compiler, kernels, memory, plan, selection
+from wavefilt.backends.numba_cpu import NumbaCPU, compiler, memory, selection
+from wavefilt.backends.numba_cpu.dwt import kernels, plan
 from wavefilt.backends.numba_cpu.selection import NumbaStatistics
 from wavefilt.backends.reference.backend import PyWavelets, ReferenceStatistics
 from wavefilt.thresholding import rules

@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 from wavefilt import threads
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Pyramid, Pyramid2
+from wavefilt.backends.numba_cpu.dwt import kernels, plan
+from wavefilt.backends.numba_cpu.dwt2 import transform as sections
+from wavefilt.backends.numba_cpu.modwt import transform as modwt
 from wavefilt.errors import BackendUnavailable
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 from wavefilt.wavelets import boundary
 
-from . import adding, kernels, launching, memory, modwt, plan, sections
+from . import launching, memory, partial_sums
 from .compiler import sign_off
 from .selection import NumbaStatistics
 
@@ -165,7 +168,7 @@ class NumbaCPU:
         self._check(pyramid.coefficients[0])
         return sections.reconstruct(pyramid, shrinkage, _synthesis)
 
-    tabulate = staticmethod(adding.tabulated)
+    tabulate = staticmethod(partial_sums.tabulated)
 
     def peak(self, x: NDArray[Any]) -> float:
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""

@@ -40,7 +40,7 @@ if hasattr(os, "register_at_fork"):
 def _digest() -> str:
     """Of the sources that go into kernels which stand in other files: numba looks only at a kernel's own file."""
     text = hashlib.sha256()
-    kernels = Path(__file__).with_name("kernels.py")  # which imports this
+    kernels = Path(__file__).parent / "dwt" / "kernels.py"  # which imports this
     for name in (__file__, kernels, vector.__file__, boundary.__file__, shrinkage.__file__, vocabulary.__file__):
         with suppress(OSError):  # an installation without sources does not change
             text.update(Path(name).read_bytes())

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import threads
+from wavefilt.backends.numba_cpu.dwt import kernels
 from wavefilt.thresholding.shrinkage import Shrinkage
 
-from . import kernels, memory
+from . import memory
 
 GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
 _FUNCTIONS = {"soft": kernels.SOFT, "hard": kernels.HARD, "garrote": kernels.GARROTE, "firm": kernels.FIRM}

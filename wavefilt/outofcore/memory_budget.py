@@ -137,7 +137,7 @@ def _held(backend: backends.Backend, level: int, size: int, dtype: np.dtype[Any]
     least = fixed + int(HELD * LEAST)
     if limit < least:
         raise ValueError(f"max_memory of {spelled(limit)} is too little here: {spelled(least)} is the least")
-    from wavefilt.backends.numba_cpu import adding
+    from wavefilt.backends.numba_cpu import partial_sums as adding
 
     piece = min(int((limit - fixed) / HELD), PIECE) // dtype.itemsize
     found = _plan(backend, level, False, 0, piece * dtype.itemsize, min(piece, size), 2, spelling, 0)
@@ -150,7 +150,8 @@ def _own(backend: backends.Backend) -> tuple[Adding, int, Callable[[], None], En
     And what sums up energies.
     """
     if backend.name == "numba":
-        from wavefilt.backends.numba_cpu import adding, memory, selection
+        from wavefilt.backends.numba_cpu import memory, selection
+        from wavefilt.backends.numba_cpu import partial_sums as adding
 
         return adding.Chunks(), selection.SHORT, memory.trim, adding.energies
     return Pairwise(), reproducible.BINS, lambda: None, energies

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from wavefilt.backends.numba_cpu.compiler import jit, view
+from wavefilt.backends.numba_cpu.dwt.kernels import _shrink, _split
+from wavefilt.backends.numba_cpu.vector import GROUP_BYTES, analyse, synthesise
 from wavefilt.wavelets import boundary
-
-from .compiler import jit, view
-from .kernels import _shrink, _split
-from .vector import GROUP_BYTES, analyse, synthesise
 
 _extension = jit(boundary.extension)
 

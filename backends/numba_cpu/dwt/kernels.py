@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from wavefilt.backends.numba_cpu.compiler import jit, view
+from wavefilt.backends.numba_cpu.vector import GROUP_BYTES, VECTOR_BYTES, analyse, split, synthesise
 from wavefilt.thresholding.shrinkage import FIRM_RATIO
 from wavefilt.wavelets import boundary
-
-from .compiler import jit, view
-from .vector import GROUP_BYTES, VECTOR_BYTES, analyse, split, synthesise
 
 BLOCK = 512  # coefficients computed at a time: their inputs and sums stay in the first-level cache
 KEEP, SOFT, HARD, GARROTE, FIRM = range(5)

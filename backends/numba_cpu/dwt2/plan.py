@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from wavefilt.backends.numba_cpu.vector import GROUP_BYTES
 from wavefilt.wavelets.filters import detail_length
-
-from .vector import GROUP_BYTES
 
 SCRATCH = 1 << 19
 """Bytes of a tile's filtered rows: half of a second-level cache."""

@@ -10,10 +10,11 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Pyramid
+from wavefilt.backends.numba_cpu import launching, memory
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets import boundary, modwt_boundary
 
-from . import launching, memory, modwt_kernels, modwt_plan
+from . import kernels, plan
 
 
 @lru_cache(maxsize=64)
@@ -36,7 +37,7 @@ def decompose(x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int, sta
     modwt_boundary.check(samples, mode)
     dtype, taps = x.dtype, wavelet.dec_len
     lo, hi = _analysis(wavelet, dtype)
-    launches = modwt_plan.launches(samples, taps, mode, level, start_level, tile, False)
+    launches = plan.launches(samples, taps, mode, level, start_level, tile, False)
     details = [modwt_boundary.length(samples, taps, mode, j, start_level) for j in range(1, level + 1)]
     approximations = [samples + int(launch.margins[-1].sum()) for launch in launches]
     arrays, addresses = memory.several(rows, details + approximations, dtype)
@@ -45,7 +46,7 @@ def decompose(x: NDArray[Any], wavelet: pywt.Wavelet, mode: str, level: int, sta
     for launch, target in zip(launches, addresses[level:], strict=True):
         finest_first = addresses[launch.first : launch.first + launch.depth]
         arguments = source, finest_first, target, outside, lo, hi
-        launching.run(modwt_kernels.forward, rows, launch, arguments, (x, arrays))
+        launching.run(kernels.forward, rows, launch, arguments, (x, arrays))
         source = target
     return Pyramid((arrays[-1], *reversed(arrays[:level])), wavelet, mode, samples, "modwt", start_level)
 
@@ -63,7 +64,7 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: NDArray[Any]
     addresses = memory.addresses(coefficients[::-1])
     shape = samples, wavelet.rec_len, pyramid.mode, level, pyramid.start_level
     source = addresses[-1]
-    for launch in reversed(modwt_plan.launches(*shape, tile, True)):
+    for launch in reversed(plan.launches(*shape, tile, True)):
         levels = slice(launch.first, launch.first + launch.depth)
         finer, target = memory.placed((rows, launch.columns), dtype) if launch.first else (out, begin)
         arguments = (
@@ -75,7 +76,7 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: NDArray[Any]
             thresholds[levels],
             _synthesis(wavelet, dtype),
         )
-        launching.run(modwt_kernels.inverse, rows, launch, arguments, (coefficients, y, finer))
+        launching.run(kernels.inverse, rows, launch, arguments, (coefficients, y, finer))
         y, source = finer, target
     return out
 

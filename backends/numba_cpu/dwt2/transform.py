@@ -10,10 +10,13 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends.interface import Pyramid2
+from wavefilt.backends.numba_cpu import launching, memory
+from wavefilt.backends.numba_cpu.dwt import kernels
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets import boundary
 
-from . import kernels, launching, memory, section_kernels, section_plan
+from . import kernels as section_kernels
+from . import plan
 
 Filters = Callable[[pywt.Wavelet, "np.dtype[Any]"], tuple[NDArray[Any], NDArray[Any]]]
 
@@ -32,7 +35,7 @@ def decompose(
     )
     for j in range(level):
         sizes = down[j], across[j], down[j + 1], across[j + 1]
-        launch = section_plan.launch(sizes, sizes[2:], wavelets[0].dec_len, x.itemsize, False)
+        launch = plan.launch(sizes, sizes[2:], wavelets[0].dec_len, x.itemsize, False)
         bands = [memory.empty((sections, *sizes[2:]), x.dtype) for _ in range(4)]
         arguments = memory.address(source), memory.addresses(bands), *rows, *columns
         launching.run(section_kernels.forward, sections, launch, arguments, (source, bands))
@@ -58,7 +61,7 @@ def reconstruct(pyramid: Pyramid2, shrinkage: Shrinkage | None, filters: Filters
     for j in range(pyramid.level, 0, -1):
         sizes = down[j - 1], across[j - 1], down[j], across[j]
         places = [(n - shift + 1) // 2 - -shift // 2 for n, shift in zip(sizes, shifts, strict=False)]
-        launch = section_plan.launch(sizes, (places[0], places[1]), wavelets[0].rec_len, dtype.itemsize, True)
+        launch = plan.launch(sizes, (places[0], places[1]), wavelets[0].rec_len, dtype.itemsize, True)
         bands, details = [y, *details[:3]], details[3:]
         finer, target = memory.placed((sections, *sizes[:2]), dtype)
         own = np.ascontiguousarray(thresholds[3 * (j - 1) : 3 * j])
@@ -72,9 +75,7 @@ def _lengths(
     shape: Any, wavelets: tuple[pywt.Wavelet, pywt.Wavelet], modes: tuple[str, str], level: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Rows and columns of the samples and of every level, finest first."""
-    down, across = (
-        section_plan.lengths(n, w.dec_len, mode, level) for n, w, mode in zip(shape, wavelets, modes, strict=True)
-    )
+    down, across = (plan.lengths(n, w.dec_len, mode, level) for n, w, mode in zip(shape, wavelets, modes, strict=True))
     return down, across
 
 

@@ -8,9 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from wavefilt.backends.numba_cpu.vector import GROUP_BYTES
 from wavefilt.wavelets import modwt_boundary as margins
-
-from .vector import GROUP_BYTES
 
 HALO_SHARE = 8  # levels are fused while the samples that only the windows need stay below this share of a tile
 

@@ -1,0 +1,1 @@
+"""The decimated transform, compiled."""
