@@ -17,7 +17,7 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt import backends
-from wavefilt.backends.cuda import counts
+from wavefilt.backends.cuda.work_counts import transforms
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference
@@ -52,9 +52,9 @@ class Kernel:
 
     def launch(self, samples: int, block: int, tile: int = TILE) -> Launch:
         """As the SKE model sees it."""
-        problem = counts.Problem(pywt.Wavelet(self.wavelet).dec_len, samples, level=LEVEL, tile=tile, threads=block)
-        first = counts.Problem(problem.taps, samples, level=problem.fused[0], tile=tile, threads=block)
-        (only,) = (counts.forward if self.transform == "forward" else counts.inverse)(first)
+        problem = transforms.Problem(pywt.Wavelet(self.wavelet).dec_len, samples, level=LEVEL, tile=tile, threads=block)
+        first = transforms.Problem(problem.taps, samples, level=problem.fused[0], tile=tile, threads=block)
+        (only,) = (transforms.forward if self.transform == "forward" else transforms.inverse)(first)
         return only
 
 

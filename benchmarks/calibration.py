@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.backends.cuda import diagnosis
-from wavefilt.backends.cuda.graph import stream as new_stream
-from wavefilt.backends.cuda.target import SIMULATED, cuda
+from wavefilt.backends.cuda.runtime import diagnosis
+from wavefilt.backends.cuda.runtime.graph import stream as new_stream
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.ske.calibration import Calibration, Operation
 
 from .microkernels import ACCESSES, LINE, OPERATIONS, SHARED_LOADS, UNROLLED, chain, kernels

@@ -43,7 +43,7 @@ CASES: list[dict[str, Any]] = [
 def run(repeats: int = REPEATS, scale: int = 1, peers: bool = True) -> dict[str, Any]:
     """Measure every case, with sizes divided by ``scale``; outputs are compared with PyWavelets first."""
     from wavefilt.backends.cuda import Cuda
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     backend = Cuda()
     result: dict[str, Any] = {
@@ -124,7 +124,7 @@ def _reference(x: Any, method: Method) -> Any:
 
 
 def _case(backend: Any, case: dict[str, Any], rows: int, samples: int, repeats: int) -> dict[str, Any]:
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     method, host = _method(case), signal(rows, samples)
     where = case.get("where", "device")
@@ -153,8 +153,8 @@ def _case(backend: Any, case: dict[str, Any], rows: int, samples: int, repeats: 
 
 def graph_time(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> dict[str, float]:
     """GPU time of a denoise: its graph alone."""
-    from wavefilt.backends.cuda.denoiser import DwtDenoiser
-    from wavefilt.backends.cuda.plan import Plan, Shape
+    from wavefilt.backends.cuda.dwt.denoiser import DwtDenoiser
+    from wavefilt.backends.cuda.dwt.plan import Plan, Shape
 
     rows, samples = x.shape
     plan = Plan(Shape.of(method.bank, method.mode, "float32", LEVEL, rows, samples), backend._options)
@@ -167,10 +167,10 @@ def graph_time(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> 
 
 def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[dict[str, Any]]:
     """The launches of a denoise with rule universal, one by one."""
-    from wavefilt.backends.cuda import selection
-    from wavefilt.backends.cuda.plan import Options, Plan, Shape
-    from wavefilt.backends.cuda.statistics import Selection
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.dwt.plan import Options, Plan, Shape
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.backends.cuda.statistics import selection
+    from wavefilt.backends.cuda.statistics.details import Selection
 
     found = []
     options = Options()
@@ -218,7 +218,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[dict[str, Any]]:
 
 def _resources(kernel: Any, threads: int) -> dict[str, Any]:
     """Registers and shared memory that the driver reports, and the share of a multiprocessor's threads they allow."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     registers = max(kernel.get_regs_per_thread().values())
     shared = max(kernel.get_shared_mem_per_block().values())
@@ -235,7 +235,7 @@ def _resources(kernel: Any, threads: int) -> dict[str, Any]:
 def _fastmath(samples: int, repeats: int) -> list[dict[str, Any]]:
     """Time and accuracy of the transforms with and without fast-math, for one case."""
     from wavefilt.backends.cuda import Cuda
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     host = signal(1, samples)
     x, method = cuda.to_device(host), _method({})
@@ -253,7 +253,7 @@ def _fastmath(samples: int, repeats: int) -> list[dict[str, Any]]:
 
 def _peers(backend: Any, samples: int, repeats: int) -> list[dict[str, Any]]:
     """The same denoise by PyWavelets on one core and by ptwt on the same GPU."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.cpu import Case, pywavelets_denoise
 
     found = []

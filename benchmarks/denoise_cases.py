@@ -107,7 +107,7 @@ def _ptwt(device: str, problem: Problem) -> Prepared:
 
 def _cuda(where: str, problem: Problem) -> Prepared:
     """From and to pinned arrays, or from and to device memory, there also by the GPU's own clock."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     backend: Any = backends.get("cuda")
     if where == "pinned":

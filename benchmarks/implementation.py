@@ -137,7 +137,7 @@ def _too_large(problem: Problem, implementation: Implementation) -> str | None:
     """Why the problem does not fit in memory."""
     places = [("memory", max(implementation.host + 8, implementation.reference), free_memory())]
     if implementation.device:
-        from wavefilt.backends.cuda.target import cuda
+        from wavefilt.backends.cuda.runtime.target import cuda
 
         places.append(("GPU memory", implementation.device, cuda.current_context().get_memory_info().free))
     for what, each, free in places:

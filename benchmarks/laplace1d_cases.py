@@ -108,7 +108,7 @@ def _whole(function: Callable[[Array, Array], None], problem: Problem) -> Prepar
 
 def _gpu(kernel: str | None, problem: Problem) -> Prepared:
     """A kernel, or the copy, on data in device memory, timed by events."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.laplace1d_kernels import launch
 
     x = cuda.to_device(problem.x)

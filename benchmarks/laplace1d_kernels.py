@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.backends.cuda.target import SIMULATED, cuda, device
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda, device
 from wavefilt.benchmarks.laplace1d_counts import BLOCK
 
 if SIMULATED:

@@ -85,7 +85,7 @@ def _capability(chosen: Any, no_gpu: str | None) -> str:
 
 def _registers(variant: Variant) -> int | None:
     """Registers of a thread as compiled for this GPU; None in the simulator."""
-    from wavefilt.backends.cuda.target import SIMULATED
+    from wavefilt.backends.cuda.runtime.target import SIMULATED
     from wavefilt.benchmarks.laplace2d_kernels import kernel
 
     return None if SIMULATED else int(next(reversed(kernel(variant).overloads.values())).regs_per_thread)

@@ -120,7 +120,7 @@ def _scipy(problem: Problem) -> Prepared:
 
 def _gpu(variant: Variant | None, problem: Problem) -> Prepared:
     """A kernel, or a copy, from and to device memory, by the GPU's own clock."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     used, wide = CHANNELS * problem.width, variant is not None and variant.memory == "wide"
     rows = problem.x.reshape(problem.height, used)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.backends.cuda.target import cuda, device
-from wavefilt.backends.cuda.wide import load4, store
+from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.wide import load4, store
 from wavefilt.benchmarks.laplace2d_variants import BORDER, CHANNELS, RADIUS, ROWS, SIDE, Variant
 
 int32: Any = np.int32

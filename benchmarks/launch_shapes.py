@@ -10,7 +10,7 @@ import sys
 from datetime import date
 from typing import Any
 
-from wavefilt.backends.cuda.counts import Problem
+from wavefilt.backends.cuda.work_counts.transforms import Problem
 from wavefilt.benchmarks import ske_estimate
 from wavefilt.benchmarks.environment import environment
 from wavefilt.cli.study import save

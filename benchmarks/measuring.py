@@ -70,8 +70,8 @@ def events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], No
 
     ``before`` is what each run must come after, and is not timed; otherwise that is the same work once more.
     """
-    from wavefilt.backends.cuda.graph import Graph
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.graph import Graph
+    from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.microkernels import kernels
 
     stream = cuda.default_stream()

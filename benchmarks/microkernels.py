@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.backends.cuda.target import SIMULATED, cuda
-from wavefilt.backends.cuda.wide import load4, store
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.backends.cuda.runtime.wide import load4, store
 
 UNROLLED = 64
 """Operations of a chain in one turn of its loop, whose own three instructions are then few."""

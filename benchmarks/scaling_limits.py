@@ -35,7 +35,7 @@ def calibration(device: str | None, no_gpu: str | None) -> tuple[Any, str | None
 
 def floors(samples: int, repeats: int) -> dict[str, float]:
     """Pinned samples to the GPU and back, and 12 bytes a sample (read, read again, write) at a copy's bandwidth."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     host = cuda.pinned_array(samples, "float32")
     x, y = (cuda.device_array(samples, "float32") for _ in range(2))
@@ -47,7 +47,7 @@ def floors(samples: int, repeats: int) -> dict[str, float]:
 
 def estimates(problem: Problem, device: Any) -> dict[str, float]:
     """The kernels' time by the SKE model, calibrated and classic."""
-    from wavefilt.backends.cuda.search_counts import denoise
+    from wavefilt.backends.cuda.work_counts.statistics import denoise
     from wavefilt.benchmarks import ske_estimate
     from wavefilt.ske.baselines import classic
 

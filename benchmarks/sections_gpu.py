@@ -32,7 +32,7 @@ def run(cases: Sequence[Case] = CASES, repeats: int = REPEATS) -> dict[str, Any]
 
 
 def _measure(backend: Any, case: Case, repeats: int) -> dict[str, Any]:
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     host, level = noisy(case), case.level
     method = SectionMethod(WAVELET, level, rule="universal", sigma="global")

@@ -32,7 +32,7 @@ TARGETS = {2: 1.8, 4: 3.4}
 
 def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> dict[str, Any]:
     """Milliseconds by number of GPUs, 1, 2, 4, ... up to all. Raises Mismatch if a result is not that of one GPU."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     there = len(cuda.gpus)
     counts = [1 << i for i in range(there.bit_length()) if 1 << i <= there]
@@ -68,7 +68,7 @@ def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> dict[str
 
 def _resident(x: NDArray[Any], count: int, expected: NDArray[Any], repeats: int) -> dict[str, float]:
     """A batch that lies on the GPUs, a part on each."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     parts, outs = [], []
     for i, rows in enumerate(np.array_split(x, count)):
@@ -94,7 +94,7 @@ def _same(y: NDArray[Any], expected: NDArray[Any], what: str) -> None:
 
 def _host_copy(x: NDArray[Any], repeats: int = 5) -> float:
     """Read and written by as many threads as transfers have: what all GPUs' transfers from NumPy share."""
-    from wavefilt.backends.cuda.transfer import THREADS
+    from wavefilt.backends.cuda.runtime.transfer import THREADS
 
     y = np.zeros_like(x)
     edges = np.linspace(0, x.size, 4 * THREADS + 1).astype(int)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pywt
 
-from wavefilt.backends.cuda import launch_shapes
-from wavefilt.backends.cuda.counts import Problem
-from wavefilt.backends.cuda.search_counts import denoise
+from wavefilt.backends.cuda.dwt import launch_shapes
+from wavefilt.backends.cuda.work_counts.statistics import denoise
+from wavefilt.backends.cuda.work_counts.transforms import Problem
 from wavefilt.ske.calibrated import CalibratedEstimate, estimate
 from wavefilt.ske.calibration import Calibration
 from wavefilt.wavelets.filters import as_wavelet

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pywt
 
-from wavefilt.backends.cuda import counts, search_counts
+from wavefilt.backends.cuda.work_counts import statistics, transforms
 from wavefilt.ske import baselines, calibrated, fit
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration
@@ -30,12 +30,12 @@ def case_of(row: Row) -> Case:
 def launches(row: Row) -> list[Launch]:
     """What the row's case launches, with what the driver reported: registers, shared memory, blocks, spilled bytes."""
     case = case_of(row)
-    problem = counts.Problem(
+    problem = transforms.Problem(
         pywt.Wavelet(case.wavelet).dec_len, case.samples, case.rows, LEVEL, tile=case.tile, threads=case.threads
     )
     if case.kernel in ("forward", "inverse"):
         problem = replace(problem, level=problem.fused[0])
-    made = search_counts.OF[case.kernel](problem)
+    made = statistics.OF[case.kernel](problem)
     found = [seen for seen in row["launches"] if "registers" in seen]
     if len(found) != len(made):
         return made

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pywt
 
-from wavefilt.backends.cuda.geometry import Filter
-from wavefilt.backends.cuda.geometry import launches as fused_levels
-from wavefilt.backends.cuda.plan import Options, Plan, Shape
-from wavefilt.backends.cuda.statistics import Selection
-from wavefilt.backends.cuda.target import SIMULATED, cuda
+from wavefilt.backends.cuda.dwt.plan import Options, Plan, Shape
+from wavefilt.backends.cuda.dwt.tiling import Filter
+from wavefilt.backends.cuda.dwt.tiling import launches as fused_levels
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.backends.cuda.statistics.details import Selection
 from wavefilt.method import Method
 
 from .microkernels import kernels
@@ -89,7 +89,7 @@ def prepare(case: Case, level: int | None = None) -> Ready:
         thresholds = cuda.to_device(np.full(level * case.rows, THRESHOLD, np.float32))
         return Ready(plan, lambda on: plan.inverse(y, aligned, "soft", thresholds, on), samples, y)
     if case.kernel == "denoise":
-        from wavefilt.backends.cuda.denoiser import DwtDenoiser
+        from wavefilt.backends.cuda.dwt.denoiser import DwtDenoiser
 
         method = Method(wavelet=case.wavelet, level=level, rule="universal", sigma="global", shrink="soft")
         denoiser = DwtDenoiser(plan, method, False)

@@ -27,7 +27,7 @@ TARGET = ((1, 1 << 20), "universal", 1.0)
 
 def run(cases: Any = CASES, repeats: int = REPEATS) -> dict[str, Any]:
     """Milliseconds of whole calls and of both transforms by the GPU's clock. Raises Mismatch for a wrong result."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     backend: Any = backends.get("cuda")
     rows = []
@@ -65,7 +65,7 @@ def _kernels(backend: Any, x: Any, out: Any, repeats: int) -> dict[str, Any]:
 
 
 def _finished(call: Any) -> None:
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     call()
     cuda.synchronize()

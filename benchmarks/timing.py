@@ -38,14 +38,14 @@ class Timing:
 
 def measured(work: Callable[[Any], None], launches: int = LAUNCHES, repeats: int = REPEATS, warm: int = WARM) -> Timing:
     """Time of one ``work(stream)``, from graphs of ``launches`` of them."""
-    from wavefilt.backends.cuda.target import SIMULATED
+    from wavefilt.backends.cuda.runtime.target import SIMULATED
 
     return (_by_clock if SIMULATED else _by_events)(work, launches, repeats, warm)
 
 
 def _by_events(work: Callable[[Any], None], launches: int, repeats: int, warm: int) -> Timing:
-    from wavefilt.backends.cuda.graph import Graph, stream
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.graph import Graph, stream
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     def several(on: Any) -> None:
         for _ in range(launches):
@@ -71,7 +71,7 @@ def _by_events(work: Callable[[Any], None], launches: int, repeats: int, warm: i
 
 def _by_clock(work: Callable[[Any], None], launches: int, repeats: int, warm: int) -> Timing:
     """In the simulator, where times mean nothing but that the work ran."""
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     on, times = cuda.stream(), []
     for _ in range(repeats):

@@ -64,8 +64,8 @@ def take_turns() -> None:
 
 def arrays_on_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the simulator's arrays stand for arrays on a GPU, which the backend otherwise takes for NumPy's."""
-    from wavefilt.backends.cuda import interop
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime import interop
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
     monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))

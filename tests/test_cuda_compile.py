@@ -73,23 +73,19 @@ def _compile(dtype: str, folder: Path) -> None:
     # device functions ask the driver, which need not be there, what to compile for
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
-    from wavefilt.backends.cuda import (
-        counted,
-        modwt_kernels,
-        modwt_tiling,
-        sections_kernels,
-        selection,
-        shrinking,
-        sorting,
-        spinning,
-        thresholds,
-    )
-    from wavefilt.backends.cuda.forward import forward
-    from wavefilt.backends.cuda.geometry import TILE_BYTES, Filter, launches
-    from wavefilt.backends.cuda.inverse import inverse
-    from wavefilt.backends.cuda.launch_shapes import SHAPES
-    from wavefilt.backends.cuda.plan import MOST_TAPS_SEARCHED
-    from wavefilt.backends.cuda.target import cuda, registers_for
+    from wavefilt.backends.cuda.dwt import cycle_spinning
+    from wavefilt.backends.cuda.dwt.forward import forward
+    from wavefilt.backends.cuda.dwt.inverse import inverse
+    from wavefilt.backends.cuda.dwt.launch_shapes import SHAPES
+    from wavefilt.backends.cuda.dwt.plan import MOST_TAPS_SEARCHED
+    from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, launches
+    from wavefilt.backends.cuda.dwt2 import kernels as sections_kernels
+    from wavefilt.backends.cuda.modwt import kernels as modwt_kernels
+    from wavefilt.backends.cuda.modwt import tiling
+    from wavefilt.backends.cuda.runtime.target import cuda, registers_for
+    from wavefilt.backends.cuda.statistics import counting, selection, sorting
+    from wavefilt.backends.cuda.thresholding import choosing
+    from wavefilt.backends.cuda.thresholding import kernels as shrinking
 
     real, key, size = getattr(types, dtype), types.int32 if dtype == "float32" else types.int64, types.int64
     a, k, i, d = (types.Array(t, 1, "C") for t in (real, key, types.int64, types.float64))
@@ -154,18 +150,18 @@ def _compile(dtype: str, folder: Path) -> None:
     for name, arguments in signatures.items():
         write(name, kernels[name], arguments)
     for rule in ("linear", "fixed", "bayes"):
-        kernel = thresholds.choose(rule, "level", dtype)
+        kernel = choosing.choose(rule, "level", dtype)
         write(
             f"choose-{rule}", kernel, (a, d, d, d, d, types.float64, size, size, size, i, size, d, d, a, table, table)
         )
     write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, *[size] * 5, a, size, size, table))
-    write("mean", spinning.mean(dtype, 256), (a, size, size, size, a, size, size))
+    write("mean", cycle_spinning.mean(dtype, 256), (a, size, size, size, a, size, size))
     write("modwt-leave", modwt_kernels.leave(dtype, 256), (a, a, size, size, table))
     write("modwt-cut", modwt_kernels.cut(dtype, 256), (a, size, size, size, a, size, size))
-    place, threads = types.UniTuple(size, 4), modwt_tiling.threads_for(dtype, 256)
+    place, threads = types.UniTuple(size, 4), tiling.threads_for(dtype, 256)
     for name, round_about, start_level in (("db8", False, 0), ("db4", True, 4)):
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
-        one = modwt_tiling.launches(len(lo), 2, start_level, dtype, threads)[0]
+        one = tiling.launches(len(lo), 2, start_level, dtype, threads)[0]
         each = types.UniTuple(place, one.last)
         kernel = modwt_kernels.analysis(lo, hi, round_about, not start_level, dtype, one.forward)
         limit = modwt_kernels.registers(dtype, len(lo))
@@ -190,7 +186,7 @@ def _compile(dtype: str, folder: Path) -> None:
         arguments = (a, *pitch, size, size, short, short, a, size, a, size, size, short, short, short, yes, table, yes)
         limit = sections_kernels.inverse_registers(dtype, len(lo), periodized, function)
         write(f"sections-inverse-{name}-{periodized}-{function}" + (f"-{limit}" if limit else ""), kernel, arguments)
-    counts = counted.kernels(dtype, 256, 512)
+    counts = counting.kernels(dtype, 256, 512)
     for name in ("exceeding", "histogram"):
         write(name, getattr(counts, name), (a, size, size, size, size, d, size, i))
     write("block", shrinking.block(dtype, 256), (a, a, size, size, size, size, d, size, size))

@@ -44,7 +44,7 @@ def reference():
 
 
 def _host(x):
-    from wavefilt.backends.cuda.interop import to_host
+    from wavefilt.backends.cuda.runtime.interop import to_host
 
     return np.asarray(x) if isinstance(x, np.ndarray) else to_host(x)
 
@@ -93,7 +93,7 @@ def test_double_precision(backend, reference, wavelet, mode):
 @pytest.mark.parametrize("wavelet", ["haar", "db4", "db8"])
 @pytest.mark.parametrize("mode", ["symmetric", "periodization"])
 def test_lengths_around_tile_boundaries(backend, reference, wavelet, mode):
-    from wavefilt.backends.cuda.geometry import Filter, forward_tiling, inverse_tiling
+    from wavefilt.backends.cuda.dwt.tiling import Filter, forward_tiling, inverse_tiling
 
     f = Filter(pywt.Wavelet(wavelet).dec_len, mode == "periodization")
     for cut in (forward_tiling(f, 4096, 4), inverse_tiling(f, 4096, 4)):
@@ -221,7 +221,7 @@ def test_threads_that_load_the_same_kernels_at_once():
 
 
 def test_nothing_leaks(backend):
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     x, method = _traces(2, 3000), Method(level=4)
     for _ in range(10):
@@ -236,7 +236,7 @@ def test_nothing_leaks(backend):
 
 
 def test_clear_frees_the_memory(backend):
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     def free():
         backend.clear()
@@ -255,7 +255,7 @@ def _arrays(x):
     """The same samples in every library here, plain, transposed, strided and read-only."""
     cupy = pytest.importorskip("cupy")
     torch = pytest.importorskip("torch")
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     wide = np.repeat(x, 2, axis=1)
 
@@ -283,7 +283,7 @@ def _arrays(x):
 
 
 def test_arrays_on_the_gpu_keep_their_kind(backend):
-    from wavefilt.backends.cuda import interop
+    from wavefilt.backends.cuda.runtime import interop
 
     x = _traces(6, 5003)
     expected = wavefilt.denoise(x, level=4, rule="universal", backend="pywavelets")
@@ -296,7 +296,7 @@ def test_arrays_on_the_gpu_keep_their_kind(backend):
 
 
 def test_pieces_when_memory_is_short(backend):
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     backend.clear()
     cuda.current_context().deallocations.clear()
@@ -359,7 +359,7 @@ WAYS = (
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("options", WAYS, ids=lambda options: " ".join(map(str, options.values())))
 def test_every_way_in_host_and_device_memory(backend, options, dtype):
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     x = _traces(3, 30001, dtype)
     x[1, 9000:9400] += 5

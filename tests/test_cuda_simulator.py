@@ -19,7 +19,8 @@ from wavefilt.vocabulary import MODES
 
 @pytest.fixture(scope="module")
 def backend():
-    from wavefilt.backends.cuda import Cuda, Options, selection, sorting
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.statistics import selection, sorting
 
     selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
     sorting.SPAN = 32
@@ -109,7 +110,8 @@ def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, 
 
     A small sample makes windows wide, and lists that are too long: the search begins again without them.
     """
-    from wavefilt.backends.cuda import Cuda, Options, selection
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.statistics import selection
 
     monkeypatch.setattr(selection, "SAMPLE", sample)
     threads = 16 if sample > 256 else 4  # not those of the kernels that were made for another sample
@@ -144,8 +146,8 @@ def test_not_finite_and_unchanged(backend):
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_chunks_when_memory_is_short(backend, monkeypatch, rule, sigma, scope, rows, mode, dtype):
-    from wavefilt.backends.cuda import Cuda, chunked
-    from wavefilt.backends.cuda.memory import OutOfMemory
+    from wavefilt.backends.cuda import Cuda, chunked_rows
+    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
 
     def short(*_):
         raise OutOfMemory("none left")
@@ -153,8 +155,8 @@ def test_chunks_when_memory_is_short(backend, monkeypatch, rule, sigma, scope, r
     seen, decompose = [], Cuda.decompose
     monkeypatch.setattr(Cuda, "decompose", lambda self, x, *rest: seen.append(x.shape) or decompose(self, x, *rest))
     monkeypatch.setattr(Cuda, "whole", short)
-    monkeypatch.setattr(chunked, "BLOCKS", 2)
-    monkeypatch.setattr(chunked, "THREADS", 4)
+    monkeypatch.setattr(chunked_rows, "BLOCKS", 2)
+    monkeypatch.setattr(chunked_rows, "THREADS", 4)
     x, method = _traces(rows, 201, dtype), Method("db2", 2, mode, rule, None, sigma, scope)
     y, measured = backend.denoise(x, method, 2, report=True)
     assert len(set(seen)) == (2 if rows == 1 else 1)  # both ends of the row, what is between; or a row

@@ -15,7 +15,8 @@ from wavefilt.vocabulary import MODES
 
 @pytest.fixture(scope="module")
 def backend():
-    from wavefilt.backends.cuda import Cuda, Options, selection, sorting
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.statistics import selection, sorting
 
     selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
     sorting.SPAN = 32
@@ -86,9 +87,10 @@ def test_modwt(backend, reference, mode):
 ])  # fmt: skip
 def test_tiles_of_the_modwt(reference, monkeypatch, wavelet, mode, n, level):
     """Tiles with and without gaps, in the middle of rows and at their ends."""
-    from wavefilt.backends.cuda import Cuda, Options, modwt_tiling
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.modwt import tiling
 
-    monkeypatch.setattr(modwt_tiling, "RUN_BYTES", 16)
+    monkeypatch.setattr(tiling, "RUN_BYTES", 16)
     backend, x, bank = Cuda(options=Options(threads=4)), _traces(1, n).astype("f4"), pywt.Wavelet(wavelet)
     ours, theirs = (b.decompose(x, bank, mode, level, "modwt") for b in (backend, reference))
     for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
@@ -119,8 +121,8 @@ def test_denoise_by_modwt(backend, rule, sigma, scope):
 @pytest.mark.parametrize("mode", ["symmetric", "periodization"])
 def test_cycle_spinning_in_device_memory(backend, monkeypatch, mode):
     """As an array on a GPU is denoised; the simulator's arrays stand for one."""
-    from wavefilt.backends.cuda import interop
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime import interop
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     arrays_on_device(monkeypatch)
     x, method = _traces(2, 48), Method("haar", 2, mode, "universal", sigma="global", spins=3)

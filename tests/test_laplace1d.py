@@ -174,13 +174,13 @@ def test_the_cases_need_no_cuda():
     code = "import sys; from wavefilt.benchmarks import laplace1d_cases, laplace1d_counts; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "wavefilt.benchmarks.laplace1d_cases" in loaded
-    assert not {"numba.cuda", "numba_cuda", "wavefilt.backends.cuda.target"} & set(loaded)
+    assert not {"numba.cuda", "numba_cuda", "wavefilt.backends.cuda.runtime.target"} & set(loaded)
 
 
 @inside
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_at_the_edges_of_blocks(name):
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.laplace1d_kernels import kernels, launch
 
     block = 8
@@ -266,7 +266,7 @@ def _compile(folder: Path) -> None:
     # device functions ask the driver, which need not be there, what to compile for
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.laplace1d_kernels import kernels
 
     row = types.Array(types.float32, 1, "C")

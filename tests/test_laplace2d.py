@@ -292,7 +292,7 @@ def test_the_cases_need_no_cuda():
     code = "import sys; from wavefilt.benchmarks import laplace2d_cases, laplace2d_counts; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "wavefilt.benchmarks.laplace2d_cases" in loaded
-    assert not {"numba.cuda", "numba_cuda", "PIL", "wavefilt.backends.cuda.target"} & set(loaded)
+    assert not {"numba.cuda", "numba_cuda", "PIL", "wavefilt.backends.cuda.runtime.target"} & set(loaded)
 
 
 @inside
@@ -370,7 +370,7 @@ def _compile(folder: Path) -> None:
     # device functions ask the driver, which need not be there, what to compile for
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.laplace2d_kernels import kernel
 
     for variant in VARIANTS:

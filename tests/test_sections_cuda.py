@@ -16,10 +16,12 @@ from wavefilt.vocabulary import MODES
 
 @pytest.fixture(scope="module")
 def small():
-    from wavefilt.backends.cuda import Cuda, Options, sections_plan, selection, sorting
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.dwt2 import plan
+    from wavefilt.backends.cuda.statistics import selection, sorting
 
     selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
-    sorting.SPAN, sections_plan.BLOCKS = 32, 2
+    sorting.SPAN, plan.BLOCKS = 32, 2
     return Cuda(options=Options(tile=64, threads=16, select=8, scan=8, row=8))
 
 

@@ -25,7 +25,7 @@ def test_numbers_of_no_gpu(devices):
 
 def _checked():
     try:
-        from wavefilt.backends.cuda.several import checked
+        from wavefilt.backends.cuda.multi_gpu.backend import checked
     except wavefilt.BackendUnavailable as error:
         pytest.skip(str(error))
     return checked
@@ -33,13 +33,14 @@ def _checked():
 
 @pytest.fixture
 def three(monkeypatch):
-    from wavefilt.backends.cuda import Options, Several, chunked, several
+    from wavefilt.backends.cuda import Options, Several, chunked_rows
+    from wavefilt.backends.cuda.multi_gpu import backend
 
     arrays_on_device(monkeypatch)
-    monkeypatch.setattr(several, "checked", lambda devices, count: [0] * 3)
-    monkeypatch.setattr(several, "LEAST", 0)
-    monkeypatch.setattr(chunked, "THREADS", 4)
-    monkeypatch.setattr(chunked, "BLOCKS", 2)
+    monkeypatch.setattr(backend, "checked", lambda devices, count: [0] * 3)
+    monkeypatch.setattr(backend, "LEAST", 0)
+    monkeypatch.setattr(chunked_rows, "THREADS", 4)
+    monkeypatch.setattr(chunked_rows, "BLOCKS", 2)
     return Several(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
 
 
@@ -78,7 +79,7 @@ def test_chunks_that_are_whole_rows(three):
 
 @inside
 def test_what_has_no_room_on_one_gpu(three, monkeypatch):
-    from wavefilt.backends.cuda.memory import OutOfMemory
+    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
 
     def full(*_):
         raise OutOfMemory("full")
@@ -113,8 +114,8 @@ def test_gaps_errors_and_the_rest(three):
 @inside
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_parts_on_gpus(three):
-    from wavefilt.backends.cuda import interop
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime import interop
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     parts = [np.random.default_rng(i).standard_normal((2, 150)) for i in range(3)]
     parts[1][0, 7] = np.inf

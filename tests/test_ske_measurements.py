@@ -21,7 +21,7 @@ SCRIPT = Path(__file__)
 
 @pytest.fixture(scope="module")
 def simulator():
-    from wavefilt.backends.cuda import selection
+    from wavefilt.backends.cuda.statistics import selection
 
     selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
 
@@ -53,7 +53,7 @@ def test_every_microbenchmark_runs(simulator):
 def test_a_pointer_chase_visits_every_line(simulator):
     import numpy as np
 
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.microkernels import kernels
 
     following = cuda.to_device(np.zeros(64 * 4, np.uint32))
@@ -111,16 +111,18 @@ def test_validation_recovers_what_rows_were_made_with(device):
 
 @inside
 def test_declared_constants_are_those_of_the_kernels():
-    from wavefilt.backends.cuda import counts as declared
-    from wavefilt.backends.cuda import inverse, plan, search_counts, selection
+    from wavefilt.backends.cuda.dwt import inverse, plan
+    from wavefilt.backends.cuda.statistics import selection
+    from wavefilt.backends.cuda.work_counts import statistics
+    from wavefilt.backends.cuda.work_counts import transforms as declared
 
-    assert (search_counts.BINS, search_counts.PARTS, search_counts.BLOCKS) == (
+    assert (statistics.BINS, statistics.PARTS, statistics.BLOCKS) == (
         selection.BINS, selection.PARTS, selection.BLOCKS,
     )  # fmt: skip
-    assert search_counts.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
+    assert statistics.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
     assert declared.PAIRS == inverse.PAIRS
     options = plan.Options()
-    assert options == plan.Options(select=search_counts.SELECT, scan=search_counts.SCAN, row=search_counts.ROW)
+    assert options == plan.Options(select=statistics.SELECT, scan=statistics.SCAN, row=statistics.ROW)
 
 
 @inside
@@ -193,8 +195,8 @@ def test_chains_are_neither_shortened_nor_spilled(compiled):
 
 def test_declared_counts_are_those_of_the_compiled_kernels(compiled):
     """Multiply-adds, accesses and barriers exactly; all instructions, of PTX, within a fifth."""
-    from wavefilt.backends.cuda import counts
-    from wavefilt.backends.cuda.geometry import forward_tiling, inverse_tiling
+    from wavefilt.backends.cuda.dwt.tiling import forward_tiling, inverse_tiling
+    from wavefilt.backends.cuda.work_counts import transforms as counts
     from wavefilt.ske.instructions import listing
 
     problem = counts.Problem(8, 1 << 24, level=4)
@@ -235,9 +237,9 @@ def _compile(folder: Path) -> None:
     import numpy as np
     import pywt
 
-    from wavefilt.backends.cuda.forward import forward
-    from wavefilt.backends.cuda.inverse import inverse
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.dwt.forward import forward
+    from wavefilt.backends.cuda.dwt.inverse import inverse
+    from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.microkernels import OPERATIONS, chain, kernels
 
     size, real, word = types.int64, types.float32, types.uint32

@@ -108,7 +108,7 @@ def test_the_driver_says_the_same_of_every_kernel_and_block():
         wavefilt.backends.get("cuda")
     except wavefilt.BackendUnavailable as error:
         pytest.skip(str(error))
-    from wavefilt.backends.cuda.target import cuda
+    from wavefilt.backends.cuda.runtime.target import cuda
 
     x = np.random.default_rng(0).standard_normal(1 << 18).astype(np.float32)
     for rule in ("universal", "bayes", "sure"):

@@ -16,7 +16,8 @@ from wavefilt.outofcore.device_staging import pieces
 
 @pytest.fixture
 def small(monkeypatch):
-    from wavefilt.backends.cuda import Cuda, Options, selection, sorting
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.statistics import selection, sorting
 
     arrays_on_device(monkeypatch)
     selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE, sorting.SPAN = 250, 128, 256, 32, 32
@@ -126,12 +127,12 @@ def test_chunks_of_a_file_that_many_traces_share(tiny, small):
 
 @inside
 def test_a_device_without_room(tmp_path, tiny, small, monkeypatch):
-    from wavefilt.backends.cuda import held
+    from wavefilt.backends.cuda.runtime import staged_rows
 
     def full(*_):
         raise RuntimeError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
 
-    monkeypatch.setattr(held.cuda, "device_array", full)
+    monkeypatch.setattr(staged_rows.cuda, "device_array", full)
     np.save(tmp_path / "x.npy", _traces(1, 150))
     with pytest.raises(ValueError, match=r"1\.18 KiB of samples .* do not fit in the memory of backend='cuda'"):
         wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", "haar", backend=small, max_memory=tiny(50))

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wavefilt.backends.cuda.multi_gpu.backend import Several
+
     from .backend import Cuda, CudaPyramid, Options
-    from .several import Several
 
 __all__ = ["Cuda", "CudaPyramid", "Options", "Several"]
 
@@ -17,6 +18,8 @@ __all__ = ["Cuda", "CudaPyramid", "Options", "Several"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import backend, several
+    from wavefilt.backends.cuda.multi_gpu import backend as several
+
+    from . import backend
 
     return getattr(several if name == "Several" else backend, name)

@@ -11,27 +11,31 @@ import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends.crossover import cuda_crossover
+from wavefilt.backends.cuda.dwt import cycle_spinning
+from wavefilt.backends.cuda.dwt.denoiser import Denoiser, DwtDenoiser, in_halves
+from wavefilt.backends.cuda.dwt.plan import Options, Plan, Plans, Shape
+from wavefilt.backends.cuda.dwt2.backend import SectionsBackend
+from wavefilt.backends.cuda.dwt2.denoiser import SectionsDenoiser
+from wavefilt.backends.cuda.dwt2.plan import SectionsPlan, SectionsShape, SectionsStatistics
+from wavefilt.backends.cuda.modwt import backend
+from wavefilt.backends.cuda.modwt.backend import ModwtBackend
+from wavefilt.backends.cuda.modwt.denoiser import ModwtDenoiser
+from wavefilt.backends.cuda.modwt.plan import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
+from wavefilt.backends.cuda.multi_gpu.recorded import Recorded
+from wavefilt.backends.cuda.runtime import diagnosis, interop
+from wavefilt.backends.cuda.runtime.graph import Graph
+from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
+from wavefilt.backends.cuda.runtime.staged_rows import Held
+from wavefilt.backends.cuda.runtime.target import SIMULATED
+from wavefilt.backends.cuda.runtime.transfer import Results, Ring, pinned
+from wavefilt.backends.cuda.statistics.details import CudaStatistics
+from wavefilt.backends.cuda.thresholding import kernels
 from wavefilt.backends.interface import Measured, Pyramid, Pyramid2
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
-from . import chunked, diagnosis, interop, modwt_backend, shrinking, spinning
-from .denoiser import Denoiser, DwtDenoiser, in_halves
-from .graph import Graph
-from .held import Held
-from .memory import OutOfMemory, guarded
-from .modwt import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
-from .modwt_backend import ModwtBackend
-from .modwt_denoiser import ModwtDenoiser
-from .plan import Options, Plan, Plans, Shape
-from .recorded import Recorded
-from .sections_backend import SectionsBackend
-from .sections_denoiser import SectionsDenoiser
-from .sections_plan import SectionsPlan, SectionsShape, SectionsStatistics
-from .statistics import CudaStatistics
-from .target import SIMULATED
-from .transfer import Results, Ring, pinned
+from . import chunked_rows
 
 __all__ = ["Cuda", "CudaPyramid", "Options"]
 
@@ -136,7 +140,7 @@ class Cuda(SectionsBackend, Held):
         if isinstance(pyramids[0], Pyramid2):
             return self.statistics2(pyramids, scope == "record")
         if pyramids[0].transform == "modwt":
-            return modwt_backend.statistics(self._modwt, pyramids, scope == "record")
+            return backend.statistics(self._modwt, pyramids, scope == "record")
         for pyramid in pyramids[1:]:
             pyramid.stream.synchronize()
         return CudaStatistics([p.plan for p in pyramids], scope == "record", pyramids[0].stream, pyramids)
@@ -151,9 +155,9 @@ class Cuda(SectionsBackend, Held):
 
         def shrunk(by: Any) -> Any:
             sigma = by.thresholds if by.sigma is None else by.sigma
-            return shrinking.shrunk(plan, by.function, by.thresholds, sigma, stream)
+            return kernels.shrunk(plan, by.function, by.thresholds, sigma, stream)
 
-        function, thresholds, details = shrinking.prepared(shrinkage, s, stream, shrunk)
+        function, thresholds, details = kernels.prepared(shrinkage, s, stream, shrunk)
         if not s.level:
             return pyramid.coefficients[0]
         if like is None:
@@ -190,14 +194,14 @@ class Cuda(SectionsBackend, Held):
             if method.transform == "modwt" and (len(x) == 1 or method.scope == "record"):
                 raise OutOfMemory(f"{level + 2} arrays of their size for transform='modwt'; use the host's memory")
             if len(x) == 1 or method.scope == "record":
-                return chunked.denoise(self, x, out, method, level, report)
+                return chunked_rows.denoise(self, x, out, method, level, report)
         except OutOfMemory as error:
             raise MemoryError(f"{tuple(x.shape)} samples do not fit in the device's memory: {error}") from error
         return in_halves(lambda part: self.denoise(x[part], method, level, report, out[part]), out, report)
 
     def spun(self, x: Any, method: Method, level: int) -> Any:
         """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
-        return spinning.denoise(self, x, method, level)
+        return cycle_spinning.denoise(self, x, method, level)
 
     def whole(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
         """`denoise` of rows that are on the GPU together; raises what numba does if there is no room for them."""

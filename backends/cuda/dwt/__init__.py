@@ -1,0 +1,1 @@
+"""The decimated transform on the device."""

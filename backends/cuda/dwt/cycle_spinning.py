@@ -1,0 +1,67 @@
+"""Cycle spinning on the device: the mean of denoises of shifted rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from wavefilt.backends.cuda.modwt import kernels
+from wavefilt.backends.cuda.runtime import interop
+from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.target import cuda
+from wavefilt.method import Method
+from wavefilt.wavelets import modwt_boundary
+
+from .plan import THREADS, grid
+from .tiling import FLAGS, ROWS
+
+
+@cache
+def mean(dtype: str, threads: int) -> Any:
+    """Kernel that takes one more of ``count`` results into their mean, from its sample ``shift`` on and round."""
+    number = np.dtype(dtype).type
+
+    @kernel(dtype, threads)
+    def mean_kernel(y, pitch, shift, rows, total, length, count):
+        i = cuda.blockIdx.x * threads + cuda.threadIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row < rows and i < length:
+            at = i + shift if i + shift < pitch else i + shift - pitch
+            place = row * length + i
+            total[place] += (y[row * pitch + at] - total[place]) / number(count)
+
+    return mean_kernel
+
+
+def denoise(backend: Any, x: Any, method: Method, level: int) -> Any:
+    """The rows of ``x``, an array on a GPU, as its kind; None if a sample is not finite.
+
+    As `wavefilt.denoising.estimation.denoised`: rows go round in periodic modes, in others they begin earlier in their extension.
+    """
+    once = replace(method, spins=1)
+    done = backend.denoise(x, once, level)
+    if done is None:
+        return None
+    total, dtype = done[0], str(x.dtype).rpartition(".")[2]
+    rows, samples = x.shape
+    round_about = method.mode in modwt_boundary.ROUND
+    extend = kernels.extend("periodic" if round_about else method.mode, dtype, THREADS)
+    flags = cuda.to_device(np.zeros(FLAGS, np.int32))
+    for shift in range(1, method.spins):
+        length = samples if round_about else samples + shift
+        shape, stream = grid(-(-length // THREADS), rows), interop.current_stream(x)
+        shifted = interop.empty((rows, length), dtype, x)
+        extend[shape, THREADS, stream](
+            interop.flat(x), samples, samples, rows, -shift, 0, interop.flat(shifted), length, length, flags
+        )
+        done = backend.denoise(shifted, once, level)
+        if done is None:
+            return None
+        first = shift % length if round_about else shift
+        mean(dtype, THREADS)[shape, THREADS, stream](
+            interop.flat(done[0]), length, first, rows, interop.flat(total), samples, shift + 1
+        )
+    return total

@@ -1,0 +1,1 @@
+"""The transform of two axes on the device."""

@@ -1,0 +1,153 @@
+"""Filters that slide down a column with their window in registers, unrolled with their taps as constants.
+
+A *state* is what the last step computed, then what the next one still needs of the rows above. A thread has one column;
+neighbouring threads have neighbouring columns, so every access is to a run of a row. In the simulator plain stand-ins
+take the place of what numba cannot generate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wavefilt.backends.cuda.dwt.tiling import Filter
+from wavefilt.backends.cuda.runtime.target import SIMULATED
+
+STEP = 4
+"""Coefficients of a step: of 2 STEP rows of samples, whose loads are under way together."""
+
+Outputs = Sequence[list[tuple[float, int]]]
+"""For every output of a step its taps, and the places of the window that they apply to."""
+
+
+def analysis(lo: tuple[float, ...], hi: tuple[float, ...]) -> Outputs:
+    """Smooth and detail in turn, of a window that begins at the first sample under the first coefficient."""
+    taps = range(len(lo))
+    return [[(h[::-1][k], 2 * i + k) for k in taps] for i in range(STEP) for h in (lo, hi)]
+
+
+def synthesis(lo: tuple[float, ...], hi: tuple[float, ...], f: Filter) -> Outputs:
+    """Samples, of a window of smooths that begins ``f.low`` before the first pair, followed by one of details."""
+    width = f.low + f.high + STEP
+    return [
+        [(h[2 * j + (f.lead + s) % 2], w * width + i + f.low + top - j) for j in range(f.taps // 2)
+         for w, h in enumerate((lo, hi))]
+        for i in range(STEP) for s, top in enumerate(f.tops)
+    ]  # fmt: skip
+
+
+if SIMULATED:
+
+    def blank(count: int) -> Any:
+        return lambda array: (array.dtype.type(0),) * count
+
+    def column(count: int) -> Any:
+        return lambda array, index, pitch: tuple(array[index + k * pitch] for k in range(count))
+
+    def put(places: Sequence[int]) -> Any:
+        def write(array: Any, index: Any, values: Any) -> None:
+            for place, value in zip(places, values, strict=False):
+                array[index + place] = value
+
+        return write
+
+    def slide(outputs: Outputs, kept: int, new: int, windows: int, computing: bool = True) -> Any:
+        def apply(state: Any, rows: Any) -> Any:
+            window, held = _windows(state[len(outputs) :], rows, kept, new, windows)
+            zero = type(rows[0])(0)
+            sums = [sum((type(zero)(h) * window[i] for h, i in terms), zero) for terms in outputs]
+            return (*(sums if computing else [zero] * len(outputs)), *held)
+
+        return apply
+
+else:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.cuda.extending import intrinsic
+
+    def blank(count: int) -> Any:
+        """Device function ``(array) -> state`` of zeros."""
+
+        @intrinsic
+        def zeros(typing: Any, array: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                zero = ir.Constant(context.get_data_type(array.dtype), 0.0)
+                return cgutils.pack_array(builder, [zero] * count)
+
+            return types.UniTuple(array.dtype, count)(array), generate
+
+        return zeros
+
+    def column(count: int) -> Any:
+        """Device function ``(array, index, pitch) -> elements``, ``pitch`` apart."""
+
+        @intrinsic
+        def load(typing: Any, array: Any, index: Any, pitch: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                data, place, step = arguments
+                pointer = builder.gep(context.make_array(array)(context, builder, data).data, [place])
+                values = []
+                for _ in range(count):
+                    values.append(builder.load(pointer))
+                    pointer = builder.gep(pointer, [step])
+                return cgutils.pack_array(builder, values)
+
+            return types.UniTuple(array.dtype, count)(array, types.int64, types.int64), generate
+
+        return load
+
+    def put(places: Sequence[int]) -> Any:
+        """Device function ``(array, index, values)``: the first values go to ``index`` and so many places on.
+
+        numba would look at every index whether it is negative, which costs as much as the filters.
+        """
+
+        @intrinsic
+        def write(typing: Any, array: Any, index: Any, values: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                data = context.make_array(array)(context, builder, arguments[0]).data
+                pointer = builder.gep(data, [arguments[1]])
+                for i, place in enumerate(places):
+                    value = builder.extract_value(arguments[2], i)
+                    builder.store(value, builder.gep(pointer, [ir.Constant(ir.IntType(64), place)]))
+                return context.get_dummy_value()
+
+            return types.void(array, types.int64, values), generate
+
+        return write
+
+    def slide(outputs: Outputs, kept: int, new: int, windows: int, computing: bool = True) -> Any:
+        """Device function ``(state, rows) -> state``: a step further, by ``new`` rows of each of some windows.
+
+        ``kept`` rows of each window are held for the next step. Without ``computing`` that is all it does.
+        """
+
+        @intrinsic
+        def step(typing: Any, state: Any, rows: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                element = context.get_data_type(rows.dtype)
+                before, after = (
+                    [builder.extract_value(value, i) for i in range(len(kind))]
+                    for value, kind in zip(arguments, (state, rows), strict=True)
+                )
+                window, held = _windows(before[len(outputs) :], after, kept, new, windows)
+                sums: list[Any] = [ir.Constant(element, 0.0)] * len(outputs)
+                for terms in zip(*outputs, strict=True) if computing else ():
+                    for i, (tap, place) in enumerate(terms):
+                        sums[i] = builder.fma(window[place], ir.Constant(element, tap), sums[i])
+                return cgutils.pack_array(builder, [*sums, *held])
+
+            return state(state, rows), generate
+
+        return step
+
+
+def _windows(before: Sequence[Any], after: Sequence[Any], kept: int, new: int, windows: int) -> tuple[Any, Any]:
+    """All windows one after the other, and the last ``kept`` of each."""
+    found, held = [], []
+    for w in range(windows):
+        window = [*before[w * kept : (w + 1) * kept], *after[w * new : (w + 1) * new]]
+        found += window
+        held += window[len(window) - kept :]
+    return found, held

@@ -1,0 +1,1 @@
+"""The MODWT on the device."""

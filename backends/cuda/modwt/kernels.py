@@ -1,0 +1,351 @@
+"""Kernels of the MODWT: a tile of a row through several levels in shared memory (`modwt_tiling`).
+
+What the transform is: `wavefilt.decomposition.stationary`; which coefficients beyond the samples are kept: `wavefilt.wavelets.modwt_boundary`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, up4
+from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.wide import filters, load4, store
+from wavefilt.backends.cuda.thresholding.functions import shrink
+from wavefilt.wavelets import boundary
+
+from .tiling import QUADS, Tiling
+
+
+@cache
+def extend(mode: str, dtype: str, threads: int) -> Any:
+    """Kernel that writes ``length`` samples of the rows' extension from ``first`` on, telling what is not finite.
+
+    From position 0 on they lie ``skipped`` samples further.
+    """
+    number, code = np.dtype(dtype).type, boundary.code(mode)
+    place = device(boundary.extension)
+
+    @kernel(mode, dtype, threads)
+    def extend_kernel(x, pitch, samples, rows, first, skipped, target, target_pitch, length, flags):
+        i = cuda.blockIdx.x * threads + cuda.threadIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows or i >= length:
+            return
+        start = row * pitch
+        position = first + i if first + i < 0 else first + i + skipped
+        j, a, k, b, m, c = place(code, position, samples)
+        value = number(0)
+        if a:
+            value += number(a) * x[start + j]
+        if b:
+            value += number(b) * x[start + k]
+        if c:
+            value += number(c) * x[start + m]
+        target[row * target_pitch + i] = value
+        if value - value != 0:
+            flags[NOT_FINITE] = 1
+
+    return extend_kernel
+
+
+@cache
+def _distance(width: int) -> Any:
+    """Device function: how far an element of a tile lies from the tile's first, runs ``width << spread`` apart."""
+    shift = width.bit_length() - 1
+
+    @device
+    def distance(f, spread):
+        return ((f >> shift) << (shift + spread)) + (f & (width - 1))
+
+    return distance
+
+
+@cache
+def _loading(tiling: Tiling, i: int, round_about: bool, finest: bool, function: str, dtype: str) -> Any:
+    """Device function: what the i-th step reads of a tile of ``x``, shrunk, into shared memory from ``offset`` on.
+
+    A place is where the element of position 0 of row 0 lies, how far rows are apart, the first position that is there
+    and the end of those. With ``finest`` it is samples, checked for being finite and extended: ``beyond`` the ends.
+    """
+    zero, threads = np.dtype(dtype).type(0), tiling.threads
+    head, tail = tiling.heads[i], tiling.tails[i]
+    rounds = -(-(head + tiling.most + tail + 3 >> 2) // threads)
+    distance, shrunk = _distance(tiling.width), shrink(function, dtype)
+
+    @device
+    def end(x, place, row, p, beyond):
+        start, pitch, low, high = place
+        extension, before, after, flags = beyond
+        value = zero
+        if round_about:
+            p %= high
+        if low <= p < high:
+            value = x[start + row * pitch + p]
+        elif finest and -before <= p < high + after:
+            value = extension[row * (before + after) + before + (p if p < 0 else p - high)]
+        if finest and value - value != 0:
+            flags[NOT_FINITE] = 1
+        return value
+
+    @device
+    def load(target, offset, x, place, aligned, row, base, spread, tile, limit, beyond):
+        start, pitch, low, high = place
+        thread = cuda.threadIdx.x
+        last = (head + tile + tail + 3 >> 2) - 1
+        if aligned and base + distance(-head, spread) >= low and base + distance(4 * last + 3 - head, spread) < high:
+            for j in range(rounds):
+                v = min(thread + j * threads, last)  # some read the last again rather than to branch
+                a, b, c, d = load4(x, start + row * pitch + base + distance(4 * v - head, spread))
+                if finest and (a - a) + (b - b) + (c - c) + (d - d) != 0:
+                    beyond[3][NOT_FINITE] = 1
+                store(target, offset + 4 * v, (shrunk(a, limit), shrunk(b, limit), shrunk(c, limit), shrunk(d, limit)))
+        else:
+            for v in range(thread, last + 1, threads):
+                p = base + distance(4 * v - head, spread)
+                for k in range(4):
+                    target[offset + 4 * v + k] = shrunk(end(x, place, row, p + k, beyond), limit)
+
+    return load
+
+
+@cache
+def _storing(tiling: Tiling, i: int) -> Any:
+    """Device function: the i-th step's three quads that lie in the tile itself, to their place in ``x``."""
+    distance, apart = _distance(tiling.width), max(tiling.steps[i], 4)
+
+    @device
+    def end(x, at, value, p, low, high):
+        if low <= p < high:
+            x[at + p] = value
+
+    @device
+    def four(x, at, f, base, spread, tile, low, high, inside, values):
+        if 0 <= f < tile:
+            p = base + distance(f, spread)
+            if inside:
+                store(x, at + p, values)
+            else:
+                a, b, c, d = values
+                end(x, at, a, p, low, high)
+                end(x, at, b, p + 1, low, high)
+                end(x, at, c, p + 2, low, high)
+                end(x, at, d, p + 3, low, high)
+
+    @device
+    def put(x, place, aligned, row, base, spread, tile, f, first, second, third):
+        start, pitch, low, high = place
+        at = start + row * pitch
+        inside = aligned and base >= low and base + distance(tile - 1, spread) < high
+        four(x, at, f, base, spread, tile, low, high, inside, first)
+        four(x, at, f + apart, base, spread, tile, low, high, inside, second)
+        four(x, at, f + 2 * apart, base, spread, tile, low, high, inside, third)
+
+    return put
+
+
+def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[tuple[float, ...], int]], dtype: str) -> Any:
+    """`wide.filters` of three quads of each output at the i-th step: (filter over sqrt 2, window) that it sums."""
+    step, taps = tiling.steps[i], tiling.taps
+    skip, apart = up4(tiling.lead(step)) - tiling.lead(step), max(step, 4)
+    scaled = [[((np.array(h[::-1]) / 2**0.5).astype(dtype).tolist(), w) for h, w in output] for output in outputs]
+    return filters(
+        [
+            [(h[q], w, skip + m * apart + c + q * step) for q in range(taps) for h, w in output]
+            for output in scaled
+            for m in range(QUADS)
+            for c in range(4)
+        ],
+        4,
+    )
+
+
+def _item(tiling: Tiling, i: int) -> Any:
+    """Device function: the first element that this thread computes at the i-th step, and whether there is one."""
+    each, head, tail = max(tiling.steps[i], 4) // 4, tiling.heads[i + 1], tiling.tails[i + 1]
+
+    @device
+    def item(tile):
+        thread = cuda.threadIdx.x
+        quads = head + tile + tail + 3 >> 2
+        first = thread % each + thread // each * (QUADS * each)
+        return 4 * first - head, thread < (quads + QUADS * each - 1) // (QUADS * each) * each
+
+    return item
+
+
+def registers(dtype: str, taps: int) -> int | None:
+    """Registers for a thread of `analysis`: of short filters ptxas would load all windows first; longer ones spill."""
+    return 64 if dtype == "float32" and taps <= 8 else None
+
+
+@cache
+def analysis(
+    lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, finest: bool, dtype: str, tiling: Tiling
+) -> Any:
+    """Kernel of the details of some levels and the smooths of the last.
+
+    Places are as `_loading` has them; those of details are finest first. ``finest`` if the launch reads samples.
+    """
+    number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
+    load = _loading(tiling, 0, round_about, finest, "keep", dtype)
+
+    def level(i: int) -> Any:
+        """Device function: this level and those coarser."""
+        apply = _filters(tiling, i, [(lo, 0)], [(hi, 0)], dtype=dtype)
+        item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
+        own, begin = tiling.heads[0], tiling.heads[0] - up4(tiling.lead(tiling.steps[i]))
+        last = i == levels - 1
+
+        @device
+        def step(buffer, details, places, smooth, place, row, base, spread, tile):
+            f, busy = item(tile)
+            cuda.syncthreads()
+            if busy:
+                out = apply(buffer, begin + f, begin + f)
+            if not last:
+                cuda.syncthreads()
+            if busy:
+                if last:
+                    put(smooth, place, True, row, base, spread, tile, f, out[0:4], out[4:8], out[8:12])
+                else:
+                    store(buffer, own + f, out[0:4])
+                    store(buffer, own + f + apart, out[4:8])
+                    store(buffer, own + f + 2 * apart, out[8:12])
+                put(details, places[i], True, row, base, spread, tile, f, out[12:16], out[16:20], out[20:24])
+
+        if last:
+            return step
+        others = level(i + 1)
+
+        @device
+        def steps(buffer, details, places, smooth, place, row, base, spread, tile):
+            step(buffer, details, places, smooth, place, row, base, spread, tile)
+            others(buffer, details, places, smooth, place, row, base, spread, tile)
+
+        return steps
+
+    compute = level(0)
+
+    @kernel(lo, hi, round_about, finest, dtype, tiling, registers=registers(dtype, tiling.taps))
+    def analysis_kernel(v, source, aligned, extension, before, after, rows, first, tile, spread, details, places,
+                        smooth, place, flags):  # fmt: skip
+        block = cuda.blockIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        base = first + (block >> spread) * (tile << spread) + (block & ((1 << spread) - 1)) * width
+        buffer = cuda.shared.array(room, number)
+        beyond = extension, before, after, flags
+        load(buffer, 0, v, source, aligned, row, base, spread, tile, number(0), beyond)
+        compute(buffer, details, places, smooth, place, row, base, spread, tile)
+
+    return analysis_kernel
+
+
+@cache
+def synthesis(
+    lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, dtype: str, tiling: Tiling, function: str
+) -> Any:
+    """Kernel of some levels of the inverse: smooths or samples, from smooths and details.
+
+    These are shrunk as they are loaded; the thresholds of the finest of its levels begin at ``first_threshold``.
+    """
+    number, room, both, width, levels = (
+        np.dtype(dtype).type, tiling.room, 2 * tiling.room, tiling.width, tiling.levels
+    )  # fmt: skip
+    keeps, load_smooth = function == "keep", _loading(tiling, 0, round_about, False, "keep", dtype)
+
+    def level(i: int) -> Any:
+        """Device function: this level and those finer."""
+        apply = _filters(tiling, i, [(lo, 0), (hi, 1)], dtype=dtype)
+        load = _loading(tiling, i, round_about, False, function, dtype)
+        item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
+        own, begin = tiling.heads[0], tiling.heads[0] - up4(tiling.lead(tiling.steps[i]))
+        offset, which, last = room + tiling.heads[0] - tiling.heads[i], levels - 1 - i, i == levels - 1
+
+        @device
+        def step(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
+                 spread, tile):  # fmt: skip
+            limit = number(0) if keeps else thresholds[first_threshold + which * rows + row]
+            load(buffer, offset, details, places[which], True, row, base, spread, tile, limit, beyond)
+            f, busy = item(tile)
+            cuda.syncthreads()
+            if busy:
+                out = apply(buffer, begin + f, room + begin + f)
+            if not last:
+                cuda.syncthreads()
+            if busy:
+                if last:
+                    put(y, place, aligned, row, base, spread, tile, f, out[0:4], out[4:8], out[8:12])
+                else:
+                    store(buffer, own + f, out[0:4])
+                    store(buffer, own + f + apart, out[4:8])
+                    store(buffer, own + f + 2 * apart, out[8:12])
+
+        if last:
+            return step
+        others = level(i + 1)
+
+        @device
+        def steps(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
+                  spread, tile):  # fmt: skip
+            step(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
+                 spread, tile)  # fmt: skip
+            others(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
+                   spread, tile)  # fmt: skip
+
+        return steps
+
+    compute = level(0)
+
+    @kernel(lo, hi, round_about, dtype, tiling, function)
+    def synthesis_kernel(v, source, details, places, thresholds, first_threshold, rows, first, tile, spread, y, place,
+                         aligned):  # fmt: skip
+        block = cuda.blockIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        base = first + (block >> spread) * (tile << spread) + (block & ((1 << spread) - 1)) * width
+        buffer = cuda.shared.array(both, number)
+        beyond = v, 0, 0, v
+        load_smooth(buffer, 0, v, source, True, row, base, spread, tile, number(0), beyond)
+        compute(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
+                spread, tile)  # fmt: skip
+
+    return synthesis_kernel
+
+
+@cache
+def cut(dtype: str, threads: int) -> Any:
+    """Kernel that copies ``length`` elements of every row, from ``begin`` on."""
+
+    @kernel(dtype, threads)
+    def cut_kernel(x, pitch, rows, begin, target, target_pitch, length):
+        i = cuda.blockIdx.x * threads + cuda.threadIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row < rows and i < length:
+            target[row * target_pitch + i] = x[row * pitch + begin + i]
+
+    return cut_kernel
+
+
+@cache
+def leave(dtype: str, threads: int) -> Any:
+    """Kernel that copies the rows of ``x`` that are not ``live`` to ``y``."""
+
+    @kernel(dtype, threads)
+    def leave_kernel(x, y, samples, rows, live):
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows or live[row] != 0:
+            return
+        i = cuda.blockIdx.x * threads + cuda.threadIdx.x
+        while i < samples:
+            y[row * samples + i] = x[row * samples + i]
+            i += threads * cuda.gridDim.x
+
+    return leave_kernel

@@ -1,0 +1,243 @@
+"""Several GPUs of one host as one backend: traces are dealt out, a long one is cut with halos, transfers overlap."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal, TypeVar
+
+from wavefilt.backends.cuda.backend import Cuda
+from wavefilt.backends.cuda.dwt.denoiser import joined
+from wavefilt.backends.cuda.runtime import interop
+from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.backends.cuda.runtime.transfer import Ring
+from wavefilt.backends.interface import Measured
+from wavefilt.chunking.chunks import halo
+from wavefilt.method import Method
+
+from . import recorded, split_rows
+
+Devices = Literal["all"] | Sequence[int]
+Result = TypeVar("Result")
+
+LEAST = 1 << 22
+"""Samples below which one GPU is faster than several that have to be told and waited for."""
+STAGING = 8
+"""Threads of all GPUs together that copy host memory: more of them only take its bandwidth from one another."""
+
+
+class Member:
+    """One GPU, the thread that works for it, and its backend."""
+
+    here = threading.local()
+
+    def __init__(self, number: int, make: Callable[[], Cuda]) -> None:
+        self.number = number
+        self._pool = ThreadPoolExecutor(1, f"wavefilt-gpu-{number}", self._settle)
+        self.backend = self.submit(make).result()
+
+    def _settle(self) -> None:
+        """Make this thread's work that of the GPU."""
+        cuda.select_device(self.number)
+        self.here.member = self
+
+    def submit(self, work: Callable[[], Result]) -> Future[Result]:
+        """Begin ``work()`` in the GPU's thread; the simulator, which runs one kernel at a time, does it at once."""
+        if not SIMULATED:
+            return self._pool.submit(work)
+        outer, done = vars(self.here).get("member"), Future[Result]()
+        self.here.member = self
+        try:
+            done.set_result(work())
+        finally:
+            self.here.member = outer
+        return done
+
+
+class Several(Cuda):
+    """`Cuda` on several GPUs of this host: ``devices="all"``, or their numbers; the others options are as there.
+
+    Rows in host memory are dealt out. A record or few long rows go to one GPU; where that has no room they are cut so
+    that every GPU has a part with the halo that makes its coefficients those of the whole. Medians are merged by
+    counting and exact, so the result is that of one GPU bit for bit, or to rounding for thresholds that depend on mean
+    squares. Arrays on a GPU stay on it. Single transforms run on the first GPU.
+
+    Raises ValueError for a number of no GPU, and what `Cuda` raises.
+    """
+
+    def __init__(self, devices: Devices = "all", **options: Any) -> None:
+        super().__init__(**options)
+        self._lock = threading.Lock()
+        self._last: recorded.Batch | None = None
+        numbers = checked(devices, len(cuda.gpus))
+        self._members = [Member(number, lambda: Cuda(**options)) for number in numbers]
+        for member in self._members:
+            member.backend.ring = Ring(max(STAGING // len(numbers), 2))
+
+    def describe(self) -> str:
+        return "; ".join(member.submit(member.backend.describe).result() for member in self._members)
+
+    def clear(self) -> None:
+        super().clear()
+        with self._lock:
+            last, self._last = self._last, None
+        if last is not None:
+            last.release()
+        for member in self._members:
+            member.submit(member.backend.clear).result()
+
+    def denoise(
+        self, x: Any, method: Method, level: int, report: bool = False, out: Any = None
+    ) -> tuple[Any, Measured | None] | None:
+        if interop.on_device(x):
+            member = self._home(x)
+            with interop.on_device_of(x):
+                done: tuple[Any, Measured | None] | None = member.backend.denoise(x, method, level, report, out)
+            return done
+        if len(self._members) > 1 and x.size >= LEAST and method.scope == "trace" and len(x) >= len(self._members):
+            return self._dealt(x, method, level, report, out)
+        try:
+            return self._whole(x, method, level, report, out)
+        except OutOfMemory:
+            pass  # what follows needs the memory that the error's traceback keeps
+        if len(self._members) > 1 and self._divides(x, method, level):
+            try:
+                return self.split(x, method, level, report, out)
+            except OutOfMemory:
+                self.clear()
+        return super().denoise(x, method, level, report, out)  # chunk by chunk through one of them
+
+    def split(
+        self, x: Any, method: Method, level: int, report: bool = False, out: Any = None
+    ) -> tuple[Any, Measured | None] | None:
+        """`denoise` of rows in host memory with a part of the samples on each GPU.
+
+        What fits on one GPU is done sooner there: transfers wait for the host's memory, not for the GPUs. Raises
+        `OutOfMemory` if the parts are too large as well.
+        """
+        out = self._results.empty(x.shape, x.dtype) if out is None else out
+        return split_rows.denoise(self._members, x, out, method, level, report)
+
+    def _whole(self, x: Any, method: Method, level: int, report: bool, out: Any) -> tuple[Any, Measured | None] | None:
+        """On the first GPU. Raises `OutOfMemory`."""
+        backend = self._members[0].backend
+        work = partial(guarded, partial(backend.whole, x, method, level, report, out), backend.clear)
+        return self._members[0].submit(work).result()  # type: ignore[no-any-return]
+
+    def _divides(self, x: Any, method: Method, level: int) -> bool:
+        """Whether samples can be cut into parts that are more than halo."""
+        cuttable = method.transform == "dwt" and method.shrink_word != "block"
+        return cuttable and (len(x) > 1 or x.size > 8 * len(self._members) * halo(method.bank.dec_len, level))
+
+    def _dealt(self, x: Any, method: Method, level: int, report: bool, out: Any) -> tuple[Any, Measured | None] | None:
+        """Whole rows, some for every GPU."""
+        out = self._results.empty(x.shape, x.dtype) if out is None else out
+        edges = [len(x) * i // len(self._members) for i in range(len(self._members) + 1)]
+        parts = [slice(a, b) for a, b in pairwise(edges)]
+
+        def work(member: Member, part: slice) -> Callable[[], Any]:
+            return lambda: member.backend.denoise(x[part], method, level, report, out[part])
+
+        futures = [m.submit(work(m, part)) for m, part in zip(self._members, parts, strict=True)]
+        done = [future.result() for future in futures]
+        if None in done:
+            return None
+        return out, joined([measured for _, measured in done]) if report else None
+
+    def each(
+        self, parts: Sequence[Any], method: Method, levels: Sequence[int], outs: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Arrays of rows on GPUs denoised where they are, those on different ones at the same time.
+
+        Every part has thresholds of its own traces. A part with a sample that is not finite gives None.
+        """
+        if outs is None:
+            outs = [self._like(part) for part in parts]
+        key = recorded.key(parts, outs, method, tuple(levels))
+        with self._lock:
+            last, self._last = self._last, None
+        if last is not None and last.key == key and last.again():
+            self._remember(last)
+            return list(outs)
+        if last is not None:
+            last.release()
+        begun: list[Callable[[], Any]] = []
+        try:
+            for part, level, out in zip(parts, levels, outs, strict=True):
+                with interop.on_device_of(part):
+                    begun.append(self._home(part).backend.begin(part, method, level, False, out))
+        finally:  # those begun before an error as well: their memory is free once they have ended
+            done = []
+            for part, finish in zip(parts, begun, strict=False):
+                with interop.on_device_of(part):
+                    done.append(finish())
+        if None not in done:
+            self._record(key, parts, method, levels, outs)
+        return [None if one is None else one[0] for one in done]
+
+    def _record(
+        self, key: Any, parts: Sequence[Any], method: Method, levels: Sequence[int], outs: Sequence[Any]
+    ) -> None:
+        """Keep the launches of a batch, if all were recorded, for when it comes again."""
+        found = []
+        for part, level, out in zip(parts, levels, outs, strict=True):
+            with interop.on_device_of(part):
+                found.append(self._home(part).backend.recorded(part, method, level, out))
+        there = [one for one in found if one is not None]
+        batch = recorded.Batch(key, there)
+        if len(there) == len(parts):
+            self._remember(batch)
+        else:
+            batch.release()
+
+    def _remember(self, batch: recorded.Batch) -> None:
+        """Keep one batch; of two that end together, the first."""
+        with self._lock:
+            if self._last is None:
+                self._last = batch
+                return
+        batch.release()
+
+    def _like(self, part: Any) -> Any:
+        """Memory of the part's library on its GPU."""
+        with interop.on_device_of(part):
+            return interop.empty(part.shape, str(part.dtype).rpartition(".")[2], part)
+
+    def take(self, x: Any, *axes: int) -> interop.Traces:
+        with self.on_device_of(x):
+            return super().take(x, *axes)
+
+    def held(self, shape: tuple[int, int], dtype: Any) -> Any:
+        """Room on the first GPU."""
+        return self._members[0].submit(partial(self._members[0].backend.held, shape, dtype)).result()
+
+    def on_device_of(self, x: Any) -> Any:
+        """Context in which new memory is on the GPU of an array."""
+        return interop.on_device_of(x)
+
+    def _home(self, x: Any) -> Member:
+        """The member on whose GPU an array is. Raises ValueError if that is none of them."""
+        number = interop.device_of(x)
+        for member in self._members:
+            if member.number == number:
+                return member
+        raise ValueError(f"the array is on GPU {number}, and devices are {[m.number for m in self._members]}")
+
+
+def checked(devices: Devices, count: int) -> list[int]:
+    """Numbers of GPUs. Raises ValueError for others than the ``count`` there are, and for one named twice."""
+    if isinstance(devices, str):
+        if devices != "all":
+            raise ValueError(f"devices={devices!r} must be 'all' or numbers of GPUs")
+        return list(range(count))
+    found = list(devices)
+    there = f"GPUs here: {', '.join(map(str, range(count)))}"
+    if not found or any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < count for n in found):
+        raise ValueError(f"devices={devices!r} must be 'all' or numbers of GPUs; {there}")
+    if len(set(found)) < len(found):
+        raise ValueError(f"devices={devices!r} names a GPU twice; {there}")
+    return found

@@ -1,0 +1,1 @@
+"""Compiling, memory, streams, transfers and arrays of other libraries."""

@@ -1,0 +1,1 @@
+"""Statistics of detail coefficients in device memory."""

@@ -1,0 +1,1 @@
+"""Thresholds chosen, and coefficients shrunk, on the device."""

@@ -1,0 +1,38 @@
+"""The threshold functions of `wavefilt.thresholding.shrinkage`, one coefficient at a time, as device functions."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from wavefilt.backends.cuda.runtime.target import device
+from wavefilt.thresholding.shrinkage import FIRM_RATIO
+
+
+@cache
+def shrink(function: str, dtype: str) -> Any:
+    """Device function ``(d, t) -> d shrunk`` for one of the four functions, or ``"keep"``."""
+    number = np.dtype(dtype).type
+    zero, ratio, rest = number(0), number(FIRM_RATIO), number(1) / (number(1) - number(1) / number(FIRM_RATIO))
+
+    def keep(d, t):
+        return d
+
+    def soft(d, t):
+        return d - max(min(d, t), -t)
+
+    def hard(d, t):
+        return zero if abs(d) < t else d
+
+    def garrote(d, t):
+        m = abs(d)
+        return d - math.copysign(t / m * t, d) if m > t else zero
+
+    def firm(d, t):
+        m = abs(d)
+        return d if m > ratio * t else math.copysign((m - t) * rest, d) if m > t else zero
+
+    return device({f.__name__: f for f in (keep, soft, hard, garrote, firm)}[function])

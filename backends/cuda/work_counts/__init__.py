@@ -1,0 +1,1 @@
+"""What kernels do, counted for the SKE model."""

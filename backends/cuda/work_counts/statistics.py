@@ -1,0 +1,194 @@
+"""What the kernels of the statistics do, counted for the calibrated SKE model: see `counts`.
+
+They are chains of dependent loads, atomics and barriers whose lengths depend on the values; the numbers are read from
+the source for values without many ties, and less exact than those of the transforms. An atomic of global memory
+whose result is waited for counts as a load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from wavefilt.ske.calibrated import Launch
+
+from .transforms import Problem, Warp, forward, inverse
+
+BINS, DRAWN_BYTES, PARTS, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 264, 1 << 13, 528, 36 << 10
+MOST_TAPS_SEARCHED = 64
+"""Constants of `selection` and `plan`, which import the compiler; a test compares them."""
+SELECT, SCAN, ROW = 512, 256, 128
+"""Threads of a block that samples, that scans, and that finishes a row alone: the defaults of `plan.Options`."""
+LISTED = 1 / 20
+"""Share of values in a sampled window."""
+LOCATE = {"barriers": 12, "shared": 16}
+"""A bin found by its rank: a prefix sum over 256 groups of bins, and a walk through one of them."""
+RIDING = 110
+"""Integer instructions of a warp for a group of four details that it searches, and half as many others."""
+LAST = 3
+"""Loads of global memory that a block waits for to know that it is the last."""
+
+
+def energy(problem: Problem) -> list[Launch]:
+    """Sums of squares of the details of every level."""
+    big = _big(problem, problem.level)
+    made = []
+    if problem.level > big:
+        n = problem.lengths[big + 1]
+        warp = Warp(problem)
+        rounds = n / ROW
+        warp.issue(rounds, int=8, fma64=1, other=5)
+        warp.loads["global"] += 4 + rounds / 4
+        made.append(_launch("whole", warp, (problem.level - big) * problem.rows, ROW, sum(problem.lengths[big + 1 :])))
+    if big:
+        n, across = sum(problem.lengths[1 : big + 1]), _across(problem, big)
+        warp = Warp(problem)
+        rounds = n / across / (4 * SCAN)
+        warp.access(rounds, 4)
+        warp.issue(rounds, int=12, fma64=8, other=6)
+        warp.loads["global"] += 3 + rounds / 4
+        warp.barriers, warp.loads["shared"] = 9, 20
+        made.append(_launch("scan", warp, across * problem.rows, SCAN, n))
+        warp = Warp(problem)
+        warp.issue(1, int=120, fma64=4, other=40)
+        warp.loads["global"], warp.loads["shared"], warp.barriers = 2 + across // big // SCAN, 20, 9
+        made.append(_launch("gather", warp, big * problem.rows, SCAN, across / 2))
+    return made
+
+
+def median(problem: Problem) -> list[Launch]:
+    """The exact median of the finest details, by a sample, a pass over all of them, and passes over the list."""
+    n = problem.lengths[1]
+    if not _big(problem, 1):
+        return [whole_median(problem)]
+    warp = Warp(problem)
+    _bracket(warp, SELECT)
+    warp.loads["global"] += 4 + _drawn(problem) // SELECT // 4
+    made = [_launch("sample", warp, problem.rows, SELECT, _drawn(problem))]
+    across = _across(problem, 1)
+    warp = Warp(problem)
+    rounds = n / across / (32 * SCAN)  # of 32 values a thread
+    taken = 5 * rounds  # turns of a warp for the few values in the window: those of its busiest thread
+    warp.access(8 * rounds, 4)
+    warp.issue(rounds, int=280, other=40)
+    warp.issue(taken, int=22, other=10)
+    warp.loads["global"] += 4 + 2 * rounds + taken + LAST + 2
+    warp.loads["shared"] += 2 * taken + 8
+    warp.barriers = int(4 * rounds) + 8
+    warp.issue(1, int=8 * BINS // SCAN, other=4 * BINS // SCAN)
+    made.append(_launch("scan", warp, across * problem.rows, SCAN, n))
+    return [*made, *settle(problem)]
+
+
+def whole_median(problem: Problem) -> Launch:
+    """The finest level of a short row, by one block a row: three passes by 11 bits."""
+    n, warp = problem.lengths[1], Warp(problem)
+    rounds = 3 * n / (4 * ROW)
+    warp.access(rounds, 4)
+    warp.issue(rounds, int=60, other=12)
+    warp.issue(3 * BINS / ROW, int=4, other=2)
+    warp.loads["global"] += rounds / 3 + 3
+    warp.loads["l1"] += 2 * rounds / 3  # a row that one block finishes stays in L1
+    warp.loads["shared"] += rounds + 3 * LOCATE["shared"]
+    warp.barriers = 3 * (LOCATE["barriers"] + 3)
+    return _launch("whole", warp, problem.rows, ROW, n)
+
+
+def draw(problem: Problem) -> Launch:
+    """The first window from the samples, before there are details."""
+    warp, drawn = Warp(problem), _drawn(problem)
+    warp.issue(problem.taps, fma=1, int=4)
+    warp.issue(1, int=60, other=40)
+    _bracket(warp, SELECT)
+    warp.loads["global"] += problem.taps // 4 + LAST + drawn // SELECT // 4 + 2
+    return _launch("draw", warp, -(-drawn // SELECT) * problem.rows, SELECT, drawn * problem.taps)
+
+
+def settle(problem: Problem) -> list[Launch]:
+    """Passes over the list alone: of half an even number of values one more."""
+    n = problem.lengths[1]
+    parts = max(min(-(-int(n * LISTED) // (4 * SCAN)), PARTS), 1)
+    warp = Warp(problem)
+    rounds = n * LISTED / parts / SCAN
+    warp.issue(rounds, int=20, other=8)
+    warp.issue(BINS / SCAN, int=10, other=6)
+    warp.issue(1, int=150, other=80)
+    warp.loads["global"] += 3 + rounds + LAST + 6
+    warp.loads["shared"] += 2 * rounds + LOCATE["shared"]
+    warp.barriers = LOCATE["barriers"] + 6
+    made = _launch("settle", warp, parts * problem.rows, SCAN, n * LISTED)
+    return [made] * ((2 if problem.itemsize == 4 else 5) + (n % 2 == 0))
+
+
+def choose(problem: Problem) -> Launch:
+    """Noise and thresholds: a thread a row, level by level."""
+    warp = Warp(problem)
+    warp.issue(1, int=60, other=30)
+    warp.issue(problem.level, int=20, fma64=20, other=10)
+    warp.loads["global"] += 2 + problem.level
+    blocks = -(-problem.rows // problem.threads)
+    return _launch("choose", warp, blocks, problem.threads, 4 * problem.level)
+
+
+def riding(problem: Problem, launch: Launch) -> Launch:
+    """The first launch of `forward` when it counts its finest details against the window and lists those inside."""
+    tile = min(problem.tiles_of, problem.samples)
+    groups = tile / 8 / launch.threads  # of a thread
+
+    def more(counts: Mapping[str, float]) -> dict[str, float]:
+        added = {"int": RIDING * groups + 60, "other": RIDING * groups / 2 + 30}
+        return {name: counts.get(name, 0.0) + added.get(name, 0.0) for name in {**counts, **added}}
+
+    return replace(
+        launch, name=f"{launch.name} searching", instructions=more(launch.instructions), path=more(launch.path),
+        loads={**launch.loads, "global": launch.loads["global"] + 1, "shared": launch.loads["shared"] + groups + 2},
+        barriers=launch.barriers + 2,
+        longest=None if launch.longest is None else riding(problem, launch.longest),
+    )  # fmt: skip
+
+
+def denoise(problem: Problem) -> list[Launch]:
+    """All launches of a denoise by the universal rule and the noise of the finest level, in order."""
+    ahead, back = forward(problem), inverse(problem)
+    if _big(problem, 1) and problem.taps <= MOST_TAPS_SEARCHED:  # the search rides in the first launch
+        search = [draw(problem), riding(problem, ahead[0]), *settle(problem), *ahead[1:]]
+    else:
+        search = [*ahead, *median(problem)]
+    return [*search, choose(problem), *back]
+
+
+OF = {"forward": forward, "inverse": inverse, "energy": energy, "median": median, "denoise": denoise}
+"""The launches of each, in order, as functions of a `Problem`."""
+
+
+def _big(problem: Problem, depth: int) -> int:
+    """Levels that take many blocks a row."""
+    return sum(n > WHOLE for n in problem.lengths[1 : depth + 1])
+
+
+def _drawn(problem: Problem) -> int:
+    return DRAWN_BYTES // problem.itemsize
+
+
+def _across(problem: Problem, big: int) -> int:
+    """Blocks of a row that scan its big levels."""
+    chunk = max(CHUNK, -(-problem.lengths[1] // (BLOCKS * CHUNK)) * CHUNK)
+    return sum(-(-n // chunk) for n in problem.lengths[1 : big + 1])
+
+
+def _bracket(warp: Warp, threads: int) -> None:
+    """The window around the middle of a sample in shared memory."""
+    turns = _drawn(warp.problem) / threads
+    warp.issue(2 * turns, int=14, other=6)
+    warp.issue(2 * BINS / threads, int=3, other=3)
+    warp.issue(4, int=80, other=60)
+    warp.loads["shared"] += 4 * turns + 4 * LOCATE["shared"]
+    warp.barriers += 4 * LOCATE["barriers"] + 8
+
+
+def _launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:
+    size = warp.problem.itemsize * warp.problem.rows * elements
+    return Launch(
+        name, max(blocks, 1), threads, dict(warp.instructions), dict(warp.loads), warp.barriers, size, size,
+        registers=40, shared=24 << 10 if name in ("scan", "sample", "draw") else 12 << 10,
+    )  # fmt: skip
