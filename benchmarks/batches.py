@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from wavefilt.benchmarks.common.command import alone
 from wavefilt.benchmarks.environment import ROOT, environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import signal, summary
 from wavefilt.benchmarks.sheet import Sheet, number, quartiles
-from wavefilt.cli.study import alone
 from wavefilt.threads import available_cpus
 
 FILES, ROUNDS, COMMANDS = 1000, 3, 12

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import wavefilt
+from wavefilt.benchmarks.common.command import alone
 from wavefilt.benchmarks.environment import environment, version
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import summary
 from wavefilt.benchmarks.sheet import Sheet, quartiles, size
-from wavefilt.cli.study import alone
 from wavefilt.method import Method
 from wavefilt.statistics.distributed import Known
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from wavefilt.backends.cuda.work_counts.transforms import Problem
 from wavefilt.benchmarks import ske_estimate
+from wavefilt.benchmarks.common.command import save
 from wavefilt.benchmarks.environment import environment
-from wavefilt.cli.study import save
 from wavefilt.ske import calibration
 
 WAVELETS = ("haar", "db4", "db8", "sym20")

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wavefilt import BackendUnavailable, backends
+from wavefilt.benchmarks.common.command import alone
 from wavefilt.benchmarks.environment import environment, version
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, signal, turns
 from wavefilt.benchmarks.sheet import Sheet, quartiles
-from wavefilt.cli.study import alone
 
 TOLERANCE = 1e-6  # of float32 results, relative to their norm
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 import wavefilt
 from wavefilt.backends.reference.backend import PyWavelets
+from wavefilt.benchmarks.common.command import alone
 from wavefilt.benchmarks.environment import environment, version
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, first_call, turns
 from wavefilt.benchmarks.sheet import Sheet, number, quartiles
-from wavefilt.cli.study import alone
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
 Samples = NDArray[Any]

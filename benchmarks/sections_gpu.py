@@ -9,12 +9,12 @@ from typing import Any
 
 import wavefilt
 from wavefilt import backends
+from wavefilt.benchmarks.common.command import alone
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, events, walls
 from wavefilt.benchmarks.sections import TOLERANCE, WAVELET, Case, noisy
 from wavefilt.benchmarks.sheet import Sheet, number
-from wavefilt.cli.study import alone
 from wavefilt.denoising.panels import SectionMethod
 
 REPEATS, LEAST = 25, 3

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import backends
+from wavefilt.benchmarks.common.command import alone
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import signal, turns, walls
 from wavefilt.benchmarks.sheet import Sheet, number
-from wavefilt.cli.study import alone
 from wavefilt.method import Method
 
 ROWS, SAMPLES, LEVEL = 4, 1 << 26, 8

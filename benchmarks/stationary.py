@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
 from wavefilt.backends.reference.backend import PyWavelets
+from wavefilt.benchmarks.common.command import alone
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, first_call, signal, turns
 from wavefilt.benchmarks.sheet import Sheet, number, quartiles, size
-from wavefilt.cli.study import alone
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.thresholding.shrinkage import Shrinkage
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import wavefilt
 from wavefilt import backends
+from wavefilt.benchmarks.common.command import alone
 from wavefilt.benchmarks.environment import environment
 from wavefilt.benchmarks.implementation import Mismatch
 from wavefilt.benchmarks.measuring import difference, events, signal, walls
 from wavefilt.benchmarks.sheet import Sheet, number, size
-from wavefilt.cli.study import alone
 from wavefilt.method import Method
 
 LEVEL, REPEATS, TOLERANCE = 8, 25, 1e-5

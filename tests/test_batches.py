@@ -19,7 +19,8 @@ from test_bad_input import run
 import wavefilt
 from wavefilt.benchmarks import batches
 from wavefilt.benchmarks.implementation import Mismatch
-from wavefilt.cli import batch, main, workers
+from wavefilt.cli import main
+from wavefilt.cli.denoise import batch, workers
 from wavefilt.cli.failure import Failure
 
 
@@ -206,7 +207,7 @@ def test_small_files_are_worth_processes_by_their_work(monkeypatch):
 
 
 SHARED = """
-import sys, wavefilt.cli, wavefilt.cli.batch as batch
+import sys, wavefilt.cli, wavefilt.cli.denoise.batch as batch
 batch.START, batch.SMALL = 0.01, 10_000
 if __name__ == "__main__":
     wavefilt.cli.main(sys.argv[1:])
@@ -234,7 +235,7 @@ def test_processes_give_what_one_does(here, capsys):
 
 
 WAITING = """
-import sys, time, wavefilt.cli, wavefilt.cli.batch as batch, wavefilt.io
+import sys, time, wavefilt.cli, wavefilt.cli.denoise.batch as batch, wavefilt.io
 batch.START = 0.01
 write = wavefilt.io.write
 def slow(recording, path, **options):

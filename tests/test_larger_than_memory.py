@@ -13,7 +13,7 @@ from segy_files import segy_file, su_file
 from test_bad_input import run
 
 import wavefilt
-from wavefilt.cli import memory, streaming
+from wavefilt.cli.denoise import memory, streaming
 from wavefilt.outofcore import memory_budget
 
 ROOM = 1_200_000

@@ -15,7 +15,7 @@ from test_bad_input import run
 from wavefilt.benchmarks import report, report_page
 from wavefilt.benchmarks.report_axis import Axis
 from wavefilt.benchmarks.sheet import number, size
-from wavefilt.cli.report import command
+from wavefilt.cli.bench.report import command
 
 RESULTS = sorted(report.RESULTS.glob("*.json"))
 VOID = {"meta", "br", "link", "img", "input", "hr"}

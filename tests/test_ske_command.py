@@ -93,7 +93,7 @@ def test_mistakes_give_no_number(arguments, words, capsys, tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("action", ["import wavefilt.ske", "import wavefilt.ske.figure, wavefilt.cli.ske"])
+@pytest.mark.parametrize("action", ["import wavefilt.ske", "import wavefilt.ske.figure, wavefilt.cli.ske.main"])
 def test_heavy_packages_are_not_imported(action):
     result = python(f"{action}\nimport sys\nprint([m for m in {HEAVY} if m in sys.modules])")
     assert result.stdout.strip() == "[]", result.stderr

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from .calibrated import DEVICE, messages
-from .failure import Failure
-from .study import finish, progress
+from wavefilt.benchmarks.common.command import finish, progress
+from wavefilt.cli.failure import Failure
+from wavefilt.cli.ske.calibrated import DEVICE, messages
 
 FILE = click.Path(dir_okay=False)
 

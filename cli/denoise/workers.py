@@ -11,8 +11,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
-from .failure import Failure
-from .summary import Outcome
+from wavefilt.cli.failure import Failure
+
+from .batch_summary import Outcome
 
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals that end the command."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
+from wavefilt.cli.failure import Failure
+from wavefilt.cli.reading import layout_options
 from wavefilt.vocabulary import ESTIMATORS, MODES, RULES, SCOPES, SHRINKS, TRANSFORMS
 
-from . import batch, jobs, scheduler, single, streaming
-from .failure import Failure
-from .reading import layout_options
+from . import batch, paths, scheduler, single_file, streaming
 
 
 def word_or_numbers(ctx: click.Context, param: click.Parameter, value: str) -> str | float | list[float]:
@@ -129,13 +129,13 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
         if options["scheduler"]:
             scheduler.denoise(inputs, method, options)
             return
-        single.backend(options)
+        single_file.backend(options)
     except BackendUnavailable as error:
         raise Failure(str(error), 5) from error
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from error
     beside = options["output"] is None and options["out_dir"] is None
-    files = jobs.plan(jobs.expanded(inputs, results=not beside), options)
+    files = paths.plan(paths.expanded(inputs, results=not beside), options)
     if options["max_memory"]:
         streaming.check(files, options)
     batch.denoise(files, method, options)

@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from .failure import Failure
-from .study import progress, save
+from wavefilt.benchmarks.common.command import progress, save
+from wavefilt.cli.failure import Failure
 
 UNITS = {"": 1, "k": 1 << 10, "ki": 1 << 10, "m": 1 << 20, "mi": 1 << 20, "g": 1 << 30, "gi": 1 << 30}
 

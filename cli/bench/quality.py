@@ -7,7 +7,7 @@ from functools import partial
 
 import click
 
-from .study import finish, progress, save
+from wavefilt.benchmarks.common.command import finish, progress, save
 
 
 @click.command("quality", epilog="Example: wavefilt bench quality --json quality.json")

@@ -7,9 +7,9 @@ from functools import partial
 
 import click
 
-from .calibrated import DEVICE, messages, whole
-from .failure import Failure
-from .study import finish, progress
+from wavefilt.benchmarks.common.command import finish, progress
+from wavefilt.cli.failure import Failure
+from wavefilt.cli.ske.calibrated import DEVICE, messages, whole
 
 
 @click.command("blocks", epilog="Example: wavefilt bench blocks --device h200 --json blocks.json")

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import click
 
+from wavefilt.benchmarks.common.command import finish, progress, save
+from wavefilt.cli.failure import Failure
+from wavefilt.cli.ske.calibrated import DEVICE, whole
+
 from .blocks import command as blocks
-from .calibrated import DEVICE, whole
-from .failure import Failure
 from .laplace1d import command as laplace1d
 from .laplace2d import command as laplace2d
 from .quality import command as quality
 from .report import command as report_page
-from .study import finish, progress, save
 
 
 @click.group("bench")

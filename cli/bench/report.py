@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .failure import Failure
+from wavefilt.cli.failure import Failure
 
 
 @click.command("report", epilog="Example: wavefilt bench report scaling.json cpu.json -o report.html")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from .failure import Failure
+from wavefilt.cli.failure import Failure
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from wavefilt.cli.failure import Failure
+from wavefilt.cli.reading import read
 from wavefilt.vocabulary import check
 
-from . import jobs, streaming
-from .failure import Failure
-from .reading import read
+from . import paths, streaming
 
 LAYOUT = ("format", "dtype", "endian", "ns", "dt", "columns", "delimiter", "component", "axis")
 
@@ -51,7 +51,7 @@ def denoise(source: str, target: str, method: Any, options: dict[str, Any]) -> d
             details = report.estimates(after)
             everything = {**facts, "input_sha256": digest, "options": given, "estimates": details}
             text = json.dumps(everything, indent=1, allow_nan=False) + "\n"
-            write_atomically(jobs.sidecar(Path(target)), text.encode(), overwrite=overwrite)
+            write_atomically(paths.sidecar(Path(target)), text.encode(), overwrite=overwrite)
         if options["plot"]:
             from wavefilt.plot import plot_denoising
 

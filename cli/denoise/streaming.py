@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wavefilt.cli.failure import Failure
 from wavefilt.errors import FormatError
 from wavefilt.outofcore.sizes import in_bytes, spelled
 
 from . import memory
-from .failure import Failure
 
 if TYPE_CHECKING:
     from wavefilt.io.sources import Source

@@ -13,10 +13,11 @@ from typing import Any
 
 import click
 
-from . import single, summary
-from .failure import Failure
-from .summary import Outcome, Summary
-from .telling import tell
+from wavefilt.cli.failure import Failure
+
+from . import batch_summary, single_file
+from .batch_summary import Outcome, Summary
+from .messages import tell
 
 SMALL = 4 << 20
 """Bytes of a file up to which one core works on it; a larger one gets them all."""
@@ -34,7 +35,7 @@ def denoise(files: list[tuple[str, str]], method: Any, options: dict[str, Any]) 
     many, found = len(files) > 1, Summary(len(files))
     quiet, dry = options["quiet"], options["dry_run"]
     lines = not many or dry or options["verbose"]
-    with summary.log(None if dry else options["log"]) as log:
+    with batch_summary.log(None if dry else options["log"]) as log:
         try:
             with _bar(files, quiet) as moved:
 
@@ -65,7 +66,7 @@ def attempt(source: str, target: str, method: Any, options: dict[str, Any]) -> O
     """How a file ended. Raises UsageError for options that make no sense, whatever the file."""
     start = time.perf_counter()
     try:
-        facts = single.denoise(source, target, method, options)
+        facts = single_file.denoise(source, target, method, options)
     except Failure as error:
         return Outcome(source, target, time.perf_counter() - start, error=str(error), code=error.code)
     return Outcome(source, target, time.perf_counter() - start, facts)

@@ -11,9 +11,8 @@ from typing import Any
 
 import click
 
+from wavefilt.cli.failure import Failure
 from wavefilt.io.paths import MARK, check_alone, split
-
-from .failure import Failure
 
 WILD = re.compile(r"[*?]")
 

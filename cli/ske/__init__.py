@@ -1,0 +1,5 @@
+"""`wavefilt ske`."""
+
+from wavefilt.cli.ske.main import command
+
+__all__ = ["command"]
