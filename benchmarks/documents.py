@@ -7,28 +7,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wavefilt.benchmarks import (
-    batches,
-    blocks_report,
-    cpu,
-    cuda,
-    dask_scaling,
-    fuzzing,
-    laplace1d_report,
-    laplace2d_report,
-    launch_shapes,
-    obspy_streams,
-    planning,
-    quality_report,
-    scaling_report,
-    sections,
-    sections_gpu,
-    several_gpus,
-    ske_validation,
-    stationary,
-    stationary_gpu,
-    streaming,
-)
+from wavefilt.benchmarks.common import fuzzing
+from wavefilt.benchmarks.cpu import denoise, modwt, panels
+from wavefilt.benchmarks.gpu import blocks_report, launch_shapes, multi_gpu
+from wavefilt.benchmarks.gpu import denoise as cuda
+from wavefilt.benchmarks.gpu import modwt as stationary_gpu
+from wavefilt.benchmarks.gpu import panels as sections_gpu
+from wavefilt.benchmarks.laplace1d import report
+from wavefilt.benchmarks.laplace2d import report as laplace2d_report
+from wavefilt.benchmarks.quality import report as quality_report
+from wavefilt.benchmarks.scaling import report as scaling_report
+from wavefilt.benchmarks.ske import validation
+from wavefilt.benchmarks.throughput import batches, dask_scaling, obspy_streams, planning, streaming
 from wavefilt.ske.calibration import load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,16 +67,16 @@ def tables() -> dict[str, str]:
     }
     return {
         "table of benchmarks/results/batches.json": batches.table(results["batches"]).markdown(),
-        "table of benchmarks/results/cpu.json": f"```\n{cpu.table(results['cpu'])}\n```",
+        "table of benchmarks/results/cpu.json": f"```\n{denoise.table(results['cpu'])}\n```",
         "table of benchmarks/results/blocks_h200.json": blocks_report.markdown(results["blocks_h200"]),
         "table of benchmarks/results/cuda_h200.json": cuda.table(results["cuda_h200"]),
         "table of benchmarks/results/dask.json": "\n".join(
             [dask_scaling.table(results["dask"]).markdown(), *dask_scaling.notes(results["dask"])]
         ),
         "tables of benchmarks/results/fuzzing.json": fuzzing.markdown(results["fuzzing"]),
-        "table of benchmarks/planning.py": planning.markdown(results),
-        "table of benchmarks/results/laplace1d_cpu.json": laplace1d_report.markdown(results["laplace1d_cpu"]),
-        "table of benchmarks/results/laplace1d_h200.json": laplace1d_report.markdown(results["laplace1d_h200"]),
+        "table of benchmarks/throughput/planning.py": planning.markdown(results),
+        "table of benchmarks/results/laplace1d_cpu.json": report.markdown(results["laplace1d_cpu"]),
+        "table of benchmarks/results/laplace1d_h200.json": report.markdown(results["laplace1d_h200"]),
         "table of benchmarks/results/laplace2d_cpu.json": laplace2d_report.markdown(results["laplace2d_cpu"]),
         "table of benchmarks/results/laplace2d_h200.json": laplace2d_report.markdown(results["laplace2d_h200"]),
         "table of benchmarks/results/launch_shapes_h200.json": (
@@ -98,13 +88,13 @@ def tables() -> dict[str, str]:
             for chapter, text in quality_report.markdown(results["quality"]).items()
         },
         "table of benchmarks/results/scaling_cpu.json": scaling_report.markdown(results["scaling_cpu"]),
-        "times of benchmarks/results/sections.json": sections.times_table(results["sections"]).markdown(),
-        "gains of benchmarks/results/sections.json": sections.gains_table(results["sections"]).markdown(),
+        "times of benchmarks/results/sections.json": panels.times_table(results["sections"]).markdown(),
+        "gains of benchmarks/results/sections.json": panels.gains_table(results["sections"]).markdown(),
         "table of benchmarks/results/sections_h200.json": sections_gpu.table(results["sections_h200"]).markdown(),
         "table of benchmarks/results/scaling_h200.json": scaling_report.markdown(results["scaling_h200"]),
-        "table of benchmarks/results/several_gpus_h200.json": several_gpus.markdown(results["several_gpus_h200"]),
-        "table of benchmarks/results/ske_h200.json": ske_validation.table(results["ske_h200"], load("h200")),
-        "table of benchmarks/results/stationary.json": stationary.table(results["stationary"]).markdown(),
+        "table of benchmarks/results/several_gpus_h200.json": multi_gpu.markdown(results["several_gpus_h200"]),
+        "table of benchmarks/results/ske_h200.json": validation.table(results["ske_h200"], load("h200")),
+        "table of benchmarks/results/stationary.json": modwt.table(results["stationary"]).markdown(),
         "table of benchmarks/results/stationary_h200.json": stationary_gpu.table(results["stationary_h200"]).markdown(),
         "table of benchmarks/results/streaming.json": streaming.table(results["streaming"]).markdown(),
         "table of benchmarks/results/streaming_h200.json": streaming.table(results["streaming_h200"]).markdown(),

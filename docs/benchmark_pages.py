@@ -9,10 +9,10 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from wavefilt.benchmarks import report
-from wavefilt.benchmarks.report import Section
-from wavefilt.benchmarks.report_figures import Plot
-from wavefilt.benchmarks.report_svg import swatch
+from wavefilt.benchmarks.report import sections
+from wavefilt.benchmarks.report.figures import Plot
+from wavefilt.benchmarks.report.sections import Section
+from wavefilt.benchmarks.report.svg import swatch
 
 INDEX = """# Benchmarks
 
@@ -66,7 +66,7 @@ def write(app: Sphinx, _: Config) -> None:
     """The pages, and the style of their drawings: that of the report, for what is inside ``.study`` alone."""
     folder = Path(app.srcdir) / "generated" / "benchmarks"
     folder.mkdir(parents=True, exist_ok=True)
-    found = report.sections(sorted(report.RESULTS.glob("*.json")))
+    found = sections.sections(sorted(sections.RESULTS.glob("*.json")))
     pages = {_name(section): _page(section) for section in found}
     rows = [f"| [{s.title}]({_name(s)}.md) | {_machine(s)} | {s.date} |" for s in found]
     pages["index"] = INDEX.format(rows="\n".join(rows), names="\n".join(_name(section) for section in found))
@@ -77,7 +77,7 @@ def write(app: Sphinx, _: Config) -> None:
         path = folder / f"{name}.md"
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
-    style = report.RESULTS.with_name("report.css").read_text("utf-8").replace(":root", "&")
+    style = sections.RESULTS.with_name("report.css").read_text("utf-8").replace(":root", "&")
     (folder / "study.css").write_text(f".study {{\n{style}}}\n", "utf-8")
 
 

@@ -65,7 +65,7 @@ def _long() -> dict[str, Any]:
 
 
 def _described() -> dict[str, Any]:
-    from wavefilt.benchmarks.environment import environment, version
+    from wavefilt.benchmarks.common.environment import environment, version
 
     command = " ".join(["python", "tests/fuzz_readers.py", *sys.argv[1:]])
     return {"study": "fuzzing", "date": time.strftime("%Y-%m-%d"), "command": command, "atheris": version("atheris"),

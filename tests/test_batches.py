@@ -17,8 +17,8 @@ from conftest import ROOT
 from test_bad_input import run
 
 import wavefilt
-from wavefilt.benchmarks import batches
-from wavefilt.benchmarks.implementation import Mismatch
+from wavefilt.benchmarks.common.implementation import Mismatch
+from wavefilt.benchmarks.throughput import batches
 from wavefilt.cli import main
 from wavefilt.cli.denoise import batch, workers
 from wavefilt.cli.failure import Failure

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wavefilt.benchmarks import cpu, documents, startup
+from wavefilt.benchmarks import documents
+from wavefilt.benchmarks.cpu import denoise, startup
 
 
 @pytest.mark.parametrize("path", documents.documents(), ids=lambda path: path.name)
@@ -30,7 +31,7 @@ def test_startup_measures_every_command():
 
 
 def test_cpu_study_in_small():
-    case = cpu.Case("tiny", 4096, 1.0, traces=2, level=3)
-    result = cpu._measure(case, repeats=1)
+    case = denoise.Case("tiny", 4096, 1.0, traces=2, level=3)
+    result = denoise._measure(case, repeats=1)
     assert result["error"] < 1e-5
     assert result["ratio"] == result["pywavelets"]["median"] / result["numba"]["median"]

@@ -11,8 +11,8 @@ from test_bad_input import run as run_command
 
 @inside
 def test_every_block_is_compared_and_timed(monkeypatch):
-    from wavefilt.benchmarks import blocks, blocks_report
-    from wavefilt.benchmarks.implementation import Mismatch
+    from wavefilt.benchmarks.common.implementation import Mismatch
+    from wavefilt.benchmarks.gpu import blocks, blocks_report
 
     monkeypatch.setattr(blocks, "KERNELS", (blocks.KERNELS[0], blocks.KERNELS[2]))
     result = blocks.run(300, (8, 12), repeats=1, tile=128)
@@ -42,7 +42,7 @@ def test_estimates_without_a_gpu(tmp_path, capsys):
 
 @outside
 def test_regret_is_the_time_of_the_choice():
-    from wavefilt.benchmarks.blocks import KERNELS, choices
+    from wavefilt.benchmarks.gpu.blocks import KERNELS, choices
 
     def row(block, measured, calibrated):
         return {"block": block, "times": {k.name: {"median": measured} for k in KERNELS},

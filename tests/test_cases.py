@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wavefilt.benchmarks.cases import OPERATIONS
-from wavefilt.benchmarks.implementation import missing
-from wavefilt.benchmarks.measuring import difference
+from wavefilt.benchmarks.common.cases import OPERATIONS
+from wavefilt.benchmarks.common.implementation import missing
+from wavefilt.benchmarks.common.measuring import difference
 
 TINY = 4096
 

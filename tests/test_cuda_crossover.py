@@ -9,7 +9,7 @@ import pytest
 
 from wavefilt import backends
 from wavefilt.backends.crossover import cuda_crossover
-from wavefilt.benchmarks.cuda_crossover import crossover
+from wavefilt.benchmarks.gpu.crossover import crossover
 
 RESULT = Path(__file__).resolve().parents[1] / "benchmarks/results/cuda_crossover.json"
 

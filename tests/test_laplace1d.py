@@ -19,10 +19,12 @@ from simulation import SIMULATED, inside, outside
 from test_bad_input import run
 from test_cuda_compile import _ptxas
 
-from wavefilt.benchmarks import laplace1d, laplace1d_cases, laplace1d_report, measuring
-from wavefilt.benchmarks.implementation import Mismatch, missing
-from wavefilt.benchmarks.laplace1d_cases import COPIES, IMPLEMENTATIONS, Problem
-from wavefilt.benchmarks.laplace1d_counts import REGISTERS, launches
+from wavefilt.benchmarks.common import measuring
+from wavefilt.benchmarks.common.implementation import Mismatch, missing
+from wavefilt.benchmarks.laplace1d import cases, study
+from wavefilt.benchmarks.laplace1d import report as laplace1d_report
+from wavefilt.benchmarks.laplace1d.cases import COPIES, IMPLEMENTATIONS, Problem
+from wavefilt.benchmarks.laplace1d.counts import REGISTERS, launches
 
 SCRIPT = Path(__file__)
 KERNELS = ("naive", "readonly", "shared", "barrier")
@@ -37,7 +39,7 @@ def laplace(x):
 
 @pytest.fixture(scope="module")
 def result():
-    return laplace1d.run(TINY, repeats=7, budget=0.05, device="h200" if missing(COPIES[1]) else None)
+    return study.run(TINY, repeats=7, budget=0.05, device="h200" if missing(COPIES[1]) else None)
 
 
 @outside
@@ -88,7 +90,7 @@ def test_an_estimate_has_its_error_and_the_document_its_place():
              for name, mean in {"loop": 2.0, "gpu_shared": 0.01, "gpu_copy": 0.008}.items()}  # fmt: skip
     row = {"samples": 1 << 20, "times": times, "skipped": {"python": "ran out of memory"}, "bytes": 8 << 20}
     row["estimates"] = {"gpu_shared": {"calibrated": 0.012, "classic": 0.005}}
-    row |= laplace1d._derived(row)
+    row |= study._derived(row)
     columns = {n: {"heads": ("of", n), "what": "x", "missing": None} for n in ("python", "loop", "gpu_shared")}
     found = {"columns": columns, "rows": [row], "method": "m", "date": "d", "estimates": {"calibration": "c"}}
     found["environment"] = {"processor": "p", "cores": 1, "gpu": "g"}
@@ -117,7 +119,7 @@ def test_the_table_keeps_to_the_width(result, width):
 @outside
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 50])
 def test_host_loops_at_any_length(n, monkeypatch):
-    monkeypatch.setattr(laplace1d_cases, "GRAIN", 3)  # so that there are pieces
+    monkeypatch.setattr(cases, "GRAIN", 3)  # so that there are pieces
     problem = Problem(n)
     assert np.array_equal(problem.expected(""), laplace(problem.x))
     for one in IMPLEMENTATIONS:
@@ -131,7 +133,7 @@ def test_host_loops_at_any_length(n, monkeypatch):
 def test_a_wrong_result_is_an_error(monkeypatch, capsys):
     monkeypatch.setattr(Problem, "expected", lambda self, oracle: self.x)
     with pytest.raises(Mismatch, match=r"Python loop, 1-D Laplace operator, 4096 samples: differs from"):
-        laplace1d.run(TINY, repeats=1)
+        study.run(TINY, repeats=1)
     code, out, err = run(capsys, "bench", "laplace1d", "--samples", TINY)
     assert (code, out) == (1, "")
     assert "wavefilt: error: Python loop" in err
@@ -139,7 +141,7 @@ def test_a_wrong_result_is_an_error(monkeypatch, capsys):
 
 @outside
 def test_what_does_not_fit_is_skipped():
-    (row,) = laplace1d.run(1 << 50, repeats=1)["rows"]
+    (row,) = study.run(1 << 50, repeats=1)["rows"]
     assert row["times"] == {}
     assert "GiB of memory" in row["skipped"]["loop"]
 
@@ -173,7 +175,7 @@ def test_mistakes(arguments, words, capsys):
 def test_the_cases_need_no_cuda():
     code = "import sys; from wavefilt.benchmarks import laplace1d_cases, laplace1d_counts; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "wavefilt.benchmarks.laplace1d_cases" in loaded
+    assert "wavefilt.benchmarks.laplace1d.cases" in loaded
     assert not {"numba.cuda", "numba_cuda", "wavefilt.backends.cuda.runtime.target"} & set(loaded)
 
 
@@ -181,7 +183,7 @@ def test_the_cases_need_no_cuda():
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_at_the_edges_of_blocks(name):
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.benchmarks.laplace1d_kernels import kernels, launch
+    from wavefilt.benchmarks.laplace1d.kernels import kernels, launch
 
     block = 8
     for n in (1, 2, 7, 8, 9, 16, 17, 31):
@@ -246,7 +248,7 @@ def test_nothing_is_spilled(compiled):
 
 def test_declared_counts_are_those_of_the_compiled_kernels(compiled):
     """Arithmetic, accesses and barriers exactly; all instructions, of PTX, within a fifth."""
-    from wavefilt.benchmarks.laplace1d_counts import ACCESSES
+    from wavefilt.benchmarks.laplace1d.counts import ACCESSES
     from wavefilt.ske.instructions import listing
 
     for name, declared in launches(1 << 20).items():
@@ -267,7 +269,7 @@ def _compile(folder: Path) -> None:
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.benchmarks.laplace1d_kernels import kernels
+    from wavefilt.benchmarks.laplace1d.kernels import kernels
 
     row = types.Array(types.float32, 1, "C")
     for wide in (False, True):

@@ -22,12 +22,12 @@ from simulation import SIMULATED, inside, outside
 from test_bad_input import run
 from test_cuda_compile import _ptxas
 
-from wavefilt.benchmarks import implementation, laplace2d, laplace2d_cases, laplace2d_counts, laplace2d_image
-from wavefilt.benchmarks import laplace2d_patterns as patterns
-from wavefilt.benchmarks import laplace2d_report as report
-from wavefilt.benchmarks.implementation import Mismatch, missing
-from wavefilt.benchmarks.laplace2d_cases import COPIES, IMPLEMENTATIONS, NUMPY, SCIPY, Problem
-from wavefilt.benchmarks.laplace2d_variants import RADIUS, ROWS, VARIANTS
+from wavefilt.benchmarks.common import implementation
+from wavefilt.benchmarks.common.implementation import Mismatch, missing
+from wavefilt.benchmarks.laplace2d import access_patterns as patterns
+from wavefilt.benchmarks.laplace2d import cases, counts, image, report, study
+from wavefilt.benchmarks.laplace2d.cases import COPIES, IMPLEMENTATIONS, NUMPY, SCIPY, Problem
+from wavefilt.benchmarks.laplace2d.variants import RADIUS, ROWS, VARIANTS
 
 SCRIPT = Path(__file__)
 VARIANT = {variant.name: variant for variant in VARIANTS}
@@ -43,7 +43,7 @@ def random(width, height):
 
 @pytest.fixture(scope="module")
 def result():
-    return laplace2d.run(Problem.of(3000), repeats=3, budget=0.02, device="h200" if missing(COPIES[1]) else None)
+    return study.run(Problem.of(3000), repeats=3, budget=0.02, device="h200" if missing(COPIES[1]) else None)
 
 
 @outside
@@ -63,7 +63,7 @@ def test_oracles_agree_with_a_count_by_hand(oracle):
 @outside
 @pytest.mark.parametrize("size", SIZES)
 def test_host_loops_at_any_size(size, monkeypatch):
-    monkeypatch.setattr(laplace2d_cases, "GRAIN", 1)  # so that there are pieces
+    monkeypatch.setattr(cases, "GRAIN", 1)  # so that there are pieces
     problem = random(*size)
     assert np.array_equal(problem.expected(SCIPY), problem.expected(NUMPY))
     for one in (*IMPLEMENTATIONS, *COPIES):
@@ -76,7 +76,7 @@ def test_host_loops_at_any_size(size, monkeypatch):
 @outside
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads x86 assembly")
 def test_one_loop_is_vectorised_and_the_other_is_not():
-    from wavefilt.benchmarks import laplace2d_cpu
+    from wavefilt.benchmarks.laplace2d import cpu_kernels
 
     def assembly(kernel, *images):
         fresh = numba.jit(**kernel.targetoptions)(kernel.py_func)  # one from the cache shows none
@@ -85,8 +85,8 @@ def test_one_loop_is_vectorised_and_the_other_is_not():
         return text
 
     problem = random(11, 7)
-    plain = assembly(laplace2d_cpu.plain, problem.bordered, problem.x.copy())
-    vectors = assembly(laplace2d_cpu.vectors, problem.x.reshape(7, -1), problem.x.reshape(7, -1).copy())
+    plain = assembly(cpu_kernels.plain, problem.bordered, problem.x.copy())
+    vectors = assembly(cpu_kernels.vectors, problem.x.reshape(7, -1), problem.x.reshape(7, -1).copy())
     packed = r"v?p(addw|subw)\s.*%[xyz]mm"  # 16-bit lanes
     assert {found[1] for found in re.finditer(packed, vectors)} == {"addw", "subw"}
     assert not re.search(r"v?p(add|sub)[bwdq]\s.*%[xyz]mm", plain)
@@ -131,7 +131,7 @@ def test_an_estimate_has_its_error():
     row = {"width": 4000, "height": 1000, "samples": 4_000_000, "image": "a.png", "bytes": 24_000_000, "times": times,
            "skipped": {"scipy": "ran out of memory"}, "estimates": {"gpu_tile": {"calibrated": 0.25, "classic": 0.1}},
            "explained": {}}  # fmt: skip
-    row |= laplace2d._derived(row)
+    row |= study._derived(row)
     assert row["copy"] == {"gpu_copy": 480.0}
     columns = {n: {"heads": ("of", n), "what": "x", "missing": None} for n in (*times, "scipy")}
     found = {"columns": columns, "rows": [row], "method": "m", "date": "d", "capability": "9.0"}
@@ -189,18 +189,16 @@ def test_bytes_and_lines_counted_by_hand():
     assert patterns.bytes_read(VARIANT["gpu_wide"], width) == 68 * (512 + 64) / (64 * 512 / 3)
     assert patterns.lines(patterns.image_writes(VARIANT["gpu_wide"], width)) == 4
     assert patterns.lines(patterns.image_reads(VARIANT["gpu_wide"], width)) == (5 + 4 + 5) / 3
-    facts = laplace2d_counts.explained(
-        VARIANT["gpu_tile"], laplace2d_counts.launch(VARIANT["gpu_tile"], width, 3744), width, "9.0"
-    )
+    facts = counts.explained(VARIANT["gpu_tile"], counts.launch(VARIANT["gpu_tile"], width, 3744), width, "9.0")
     assert facts["bytes"] == {"DRAM": 6, "L2": 10.5, "shared": 75 + 4.75}
     assert (facts["warps"], facts["occupancy"], facts["shared"]) == (64, 1.0, 1200)
-    launched = laplace2d_counts.launch(VARIANT["gpu_tile"], width, 3744)
+    launched = counts.launch(VARIANT["gpu_tile"], width, 3744)
     assert (launched.blocks, launched.touched) == (312 * 234, 6 * width * 3744)
 
 
 @outside
 def test_the_image_that_is_made():
-    x, again = (laplace2d_image.made(160, 120) for _ in range(2))
+    x, again = (image.made(160, 120) for _ in range(2))
     assert np.array_equal(x, again)
     assert x.shape == (120, 160, 3)
     assert 20 < x.std() < 80
@@ -212,20 +210,20 @@ def test_the_image_that_is_made():
 @outside
 def test_images_in_files(tmp_path, monkeypatch, capsys):
     pillow = pytest.importorskip("PIL.Image")
-    x = laplace2d_image.made(30, 20)
+    x = image.made(30, 20)
     files = {name: tmp_path / name for name in ("a.png", "a.jpg", "grey.png", "cut.png", "black.png", "text.png")}
-    files["a.png"].write_bytes(laplace2d_image.png(x))
-    assert np.array_equal(laplace2d_image.read(str(files["a.png"])), x)
+    files["a.png"].write_bytes(image.png(x))
+    assert np.array_equal(image.read(str(files["a.png"])), x)
     pillow.fromarray(x).save(files["a.jpg"])
-    assert laplace2d_image.read(str(files["a.jpg"])).shape == x.shape
+    assert image.read(str(files["a.jpg"])).shape == x.shape
     pillow.fromarray(x[..., 0]).save(files["grey.png"])
-    assert np.array_equal(laplace2d_image.read(str(files["grey.png"])), np.repeat(x[..., :1], 3, axis=2))
+    assert np.array_equal(image.read(str(files["grey.png"])), np.repeat(x[..., :1], 3, axis=2))
     files["cut.png"].write_bytes(files["a.png"].read_bytes()[:400])
-    files["black.png"].write_bytes(laplace2d_image.png(0 * x))
+    files["black.png"].write_bytes(image.png(0 * x))
     files["text.png"].write_text("no image")
     for name, words in (("cut.png", "not an image"), ("black.png", "all black"), ("text.png", "not an image")):
         with pytest.raises(ValueError, match=f"{name}: {words}"):
-            laplace2d_image.read(str(files[name]))
+            image.read(str(files[name]))
     for name, words in (("cut.png", "cut.png: not an image"), ("none.png", "No such file")):
         code, out, err = run(capsys, "bench", "laplace2d", "--image", tmp_path / name)
         assert (code, out) == (2, "")
@@ -233,14 +231,14 @@ def test_images_in_files(tmp_path, monkeypatch, capsys):
         assert "Traceback" not in err
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ImportError, match="pip install pillow"):
-        laplace2d_image.read(str(files["a.png"]))
+        image.read(str(files["a.png"]))
 
 
 @outside
 def test_a_wrong_result_is_an_error(monkeypatch, capsys):
-    monkeypatch.setattr(laplace2d_cases, "by_scipy", lambda x: x)
+    monkeypatch.setattr(cases, "by_scipy", lambda x: x)
     with pytest.raises(Mismatch, match=r"plain 1 core, 5x5 Laplace filter, 61x50 RGB pixels.*: differs from"):
-        laplace2d.run(Problem(laplace2d_image.made(61, 50)), repeats=1)
+        study.run(Problem(image.made(61, 50)), repeats=1)
     code, out, err = run(capsys, "bench", "laplace2d", "--size", "61x50")
     assert (code, out) == (1, "")
     assert "wavefilt: error: plain 1 core" in err
@@ -249,7 +247,7 @@ def test_a_wrong_result_is_an_error(monkeypatch, capsys):
 @outside
 def test_what_does_not_fit_is_skipped(monkeypatch):
     monkeypatch.setattr(implementation, "free_memory", lambda: 1000)
-    (row,) = laplace2d.run(Problem.of(300), repeats=1)["rows"]
+    (row,) = study.run(Problem.of(300), repeats=1)["rows"]
     assert row["times"] == {}
     assert "GiB of memory" in row["skipped"]["simd"]
 
@@ -263,12 +261,12 @@ def test_command_without_a_gpu(tmp_path, capsys):
     assert (code, err) == (0, "")
     assert "SIMD all cores" in out
     assert json.loads(path.read_text())["rows"][0]["samples"] == 61 * 47
-    filtered = Problem(laplace2d_image.made(61, 47)).expected(NUMPY)
-    assert np.array_equal(laplace2d_image.read(str(first)), filtered)
+    filtered = Problem(image.made(61, 47)).expected(NUMPY)
+    assert np.array_equal(image.read(str(first)), filtered)
     code, out, err = run(capsys, "bench", "laplace2d", "--image", first, *options, "--output", second)
     assert (code, err) == (0, "")
     assert "image first.png" in out
-    assert np.array_equal(laplace2d_image.read(str(second)), Problem(filtered).expected(NUMPY))
+    assert np.array_equal(image.read(str(second)), Problem(filtered).expected(NUMPY))
 
 
 @outside
@@ -291,7 +289,7 @@ def test_mistakes(arguments, words, capsys):
 def test_the_cases_need_no_cuda():
     code = "import sys; from wavefilt.benchmarks import laplace2d_cases, laplace2d_counts; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "wavefilt.benchmarks.laplace2d_cases" in loaded
+    assert "wavefilt.benchmarks.laplace2d.cases" in loaded
     assert not {"numba.cuda", "numba_cuda", "PIL", "wavefilt.backends.cuda.runtime.target"} & set(loaded)
 
 
@@ -303,7 +301,7 @@ def test_kernel_at_the_edges_of_blocks(variant):
     # the last is as wide as its rows are apart, and higher than a thread's rows
     for width, height in ((1, 1), (11, 7), (128, ROWS + 1))[: 3 if variant.memory == "wide" else 2]:
         problem = random(width, height)
-        prepared = laplace2d_cases._gpu(small, problem)
+        prepared = cases._gpu(small, problem)
         assert np.array_equal(prepared.host(prepared.call()), problem.expected(SCIPY)), (width, height)
 
 
@@ -353,13 +351,13 @@ def test_instructions_are_those_declared(compiled):
         found = listing(text).count((2 * RADIUS, ROWS) if wide else ())
         tile = variant.memory == "tile"
         assert found.get("barrier", 0) == tile, name
-        assert found.get("shared load", 0) == laplace2d_counts.READS * tile, name
+        assert found.get("shared load", 0) == counts.READS * tile, name
         used, rows = variant.tile
         assert found.get("shared store", 0) == -(-used * rows // variant.threads) * tile, name
         if not tile:
-            reads = 3 * (2 * RADIUS + 2 * ROWS) + ROWS if wide else laplace2d_counts.READS + 3
+            reads = 3 * (2 * RADIUS + 2 * ROWS) + ROWS if wide else counts.READS + 3
             assert found["global load"] == reads, name
-        declared = sum(laplace2d_counts.instructions(variant).values()) + tile
+        declared = sum(counts.instructions(variant).values()) + tile
         assert sum(found.values()) == pytest.approx(declared, rel=0.25), name
 
 
@@ -371,7 +369,7 @@ def _compile(folder: Path) -> None:
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.benchmarks.laplace2d_kernels import kernel
+    from wavefilt.benchmarks.laplace2d.kernels import kernel
 
     for variant in VARIANTS:
         row = types.Array(types.uint32 if variant.memory == "wide" else types.uint8, 1, "C")

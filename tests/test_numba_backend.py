@@ -283,7 +283,7 @@ def test_kernels_are_cached_on_disk(tmp_path):
 
 
 def test_the_benchmark_on_small_arrays(monkeypatch):
-    from wavefilt.benchmarks import cpu
+    from wavefilt.benchmarks.cpu import denoise as cpu
 
     works = [cpu.Case(work, 1 << 16, 1, work=work, level=3) for work in ("denoise", "forward", "inverse")]
     batch = cpu.Case("batch", 1 << 10, 1, traces=64, rule="bayes", sigma="level", level=3, dtype="float64")
@@ -370,7 +370,7 @@ def test_the_crossover_is_what_was_measured():
 
 
 def test_the_crossover_can_be_measured_again(monkeypatch):
-    from wavefilt.benchmarks import crossover
+    from wavefilt.benchmarks.cpu import crossover
 
     monkeypatch.setattr(crossover, "SIZES", (256, 1024))
     monkeypatch.setattr(crossover, "ROWS", (16, 512))

@@ -10,7 +10,7 @@ import wavefilt
 obspy = pytest.importorskip("obspy")
 
 import wavefilt.obspy  # noqa: E402
-from wavefilt.benchmarks import obspy_streams as study  # noqa: E402
+from wavefilt.benchmarks.throughput import obspy_streams as study  # noqa: E402
 
 
 def _trace(samples, station="A", rate=100.0):

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from wavefilt.benchmarks import planning
-from wavefilt.benchmarks.planning import Node, Pass, Site, Volume
+from wavefilt.benchmarks.throughput import planning
+from wavefilt.benchmarks.throughput.planning import Node, Pass, Site, Volume
 
 NODE = Node(disk=2e9, network=4e9, look=1e9, denoise=0.5e9, merge=0.001)
 SITE = Site(shared=10e9, task=0.001)

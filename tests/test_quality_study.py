@@ -14,10 +14,11 @@ from scipy.special import ndtri
 from test_bad_input import run
 
 import wavefilt
-from wavefilt.benchmarks import quality, quality_published, quality_report, quality_rows, quality_signals, quality_ways
-from wavefilt.benchmarks import quality_records as records
-from wavefilt.benchmarks.quality_verdicts import published, reached, verdicts
-from wavefilt.benchmarks.quality_ways import Way
+from wavefilt.benchmarks.quality import methods, records, report, rows, study
+from wavefilt.benchmarks.quality import published as quality_published
+from wavefilt.benchmarks.quality import signals as quality_signals
+from wavefilt.benchmarks.quality.methods import Way
+from wavefilt.benchmarks.quality.targets import published, reached, verdicts
 from wavefilt.method import Method
 
 T = np.arange(1, 1025) / 1024
@@ -32,7 +33,7 @@ def committed():
 def steps(quick=True):
     """Of the study, by label; the first of each."""
     found = []
-    quality.run(quick, lambda steps: iter(found.extend(steps) or ()))
+    study.run(quick, lambda steps: iter(found.extend(steps) or ()))
     return {step.label: step for step in reversed(found)}
 
 
@@ -116,7 +117,7 @@ def test_details_of_a_delayed_signal_are_those_of_wavelab():
         k, m = np.arange(len(low) // 2)[:, None], np.arange(16)
         theirs.append((low[(2 * k + 1 - m) % len(low)] * h * (-1) ** m).sum(axis=1))
         low = (low[(2 * k + m) % len(low)] * h).sum(axis=1)
-    ours = pywt.wavedec(np.roll(x, quality.GRIDS["WaveLab"]), "sym8", "periodization", 4)[:0:-1]
+    ours = pywt.wavedec(np.roll(x, study.GRIDS["WaveLab"]), "sym8", "periodization", 4)[:0:-1]
     for a, b in zip(ours, theirs, strict=True):
         assert_allclose(np.abs(a), np.abs(b), atol=1e-12)
 
@@ -128,7 +129,7 @@ def test_a_way_gives_the_same_by_denoise_and_by_its_parts(options):
         return Method(**options).rule_function(statistics, sigma, pyramid.samples)
 
     x = np.random.default_rng(4).standard_normal((3, 1024)) + 20 * quality_signals.published()["Bumps"]
-    whole, parts = (Way("", options, how)(x, **quality.SETTING, level=5) for how in (None, thresholds))
+    whole, parts = (Way("", options, how)(x, **study.SETTING, level=5) for how in (None, thresholds))
     assert np.array_equal(whole, parts)
     assert not np.array_equal(whole, x)
 
@@ -136,23 +137,23 @@ def test_a_way_gives_the_same_by_denoise_and_by_its_parts(options):
 def test_a_way_takes_more_levels_than_denoise():
     x = np.random.default_rng(4).standard_normal((2, 1024))
     with pytest.raises(ValueError, match="above the maximum of 6"):
-        wavefilt.denoise(x, **quality.SETTING, level=7, rule=5)
-    y = Way("", {"rule": 5.0})(x, **quality.SETTING, level=7)
+        wavefilt.denoise(x, **study.SETTING, level=7, rule=5)
+    y = Way("", {"rule": 5.0})(x, **study.SETTING, level=7)
     assert_allclose(y, wavefilt.waverec([wavefilt.wavedec(x, "sym8", "periodization", 7)[0], *(
         np.zeros((2, 2**j)) for j in range(3, 10))], "sym8", "periodization"), atol=1e-12)  # fmt: skip
 
 
 def test_hard_thresholding_above_the_threshold_removes_one_more_detail_a_level():
     x = np.random.default_rng(5).standard_normal((4, 1024))
-    (_, strict), (_, kept) = quality_rows.PUBLISHED[2:]
-    count = [sum(np.count_nonzero(np.abs(d) > 1e-9) for d in pywt.wavedec(way(x, **quality.SETTING, level=6), "sym8",
+    (_, strict), (_, kept) = rows.PUBLISHED[2:]
+    count = [sum(np.count_nonzero(np.abs(d) > 1e-9) for d in pywt.wavedec(way(x, **study.SETTING, level=6), "sym8",
              "periodization", 6)[1:]) for way in (strict, kept)]  # fmt: skip
     assert count[1] - count[0] == 4 * 6
 
 
 def test_fdr_of_all_levels_is_that_of_one_list():
     x = 3 * np.random.default_rng(6).standard_normal((2, 512)) + 40 * (T[:512] > 0.2)
-    y = quality_rows.BASELINE["FDR hard, global"](x, **quality.SETTING, level=4)
+    y = rows.BASELINE["FDR hard, global"](x, **study.SETTING, level=4)
     for before, after in zip(x, y, strict=True):
         details = np.concatenate(pywt.wavedec(before, "sym8", "periodization", 4)[1:])
         sigma = np.median(np.abs(details[-256:])) / 0.6744897501960817
@@ -206,16 +207,16 @@ def test_the_committed_study_is_whole_and_reaches_its_targets(committed):
 
 def test_tables_and_notes_say_who_is_missing(committed):
     committed["columns"]["scikit-image"]["missing"] = "scikit-image is not installed"
-    assert "Not run: scikit-image: scikit-image is not installed." in quality_report.notes(committed)
-    for sheet in quality_report.sheets(committed):
+    assert "Not run: scikit-image: scikit-image is not installed." in report.notes(committed)
+    for sheet in report.sheets(committed):
         assert sheet.rows
         assert {len(row) for row in sheet.rows} == {len(sheet.heads)}
-    assert max(map(len, quality_report.text(committed, 100).splitlines())) <= 100
+    assert max(map(len, report.text(committed, 100).splitlines())) <= 100
 
 
 def test_what_is_not_installed_is_told():
-    assert quality_ways.missing("json", "json") is None
-    assert quality_ways.missing("no-such-thing", "no_such_thing") == (
+    assert methods.missing("json", "json") is None
+    assert methods.missing("no-such-thing", "no_such_thing") == (
         "no-such-thing is not installed: pip install no-such-thing"
     )
 

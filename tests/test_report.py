@@ -12,12 +12,13 @@ import pytest
 from click.testing import CliRunner
 from test_bad_input import run
 
-from wavefilt.benchmarks import report, report_page
-from wavefilt.benchmarks.report_axis import Axis
-from wavefilt.benchmarks.sheet import number, size
+from wavefilt.benchmarks.common.tables import number, size
+from wavefilt.benchmarks.report import page as report_page
+from wavefilt.benchmarks.report import sections
+from wavefilt.benchmarks.report.axis import Axis
 from wavefilt.cli.bench.report import command
 
-RESULTS = sorted(report.RESULTS.glob("*.json"))
+RESULTS = sorted(sections.RESULTS.glob("*.json"))
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
@@ -59,20 +60,20 @@ class Document(HTMLParser):
 
 
 def load(name):
-    return json.loads((report.RESULTS / name).read_text())
+    return json.loads((sections.RESULTS / name).read_text())
 
 
 def page(tmp_path, *results):
     paths = [tmp_path / f"{i}.json" for i in range(len(results))]
     for path, result in zip(paths, results, strict=True):
         path.write_text(json.dumps(result))
-    return report_page.page(report.sections(paths))
+    return report_page.page(sections.sections(paths))
 
 
 @pytest.fixture(scope="module")
 def text():
     """Of the library's own results."""
-    return report_page.page(report.sections(RESULTS))
+    return report_page.page(sections.sections(RESULTS))
 
 
 def test_every_result_has_a_section_with_tables(text):
@@ -154,13 +155,13 @@ def test_text_of_the_file_is_escaped(tmp_path):
 def test_other_files_are_refused_by_name(tmp_path, content, words):
     path = tmp_path / "other.json"
     path.write_text(content)
-    with pytest.raises(report.NotAStudy, match=rf"other\.json: .*{words}"):
-        report.sections([path])
+    with pytest.raises(sections.NotAStudy, match=rf"other\.json: .*{words}"):
+        sections.sections([path])
 
 
 def test_command_writes_the_page_or_says_why_not(tmp_path, capsys):
     out = tmp_path / "report.html"
-    results = (report.RESULTS / "cpu.json", report.RESULTS / "scaling_cpu.json")
+    results = (sections.RESULTS / "cpu.json", sections.RESULTS / "scaling_cpu.json")
     assert run(capsys, "bench", "report", *results, "-o", out) == (0, f"{out}: scaling_cpu.json, cpu.json\n", "")
     Document(out.read_text("utf-8"))
     out.unlink()
@@ -175,9 +176,9 @@ def test_command_writes_the_page_or_says_why_not(tmp_path, capsys):
 
 def test_the_command_does_not_write_over_what_it_reads(tmp_path):
     path = tmp_path / "cpu.json"
-    path.write_bytes((report.RESULTS / "cpu.json").read_bytes())
+    path.write_bytes((sections.RESULTS / "cpu.json").read_bytes())
     done = CliRunner().invoke(command, [str(path), "-o", str(path)])
-    assert (done.exit_code, path.read_bytes()) == (2, (report.RESULTS / "cpu.json").read_bytes())
+    assert (done.exit_code, path.read_bytes()) == (2, (sections.RESULTS / "cpu.json").read_bytes())
     assert "is one of the files to read" in done.output
 
 
@@ -201,12 +202,12 @@ def test_what_cannot_be_drawn_is_refused_by_name(tmp_path):
     result = load("cpu.json")
     for case in result["cases"]:
         case |= {"ratio": 0.0, "target": 0}
-    with pytest.raises(report.NotAStudy, match=r"0\.json: a damaged result .* ZeroDivisionError"):
+    with pytest.raises(sections.NotAStudy, match=r"0\.json: a damaged result .* ZeroDivisionError"):
         page(tmp_path, result)
 
 
 def test_without_results_the_command_says_what_makes_some(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(sections, "RESULTS", tmp_path)
     done = CliRunner().invoke(command, ["-o", str(tmp_path / "report.html")])
     assert done.exit_code == 2
     assert "--json FILE" in done.output
@@ -303,7 +304,7 @@ def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("browser")
     path = folder / "report.html"
     names = ("scaling_cpu.json", "cpu.json", "quality.json")
-    path.write_text(report_page.page(report.sections(report.RESULTS / name for name in names)), "utf-8")
+    path.write_text(report_page.page(sections.sections(sections.RESULTS / name for name in names)), "utf-8")
     with browser.browser(folder) as tab:
         yield tab, path
         assert tab.errors == []

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from test_bad_input import run as run_command
 
-from wavefilt.benchmarks import gsl, implementation, scaling, scaling_report
-from wavefilt.benchmarks.denoise_cases import IMPLEMENTATIONS, Problem
+from wavefilt.benchmarks.common import implementation
+from wavefilt.benchmarks.scaling import gsl, report, study
+from wavefilt.benchmarks.scaling.implementations import IMPLEMENTATIONS, Problem
 
 TINY = 4096
 
@@ -23,12 +24,12 @@ def runs(one):
 def row(samples, **medians):
     times = {name: {"median": m, "low": m, "high": m, "repeats": 1, "error": 0.0} for name, m in medians.items()}
     found = {"wavelet": "db4", "taps": 8, "samples": samples, "times": times, "skipped": {}}
-    return found | scaling._derived(found)
+    return found | study._derived(found)
 
 
 @pytest.fixture(scope="module")
 def result():
-    return scaling.run((TINY, 2 * TINY), ("db4",), repeats=3, budget=0.01)
+    return study.run((TINY, 2 * TINY), ("db4",), repeats=3, budget=0.01)
 
 
 def test_every_column_has_times_or_says_why(result):
@@ -59,7 +60,7 @@ def test_ratios_are_of_the_medians(result):
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_table_keeps_to_the_width(result, width):
-    text = scaling_report.text(result, width)
+    text = report.text(result, width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
     assert "4 Ki" in words
@@ -68,7 +69,7 @@ def test_the_table_keeps_to_the_width(result, width):
 
 
 def test_the_list_has_a_line_for_every_column(result):
-    lines = list(csv.DictReader(io.StringIO(scaling_report.to_csv(result))))
+    lines = list(csv.DictReader(io.StringIO(report.to_csv(result))))
     for one in IMPLEMENTATIONS:
         own = [line for line in lines if line["column"] == one.name]
         assert [int(line["samples"]) for line in own] == [TINY, 2 * TINY]
@@ -78,37 +79,37 @@ def test_the_list_has_a_line_for_every_column(result):
 def test_a_wrong_result_is_an_error(monkeypatch):
     monkeypatch.setattr(Problem, "expected", lambda self, oracle: self.x)
     with pytest.raises(implementation.Mismatch, match=r"db4, 4096 samples: differs from the reference by"):
-        scaling.run((TINY,), ("db4",), repeats=1)
+        study.run((TINY,), ("db4",), repeats=1)
 
 
 def test_what_does_not_fit_is_skipped(monkeypatch):
     monkeypatch.setattr(implementation, "free_memory", lambda: 64 << 10)
-    result = scaling.run((TINY,), ("db4",), repeats=1)
+    result = study.run((TINY,), ("db4",), repeats=1)
     assert result["rows"][0]["times"] == {}
     assert result["rows"][0]["skipped"]["numba"].endswith("GiB of memory, 0.0 are free")
-    assert "Skipped: numba all cores, db4, 4 Ki: needs" in " ".join(scaling_report.text(result).split())
+    assert "Skipped: numba all cores, db4, 4 Ki: needs" in " ".join(report.text(result).split())
 
 
 def test_crossover_is_the_last_change():
     rows = [row(1, numba=2, pywavelets=1), row(2, numba=1, pywavelets=2), row(4, numba=3, pywavelets=2),
             row(8, numba=1, pywavelets=2), row(16, numba=1, pywavelets=2)]  # fmt: skip
-    (found,) = scaling.crossovers(rows)
+    (found,) = study.crossovers(rows)
     assert (found["from"], found["always"]) == (8, False)
-    assert scaling.crossovers(rows[1:2])[0] == {**found, "from": 2, "always": True}
-    assert scaling.crossovers(rows[:3])[0]["from"] is None
+    assert study.crossovers(rows[1:2])[0] == {**found, "from": 2, "always": True}
+    assert study.crossovers(rows[:3])[0]["from"] is None
 
 
 def test_the_document_is_beside_its_wavelet():
     assert row(64 << 20, pywavelets=1)["document"] == {"cpu": 31802, "gpu": 1350, "ratio": 31802 / 1350}
-    assert len(scaling.DOCUMENT) == 11
+    assert len(study.DOCUMENT) == 11
 
 
 def test_estimates_and_floors_are_shown():
     rows = [row(n, gsl=4.0, pywavelets=2.0, cuda=0.5, cuda_pinned=0.4, cuda_kernels=0.2) for n in (65536, 131072)]
     for entry in rows:
         entry |= {"estimates": {"calibrated": 0.25, "classic": 1.0}, "floors": {"transfer": 0.1, "memory": 0.05}}
-        entry |= scaling._derived(entry)
-    tables = {sheet.title: sheet for sheet in scaling_report.sheets(result_of(rows))}
+        entry |= study._derived(entry)
+    tables = {sheet.title: sheet for sheet in report.sheets(result_of(rows))}
     limits = next(sheet for title, sheet in tables.items() if "floors" in title)
     assert limits.rows[0] == ["64 Ki", "0.250", "+25%", "1.00", "+400%", "0.0500", "4.00", "0.100", "4.00"]
     then = next(sheet for title, sheet in tables.items() if "2010" in title)

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 
 import wavefilt
 from wavefilt import backends
-from wavefilt.benchmarks import sections
+from wavefilt.benchmarks.cpu import panels
 from wavefilt.denoising.panels import SectionMethod
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -365,7 +365,7 @@ def test_a_record_of_few_traces_says_that_it_is_unchanged(tmp_path, rng):
 
 def test_the_study_in_small():
     pytest.importorskip("numba")
-    result = sections.measure(sections.Case(96, 128, 2), 1)
+    result = panels.measure(panels.Case(96, 128, 2), 1)
     assert result["error"] < 1e-5
     assert result["ratios"]["pywavelets"] == result["pywavelets"]["median"] / result["numba"]["median"]
 

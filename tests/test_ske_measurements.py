@@ -39,7 +39,7 @@ def device(tmp_path):
 @inside
 @pytest.mark.filterwarnings("ignore:.*overflow")
 def test_every_microbenchmark_runs(simulator):
-    from wavefilt.benchmarks import calibration
+    from wavefilt.benchmarks.ske import calibration
     from wavefilt.ske.calibration import Calibration
 
     found = calibration.constants()
@@ -54,7 +54,7 @@ def test_a_pointer_chase_visits_every_line(simulator):
     import numpy as np
 
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.benchmarks.microkernels import kernels
+    from wavefilt.benchmarks.ske.microkernels import kernels
 
     following = cuda.to_device(np.zeros(64 * 4, np.uint32))
     kernels().ring[2, 8](following, 64, 4)
@@ -67,10 +67,11 @@ def test_a_pointer_chase_visits_every_line(simulator):
 
 @inside
 def test_cases_are_measured_and_failures_kept(simulator):
-    from wavefilt.benchmarks import ske_cases, ske_measure
+    from wavefilt.benchmarks.ske import cases as ske_cases
+    from wavefilt.benchmarks.ske import measure
 
     broken = ske_cases.Case("forward", "no wavelet", 8, 300)
-    rows = list(ske_measure.rows([*ske_cases.TINY, broken], repeats=1, launches=1))
+    rows = list(measure.rows([*ske_cases.TINY, broken], repeats=1, launches=1))
     assert [row["seconds"] > 0 for row in rows[:-1]] == [True] * len(ske_cases.TINY)
     assert "no wavelet" in rows[-1]["error"]
     assert json.loads(json.dumps(rows)) == rows
@@ -78,7 +79,7 @@ def test_cases_are_measured_and_failures_kept(simulator):
 
 @inside
 def test_fit_and_test_sets_share_no_kernel():
-    from wavefilt.benchmarks.ske_cases import cases
+    from wavefilt.benchmarks.ske.cases import cases
 
     every = list(cases())
     fit, test = ({(c.kernel, c.wavelet) for c in every if c.fit == wanted} for wanted in (True, False))
@@ -92,7 +93,9 @@ def test_fit_and_test_sets_share_no_kernel():
 def test_validation_recovers_what_rows_were_made_with(device):
     from dataclasses import asdict, replace
 
-    from wavefilt.benchmarks import ske_cases, ske_fit, ske_validation
+    from wavefilt.benchmarks.ske import cases as ske_cases
+    from wavefilt.benchmarks.ske import fit as ske_fit
+    from wavefilt.benchmarks.ske import validation
     from wavefilt.ske import calibration
 
     theta = dict(zip(ske_fit.PARTS, (1.5, 0.9, 1.1, 0.8, 1.1, 0.9), strict=True))
@@ -104,7 +107,7 @@ def test_validation_recovers_what_rows_were_made_with(device):
     result = {"device": {"name": known.name}, "rows": [*rows, {"error": "x"}]}
     found = ske_fit.parameters([(ske_fit.launches(row), row["seconds"]) for row in rows], known).theta
     assert found == pytest.approx(theta, rel=0.02)
-    text = ske_validation.table(result, replace(ske_fit.fitted(rows, known), theta=theta))
+    text = validation.table(result, replace(ske_fit.fitted(rows, known), theta=theta))
     assert "| SKE calibrated, at least 10 us |" in text
     assert "Regret: median 1.000, worst 1.000" in text
 
@@ -176,7 +179,7 @@ def compiled(tmp_path_factory):
 
 
 def test_chains_are_neither_shortened_nor_spilled(compiled):
-    from wavefilt.benchmarks.microkernels import UNROLLED
+    from wavefilt.benchmarks.ske.microkernels import UNROLLED
     from wavefilt.ske.instructions import listing
 
     chains = {"fma": "fma", "fma64": "fma64", "int mul": "int mul"}
@@ -240,7 +243,7 @@ def _compile(folder: Path) -> None:
     from wavefilt.backends.cuda.dwt.forward import forward
     from wavefilt.backends.cuda.dwt.inverse import inverse
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.benchmarks.microkernels import OPERATIONS, chain, kernels
+    from wavefilt.benchmarks.ske.microkernels import OPERATIONS, chain, kernels
 
     size, real, word = types.int64, types.float32, types.uint32
     f, i, u, t = (types.Array(kind, 1, "C") for kind in (real, size, word, types.int32))

@@ -21,8 +21,8 @@ from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
 from wavefilt.backends.reference import modwt
 from wavefilt.backends.reference.backend import PyWavelets
-from wavefilt.benchmarks import stationary as study
-from wavefilt.benchmarks.implementation import Mismatch
+from wavefilt.benchmarks.common.implementation import Mismatch
+from wavefilt.benchmarks.cpu import modwt as study
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES, SHRINKS
 from wavefilt.wavelets import modwt_boundary

@@ -1,6 +1,6 @@
 """From what size the numba backend is the faster one; imports neither numba nor its backend.
 
-The constants are read off ``benchmarks/results/crossover.json``, which ``python -m wavefilt.benchmarks.crossover``
+The constants are read off ``benchmarks/results/crossover.json``, which ``python -m wavefilt.benchmarks.cpu.crossover``
 wrote on 2 cores of a Xeon at 2.5 GHz (Cascade Lake).
 """
 

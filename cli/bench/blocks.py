@@ -23,9 +23,9 @@ def command(samples: int, repeats: int, quick: bool, device: str | None, json_pa
 
     Without a GPU the estimates alone, for the device that --device names.
     """
-    from wavefilt.benchmarks import blocks as study
-    from wavefilt.benchmarks import blocks_report as report
-    from wavefilt.benchmarks.implementation import Mismatch
+    from wavefilt.benchmarks.common.implementation import Mismatch
+    from wavefilt.benchmarks.gpu import blocks as study
+    from wavefilt.benchmarks.gpu import blocks_report as report
 
     steps = partial(progress, describe=lambda step: f"{step[0].transform} {step[0].wavelet}, {step[1]} threads")
     try:

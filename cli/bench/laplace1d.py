@@ -23,9 +23,8 @@ def command(samples: int, repeats: int, quick: bool, device: str | None, json_pa
 
     Outputs are compared before they are timed. What cannot run here is left out, and the reason given.
     """
-    from wavefilt.benchmarks import laplace1d as study
-    from wavefilt.benchmarks import laplace1d_report as report
-    from wavefilt.benchmarks.implementation import Mismatch
+    from wavefilt.benchmarks.common.implementation import Mismatch
+    from wavefilt.benchmarks.laplace1d import report, study
 
     budget = study.QUICK_BUDGET if quick else study.BUDGET
     steps = partial(progress, describe=lambda one: one.label)

@@ -17,7 +17,7 @@ FILE = click.Path(dir_okay=False)
 
 def size(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
     """Width and height: 4992x3744."""
-    from wavefilt.benchmarks.laplace2d_image import check
+    from wavefilt.benchmarks.laplace2d.image import check
 
     if value is None:
         return None
@@ -49,11 +49,10 @@ def command(
     Results must be exact before they are timed. Each kernel is explained by its bank conflicts, occupancy and bytes,
     and its time estimated by the SKE model. What cannot run here is left out, and the reason given.
     """
-    from wavefilt.benchmarks import laplace2d as study
-    from wavefilt.benchmarks import laplace2d_image as images
-    from wavefilt.benchmarks import laplace2d_report as report
-    from wavefilt.benchmarks.implementation import Mismatch
-    from wavefilt.benchmarks.laplace2d_cases import SCIPY, Problem
+    from wavefilt.benchmarks.common.implementation import Mismatch
+    from wavefilt.benchmarks.laplace2d import image as images
+    from wavefilt.benchmarks.laplace2d import report, study
+    from wavefilt.benchmarks.laplace2d.cases import SCIPY, Problem
     from wavefilt.io import write_atomically
 
     if size is not None and image is not None:

@@ -37,7 +37,7 @@ command.add_command(report_page)
 @click.option("--json", "json_path", type=click.Path(dir_okay=False), metavar="FILE", help="Save the results here.")
 def cpu(quick: bool, repeats: int, json_path: str | None) -> None:
     """The numba backend against PyWavelets' own composition, side by side in one run."""
-    from wavefilt.benchmarks import cpu as study
+    from wavefilt.benchmarks.cpu import denoise as study
 
     finish(study.run(quick=quick, repeats=repeats), study.table, json_path)
 
@@ -48,7 +48,7 @@ def cpu(quick: bool, repeats: int, json_path: str | None) -> None:
 @click.option("--json", "json_path", type=click.Path(dir_okay=False), metavar="FILE", help="Save the results here.")
 def cuda(quick: bool, repeats: int, json_path: str | None) -> None:
     """The GPU backend: whole denoises, kernel by kernel, and against other libraries, with the copy bandwidth."""
-    from wavefilt.benchmarks import cuda as study
+    from wavefilt.benchmarks.gpu import denoise as study
     from wavefilt.errors import BackendUnavailable
 
     try:
@@ -76,9 +76,8 @@ def scaling(
 
     Outputs are compared before they are timed. What cannot run here is left out, and the reason given.
     """
-    from wavefilt.benchmarks import scaling as study
-    from wavefilt.benchmarks import scaling_report as report
-    from wavefilt.benchmarks.implementation import Mismatch
+    from wavefilt.benchmarks.common.implementation import Mismatch
+    from wavefilt.benchmarks.scaling import report, study
     from wavefilt.io import write_atomically
 
     sizes = [n for n in (study.QUICK if quick else study.DOCUMENT) if n <= most]
@@ -88,9 +87,9 @@ def scaling(
     files: dict[Path, bytes] = {}
     try:
         if folder is not None:
-            from wavefilt.benchmarks import scaling_plot
+            from wavefilt.benchmarks.scaling import plot
 
-            scaling_plot.check()
+            plot.check()
             Path(folder).mkdir(parents=True, exist_ok=True)
         keep = partial(save, json_path)
         steps = partial(progress, describe=lambda step: f"{step[0]}, {step[1]} samples, {step[2].label}")
@@ -98,7 +97,7 @@ def scaling(
         if csv_path is not None:
             files[Path(csv_path)] = report.to_csv(result).encode()
         if folder is not None:
-            files |= scaling_plot.to_files(result, Path(folder))
+            files |= plot.to_files(result, Path(folder))
     except Mismatch as error:
         raise Failure(str(error), 1) from error
     except (ValueError, ImportError, OSError) as error:

@@ -19,8 +19,7 @@ def command(quick: bool, json_path: str | None) -> None:
     Errors are of fixed draws of noise, so they come out the same again. What is not installed is left out, and the
     reason given.
     """
-    from wavefilt.benchmarks import quality as study
-    from wavefilt.benchmarks import quality_report as report
+    from wavefilt.benchmarks.quality import report, study
 
     steps = partial(progress, describe=lambda step: f"{step.part}: {step.label}")
     result = study.run(quick, steps, partial(save, json_path))

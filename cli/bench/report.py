@@ -18,7 +18,8 @@ def command(files: tuple[Path, ...], output: Path) -> None:
 
     Without files, those of this library's own measurements, in a checkout of it.
     """
-    from wavefilt.benchmarks import report, report_page
+    from wavefilt.benchmarks.report import page as report_page
+    from wavefilt.benchmarks.report import sections as report
     from wavefilt.io import write_atomically
 
     if not files:

@@ -51,13 +51,13 @@ def problem_options(command: Callable[..., None]) -> Callable[..., None]:
 def calibrate(json_path: str, alone: bool) -> None:
     """Measure this GPU for the calibrated model; takes about a minute, a file that exists is replaced."""
     with messages():
-        from wavefilt.benchmarks import calibration, ske_fit, ske_validation
+        from wavefilt.benchmarks.ske import calibration, fit, validation
 
         device = calibration.constants()
         _write(json_path, device.to_json())  # at once, so that it is not lost if the rest fails
         if not alone:
-            rows = ske_validation.measure_fit()
-            device = ske_fit.fitted(rows, device)
+            rows = validation.measure_fit()
+            device = fit.fitted(rows, device)
             _write(json_path, device.to_json())
     click.echo(f"{device.name}: {device.measured['seconds']} s, {json_path}")
 
@@ -78,7 +78,7 @@ def estimate(
 ) -> None:
     """Predict the time of every launch of a denoise, its parts, and what most of it is spent on; needs no GPU."""
     with messages():
-        from wavefilt.benchmarks import ske_estimate as study
+        from wavefilt.benchmarks.ske import estimate as study
 
         calibration = _calibration(device)
         found = study.estimates(study.problem(wavelet, samples, rows, level, block, tile), calibration)
@@ -95,7 +95,7 @@ def tune(
 ) -> None:
     """Rank threads of a block and samples of a tile by the predicted time of a denoise, and by the measured one."""
     with messages():
-        from wavefilt.benchmarks import ske_estimate as study
+        from wavefilt.benchmarks.ske import estimate as study
 
         calibration = _calibration(device)
         found = study.ranked(study.problem(wavelet, samples, rows, level), calibration)
@@ -116,8 +116,8 @@ def tune(
 def validate(device: str | None, rows_path: str | None, json_path: str | None, quick: bool, every: bool) -> None:
     """Compare the model with measured times of kernels that it was not fitted to."""
     with messages():
-        from wavefilt.benchmarks import ske_fit
-        from wavefilt.benchmarks import ske_validation as study
+        from wavefilt.benchmarks.ske import fit
+        from wavefilt.benchmarks.ske import validation as study
 
         if rows_path is not None:
             result = json.loads(Path(rows_path).read_text())
@@ -125,7 +125,7 @@ def validate(device: str | None, rows_path: str | None, json_path: str | None, q
             result = study.measure(study.this_device(), Path(json_path) if json_path else None, quick)
         calibration = _calibration(device)
         calibration.require(result["device"]["name"])
-        click.echo(study.table(result, ske_fit.fitted(result["rows"], calibration), every))
+        click.echo(study.table(result, fit.fitted(result["rows"], calibration), every))
 
 
 COMMANDS = (calibrate, estimate, tune, validate)
@@ -150,7 +150,7 @@ def _calibration(device: str | None) -> Any:
 
     if device is not None:
         return calibration.load(device)
-    from wavefilt.benchmarks.calibration import Device
+    from wavefilt.benchmarks.ske.calibration import Device
 
     return calibration.of(Device.current().name)
 
@@ -166,7 +166,7 @@ def _here(calibration: Any, wanted: bool | None) -> bool:
     if wanted is False:
         return False
     try:
-        from wavefilt.benchmarks.calibration import Device
+        from wavefilt.benchmarks.ske.calibration import Device
 
         calibration.require(Device.current().name)
     except (BackendUnavailable, WrongDevice):

@@ -1,0 +1,158 @@
+"""An implementation, as every study takes it: a call without arguments, compared before it is timed."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt import backends
+from wavefilt.benchmarks.common.measuring import difference, free_memory, walls
+from wavefilt.errors import BackendUnavailable
+
+FEWEST = 3
+"""Runs of an implementation, however long they take."""
+
+
+class Mismatch(RuntimeError):
+    """An implementation computes something else."""
+
+
+class Problem(Protocol):
+    """What is to be computed: so many samples (pixels), and what comes out, by the name of an oracle."""
+
+    @property
+    def samples(self) -> int: ...
+
+    def expected(self, oracle: str) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """``call`` computes and returns when the result is there; ``host`` makes an array of what it returned.
+
+    ``clock(repeats, warm)`` gives quartiles in milliseconds, by default of the call by the clock.
+    """
+
+    call: Callable[[], Any]
+    host: Callable[[Any], NDArray[Any]] = np.asarray
+    clock: Callable[[int, int], dict[str, float]] | None = None
+
+    def times(self, repeats: int, warm: int) -> dict[str, float]:
+        return self.clock(repeats, warm) if self.clock else walls(self.call, repeats, warm)
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """``name`` in files, ``heads`` the two lines over its column, ``what`` is computed where.
+
+    ``require`` raises BackendUnavailable where it cannot run. ``host`` and ``device`` are the bytes a sample that it
+    needs at its peak, input and output among them; ``reference`` those to compute and compare with what its
+    ``oracle`` expects, to a ``tolerance`` of the norm.
+    """
+
+    name: str
+    heads: tuple[str, str]
+    what: str
+    prepare: Callable[[Any], Prepared]
+    require: Callable[[], object]
+    host: int
+    device: int = 0
+    oracle: str = ""
+    reference: int = 24
+    tolerance: float = 1e-5
+
+    @property
+    def label(self) -> str:
+        return " ".join(self.heads)
+
+
+def missing(implementation: Implementation) -> str | None:
+    """Why it cannot run here, in one line."""
+    try:
+        implementation.require()
+    except BackendUnavailable as error:
+        return " ".join(str(error).split())
+    return None
+
+
+def measured(
+    problem: Problem, implementations: Iterable[Implementation], repeats: int, budget: float
+) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+    """Times of everyone on one problem, and who was left out for want of memory.
+
+    At most so many ``repeats``, as the seconds of the ``budget`` allow. Raises Mismatch for a wrong result.
+    """
+    times, skipped = {}, {}
+    expected: dict[str, NDArray[Any]] = {}
+    for implementation in implementations:
+        reason = _too_large(problem, implementation)
+        try:
+            if reason is None:
+                if implementation.oracle not in expected:
+                    expected[implementation.oracle] = problem.expected(implementation.oracle)
+                oracle = expected[implementation.oracle]
+                times[implementation.name] = _compared(problem, implementation, oracle, repeats, budget)
+        except Exception as error:
+            if not isinstance(error, MemoryError) and "out of memory" not in str(error).lower().replace("_", " "):
+                raise
+            reason = "ran out of memory"
+        if reason is not None:
+            skipped[implementation.name] = reason
+        _release()
+    return times, skipped
+
+
+def _compared(
+    problem: Problem, implementation: Implementation, expected: NDArray[Any], repeats: int, budget: float
+) -> dict[str, float]:
+    """Compared with what is expected, then timed."""
+    prepared = implementation.prepare(problem)
+    started = time.perf_counter()
+    result = prepared.call()
+    seconds = time.perf_counter() - started
+    error = difference(prepared.host(result), expected)
+    del result
+    if not error <= implementation.tolerance:
+        raise Mismatch(
+            f"{implementation.label}, {problem}: differs from the reference by {error:.1e} of its norm, "
+            f"allowed are {implementation.tolerance:.1e}"
+        )
+    if seconds < budget:  # otherwise it is clear that the first call was no matter of compilation
+        started = time.perf_counter()
+        prepared.call()
+        seconds = time.perf_counter() - started
+    count = int(min(max(budget / seconds, FEWEST), repeats))
+    return prepared.times(count, 3 if seconds < 0.1 else 0) | {"repeats": count, "error": error}
+
+
+def _too_large(problem: Problem, implementation: Implementation) -> str | None:
+    """Why the problem does not fit in memory."""
+    places = [("memory", max(implementation.host + 8, implementation.reference), free_memory())]
+    if implementation.device:
+        from wavefilt.backends.cuda.runtime.target import cuda
+
+        places.append(("GPU memory", implementation.device, cuda.current_context().get_memory_info().free))
+    for what, each, free in places:
+        needed = each * problem.samples
+        if free is not None and needed > free:
+            return f"needs {needed / 2**30:.1f} GiB of {what}, {free / 2**30:.1f} are free"
+    return None
+
+
+def _release() -> None:
+    """Let go of what is kept for later calls."""
+    gc.collect()
+    if "wavefilt.backends.cuda.backend" in sys.modules:
+        with suppress(BackendUnavailable):  # its compiler is installed, but there is no GPU
+            backend: Any = backends.get("cuda")
+            backend.clear()
+    if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
+        sys.modules["torch"].cuda.empty_cache()

@@ -1,0 +1,108 @@
+"""What the studies share: their signal, timers by the clock and by the GPU's events, quartiles, free memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BUSY = 200_000
+"""Clock cycles of waiting before a short time is taken: 0.1 ms, longer than Python takes to queue it."""
+
+
+def signal(rows: int, samples: int) -> NDArray[Any]:
+    """A sweep in noise, different in every trace."""
+    rng = np.random.default_rng(7)
+    t = np.linspace(0, 1, samples, dtype=np.float32)
+    traces: NDArray[Any] = np.sin(40 * t**2)[None] + 0.3 * rng.standard_normal((rows, samples), dtype=np.float32)
+    return traces
+
+
+def difference(y: Any, reference: Any) -> float:
+    """Norm of the difference over that of the reference."""
+    return float(np.linalg.norm(y.astype(np.float64) - reference) / np.linalg.norm(reference.astype(np.float64)))
+
+
+def summary(times: list[float]) -> dict[str, float]:
+    """Median, quartiles and mean."""
+    low, median, high = np.percentile(times, [25, 50, 75])
+    return {"median": float(median), "low": float(low), "high": float(high), "mean": float(np.mean(times))}
+
+
+def walls(call: Callable[[], Any], repeats: int, warm: int = 4) -> dict[str, float]:
+    """Milliseconds of a call by the clock, after some that are not timed."""
+    for _ in range(warm):
+        call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - start))
+    return summary(times)
+
+
+def turns(calls: list[Callable[[], Any]], repeats: int) -> list[dict[str, float]]:
+    """Milliseconds of each, called in turn so that a busy spell of the machine falls on all."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(repeats):
+        for call, record in zip(calls, times, strict=True):
+            start = time.perf_counter()
+            call()
+            record.append(1e3 * (time.perf_counter() - start))
+    return [summary(record) for record in times]
+
+
+def first_call(code: str, repeats: int) -> float:
+    """Median of the seconds that code prints in a new process, after one that may compile."""
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(repeats + 1)]
+    return float(np.median([float(run.stdout) for run in runs[1:]]))
+
+
+def events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], None] | None = None) -> dict[str, float]:
+    """Milliseconds of GPU time of the launches of ``work``, captured as a graph so that Python is not measured.
+
+    ``before`` is what each run must come after, and is not timed; otherwise that is the same work once more.
+    """
+    from wavefilt.backends.cuda.runtime.graph import Graph
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.benchmarks.ske.microkernels import kernels
+
+    stream = cuda.default_stream()
+    before = before or work
+    before(stream)
+    work(stream)
+    stream.synchronize()
+    graph, earlier, busy = Graph(work), Graph(before), kernels().spin
+    times = []
+    for _ in range(repeats + 3):
+        start, stop = cuda.event(), cuda.event()
+        earlier.launch(stream)
+        busy[1, 1, stream](BUSY)  # while the events and the next launch are queued
+        start.record(stream)
+        graph.launch(stream)
+        stop.record(stream)
+        stop.synchronize()
+        times.append(cuda.event_elapsed_time(start, stop))
+    return summary(times[3:])
+
+
+def free_memory() -> int | None:
+    """Bytes of host memory that can still be had; None where nothing tells."""
+    found = []
+    try:
+        with open("/proc/meminfo") as lines:
+            found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
+        group = Path("/sys/fs/cgroup")
+        most = (group / "memory.max").read_text().strip()
+        if most != "max":
+            found.append(int(most) - int((group / "memory.current").read_text()))
+    except OSError:
+        pass
+    return min(found, default=None)

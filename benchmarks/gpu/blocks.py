@@ -1,0 +1,167 @@
+"""Threads of a block, as the paper behind the SKE model varied them: the wavelet kernels with 32 to 1024, and their
+estimates.
+
+Every output is compared before it is timed. `wavefilt bench blocks --json FILE` runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pywt
+from numpy.typing import NDArray
+
+from wavefilt import backends
+from wavefilt.backends.cuda.work_counts import transforms
+from wavefilt.benchmarks.common.environment import environment
+from wavefilt.benchmarks.common.implementation import Mismatch
+from wavefilt.benchmarks.common.measuring import difference
+from wavefilt.benchmarks.scaling.limits import calibration
+from wavefilt.benchmarks.ske.cases import Case
+from wavefilt.errors import BackendUnavailable
+from wavefilt.ske.baselines import classic
+from wavefilt.ske.calibrated import Launch, estimate
+from wavefilt.ske.calibration import Calibration
+from wavefilt.thresholding.shrinkage import Shrinkage
+
+SAMPLES, TILE, LEVEL = 1 << 26, 4096, 8
+BLOCKS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+WAVELETS = ("db4", "db8")
+TOLERANCE = 1e-5
+MODELS: dict[str, Callable[[Launch, Calibration], float]] = {
+    "calibrated": lambda launch, device: estimate(launch, device).seconds,
+    "classic": classic,
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The launch of a transform that does the finest levels."""
+
+    transform: str
+    wavelet: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.transform}_{self.wavelet}"
+
+    def launch(self, samples: int, block: int, tile: int = TILE) -> Launch:
+        """As the SKE model sees it."""
+        problem = transforms.Problem(pywt.Wavelet(self.wavelet).dec_len, samples, level=LEVEL, tile=tile, threads=block)
+        first = transforms.Problem(problem.taps, samples, level=problem.fused[0], tile=tile, threads=block)
+        (only,) = (transforms.forward if self.transform == "forward" else transforms.inverse)(first)
+        return only
+
+
+KERNELS = tuple(Kernel(transform, wavelet) for transform in ("forward", "inverse") for wavelet in WAVELETS)
+Step = tuple[Kernel, int]
+
+
+def run(
+    samples: int = SAMPLES, blocks: Sequence[int] = BLOCKS, repeats: int = 30, device: str | None = None,
+    tile: int = TILE, progress: Callable[[list[Step]], Iterable[Step]] = iter,
+) -> dict[str, Any]:  # fmt: skip
+    """Milliseconds of each kernel with each block, measured where there is a GPU and estimated, as a table for JSON.
+
+    Raises Mismatch if an output differs from that of the CPU backend, ValueError or OSError for an unknown calibration.
+    """
+    missing = no_gpu()
+    chosen, reason = calibration(device, missing)
+    rows: list[dict[str, Any]] = [{"block": block, "times": {}, "skipped": {}, "estimates": {}} for block in blocks]
+    of = dict(zip(blocks, rows, strict=True))
+    for kernel, block in progress([] if missing else [(kernel, block) for kernel in KERNELS for block in blocks]):
+        try:
+            of[block]["times"][kernel.name] = _measured(kernel, samples, block, tile, repeats)
+        except Mismatch:
+            raise
+        except Exception as error:  # a block that the compiler or the driver refuses
+            of[block]["skipped"][kernel.name] = f"{type(error).__name__}: {error}".splitlines()[0]
+    if chosen is not None:
+        for row in rows:
+            row["estimates"] = {k.name: _estimates(k.launch(samples, row["block"], tile), chosen) for k in KERNELS}
+    return {
+        "study": "blocks", "date": date.today().isoformat(), "unit": "ms", "samples": samples,
+        "method": f"{samples} samples in one trace, tiles of {tile}; median of {repeats} graphs of 20 launches",
+        "environment": environment(),
+        "columns": {
+            k.name: {"heads": (k.transform, k.wavelet), "missing": missing, "tolerance": TOLERANCE,
+                     "what": f"the finest levels of the {k.transform} transform by {k.wavelet}",
+                     "compared with": "backend numba"} for k in KERNELS
+        },
+        "estimates": {"calibration": getattr(chosen, "name", None), "missing": reason},
+        "rows": rows, "choices": choices(rows),
+    }  # fmt: skip
+
+
+def _estimates(launch: Launch, device: Calibration) -> dict[str, float | None]:
+    """By each model; None where a limit of the device forbids the launch."""
+    found: dict[str, float | None] = {}
+    for name, model in MODELS.items():
+        try:
+            found[name] = 1e3 * model(launch, device)
+        except ValueError:
+            found[name] = None
+    return found
+
+
+def choices(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """For every kernel the block that was fastest, what each model would choose, and its time over the fastest."""
+    found: dict[str, dict[str, Any]] = {}
+    for kernel in KERNELS:
+        times = {row["block"]: row["times"][kernel.name]["median"] for row in rows if kernel.name in row["times"]}
+        entry: dict[str, Any] = {"fastest": min(times, key=times.__getitem__) if times else None}
+        for model in MODELS:
+            all_of = {row["block"]: row["estimates"].get(kernel.name, {}).get(model) for row in rows}
+            known = {block: value for block, value in all_of.items() if value is not None}
+            block = min(known, key=known.__getitem__) if known else None
+            regret = times[block] / min(times.values()) if block in times else None
+            entry[model] = {"block": block, "regret": regret}
+        found[kernel.name] = entry
+    return found
+
+
+def _measured(kernel: Kernel, samples: int, block: int, tile: int, repeats: int) -> dict[str, float]:
+    """Compared with the CPU backend, then timed."""
+    from wavefilt.benchmarks.common.gpu_timing import measured
+    from wavefilt.benchmarks.ske.measure import prepare
+
+    ready = prepare(Case(kernel.transform, kernel.wavelet, block, samples, tile=tile))
+    try:
+        coefficients, y = _expected(kernel.wavelet, samples, ready.plan.shape.level)
+        ready.work(ready.plan.own_stream())
+        ready.plan.own_stream().synchronize()
+        if kernel.transform == "forward":
+            pairs = [(a.copy_to_host(), b) for a, b in zip(ready.plan.coefficients(), coefficients, strict=True)]
+        else:
+            pairs = [(ready.y.copy_to_host()[None], y)]
+        error = max(difference(ours, theirs) for ours, theirs in pairs)
+        if not error <= TOLERANCE:
+            raise Mismatch(f"{kernel.name} with blocks of {block} threads differs from the reference by {error:.1e}")
+        return measured(ready.work, repeats=repeats).milliseconds | {"repeats": repeats, "error": error}
+    finally:
+        ready.plan.release()
+
+
+@lru_cache(maxsize=1)
+def _expected(wavelet: str, samples: int, level: int) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
+    """Coefficients of the same samples, and what is made of them with the same thresholds."""
+    from wavefilt.benchmarks.ske.measure import THRESHOLD, noise
+
+    backend, x = backends.get("numba"), noise(samples)[None]
+    pyramid = backend.decompose(x, pywt.Wavelet(wavelet), "symmetric", level)
+    shrinkage = Shrinkage("soft", np.full((level, 1), THRESHOLD))
+    return pyramid.coefficients, backend.reconstruct(pyramid, shrinkage)
+
+
+def no_gpu() -> str | None:
+    """Why kernels cannot be measured here."""
+    try:
+        backends.get("cuda")
+    except BackendUnavailable as error:
+        return " ".join(str(error).split())
+    return None

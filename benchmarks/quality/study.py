@@ -1,0 +1,221 @@
+"""The quality study: how far the result is from the signal, by every rule, where others published how far theirs is.
+
+`wavefilt bench quality --json FILE` runs it. Everything comes from fixed seeds.
+
+published  the seven signals, methods and noise of Xing et al. (2021): 10⁴ Σ(y - f)²/Σf²
+baseline   Donoho and Johnstone's four at a ratio of 7: root mean square error over σ, beside `quality_published`
+fresh      the row chosen there against the best of the baseline, on draws that it was not chosen on
+spins      means over consecutive shifts, and over shifts spread through the longest period
+records    seismic records with white and pink noise: decibels gained
+choices    the defaults with one thing changed: mean and worst gain over the records, and over the four functions
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from wavefilt.benchmarks.common.environment import environment, version
+from wavefilt.benchmarks.quality.methods import SCIKIT_IMAGE, missing
+from wavefilt.benchmarks.quality.signals import Samples, classic, published
+
+from . import published as literature
+from . import records as quality_records
+from . import rows
+
+SEEDS, DRAWS, FRESH, NOISES = 400, 50, 200, 10
+"""Of the parts published, baseline, fresh and records."""
+QUICK = 20, 30, 20, 2
+GRIDS = {"WaveLab": 7, "PyWavelets": 0}
+"""Samples that the signal is delayed by. A low-pass coefficient k of WaveLab begins at sample 2k, that of PyWavelets at
+2k - 7 for the 16 taps of sym8. Let the signal begin 7 samples later, and details of every level agree one by one.
+"""
+SETTING: dict[str, Any] = {"wavelet": "sym8", "mode": "periodization", "sigma": "global"}
+LEVELS = 7
+"""2³ to 2⁹ of 1024 samples, as in WavDen: ⌊log₂ ln n⌋ + 1 is 3."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A row of a ``part``."""
+
+    part: str
+    label: str
+    row: Callable[[], Row]
+
+
+def run(
+    quick: bool = False,
+    progress: Callable[[list[Step]], Iterable[Step]] = iter,
+    keep: Callable[[dict[str, Any]], None] = lambda result: None,
+) -> dict[str, Any]:
+    """Rows of every part, for JSON; ``keep`` is given the result after each."""
+    columns = _columns()
+    seeds, draws, fresh, noises = QUICK if quick else (SEEDS, DRAWS, FRESH, NOISES)
+    result: dict[str, Any] = {
+        "study": "quality", "date": date.today().isoformat(), "seconds": 0.0, "environment": environment(),
+        "seeds": seeds, "draws": draws, "fresh": fresh, "noises": noises, "columns": columns, "parts": {},
+    }  # fmt: skip
+    others = {} if columns["scikit-image"]["missing"] else SCIKIT_IMAGE
+    steps = [*_published(seeds, others), *_baseline(draws, others), *_fresh(fresh), *_spins(),
+             *_records(noises, others), *_choices(noises, draws)]  # fmt: skip
+    started = time.perf_counter()
+    for step in progress(steps):
+        result["parts"].setdefault(step.part, []).append(step.row())
+        result["seconds"] = time.perf_counter() - started
+        keep(result)
+    return result
+
+
+def _columns() -> dict[str, dict[str, Any]]:
+    """Who and what may be missing, and why."""
+    theirs = {"missing": missing("scikit-image", "skimage"), "version": version("scikit-image")}
+    record = {"missing": missing("obspy", "obspy"), "version": version("obspy")}
+    found = None if quality_records.gather() else "this is no checkout: there is no folder samples"
+    return {
+        "wavefilt": {"heads": ("wavefilt", ""), "what": "`denoise`, backend numba", "missing": None},
+        "scikit-image": {"heads": ("scikit-image", ""), "what": "`denoise_wavelet`", **theirs},
+        "gather": {"heads": ("gather", ""), "what": "samples/seismic.dat", "missing": found},
+        "earthquake": {"heads": ("earthquake", ""), "what": "the record of obspy.read()", **record},
+    }
+
+
+def noises(seeds: int, samples: int) -> Samples:
+    """Standard normal noise, each row of a seed of its own."""
+    return np.array([np.random.default_rng(seed).standard_normal(samples) for seed in range(seeds)])
+
+
+def _published(seeds: int, others: dict[str, Any]) -> Iterator[Step]:
+    signals, noise = published(), noises(seeds, 1024)
+
+    def row(ratio: int, like: str, name: str, way: Any, grid: str, level: int) -> Row:
+        means, errors, delay = {}, {}, GRIDS.get(grid, 0)
+        for signal, f in signals.items():
+            x = np.roll(f + f.std(ddof=1) / ratio * noise, delay, axis=1)
+            y = np.roll(way(x, **SETTING, level=level), -delay, axis=1)
+            loss = 1e4 * np.sum((y - f) ** 2, axis=1) / np.sum(f**2)
+            means[signal], errors[signal] = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(seeds))
+        return {"ratio": ratio, "method": name, "grid": grid, "like": like, "mean": means, "error": errors}
+
+    ways = [(like, way.name, way, grid, LEVELS) for like, way in rows.PUBLISHED for grid in GRIDS]
+    ways += [(like, way.name, way, "", LEVELS) for like, way in rows.SHIFTLESS]
+    ways += [("", way.name, way, "PyWavelets", LEVELS) for way in rows.OTHERS]
+    theirs = [("", name, call, "PyWavelets", LEVELS - 1) for name, call in others.items()]
+    for ratio in (3, 1):
+        for way in (*ways, *theirs):
+            yield Step("published", f"{way[1]}, ratio {ratio}", partial(row, ratio, *way))
+
+
+def errors(way: Any, signals: dict[str, Samples], noise: Samples, **options: Any) -> dict[str, Samples]:
+    """Mean square error of every draw, by signal."""
+    return {name: np.mean((way(f + noise, **options) - f) ** 2, axis=1) for name, f in signals.items()}
+
+
+def _root(squares: dict[str, Samples]) -> dict[str, float]:
+    return {name: float(np.sqrt(values.mean())) for name, values in squares.items()}
+
+
+def _baseline(draws: int, others: dict[str, Any]) -> Iterator[Step]:
+    signals, noise = classic(), np.random.default_rng(1).standard_normal((draws, 2048))
+
+    def row(name: str, way: Any, level: int, like: str = "") -> Row:
+        squares = errors(way, signals, noise, **SETTING, level=level)
+        fewer = {name: values[: literature.DRAWS] for name, values in squares.items()}
+        return {"method": name, "levels": level, "like": like, "rmse": _root(squares), "rmse of 30": _root(fewer)}
+
+    for like, way in rows.BASELINE.items():
+        yield Step("baseline", way.name, partial(row, way.name, way, 6, like))
+    for level, way in rows.BEYOND:
+        yield Step("baseline", way.name, partial(row, way.name, way, level))
+    for name, call in others.items():
+        yield Step("baseline", name, partial(row, name, call, 6))
+
+
+def _fresh(draws: int) -> Iterator[Step]:
+    def row() -> Row:
+        signals, noise = classic(), np.random.default_rng(2).standard_normal((draws, 2048))
+        best = errors(rows.BASELINE[literature.BEST], signals, noise, **SETTING, level=6)
+        ours = errors(rows.WINNER, signals, noise, **SETTING, level=7)
+        lower = {name: best[name] - ours[name] for name in signals}
+        return {
+            "method": rows.WINNER.name, "levels": 7, "against": literature.BEST, "rmse": _root(ours),
+            "rmse of the other": _root(best),
+            "standard errors lower": {
+                name: float(d.mean() / (d.std(ddof=1) / np.sqrt(draws))) for name, d in lower.items()
+            },
+        }  # fmt: skip
+
+    yield Step("fresh", rows.WINNER.name, row)
+
+
+def _spins() -> Iterator[Step]:
+    signals, noise = classic(), np.random.default_rng(1).standard_normal((literature.DRAWS, 2048))
+    way = rows.BASELINE["universal hard"]
+
+    def spread(x: Samples, spins: int, **options: Any) -> Samples:
+        step = -(-(2 ** options["level"] - 1) // max(spins - 1, 1)) | 1  # odd, so that shifts differ at every level
+        turns = (np.roll(way(np.roll(x, s * step, 1), **options), -s * step, 1) for s in range(spins))
+        return np.asarray(np.mean(list(turns), axis=0))
+
+    def row(spins: int) -> Row:
+        both = (_root(errors(call, signals, noise, **SETTING, level=6, spins=spins)) for call in (way, spread))
+        return {"method": way.name, "spins": spins, **dict(zip(("consecutive", "spread"), both, strict=True))}
+
+    for spins in (1, 2, 4, 8, 16, 32, 64):
+        yield Step("spins", f"{way.name}, {spins} shifts", partial(row, spins))
+
+
+def gain(clean: Samples, before: Samples, after: Samples) -> float:
+    """Decibels, in the mean over the draws, that the records (draws, traces, samples) came nearer to the clean one."""
+    far = [np.sum((x - clean) ** 2, axis=(1, 2)) for x in (before, after)]
+    return float(np.mean(10 * np.log10(far[0] / far[1])))
+
+
+def _cases(noises: int) -> Iterator[tuple[dict[str, Any], Samples, Samples]]:
+    """What a case is, the clean record (traces, samples), and it with noise (draws, traces, samples)."""
+    known = {name: clean for name, clean in quality_records.records().items() if clean is not None}
+    for name, clean in known.items():
+        for colour in ("white", "pink"):
+            for decibels in (0, 10):
+                noisy = quality_records.disturbed(clean, colour, decibels, noises)
+                yield {"signal": name, "noise": colour, "snr_db": decibels}, clean, noisy
+    found = quality_records.gather()
+    if found is not None:
+        yield {"signal": "gather", "noise": "its own", "snr_db": 6}, found[0], found[1][None]
+
+
+def _rows(way: Any, noisy: Samples, **options: Any) -> Samples:
+    """A record's traces, of all its draws, denoised."""
+    return np.asarray(way(noisy.reshape(-1, noisy.shape[-1]), **options)).reshape(noisy.shape)
+
+
+def _records(noises: int, others: dict[str, Any]) -> Iterator[Step]:
+    def row(case: dict[str, Any], clean: Samples, noisy: Samples) -> Row:
+        gains = {way.name: gain(clean, noisy, _rows(way, noisy)) for way in rows.RECORDS}
+        theirs = {name: gain(clean, noisy, _rows(call, noisy, wavelet="db8", level=5)) for name, call in others.items()}
+        return case | {"gain_db": gains | theirs}
+
+    for case, clean, noisy in _cases(noises):
+        yield Step("records", " ".join(map(str, case.values())), partial(row, case, clean, noisy))
+
+
+def _choices(noises: int, draws: int) -> Iterator[Step]:
+    cases = [(clean, noisy) for _, clean, noisy in _cases(noises)]
+    signals, noise = classic(), np.random.default_rng(1).standard_normal((draws, 2048))
+
+    def row(way: Any) -> Row:
+        records = [gain(clean, noisy, np.array([way(draw) for draw in noisy])) for clean, noisy in cases]
+        functions = [-20 * np.log10(value) for value in _root(errors(way, signals, noise)).values()]
+        return {"method": way.name, "records": {"mean": float(np.mean(records)), "worst": min(records)},
+                "functions": {"mean": float(np.mean(functions)), "worst": float(min(functions))}}  # fmt: skip
+
+    for way in rows.CHOICES:
+        yield Step("choices", way.name, partial(row, way))

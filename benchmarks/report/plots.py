@@ -1,0 +1,127 @@
+"""Plots of the studies that each have a form of their own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from wavefilt.benchmarks.common.tables import number, size
+
+from .figures import Bar, Bars, Dots, Lines, Panel, Plot
+from .styles import in_turn, looks
+from .svg import Line, Look, Point
+
+Row = dict[str, Any]
+
+
+def cpu(result: Row) -> list[Plot]:
+    """Times faster than PyWavelets, case by case, with what the project set itself."""
+    bars = [
+        Bar(c["name"], c["ratio"], f"{c['name']}\n{number(c['ratio'])} times as fast, target {c['target']:g}\n"
+            f"{number(1e3 * c['pywavelets']['median'])} ms by {number(1e3 * c['numba']['median'])} ms", c["target"])
+        for c in result["cases"]
+    ]  # fmt: skip
+    return [Bars("Speed-up", "Times as fast as PyWavelets on one core; the mark is the target.", bars)]
+
+
+def cuda(result: Row) -> list[Plot]:
+    """How near the bandwidth of a copy each kernel comes."""
+    bars = [
+        Bar(k["name"], 100 * k["share"], f"{k['name']}\n{k['share']:.0%} of a copy's bandwidth\n"
+            f"{number(k['median'])} ms for {k['bytes'] / 1e6:.0f} MB: {k['TB/s']:.2f} TB/s", 100)
+        for k in result["kernels"]
+    ]  # fmt: skip
+    return [Bars("Bandwidth of the kernels", "Per cent of a copy's in the same run; the mark is the copy.", bars)]
+
+
+def cuda_crossover(result: Row) -> list[Plot]:
+    """Times over size, a panel a wavelet."""
+    panels = []
+    for wavelet in dict.fromkeys(row["wavelet"] for row in result["calls"]):
+        rows = [row for row in result["calls"] if row["wavelet"] == wavelet]
+        lines = [
+            Line(name, look, [Point(row["samples"], 1e3 * row[name],
+                                    f"{name}\n{size(row['samples'])} samples: {number(1e3 * row[name])} ms")
+                              for row in rows if name in row])
+            for name, look in looks(["pywavelets", "numba", "cuda"]).items()
+        ]  # fmt: skip
+        panels.append(Panel(wavelet, lines, {row["samples"]: size(row["samples"]) for row in rows}))
+    return [Lines("Time", "samples", "ms of a call, NumPy array in and out", panels)]
+
+
+def crossover(result: Row) -> list[Plot]:
+    """Times faster than PyWavelets over the samples of a row, a line a wavelet."""
+    panels = []
+    for rows in ("one row", "many rows"):
+        entries = [entry for entry in result[rows] if entry["work"] == "denoise"]
+        ticks = {n: size(n) for entry in entries for _, n in entry["shapes"]}
+        lines = [Line("PyWavelets", Look("slate", ""), [Point(n, 1) for n in (min(ticks), max(ticks))])]
+        for entry, look in zip(entries, in_turn(entry["wavelet"] for entry in entries).values(), strict=True):
+            label = f"numba, {entry['wavelet']}"
+            points = [
+                Point(n, theirs / ours, f"{label}\n{m} x {size(n)} samples: {number(theirs / ours)} times as fast\n"
+                      f"{number(1e3 * theirs)} ms by {number(1e3 * ours)} ms")
+                for (m, n), theirs, ours in zip(entry["shapes"], entry["pywavelets"], entry["numba"], strict=True)
+            ]  # fmt: skip
+            lines.append(Line(label, look, points))
+        panels.append(Panel(rows, lines, ticks))
+    return [Lines("Speed-up of a denoise", "samples of a row", "times as fast as PyWavelets on one core", panels)]
+
+
+def launch_shapes(result: Row) -> list[Plot]:
+    """What the first of the ranking gains over the fixed shape, for a single trace."""
+    lines = []
+    rows = [row for row in result["rows"] if row["rows"] == 1]
+    for wavelet, look in in_turn(row["wavelet"] for row in rows).items():
+        points = []
+        for row in rows:
+            (threads, tile, seconds), fixed = row["ranked"][0], row["fixed"]
+            if row["wavelet"] == wavelet:
+                words = f"{size(row['samples'])} samples: {number(fixed / seconds)} times as fast\n"
+                words += f"{threads} threads, tile {tile}: {number(1e6 * seconds)} μs by {number(1e6 * fixed)} μs"
+                points.append(Point(row["samples"], fixed / seconds, f"{wavelet}\n{words}"))
+        lines.append(Line(wavelet, look, points))
+    ticks = {row["samples"]: size(row["samples"]) for row in rows}
+    unit = "times as fast as {} threads, tile {}".format(*result["fixed"])
+    return [Lines("The first of the ranking", "samples", unit, [Panel("one trace", lines, ticks)])]
+
+
+def quality(result: Row) -> list[Plot]:
+    """Decibels by record, a colour a rule, hollow where the noise is estimated once for all levels."""
+    rows = result["parts"]["records"]
+    cases = [f"{row['signal']}, {row['noise']} noise, {row['snr_db']} dB" for row in rows]
+    rules = in_turn(("universal", "minimax", "sure", "bayes", "fdr", "neighblock", "ebayes"))
+    lines = []
+    for rule, look in rules.items():
+        for sigma in ("level", "global"):
+            method = f"{rule}, {sigma}"
+            points = [Point(i, row["gain_db"][method], f"{method}\n{case}: {row['gain_db'][method]:+.1f} dB")
+                      for i, (case, row) in enumerate(zip(cases, rows, strict=True))]  # fmt: skip
+            lines.append(Line(method, replace(look, hollow=sigma == "global", dash=""), points))
+    return [Dots("Gain in SNR", "dB by rule and by the level at which the noise is estimated", cases, lines)]
+
+
+def ske(rows: Sequence[Row], predictions: Mapping[str, Sequence[float]]) -> list[Plot]:
+    """Predicted over measured microseconds, a panel a model; hollow are the kernels that the models were fitted to."""
+    seconds = [row["seconds"] for row in rows] + [value for values in predictions.values() for value in values]
+    ends = [1e6 * limit(seconds) for limit in (min, max)]
+    kernels = in_turn(row["kernel"] for row in rows)
+    panels = []
+    for model, values in predictions.items():
+        points: dict[tuple[str, bool], list[Point]] = defaultdict(list)
+        for row, value in zip(rows, values, strict=True):
+            measured, predicted = 1e6 * row["seconds"], 1e6 * value
+            words = (
+                f"{row['kernel']}, {row['wavelet']}{', fitted' if row['fit'] else ''}\n{row['rows']} x "
+                f"{size(row['samples'])} samples, {row['threads']} threads, tile {row['tile']}\n"
+                f"predicted {number(predicted)} μs, measured {number(measured)} μs: {predicted / measured - 1:+.0%}"
+            )
+            points[row["kernel"], row["fit"]].append(Point(measured, predicted, words))
+        lines = [Line("predicted = measured", Look("gray", "", dash="--"), [Point(end, end) for end in ends])]
+        for (kernel, fit), found in points.items():
+            look = replace(kernels[kernel], hollow=fit, dash="")
+            lines.append(Line(f"{kernel}, fitted" if fit else kernel, look, found))
+        panels.append(Panel(model, lines))
+    return [Lines("Predicted and measured", "measured μs", "predicted μs", panels)]

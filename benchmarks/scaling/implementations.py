@@ -1,0 +1,167 @@
+"""Who denoises one long trace: this library on CPU and GPU, PyWavelets, GSL, ptwt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pywt
+from numpy.typing import NDArray
+
+import wavefilt
+from wavefilt import backends
+from wavefilt.benchmarks.common.implementation import Implementation, Prepared
+from wavefilt.benchmarks.common.measuring import signal
+from wavefilt.benchmarks.cpu.denoise import Case, pywavelets_denoise
+from wavefilt.benchmarks.gpu.denoise import LEVEL, graph_time, torch_denoise
+from wavefilt.errors import BackendUnavailable
+from wavefilt.method import Method
+
+from . import gsl
+
+SYMMETRIC, PERIODIC = "float32, symmetric ends", "float64, periodic ends"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One float32 trace to be denoised to `LEVEL`: universal soft threshold, noise by the MAD of the finest level."""
+
+    wavelet: str
+    samples: int
+
+    def __str__(self) -> str:
+        return f"{self.wavelet}, {self.samples} samples"
+
+    @cached_property
+    def taps(self) -> int:
+        return int(pywt.Wavelet(self.wavelet).dec_len)
+
+    @cached_property
+    def method(self) -> Method:
+        return Method(self.wavelet, LEVEL, rule="universal", shrink="soft", sigma="global")
+
+    @cached_property
+    def x(self) -> NDArray[Any]:
+        row: NDArray[Any] = signal(1, self.samples)[0]
+        return row
+
+    def expected(self, oracle: str) -> NDArray[Any]:
+        """By this library's reference backend."""
+        if oracle == SYMMETRIC:
+            y: NDArray[Any] = self.denoised(self.x, "pywavelets")
+            return y
+        shift = gsl.aligned(self.taps, LEVEL)
+        rolled = np.roll(self.x.astype(np.float64), -shift)
+        return np.roll(self.denoised(rolled, "pywavelets", mode="periodization"), shift)
+
+    def denoised(self, x: Any, backend: str, mode: str = "symmetric") -> Any:
+        """As a user of this library writes it."""
+        return wavefilt.denoise(
+            x, self.wavelet, level=LEVEL, rule="universal", shrink="soft", sigma="global", backend=backend,
+            mode=mode,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+
+def _gsl(problem: Problem) -> Prepared:
+    transform = gsl.Daubechies(problem.wavelet, problem.samples)
+    return Prepared(partial(transform.denoise, problem.x, LEVEL))
+
+
+def _pywavelets(problem: Problem) -> Prepared:
+    case = Case(problem.wavelet, problem.samples, 0, wavelet=problem.wavelet, level=LEVEL)
+    return Prepared(partial(pywavelets_denoise, problem.x, case))
+
+
+def _host(backend: str, problem: Problem) -> Prepared:
+    return Prepared(partial(problem.denoised, problem.x, backend))
+
+
+def _torch(device: str) -> Any:
+    """torch, where it and ptwt are installed and the device is there."""
+    try:
+        import ptwt  # noqa: F401
+        import torch
+    except ImportError as error:
+        raise BackendUnavailable(f"ptwt is not installed ({error}): pip install ptwt torch") from error
+    if device == "cuda" and not torch.cuda.is_available():
+        raise BackendUnavailable("torch sees no GPU")
+    return torch
+
+
+def _ptwt(device: str, problem: Problem) -> Prepared:
+    import ptwt
+
+    torch = _torch(device)
+    torch.backends.cudnn.allow_tf32 = False  # 10 bits of mantissa would not pass the comparison
+    x = torch.as_tensor(problem.x, device=device)
+
+    def call() -> Any:
+        y = torch_denoise(ptwt, torch, x, problem.wavelet)
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return y
+
+    return Prepared(call, lambda y: np.asarray(y.cpu().reshape(-1)))
+
+
+def _cuda(where: str, problem: Problem) -> Prepared:
+    """From and to pinned arrays, or from and to device memory, there also by the GPU's own clock."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    backend: Any = backends.get("cuda")
+    if where == "pinned":
+        x, out = (cuda.pinned_array((1, problem.samples), np.float32) for _ in range(2))
+        x[:] = problem.x
+    else:
+        x = cuda.to_device(problem.x.reshape(1, -1))
+        out = cuda.device_array_like(x)
+    call = partial(backend.denoise, x, problem.method, LEVEL, out=out)
+    clock = partial(_graph, backend, problem.method, x, out) if where == "kernels" else None
+    return Prepared(call, lambda done: (done[0] if where == "pinned" else done[0].copy_to_host())[0], clock)
+
+
+def _graph(backend: Any, method: Method, x: Any, out: Any, repeats: int, warm: int) -> dict[str, float]:
+    return graph_time(backend, method, x, out, repeats)
+
+
+_single = partial(Implementation, oracle=SYMMETRIC)
+IMPLEMENTATIONS = (
+    Implementation(
+        "gsl", ("GSL", "1 core"), "gsl_wavelet_transform in float64, periodic ends, from a float32 array",
+        _gsl, gsl.load, 32, oracle=PERIODIC, reference=48, tolerance=1e-10,
+    ),
+    _single(
+        "pywavelets", ("PyWavelets", "1 core"), "wavedec, NumPy's median, threshold, waverec",
+        _pywavelets, lambda: None, 16,
+    ),
+    _single(
+        "numba", ("numba", "all cores"), "wavefilt.denoise, backend numba",
+        partial(_host, "numba"), lambda: backends.get("numba"), 16,
+    ),
+    _single(
+        "ptwt_cpu", ("ptwt", "CPU"), "wavedec, median, waverec of ptwt, all cores",
+        partial(_ptwt, "cpu"), lambda: _torch("cpu"), 48,
+    ),
+    _single(
+        "ptwt_gpu", ("ptwt", "GPU"), "the same on the GPU, the data resident there",
+        partial(_ptwt, "cuda"), lambda: _torch("cuda"), 12, 48,
+    ),
+    _single(
+        "cuda", ("CUDA", "ordinary"), "wavefilt.denoise, backend cuda, from and to ordinary NumPy arrays",
+        partial(_host, "cuda"), lambda: backends.get("cuda"), 16, 20,
+    ),
+    _single(
+        "cuda_pinned", ("CUDA", "pinned"), "the same from and to pinned arrays",
+        partial(_cuda, "pinned"), lambda: backends.get("cuda"), 20, 20,
+    ),
+    _single(
+        "cuda_resident", ("CUDA", "resident"), "the same from and to device memory",
+        partial(_cuda, "resident"), lambda: backends.get("cuda"), 16, 20,
+    ),
+    _single(
+        "cuda_kernels", ("CUDA", "kernels"), "its kernels alone: the replay of their graph between two events",
+        partial(_cuda, "kernels"), lambda: backends.get("cuda"), 16, 32,
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""The calibrated SKE model measured and validated."""

@@ -1,0 +1,300 @@
+"""The constants of a GPU by microbenchmarks, for the calibrated SKE model: `wavefilt ske calibrate`.
+
+Each constant is the median of several runs; the distance of the quartiles, relative to it, is kept as its spread.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from wavefilt.backends.cuda.runtime import diagnosis
+from wavefilt.backends.cuda.runtime.graph import stream as new_stream
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.benchmarks.common.gpu_timing import Timing, measured
+from wavefilt.ske.calibration import Calibration, Operation
+
+from .microkernels import ACCESSES, LINE, OPERATIONS, SHARED_LOADS, UNROLLED, chain, kernels
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    turns: int = 64
+    steps: int = 4096
+    footprints: tuple[int, ...] = tuple(16 * KIB << i for i in range(17))  # to 1 GiB
+    threads: tuple[int, ...] = (32, 64, 128, 256, 512, 1024)
+    warps: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
+    copies: tuple[int, ...] = tuple(MIB << i for i in range(11))  # to 1 GiB, read and written together
+    strides: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    elements: int = 64 * MIB  # float32 of the copy by few warps
+    accesses: int = 4 * MIB  # of each stride
+    blocks: int = 1 << 16
+    launches: int = 200
+    repeats: int = 9
+
+
+TINY = Sizes(2, 8, (1024, 2048, 4096), (2, 4), (1, 2), (4096, 8192), (1, 2), 64, 64, 2, 2, 1)
+"""For the simulator."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the driver says of the current device."""
+
+    name: str
+    capability: str
+    multiprocessors: int
+    cache: int
+    memory: int
+    block: int  # threads of the blocks that fill an SM
+
+    @staticmethod
+    def current() -> Device:
+        diagnosis.require()
+        if SIMULATED:
+            return Device("simulator", "9.0", 1, 8192, 1 << 30, 4)
+        device = cuda.get_current_device()
+        name = device.name.decode() if isinstance(device.name, bytes) else str(device.name)
+        total = int(cuda.current_context().get_memory_info().total)
+        capability = ".".join(map(str, device.compute_capability))
+        return Device(name, capability, int(device.MULTIPROCESSOR_COUNT), int(device.L2_CACHE_SIZE), total, 1024)
+
+
+class Bench:
+    """The microbenchmarks on one device; what each left of spread is in ``spread``."""
+
+    def __init__(self, device: Device, sizes: Sizes) -> None:
+        self.device, self.sizes = device, sizes
+        self.kernels, self.spread = kernels(), dict[str, float]()
+        self.cycles = cuda.to_device(np.zeros(max(2 * device.multiprocessors, 2), np.int64))
+
+    def ticks(self, name: str, launch: Callable[[], None], blocks: int, warm: int = 1) -> float:
+        """Median over runs of the cycles that the blocks of a launch counted."""
+        counted = []
+        for run in range(self.sizes.repeats + warm):
+            launch()
+            cuda.synchronize()
+            if run >= warm:
+                counted.append(np.median(self.cycles.copy_to_host()[:blocks]))
+        return self._keep(name, Timing.of(counted))
+
+    def seconds(self, name: str, work: Callable[[Any], None], launches: int) -> float:
+        return self._keep(name, measured(work, launches, self.sizes.repeats, 2))
+
+    def _keep(self, name: str, timing: Timing) -> float:
+        self.spread[name] = round(timing.spread, 4)
+        return timing.seconds
+
+    def operation(self, name: str) -> Operation:
+        """Latency from one warp, rate from an SM full of warps."""
+        number, instructions = OPERATIONS[name]
+        values = cuda.to_device(_values(number))
+        blocks, threads = self.device.multiprocessors, self.device.block
+        out = cuda.device_array(blocks * threads, number)
+        kernel, steps = chain(name), self.sizes.turns * UNROLLED * instructions
+
+        def run(grid: int, block: int) -> None:
+            kernel[grid, block](values, self.sizes.turns, self.cycles, out)
+
+        alone = self.ticks(f"latency, {name}", lambda: run(1, min(32, threads)), 1)
+        full = self.ticks(f"rate, {name}", lambda: run(blocks, threads), blocks)
+        return Operation(alone / steps, threads / 32 * steps / full)
+
+    def wavefront(self, latency: float) -> Operation:
+        """128 bytes of shared memory: what a cycle of its pipe moves for a warp, a quarter of a 16-byte access."""
+        blocks, threads, turns = self.device.multiprocessors, self.device.block, self.sizes.turns
+        out = cuda.device_array(blocks * threads, np.float32)
+
+        def run() -> None:
+            self.kernels.read_shared[blocks, threads](turns, self.cycles, out)
+
+        return Operation(latency, threads / 32 * turns * 4 * SHARED_LOADS / self.ticks("rate, wavefront", run, blocks))
+
+    def clock(self) -> float:
+        """Cycles a second of an SM under arithmetic load."""
+        values = cuda.to_device(_values("float32"))
+        blocks, threads, turns = self.device.multiprocessors, self.device.block, 200 * self.sizes.turns
+        out = cuda.device_array(blocks * threads, np.float32)
+
+        def run(on: Any) -> None:
+            chain("fma")[blocks, threads, on](values, turns, self.cycles, out)
+
+        seconds = self.seconds("clock", run, 1)
+        return float(np.median(self.cycles.copy_to_host()[:blocks])) / seconds
+
+    def chases(self) -> list[tuple[int, float]]:
+        """Cycles of a load by the bytes that loads are spread over."""
+        apart, found = LINE // 4, []
+        free = self.device.memory // 4
+        footprints = [size for size in self.sizes.footprints if size <= free]
+        following = cuda.device_array(footprints[-1] // 4, np.uint32)
+        out = cuda.device_array(1, np.uint32)
+        for size in footprints:
+            lines = size // LINE
+            self.kernels.ring[max(min(lines // 32, 1024), 1), min(32, lines)](following, lines, apart)
+
+            runs = itertools.count(1)
+
+            def run(lines: int = lines, runs: Iterator[int] = runs) -> None:
+                before = min(lines, self.sizes.steps)
+                first = next(runs) * (lines // 16 + 1) % lines * apart  # elsewhere than the run before, not in L2 now
+                self.kernels.chase[1, 1](following, first, before, self.sizes.steps, self.cycles, out)
+
+            found.append((size, self.ticks(f"load, {size} bytes", run, 1) / self.sizes.steps))
+        return found
+
+    def latencies(self, chases: list[tuple[int, float]]) -> dict[str, float]:
+        """Cycles of a load from each memory: of L1 the least; of L2 up to half of it; of DRAM beyond four times."""
+        half, most = self.device.cache / 2, 4 * self.device.cache
+        inside = [cycles for size, cycles in chases if MIB <= size <= half] or [chases[len(chases) // 2][1]]
+        beyond = [cycles for size, cycles in chases if size >= most] or [chases[-1][1]]
+        out = cuda.device_array(1, np.uint32)
+        block = min(32, self.device.block)
+
+        def run() -> None:
+            self.kernels.chase_shared[1, block](self.sizes.steps, self.cycles, out)
+
+        shared = self.ticks("load, shared", run, 1) / self.sizes.steps
+        least = min(cycles for _, cycles in chases)
+        return {"l1": least, "shared": shared, "l2": float(np.median(inside)), "dram": float(np.median(beyond))}
+
+    def barrier(self) -> list[tuple[int, float]]:
+        """Cycles of a barrier by the threads of the only block of an SM."""
+        found = []
+        for threads in self.sizes.threads:
+
+            def run(threads: int = threads) -> None:
+                self.kernels.barriers[self.device.multiprocessors, threads](self.sizes.turns, self.cycles)
+
+            cycles = self.ticks(f"barrier, {threads} threads", run, self.device.multiprocessors)
+            found.append((threads, cycles / self.sizes.turns))
+        return found
+
+    def launch(self) -> float:
+        return self.seconds("launch", lambda on: self.kernels.empty[1, 32, on](), self.sizes.launches)
+
+    def queued(self) -> float:
+        """An empty kernel among many in a stream, which wait behind a long one while Python queues them."""
+        if SIMULATED:
+            return self.launch()
+        on, empty, times = new_stream(), self.kernels.empty, []
+        configured = empty[1, 32, on]
+        for _ in range(5):
+            self.kernels.spin[1, 1, on](60_000_000)
+            start, stop = cuda.event(), cuda.event()
+            start.record(on)
+            for _ in range(self.sizes.launches):
+                configured()
+            stop.record(on)
+            stop.synchronize()
+            times.append(1e-3 * cuda.event_elapsed_time(start, stop) / self.sizes.launches)
+        return self._keep("launch, queued", Timing.of(times))
+
+    def block(self, launch: float, clock: float) -> list[tuple[int, float]]:
+        """Cycles that an SM spends on starting and ending a block that does nothing."""
+        found, blocks = [], self.sizes.blocks
+        for threads in self.sizes.threads:
+
+            def run(on: Any, threads: int = threads) -> None:
+                self.kernels.empty[blocks, threads, on]()
+
+            seconds = self.seconds(f"blocks of {threads} threads", run, 2)
+            found.append((threads, max(seconds - launch, 0.0) * clock * self.device.multiprocessors / blocks))
+        return found
+
+    def warps(self) -> list[tuple[int, float]]:
+        """Seconds of one copy by warps on an SM: a thread has one load under way."""
+        n = self.sizes.elements
+        x, y = (cuda.device_array(n, np.float32) for _ in range(2))
+        x.copy_to_device(np.ones(n, np.float32))
+        found, most = [], self.device.block // 32 or 1
+        for warps in self.sizes.warps:
+            each = -(-warps // most)
+            blocks, threads = each * self.device.multiprocessors, warps // each * min(32, self.device.block)
+
+            def run(on: Any, blocks: int = blocks, threads: int = threads) -> None:
+                self.kernels.scale[blocks, threads, on](x, y, n, np.float32(2))
+
+            found.append((warps, self.seconds(f"copy, {warps} warps", run, 1)))
+        return found
+
+    def bandwidth(self) -> list[tuple[int, float]]:
+        """Bytes a second, read and written, by the bytes of both arrays."""
+        threads, found = min(256, self.device.block), []
+        blocks = 4 * self.device.multiprocessors - 1  # odd: chunks are a power of two
+        sizes = [size for size in self.sizes.copies if size <= self.device.memory // 4]
+        x, y = (cuda.device_array(sizes[-1] // 8, np.float32) for _ in range(2))
+        x.copy_to_device(np.ones(sizes[-1] // 8, np.float32))
+        for size in sizes:
+            chunks = size // 8 // (16 * threads)
+            rounds = max(sizes[-1] // size, 1)
+
+            def run(on: Any, chunks: int = chunks, rounds: int = rounds) -> None:
+                self.kernels.copy[blocks, threads, on](x, y, chunks, rounds)
+
+            found.append((size, rounds * size / self.seconds(f"copy of {size} bytes", run, 1)))
+        return found
+
+    def strides(self) -> list[tuple[int, float]]:
+        """Time of loads whose lanes are so many elements apart, over that of neighbours."""
+        n, threads = self.sizes.accesses, min(256, self.device.block)
+        x = cuda.to_device(np.ones(n * self.sizes.strides[-1], np.float32))
+        out = cuda.device_array(1, np.float32)
+        found = []
+        for stride in self.sizes.strides:
+
+            def run(on: Any, stride: int = stride) -> None:
+                self.kernels.strided[n // (threads * ACCESSES), threads, on](x, stride, np.float32(-1), out)
+
+            found.append((stride, self.seconds(f"stride {stride}", run, 4)))
+        return [(stride, seconds / found[0][1]) for stride, seconds in found]
+
+
+def constants(sizes: Sizes | None = None) -> Calibration:
+    """The current device measured, without fitted parameters. BackendUnavailable if there is none."""
+    began = time.perf_counter()
+    device = Device.current()
+    bench = Bench(device, sizes or (TINY if SIMULATED else Sizes()))
+    clock, launch, chases = bench.clock(), bench.launch(), bench.chases()
+    latency, operations = bench.latencies(chases), {name: bench.operation(name) for name in OPERATIONS}
+    operations["wavefront"] = bench.wavefront(latency["shared"])
+    return Calibration(
+        name=device.name, capability=device.capability, multiprocessors=device.multiprocessors, clock=clock,
+        cache=device.cache, memory=device.memory, launch=launch, queued=bench.queued(),
+        block=_table(bench.block(launch, clock)), latency=latency, operations=operations,
+        bandwidth=_table(bench.bandwidth()), barrier=_table(bench.barrier()), strides=_table(bench.strides()),
+        warps=_table(bench.warps()),
+        measured={
+            "date": date.today().isoformat(), "device": diagnosis.describe(),
+            "versions": {name: _version(name) for name in ("numpy", "numba", "numba-cuda")},
+            "loads": [list(pair) for pair in chases], "spread": bench.spread,
+            "seconds": round(time.perf_counter() - began, 1),
+        },
+    )  # fmt: skip
+
+
+def _values(number: str) -> Any:
+    """What a chain is made of, a and b of x a + b and the first x: such that x stays finite."""
+    return np.array([3, 5, 7] if number == "uint32" else [0.5, 1, 2], number)
+
+
+def _table(pairs: list[tuple[int, float]]) -> tuple[tuple[float, float], ...]:
+    return tuple((float(at), float(value)) for at, value in pairs)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,144 @@
+"""The parameters of the calibrated SKE model, fitted to microbenchmarks and to the kernels of the fit set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pywt
+
+from wavefilt.backends.cuda.work_counts import statistics, transforms
+from wavefilt.ske import baselines, calibrated, fit
+from wavefilt.ske.calibrated import PARTS, Launch
+from wavefilt.ske.calibration import Calibration
+
+from .cases import LEVEL, Case
+
+Row = dict[str, Any]
+Known = tuple[list[Launch], float]
+TURNS = 1 << 18
+"""Steps of the chains, chases and barriers as the fit sees them: so many that their launch does not count."""
+MOST_ROUNDS = 50
+
+
+def case_of(row: Row) -> Case:
+    return Case(**{name: row[name] for name in Case.__dataclass_fields__})
+
+
+def launches(row: Row) -> list[Launch]:
+    """What the row's case launches, with what the driver reported: registers, shared memory, blocks, spilled bytes."""
+    case = case_of(row)
+    problem = transforms.Problem(
+        pywt.Wavelet(case.wavelet).dec_len, case.samples, case.rows, LEVEL, tile=case.tile, threads=case.threads
+    )
+    if case.kernel in ("forward", "inverse"):
+        problem = replace(problem, level=problem.fused[0])
+    made = statistics.OF[case.kernel](problem)
+    found = [seen for seen in row["launches"] if "registers" in seen]
+    if len(found) != len(made):
+        return made
+    return [_as_compiled(launch, seen) for launch, seen in zip(made, found, strict=True)]
+
+
+def _as_compiled(launch: Launch, seen: Row) -> Launch:
+    spilled = seen.get("local", 0) * launch.threads * launch.blocks  # each byte is written once
+    return replace(
+        launch, bytes=launch.bytes + spilled, **{name: seen[name] for name in ("registers", "shared", "resident")}
+    )
+
+
+def features(made: Sequence[Launch], device: Calibration) -> list[float]:
+    """Every part of the launches' time together, in seconds, with parameter 1, and last what has no parameter."""
+    each = [calibrated.parts(launch, device).seconds for launch in made]
+    return [sum(seconds[name] for seconds in each) for name in (*PARTS, "launch")]
+
+
+def microbenchmarks(device: Calibration) -> list[Known]:
+    """The calibration's own measurements as launches whose counts are known exactly, and their seconds."""
+    S, cycle, rows = device.multiprocessors, 1 / device.clock, list[Known]()
+
+    def counted(launch: Launch, cycles: float) -> None:
+        """A measurement inside a kernel, in clock cycles: its launch and its block's start come to it."""
+        rest = calibrated.interpolated(device.block, launch.threads)
+        rows.append(([launch], device.launch + (cycles + rest) * cycle))
+
+    for name in ("fma", "int", "fma64"):
+        latency = device.operations[name].latency
+        counted(Launch(f"chain {name}", 1, 32, {name: TURNS}, parallel=1), TURNS * latency)
+    slots = max(operation.rate for operation in device.operations.values())
+    counted(Launch("chains", S, 1024, {"other": TURNS}, path={"other": 0}), 32 * TURNS / slots)
+    for name in ("l2", "shared"):
+        waits = {"global" if name == "l2" else name: TURNS}
+        counted(Launch(f"chase {name}", 1, 32, {}, waits), TURNS * device.latency[name])
+    for threads, cycles in device.barrier:
+        counted(Launch("barriers", S, int(threads), {}, barriers=TURNS), TURNS * cycles)
+    for size, rate in device.bandwidth:
+        moved = size * max(device.bandwidth[-1][0] / size, 1.0)
+        rows.append(([Launch("copy", 4 * S - 1, 256, {}, bytes=moved, touched=size)], device.launch + moved / rate))
+    elements = 64 << 20
+    for warps, seconds in device.warps:
+        each = -(-int(warps) // 32)
+        loads = elements / (S * warps * 32)
+        made = Launch(
+            "scale", each * S, int(warps) // each * 32, {"fma": loads, "int": 6 * loads, "other": 4 * loads,
+            "wavefront": 2 * loads}, {"global": loads}, bytes=8 * elements, touched=8 * elements, resident=each,
+        )  # fmt: skip
+        rows.append(([made], seconds))
+    return rows
+
+
+def parameters(known: Sequence[Known], device: Calibration) -> Calibration:
+    """The calibration with theta fitted to these launches.
+
+    Which of a launch's times binds depends on theta: both are found in turn, and the best of all rounds is kept.
+    """
+    times = np.array([seconds for _, seconds in known])
+    best, least = device, np.inf
+    device = replace(device, theta=dict.fromkeys(PARTS, 1.0))
+    for _ in range(MOST_ROUNDS):
+        table = np.array([features(made, device) for made, _ in known])
+        now = np.array([device.theta[name] for name in PARTS])
+        left = float(np.square(fit.relative(table @ np.append(now, 1.0), times)).sum())
+        if left < least:
+            best, least = device, left
+        found = fit.nonnegative(table[:, :-1], times, table[:, -1])
+        if np.allclose(found, now, rtol=1e-6, atol=1e-9):
+            break
+        device = replace(device, theta=dict(zip(PARTS, map(float, (found + now) / 2), strict=True)))
+    return best
+
+
+def predicted(made: Sequence[Launch], device: Calibration) -> float:
+    return sum(calibrated.estimate(launch, device).seconds for launch in made)
+
+
+def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
+    """The calibration with the parameters, both laws of hiding and what the fits left over; from its fit rows."""
+    chosen = [row for row in rows if row.get("fit") and "error" not in row]
+    kernels = [(launches(row), float(row["seconds"])) for row in chosen]
+    known = kernels + microbenchmarks(device)
+    device = parameters(known, device)
+    errors = fit.relative([predicted(made, device) for made, _ in known], [time for _, time in known])
+    ours = np.abs(errors[: len(kernels)])
+    seconds = [time for _, time in kernels]
+    single = [made[0] for made, _ in kernels]
+    at = [calibrated.parts(launch, device) for launch in single]
+    base = [baselines.classic(launch, device, 1.0, 1.0) for launch in single]
+    scale, rw, rb = fit.geometric(base, [p.n for p in at], [p.nb for p in at], seconds)
+    plain = [baselines.classic(launch, device) for launch in single]
+    start, rate = fit.launch_and_bandwidth([launch.bytes for launch in single], seconds)
+    warps, times = zip(*device.warps, strict=True)
+    return replace(
+        device, hiding=fit.hiding(warps, times),
+        fit={
+            "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
+            "microbenchmarks": sorted({made[0].name for made, _ in known[len(kernels) :]}),
+            "rows": len(known), "mean error": float(np.abs(errors).mean()), "max error": float(np.abs(errors).max()),
+            "kernels' mean error": float(ours.mean()), "kernels' max error": float(ours.max()),
+            "classic": {"scale": scale, "rw": rw, "rb": rb,
+                        "table scale": float(np.exp(np.mean(np.log(np.array(seconds) / plain))))},
+            "launch and bandwidth": {"launch": start, "bytes a second": rate},
+        },
+    )  # fmt: skip

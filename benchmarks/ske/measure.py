@@ -1,0 +1,152 @@
+"""Measured times of the library's own launches, for the validation of the SKE model."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pywt
+
+from wavefilt.backends.cuda.dwt.plan import Options, Plan, Shape
+from wavefilt.backends.cuda.dwt.tiling import Filter
+from wavefilt.backends.cuda.dwt.tiling import launches as fused_levels
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.backends.cuda.statistics.details import Selection
+from wavefilt.benchmarks.common.gpu_timing import LAUNCHES, REPEATS, WARM, measured
+from wavefilt.method import Method
+
+from .cases import LEVEL, Case
+from .microkernels import kernels
+
+Work = Callable[[Any], None]
+THRESHOLD = 0.5
+"""Of the inverse's soft shrinkage."""
+
+
+def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES) -> Iterator[dict[str, Any]]:
+    """Every case with the median time of a launch in seconds, its spread, and the launches it consists of.
+
+    A case that fails has an ``error`` instead, so that the others are still measured.
+    """
+    for case in cases:
+        began = time.perf_counter()
+        row: dict[str, Any] = asdict(case)
+        try:
+            row |= _row(case, repeats, launches)
+        except Exception as error:
+            row["error"] = f"{type(error).__name__}: {error}"
+        row["took"] = round(time.perf_counter() - began, 2)
+        print(_line(row), file=sys.stderr, flush=True)
+        yield row
+
+
+def _row(case: Case, repeats: int, launches: int) -> dict[str, Any]:
+    ready = prepare(case)
+    try:
+        with recorded() as seen:
+            ready.work(cuda.stream())
+            cuda.synchronize()
+        timing = measured(ready.work, launches, repeats, WARM)
+    finally:
+        ready.plan.release()
+    return {"levels": ready.plan.fused, "seconds": timing.seconds, "spread": timing.spread, "launches": seen}
+
+
+class Ready(NamedTuple):
+    """What launches a case on a stream, its plan, the samples in host memory, and the flat device array of a result."""
+
+    plan: Plan
+    work: Work
+    samples: Any
+    y: Any
+
+
+def prepare(case: Case, level: int | None = None) -> Ready:
+    """A case ready to be launched; ``level`` instead of the case's own."""
+    wavelet, taps = pywt.Wavelet(case.wavelet), pywt.Wavelet(case.wavelet).dec_len
+    options = Options(tile=case.tile, threads=case.threads)
+    if SIMULATED:
+        options = replace(options, scan=8, select=8, row=8)
+    single = fused_levels(Filter(taps, False), LEVEL, case.tile)[0]  # the levels of the first launch
+    if level is None:
+        level = single if case.kernel in ("forward", "inverse") else 2 if SIMULATED else LEVEL
+    plan = Plan(Shape.of(wavelet, "symmetric", "float32", level, case.rows, case.samples), options)
+    size = case.rows * case.samples
+    samples = noise(size)
+    x, y = cuda.to_device(samples), cuda.device_array(size, np.float32)
+    aligned = case.rows == 1 or case.samples % 4 == 0
+    stream = cuda.stream()
+    plan.forward(x, aligned, stream)
+    stream.synchronize()
+    if case.kernel == "forward":
+        return Ready(plan, lambda on: plan.forward(x, aligned, on), samples, y)
+    if case.kernel == "inverse":
+        thresholds = cuda.to_device(np.full(level * case.rows, THRESHOLD, np.float32))
+        return Ready(plan, lambda on: plan.inverse(y, aligned, "soft", thresholds, on), samples, y)
+    if case.kernel == "denoise":
+        from wavefilt.backends.cuda.dwt.denoiser import DwtDenoiser
+
+        method = Method(wavelet=case.wavelet, level=level, rule="universal", sigma="global", shrink="soft")
+        denoiser = DwtDenoiser(plan, method, False)
+        return Ready(plan, lambda on: denoiser.run(x, y, aligned, aligned, on), samples, y)
+    whole = Selection([plan], level if case.kernel == "energy" else 1, False)
+    median = case.kernel == "median"
+    return Ready(plan, lambda on: whole.run(median, not median, on, True), samples, y)
+
+
+def noise(size: int) -> Any:
+    """Noise of at most 1 Mi different samples: the same arithmetic, and made in no time."""
+    some = np.random.default_rng(7).standard_normal(min(size, 1 << 20), dtype=np.float32)
+    return np.resize(some, size)
+
+
+@contextmanager
+def recorded() -> Iterator[list[dict[str, Any]]]:
+    """The launches made meanwhile, in order: kernel, grid, block, and what the driver says of it; after the block.
+
+    In the simulator, which compiles nothing, none.
+    """
+    seen: list[dict[str, Any]] = []
+    if SIMULATED:
+        yield seen
+        return
+    dispatcher: Any = type(kernels().empty)
+    configure, found = dispatcher.configure, []
+
+    def noted(self: Any, griddim: Any, blockdim: Any, *others: Any) -> Any:
+        found.append((self, griddim, blockdim))
+        return configure(self, griddim, blockdim, *others)
+
+    dispatcher.configure = noted
+    try:
+        yield seen
+    finally:
+        dispatcher.configure = configure
+    seen += [_resources(*launch) for launch in found]
+
+
+def _resources(dispatcher: Any, grid: Any, block: Any) -> dict[str, Any]:
+    threads, blocks = int(np.prod(block)), int(np.prod(grid))
+    facts: dict[str, Any] = {"name": dispatcher.py_func.__name__, "blocks": blocks, "threads": threads}
+    kernel = next(reversed(dispatcher.overloads.values()), None)
+    if kernel is not None:
+        sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+        facts |= {
+            "registers": int(kernel.regs_per_thread), "shared": int(kernel.shared_mem_per_block),
+            "local": int(kernel.local_mem_per_thread),
+            "resident": int(kernel.max_cooperative_grid_blocks(threads)) // sms,
+        }  # fmt: skip
+    return facts
+
+
+def _line(row: dict[str, Any]) -> str:
+    what = f"{row['kernel']:8} {row['wavelet']:6} {row['rows']:>5} x {row['samples']:<9} t {row['threads']:<5}"
+    what += f"tile {row['tile']:<5}"
+    if "error" in row:
+        return f"{what} {row['error'][:160]}"
+    return f"{what}{1e6 * row['seconds']:10.2f} us  spread {row['spread']:.1%}  ({row['took']:.1f} s)"

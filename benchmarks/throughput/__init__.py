@@ -1,0 +1,1 @@
+"""Files, streams, volumes and clusters measured."""

@@ -1,0 +1,124 @@
+"""One command for many small files against a command for each: ``python -m wavefilt.benchmarks.throughput.batches [--quick]
+[--json FILE]``.
+
+Some commands are timed, and so are batches of all files, in turn; for all files as many commands take so many times
+their median. Outputs of both must be the same bytes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from wavefilt.benchmarks.common.command import alone
+from wavefilt.benchmarks.common.environment import ROOT, environment
+from wavefilt.benchmarks.common.implementation import Mismatch
+from wavefilt.benchmarks.common.measuring import signal, summary
+from wavefilt.benchmarks.common.tables import Sheet, number, quartiles
+from wavefilt.threads import available_cpus
+
+FILES, ROUNDS, COMMANDS = 1000, 3, 12
+"""Files of a batch, rounds of all measurements, and commands timed in each round."""
+QUICK = 20, 1, 2
+
+
+def make_npy(folder: Path, count: int) -> str:
+    """Files of float32 that all differ."""
+    for i, traces in enumerate(signal(24 * count, 1000).reshape(count, 24, 1000)):
+        np.save(folder / f"{i:04}.npy", traces)
+    return "npy, 24 x 1000"
+
+
+def make_seg2(folder: Path, count: int) -> str:
+    """Copies of the sample record."""
+    for i in range(count):
+        shutil.copyfile(ROOT / "samples/seismic.dat", folder / f"{i:04}.dat")
+    return "SEG-2, 24 x 1024"
+
+
+MAKERS: tuple[Callable[[Path, int], str], ...] = (make_npy, make_seg2)
+
+
+def _timed(arguments: Sequence[str | Path]) -> float:
+    """Seconds of ``wavefilt denoise -q ARGUMENTS``."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "wavefilt.cli", "denoise", "-q", *map(str, arguments)], check=True)
+    return time.perf_counter() - start
+
+
+def measure(make: Callable[[Path, int], str], count: int, rounds: int, commands: int) -> dict[str, Any]:
+    """Milliseconds of a command for one file, and seconds of one for all with one core and with all cores.
+
+    Raises Mismatch if their outputs differ.
+    """
+    cores = sorted({1, available_cpus()})
+    singles: list[float] = []
+    batches: dict[int, list[float]] = {n: [] for n in cores}
+    with TemporaryDirectory() as name:
+        folder, one, out = (Path(name) / part for part in ("in", "one", "all"))
+        folder.mkdir()
+        what = make(folder, count)
+        files = sorted(folder.iterdir())
+        _timed([files[0], "--out-dir", out])  # fills caches
+        for turn in range(rounds):
+            for file in files[turn * commands : (turn + 1) * commands]:
+                singles.append(1e3 * _timed([file, "--out-dir", one]))
+            for n in cores:
+                shutil.rmtree(out)
+                batches[n].append(_timed([folder / "*", "--out-dir", out, "-j", str(n)]))
+                _compare(one, out, count)
+    command, all_alone = summary(singles), 1e-3 * count * summary(singles)["median"]
+    found = [{"cores": n, **(taken := summary(seconds)), "ratio": all_alone / taken["median"]}
+             for n, seconds in batches.items()]  # fmt: skip
+    return {"name": what, "files": count, "commands": len(singles), "command": command, "batches": found}
+
+
+def _compare(one: Path, out: Path, count: int) -> None:
+    """Raise Mismatch unless the batch wrote every file, and those that commands wrote the same."""
+    found = len(list(out.iterdir()))
+    if found != count:
+        raise Mismatch(f"the batch wrote {found} of {count} files")
+    for path in one.iterdir():
+        if path.read_bytes() != (out / path.name).read_bytes():
+            raise Mismatch(f"{path.name} differs between a command and a batch")
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """Every kind of file."""
+    sizes = QUICK if quick else (FILES, ROUNDS, COMMANDS)
+    rows = [measure(make, *sizes) for make in MAKERS]
+    return {"study": "batches", "environment": environment(), "quick": quick, "rows": rows}
+
+
+def table(result: dict[str, Any]) -> Sheet:
+    """A row for each kind of file and number of cores; times in seconds."""
+    where, first = result["environment"], result["rows"][0]
+    title = (
+        f"{first['files']} small files by one command each and by one command for all, in seconds: median (quartiles) "
+        f"on {where['processor']}, {where['cores']} cores, load of other work {where['load'] or 0:.1f}. The first is "
+        f"{first['files']} times the median of {first['commands']} commands"
+    )
+    heads: list[Sequence[str]] = [
+        ("traces x", "samples"), ("a command", "a file"), ("", "-j"), ("one command", "for all"), ("files", "a second"),
+        ("", "ratio"),
+    ]  # fmt: skip
+    rows = [
+        [
+            row["name"], number(1e-3 * row["files"] * row["command"]["median"]), str(batch["cores"]), quartiles(batch),
+            number(row["files"] / batch["median"]), f"{batch['ratio']:.0f}",
+        ]
+        for row in result["rows"] for batch in row["batches"]
+    ]  # fmt: skip
+    return Sheet(title, heads, rows)
+
+
+if __name__ == "__main__":
+    alone(run, lambda result: table(result).text(120))

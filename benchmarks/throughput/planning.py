@@ -1,0 +1,265 @@
+"""What a volume takes on clusters, from the rates of one node: ``python -m wavefilt.benchmarks.throughput.planning --help``.
+
+Chunks are read, computed and written at the same time, so a pass over the volume takes as long as the resource that
+needs longest (`seconds`); passes come one after the other. Thresholds of each trace, where chunks hold whole traces,
+take the last pass only; those of the whole record take passes before it in which details are counted (`passes`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wavefilt.benchmarks.common.tables import Sheet, number
+from wavefilt.method import Method
+from wavefilt.outofcore.sizes import in_bytes
+from wavefilt.statistics.distributed import TOGETHER, Known
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+NEEDED = ("cpu", "cuda_h200", "dask", "streaming")
+ITEM = 4  # bytes of a float32 sample
+SCOPES = {"trace": "each trace", "record": "the record"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """Bytes a second that one node reads or writes (``disk``), receives or sends (``network``), looks at, denoises.
+
+    ``merge`` is its time to merge the counts of one chunk, in seconds.
+    """
+
+    disk: float
+    network: float
+    look: float
+    denoise: float
+    merge: float
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all nodes have together: bytes a second of the file system, and seconds of the scheduler for a task."""
+
+    shared: float
+    task: float
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Bytes read, written, and sent between nodes (if there are many); seconds of one node; tasks."""
+
+    read: float
+    written: float
+    sent: float
+    computing: float
+    tasks: float
+
+
+@dataclass(frozen=True)
+class Volume:
+    """Bytes of float32 samples in chunks of so many bytes, the levels, and tasks for each chunk and pass."""
+
+    size: int
+    chunk: int
+    level: int
+    tasks: float
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.size // self.chunk)
+
+
+def passes(volume: Volume, scope: str, node: Node) -> list[Pass]:
+    """Those for the statistics, then the last: rule universal or bayes with σ of each level.
+
+    A look at a chunk gives a table of counts for each level. Sixteen are merged at a time, so that each travels at
+    most once, and what they were merged to likewise: 16/15 of all tables.
+    """
+    last = Pass(volume.size, volume.size, 0, volume.size / node.denoise, volume.tasks * volume.chunks)
+    if scope == "trace":
+        return [last]
+    counts = np.array([volume.size // ITEM >> i for i in range(1, volume.level + 1)], np.int64)
+    known = Known.nothing(Method(rule="bayes", scope="record"), counts, 1, ITEM)
+    tables = sum(interval.table(int(counts[i - 1])).nbytes for i, _, interval in known.search.places())
+    look = Pass(volume.size, 0, volume.chunks * tables * TOGETHER / (TOGETHER - 1),
+                volume.size / node.look + volume.chunks * node.merge, last.tasks)  # fmt: skip
+    return [look] * known.looks + [last]
+
+
+def seconds(one: Pass, node: Node, site: Site, nodes: int) -> dict[str, float]:
+    """Of each resource: its amount over its rate. Nodes add up, the file system and the scheduler do not.
+
+    disk: (read + written) / (disk · n), file system: (read + written) / shared, network, which carries both ways at
+    once: (max(read, written) + sent · (n - 1)/n) / (network · n), computing / n, scheduler: tasks · task.
+    """
+    moved = one.read + one.written
+    return {
+        "disk": moved / (node.disk * nodes),
+        "network": (max(one.read, one.written) + one.sent * (nodes - 1) / nodes) / (node.network * nodes),
+        "computing": one.computing / nodes,
+        "file system": moved / site.shared,
+        "scheduler": one.tasks * site.task,
+    }
+
+
+def saturation(one: Pass, node: Node, site: Site) -> int:
+    """Nodes from which a pass is as fast as the file system and the scheduler, and more of them are no use."""
+    found = seconds(one, node, site, 1)
+    found["network"] += one.sent / node.network
+    fixed = max(found.pop("file system"), found.pop("scheduler"))
+    return math.ceil(max(found.values()) / fixed)
+
+
+def plan(volume: Volume, kinds: dict[str, Node], site: Site, nodes: Sequence[int]) -> list[dict[str, Any]]:
+    """For each kind of node, scope and number of nodes: seconds, of which the statistics, bytes and bottlenecks."""
+    rows = []
+    for kind, node in kinds.items():
+        for scope in SCOPES:
+            all_passes = passes(volume, scope, node)
+            for n in nodes:
+                times = [seconds(one, node, site, n) for one in all_passes]
+                spent = [max(found.values()) for found in times]
+                rows.append({
+                    "node": kind, "scope": scope, "nodes": n, "passes": len(spent), "seconds": sum(spent),
+                    "statistics": sum(spent[:-1]), "moved": sum(one.read + one.written for one in all_passes),
+                    "limits": list(dict.fromkeys(max(found, key=lambda name: found[name]) for found in times)),
+                    "saturation": max(saturation(one, node, site) for one in all_passes),
+                })  # fmt: skip
+    return rows
+
+
+def measured(results: dict[str, Any], cores: int, gpus: int, disk: float, network: float) -> dict[str, Node]:
+    """Nodes with the rates of the studies in `NEEDED`: those of one core, or GPU, times their number."""
+    cpu, merging = results["cpu"], results["dask"]["merging"]
+    case = next(row for row in cpu["cases"] if row["name"] == "denoise 16 Mi, bayes, sigma per level")
+    denoise = ITEM * case["samples"] / case["numba"]["median"] / cpu["environment"]["threads"]
+    looked = ITEM * merging["traces"] * merging["samples"] * merging["looks"]
+    look, merge = looked / merging["spent"]["looks"], merging["spent"]["merging"] / merging["chunks"] / merging["looks"]
+    by_cpu = Node(disk, network, cores * look, cores * denoise, merge / cores)
+    case = next(row for row in results["cuda_h200"]["cases"] if row.get("where") == "pageable")
+    gpu = ITEM * case["samples"] / (1e-3 * case["call"]["median"])
+    return {f"{cores} cores": by_cpu, f"{cores} cores, {gpus} GPU": replace(by_cpu, denoise=gpus * gpu)}
+
+
+def tasks_of(results: dict[str, Any]) -> float:
+    """Tasks for each chunk and pass, as they were counted."""
+    merging = results["dask"]["merging"]
+    return float(merging["tasks"] / merging["chunks"] / (merging["looks"] + 1))
+
+
+def table(rows: list[dict[str, Any]], size: int) -> Sheet:
+    """One row a kind of node, scope and number of nodes."""
+    heads: list[Sequence[str]] = [("node", ""), ("thresholds", "of"), ("nodes", ""), ("passes", ""), ("moved", "TB"),
+        ("hours", ""), ("statistics", "hours"), ("limited", "by"), ("saturates", "at nodes")]  # fmt: skip
+    cells = [
+        [row["node"], SCOPES[row["scope"]], str(row["nodes"]), str(row["passes"]), number(row["moved"] / 1e12),
+         number(row["seconds"] / 3600), number(row["statistics"] / 3600), ", then ".join(row["limits"]),
+         str(row["saturation"])]
+        for row in rows
+    ]  # fmt: skip
+    return Sheet(f"{number(size / 1e12)} TB of float32", heads, cells)
+
+
+def notes(results: dict[str, Any], kinds: dict[str, Node], site: Site, volume: Volume) -> list[str]:
+    """The rates used: measured and assumed."""
+    streamed = results["streaming"]["limits"][0]
+    rate = results["streaming"]["bytes"] / (1e-3 * streamed["ms"]["median"])
+    found = [f"{kind}: looks {_rate(node.look)}, denoises {_rate(node.denoise)}" for kind, node in kinds.items()]
+    node = next(iter(kinds.values()))
+    return [
+        f"Measured, of a node with {'; with '.join(found)}; {volume.tasks:.1f} tasks for each chunk and pass.",
+        f"Assumed: a node's disk {_rate(node.disk)}, its network {_rate(node.network)}; the file system "
+        f"{_rate(site.shared)} for all; the scheduler {1e3 * site.task:g} ms for a task; {volume.chunks} chunks.",
+        f"Without dask, one trace of that size by `denoise_file` on {results['streaming']['environment']['cores']} "
+        f"cores, {_rate(rate)}: {volume.size / rate / 3600:.0f} hours.",
+    ]
+
+
+def _rate(value: float) -> str:
+    return f"{number(value / 1e9)} GB/s"
+
+
+def load() -> dict[str, Any]:
+    """The results needed. Raises FileNotFoundError that names the study to run."""
+    found = {}
+    for name in NEEDED:
+        path = RESULTS / f"{name}.json"
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is missing: run that study and save its JSON there")
+        found[name] = json.loads(path.read_text())
+    return found
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Options, each with an assumption to begin with."""
+    parser = argparse.ArgumentParser(prog="python -m wavefilt.benchmarks.throughput.planning", description=__doc__,
+                                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)  # fmt: skip
+    parser.add_argument("--volume", type=_bytes, default="100TB", help="bytes of float32 samples")
+    parser.add_argument("--nodes", type=_numbers, default="1,16,256", help="numbers of nodes")
+    parser.add_argument("--disk", type=_bytes, default="5GB", help="bytes a second that one node reads or writes")
+    parser.add_argument("--network", type=_bytes, default="12500MB", help="bytes a second of a node's link, each way")
+    parser.add_argument("--shared", type=_bytes, default="100GB", help="bytes a second of the file system, for all")
+    parser.add_argument("--task", type=_positive, default="1", help="milliseconds of the scheduler for a task")
+    parser.add_argument("--chunk", type=_bytes, default="128MiB", help="bytes of a chunk")
+    parser.add_argument("--level", type=_number, default="5", help="levels of the transform")
+    parser.add_argument("--cores", type=_number, default="16", help="cores of a node")
+    parser.add_argument("--gpus", type=_number, default="1", help="GPUs of a node")
+    return parser.parse_args(arguments)
+
+
+def _bytes(text: str) -> int:
+    try:
+        return in_bytes(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes; write it as 500MB or 100TB") from None
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return value
+
+
+def _number(text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def _numbers(text: str) -> list[int]:
+    return [_number(part) for part in text.split(",")]
+
+
+def planned(results: dict[str, Any], given: argparse.Namespace) -> tuple[Sheet, list[str]]:
+    """Table and notes for these options."""
+    kinds = measured(results, given.cores, given.gpus, given.disk, given.network)
+    volume = Volume(given.volume, given.chunk, given.level, tasks_of(results))
+    site = Site(given.shared, 1e-3 * given.task)
+    return table(plan(volume, kinds, site, given.nodes), volume.size), notes(results, kinds, site, volume)
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """For the documentation, by the assumptions to begin with."""
+    sheet, lines = planned(results, parsed([]))
+    return "\n".join([sheet.markdown(), *(f"* {line}" for line in lines)])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the plan."""
+    given = parsed(arguments)
+    sheet, lines = planned(load(), given)
+    print(sheet.text(120), *lines, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
