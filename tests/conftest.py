@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,14 +11,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait by spinni
 
 import numpy as np
 from hypothesis import settings
-from simulation import SIMULATED, take_turns
 
-from wavefilt import BackendUnavailable, backends
-
-ROOT = Path(__file__).parents[1]
-SAMPLES = ROOT / "samples"
-FIELD = sorted((ROOT.parent / "shared" / "data" / "field").glob("*.dat"))
-"""Real field records, where they lie beside the checkout."""
+from tests.support.checkout import usable_backends
+from tests.support.simulation import SIMULATED, take_turns
 
 if SIMULATED:
     take_turns()
@@ -41,10 +33,6 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-def usable_backends() -> list[str]:
-    return [name for name, state in backends.available().items() if not isinstance(state, BackendUnavailable)]
-
-
 def _parameter(name: str):
     return pytest.param(name, marks=pytest.mark.gpu) if name == "cuda" else name
 
@@ -58,16 +46,3 @@ def backend(request) -> str:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20261120)
-
-
-def run_cli(*arguments, cwd=None, stdin=None, env=None) -> subprocess.CompletedProcess:
-    """`wavefilt ARGUMENTS` in a process of its own, output as bytes."""
-    command = [sys.executable, "-m", "wavefilt.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd or ROOT, input=stdin, capture_output=True, env=env, timeout=120)
-
-
-def noisy_chirp(rng, traces=1, samples=2048, sd=0.3, dtype="f8"):
-    """Clean chirps (traces, samples) and the same with white noise."""
-    t = np.linspace(0, 1, samples)
-    clean = np.sin(30 * (1 + np.arange(traces)[:, None]) ** 0.3 * t**2) * np.exp(-t)
-    return clean.astype(dtype), (clean + sd * rng.standard_normal(clean.shape)).astype(dtype)

@@ -1,4 +1,4 @@
-"""The figures of tests/fuzz_readers.py as tables."""
+"""The figures of tests/support/fuzz_readers.py as tables."""
 
 from __future__ import annotations
 

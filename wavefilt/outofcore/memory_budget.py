@@ -21,7 +21,7 @@ FIXED = 14 << 20
 """Bytes for what does not grow with a chunk: conversions, blocks of details, lists."""
 CHUNKED = {"numba": 5.8, "pywavelets": 7.5}
 """Bytes for each byte of samples in a chunk: two buffers, coefficients, a result and the one before it, and the
-backend's own. Measured: `benchmarks/throughput/streaming.py`, `tests/test_streaming.py`."""
+backend's own. Measured: `benchmarks/throughput/streaming.py`, `tests/outofcore/test_streaming.py`."""
 WHOLE = {"numba": 9.0, "pywavelets": 11.0, "cuda": 9.0}
 """The same for whole traces, whose gaps take more than anything else."""
 HELD = 5.5

@@ -1,0 +1,172 @@
+"""Every kernel of the GPU backend in numba's CUDA simulator, on small sizes, against the reference.
+
+The simulator is chosen before numba is imported, so these tests run in a process of their own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import pywt
+
+import wavefilt
+from tests.support.simulation import inside
+from wavefilt.denoising.traces import run
+from wavefilt.method import Method
+from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.vocabulary import MODES
+
+
+@pytest.fixture(scope="module")
+def backend():
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.statistics import selection, sorting
+
+    selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
+    sorting.SPAN = 32
+    return Cuda(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
+
+
+@pytest.fixture(scope="module")
+def reference():
+    from wavefilt.backends.reference.backend import PyWavelets
+
+    return PyWavelets()
+
+
+def _traces(rows, n, dtype="float64"):
+    return np.random.default_rng(n).standard_normal((rows, n)).astype(dtype)
+
+
+@inside
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("wavelet", "rows", "n", "level"), [("haar", 2, 301, 3), ("db3", 1, 300, 2)])
+def test_transforms(backend, reference, mode, wavelet, rows, n, level):
+    """Both ends, interior tiles, several launches; every mode."""
+    bank, x = pywt.Wavelet(wavelet), _traces(rows, n)
+    ours, theirs = backend.decompose(x, bank, mode, level), reference.decompose(x, bank, mode, level)
+    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-11)
+    shrinkage = Shrinkage("soft", np.full((level, rows), 0.4))
+    np.testing.assert_allclose(
+        backend.reconstruct(ours, shrinkage), reference.reconstruct(theirs, shrinkage), atol=1e-11
+    )
+
+
+@inside
+def test_filter_longer_than_the_tile(backend, reference):
+    bank, x = pywt.Wavelet("coif17"), _traces(1, 257)
+    ours, theirs = backend.decompose(x, bank, "symmetric", 1), reference.decompose(x, bank, "symmetric", 1)
+    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-11)
+    np.testing.assert_allclose(backend.reconstruct(theirs), x, atol=1e-9)
+
+
+@inside
+@pytest.mark.parametrize("function", ["hard", "garrote", "firm"])
+def test_threshold_functions(backend, reference, function):
+    bank, x = pywt.Wavelet("db2"), _traces(2, 150)
+    shrinkage = Shrinkage(function, np.array([[0.5, 0.0], [0.2, 1.0]]))
+    ours = backend.reconstruct(backend.decompose(x, bank, "symmetric", 2), shrinkage)
+    theirs = reference.reconstruct(reference.decompose(x, bank, "symmetric", 2), shrinkage)
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+@inside
+@pytest.mark.parametrize(("rows", "n"), [(2, 420), (1, 1101)])
+@pytest.mark.parametrize("scope", ["trace", "record"])
+def test_statistics(backend, rows, n, scope):
+    """Levels in one block and in many, a sampled window and the widest, odd and even counts."""
+    pyramid = backend.decompose(_traces(rows, n, "float32"), pywt.Wavelet("haar"), "symmetric", 2)
+    details = [d.astype(np.float64) for d in pyramid.coefficients[:0:-1]]
+    groups = [d if scope == "trace" else d.reshape(1, -1) for d in details]
+    found = backend.statistics([pyramid], scope)
+    assert np.array_equal(found.median_abs([1, 2]), [np.median(np.abs(d), axis=1) for d in groups])
+    np.testing.assert_allclose(found.mean_square(), [np.mean(d**2, axis=1) for d in groups], rtol=1e-13)
+
+
+@inside
+def test_equal_values_need_every_pass(backend):
+    x = np.repeat(np.float32([1, 3, 1, 1]), 200)[None]
+    pyramid = backend.decompose(x, pywt.Wavelet("haar"), "zero", 1)
+    detail = pyramid.coefficients[1]
+    assert backend.statistics([pyramid], "trace").median_abs([1])[0, 0] == np.median(np.abs(detail))
+
+
+@inside
+@pytest.mark.parametrize("rule", ["universal", "bayes", "sure", 0.3])
+def test_denoise(backend, rule):
+    x, method = _traces(2, 300), Method(wavelet="db2", level=2, rule=rule)
+    y, measured = backend.denoise(x, method, 2, report=True)
+    expected = wavefilt.denoise(x, "db2", level=2, rule=rule, backend="pywavelets")
+    np.testing.assert_allclose(y, expected, atol=1e-10)
+    assert measured.thresholds.shape == (2, 2)
+
+
+@inside
+@pytest.mark.parametrize(("sample", "rows", "n"), [(1 << 14, 1, 8902), (256, 2, 903), (256, 1, 1101)])
+def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, rows, n):
+    """One level's noise alone is wanted: the forward kernel counts and lists, from windows drawn before it.
+
+    A small sample makes windows wide, and lists that are too long: the search begins again without them.
+    """
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.statistics import selection
+
+    monkeypatch.setattr(selection, "SAMPLE", sample)
+    threads = 16 if sample > 256 else 4  # not those of the kernels that were made for another sample
+    backend = Cuda(options=Options(tile=128, threads=8, select=threads, scan=threads, row=8))
+    x, wavelet = _traces(rows, n), "db2"
+    options = {"level": 2, "rule": "universal", "sigma": "global"}
+    y, measured = backend.denoise(x, Method(wavelet=wavelet, **options), 2)
+    assert measured is None
+    ((plan,),) = backend._plans._idle.values()
+    (denoiser,) = plan._kept.values()
+    assert denoiser.quick == (sample > 256)  # one pass was enough
+    np.testing.assert_allclose(y, wavefilt.denoise(x, wavelet, **options, backend="pywavelets"), atol=1e-10)
+
+
+@inside
+def test_not_finite_and_unchanged(backend):
+    x = _traces(2, 140)
+    y, _ = backend.denoise(x, Method(level=2, wavelet="db2", rule=0.0), 2)
+    assert np.array_equal(y, x)
+    x[1, 70] = np.nan
+    assert backend.denoise(x, Method(level=2, wavelet="db2"), 2) is None
+
+
+@inside
+@pytest.mark.parametrize(
+    ("rule", "sigma", "scope", "rows", "mode"),
+    [
+        ("bayes", "level", "trace", 1, "symmetric"),
+        ("sure", "level", "record", 2, "periodization"),
+        ([0.3, 0.0], "global", "record", 2, "periodic"),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_chunks_when_memory_is_short(backend, monkeypatch, rule, sigma, scope, rows, mode, dtype):
+    from wavefilt.backends.cuda import Cuda, chunked_rows
+    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
+
+    def short(*_):
+        raise OutOfMemory("none left")
+
+    seen, decompose = [], Cuda.decompose
+    monkeypatch.setattr(Cuda, "decompose", lambda self, x, *rest: seen.append(x.shape) or decompose(self, x, *rest))
+    monkeypatch.setattr(Cuda, "whole", short)
+    monkeypatch.setattr(chunked_rows, "BLOCKS", 2)
+    monkeypatch.setattr(chunked_rows, "THREADS", 4)
+    x, method = _traces(rows, 201, dtype), Method("db2", 2, mode, rule, None, sigma, scope)
+    y, measured = backend.denoise(x, method, 2, report=True)
+    assert len(set(seen)) == (2 if rows == 1 else 1)  # both ends of the row, what is between; or a row
+    whole = run(x, method, "pywavelets", report=True)
+    np.testing.assert_allclose(y, whole.samples, atol=1e-10 if dtype == "float64" else 1e-5)
+    (estimate,) = whole.estimates
+    for name in ("sigma", "thresholds", "power"):
+        np.testing.assert_allclose(getattr(measured, name), getattr(estimate, name), rtol=1e-5)
+    x[0, 100] = np.nan
+    assert backend.denoise(x, method, 2) is None
+    monkeypatch.setattr(Cuda, "decompose", short)
+    with pytest.raises(MemoryError, match="do not fit"):
+        backend.denoise(x, method, 2)

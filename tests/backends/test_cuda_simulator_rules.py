@@ -1,0 +1,130 @@
+"""Rules that shrink by more than a threshold, and the MODWT: their kernels in numba's CUDA simulator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import pywt
+
+from tests.support.simulation import arrays_on_device, inside
+from wavefilt.denoising.traces import run
+from wavefilt.method import Method
+from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.vocabulary import MODES
+
+
+@pytest.fixture(scope="module")
+def backend():
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.statistics import selection, sorting
+
+    selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
+    sorting.SPAN = 32
+    return Cuda(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
+
+
+@pytest.fixture(scope="module")
+def reference():
+    from wavefilt.backends.reference.backend import PyWavelets
+
+    return PyWavelets()
+
+
+def _traces(rows, n):
+    return np.random.default_rng(n).standard_normal((rows, n))
+
+
+@inside
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rule": "fdr", "scope": "record"},
+        {"rule": "hybrid", "keep": 1},
+        {"rule": "blockjs"},
+        {"rule": "neighblock", "sigma": 0.5, "keep": 1},
+        {"rule": "ebayes", "shrink": "mean"},
+        {"rule": "ebayes-cauchy", "scope": "record"},
+        {"rule": "bayes", "keep": 1},
+        {"rule": "minimax", "shrink": "hard", "keep": 1},
+    ],
+    ids=lambda options: options["rule"],
+)
+def test_rules(backend, reference, options):
+    x, bank = _traces(2, 140), pywt.Wavelet("db2")
+    x[1, 60:70] += 40  # beyond where the posterior depends on the weight
+    method = Method(wavelet=bank, level=2, **options)
+    y, measured = backend.denoise(x, method, 2, report=True)
+    whole = run(x, method, "pywavelets")
+    np.testing.assert_allclose(y, whole.samples, atol=1e-9)
+    (estimate,) = whole.estimates
+    np.testing.assert_allclose(measured.thresholds, estimate.thresholds, rtol=1e-12)
+    shrinkage = Shrinkage(method.function(140), estimate.thresholds, estimate.sigma)
+    pyramid = backend.decompose(x, bank, "symmetric", 2)
+    for _ in range(2):  # the pyramid stays as it is
+        np.testing.assert_allclose(backend.reconstruct(pyramid, shrinkage), y, atol=1e-12)
+
+
+@inside
+@pytest.mark.parametrize("mode", MODES)
+def test_modwt(backend, reference, mode):
+    x, bank = _traces(2, 11), pywt.Wavelet("db2")
+    ours, theirs = (b.decompose(x, bank, mode, 2, "modwt") for b in (backend, reference))
+    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-11)
+    shrinkage = Shrinkage("soft", np.array([[0.4, 0.0], [0.2, 1.0]]))
+    for pyramid in (ours, ours, theirs):  # those of the reference are copied to the device
+        y = backend.reconstruct(pyramid, shrinkage)
+        np.testing.assert_allclose(y, reference.reconstruct(theirs, shrinkage), atol=1e-11)
+    found, expected = (b.statistics([p], "trace") for b, p in ((backend, ours), (reference, theirs)))
+    np.testing.assert_allclose(found.median_abs([2]), expected.median_abs([2]), atol=1e-12)
+    np.testing.assert_allclose(found.mean_square(), expected.mean_square(), rtol=1e-12)
+    assert np.array_equal(found.counts, expected.counts)
+
+
+@inside
+@pytest.mark.parametrize(("wavelet", "mode", "n", "level"), [
+    ("haar", "zero", 70, 6), ("db2", "periodization", 101, 5), ("bior2.4", "reflect", 41, 3), ("db1", "zero", 5, 0),
+])  # fmt: skip
+def test_tiles_of_the_modwt(reference, monkeypatch, wavelet, mode, n, level):
+    """Tiles with and without gaps, in the middle of rows and at their ends."""
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.modwt import tiling
+
+    monkeypatch.setattr(tiling, "RUN_BYTES", 16)
+    backend, x, bank = Cuda(options=Options(threads=4)), _traces(1, n).astype("f4"), pywt.Wavelet(wavelet)
+    ours, theirs = (b.decompose(x, bank, mode, level, "modwt") for b in (backend, reference))
+    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
+        np.testing.assert_allclose(a, b, atol=3e-6)
+    shrinkage = Shrinkage("hard", np.full((level, 1), 0.4))
+    expected = reference.reconstruct(theirs.holding(ours.coefficients), shrinkage)
+    np.testing.assert_allclose(backend.reconstruct(ours, shrinkage), expected, atol=3e-6)
+
+
+@inside
+@pytest.mark.parametrize(("rule", "sigma", "scope"), [("universal", "global", "trace"), ("ebayes", "level", "record")])
+def test_denoise_by_modwt(backend, rule, sigma, scope):
+    x, method = _traces(2, 33), Method("haar", 2, "symmetric", rule, None, sigma, scope, transform="modwt")
+    y, measured = backend.denoise(x, method, 2, report=True)
+    whole = run(x, method, "pywavelets", report=True)
+    np.testing.assert_allclose(y, whole.samples, atol=1e-10)
+    (estimate,) = whole.estimates
+    for name in ("sigma", "thresholds", "power"):
+        np.testing.assert_allclose(getattr(measured, name), getattr(estimate, name), rtol=1e-10)
+    assert np.array_equal(backend.denoise(np.zeros((1, 33)), method, 2)[0], np.zeros((1, 33)))
+    x[1, 30] = np.nan
+    assert backend.denoise(x, method, 2) is None
+    x[1, 30] = 0
+    assert backend.denoise(x, method, 2) is not None
+
+
+@inside
+@pytest.mark.parametrize("mode", ["symmetric", "periodization"])
+def test_cycle_spinning_in_device_memory(backend, monkeypatch, mode):
+    """As an array on a GPU is denoised; the simulator's arrays stand for one."""
+    from wavefilt.backends.cuda.runtime import interop
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    arrays_on_device(monkeypatch)
+    x, method = _traces(2, 48), Method("haar", 2, mode, "universal", sigma="global", spins=3)
+    y = backend.spun(cuda.to_device(x), method, 2)
+    np.testing.assert_allclose(interop.to_host(y), run(x, method, "pywavelets").samples, atol=1e-10)

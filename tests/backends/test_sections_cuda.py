@@ -1,0 +1,125 @@
+"""Two dimensions on a GPU: small sizes in the simulator, real ones with ``pytest -m gpu``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import pywt
+from numpy.testing import assert_allclose
+
+import wavefilt
+from tests.support.simulation import inside
+from wavefilt.denoising.panels import SectionMethod, run
+from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.vocabulary import MODES
+
+
+@pytest.fixture(scope="module")
+def small():
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.dwt2 import plan
+    from wavefilt.backends.cuda.statistics import selection, sorting
+
+    selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
+    sorting.SPAN, plan.BLOCKS = 32, 2
+    return Cuda(options=Options(tile=64, threads=16, select=8, scan=8, row=8))
+
+
+@pytest.fixture(scope="module")
+def reference():
+    from wavefilt.backends.reference.backend import PyWavelets
+
+    return PyWavelets()
+
+
+@inside
+@pytest.mark.parametrize("mode", MODES)
+def test_transforms(small, reference, mode):
+    """Edges and tiles inside, two filters, an axis that is periodized and one that is not."""
+    x = np.random.default_rng(5).standard_normal((1, 43, 38))
+    pair, modes = (pywt.Wavelet("db2"), pywt.Wavelet("haar")), (mode, "periodization" if mode == "zero" else mode)
+    ours, theirs = small.decompose2(x, pair, modes, 2), reference.decompose2(x, pair, modes, 2)
+    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
+        assert_allclose(a, b, atol=1e-11)
+    shrinkage = Shrinkage("soft", np.linspace(0.1, 0.6, 6)[:, None])
+    assert_allclose(small.reconstruct2(theirs, shrinkage), reference.reconstruct2(theirs, shrinkage), atol=1e-11)
+
+
+@inside
+def test_denoise_and_what_is_measured(small, reference):
+    x = np.random.default_rng(6).standard_normal((2, 22, 30))
+    for options in (
+        {"rule": "universal", "sigma": "global"},
+        {"rule": "bayes", "scope": "record"},
+        {"rule": "ebayes"},
+        {"rule": 0.4, "shrink": "firm"},
+    ):
+        method = SectionMethod("haar", level=1, **options)
+        ours, theirs = run(x, method, small, report=True), run(x, method, reference, report=True)
+        assert_allclose(ours.samples, theirs.samples, atol=1e-10)
+        for name in ("sigma", "thresholds", "power", "counts"):
+            assert_allclose(*(getattr(o.estimates[0], name) for o in (ours, theirs)), rtol=1e-10)
+    x[1, 2, 3] = np.nan
+    with pytest.raises(ValueError, match="row 2, column 3 of section 1"):
+        run(x, method, small)
+
+
+@inside
+def test_statistics_of_bands_and_coefficients_from_elsewhere(small, reference):
+    x = np.random.default_rng(7).standard_normal((2, 20, 26))
+    pair, modes = (pywt.Wavelet("haar"),) * 2, ("symmetric",) * 2
+    theirs = reference.decompose2(x, pair, modes, 1)
+    found, expected = (b.statistics([theirs], "record") for b in (small, reference))
+    assert np.array_equal(found.counts, expected.counts)
+    assert np.array_equal(found.median_abs([1, 3]), expected.median_abs([1, 3]))
+    assert_allclose(found.mean_square(), expected.mean_square(), rtol=1e-12)
+    with pytest.raises(ValueError, match="do not belong together"):
+        small.reconstruct2(type(theirs)(theirs.coefficients, pair, modes, (30, 26)))
+    assert small.decompose2(x, pair, modes, 0).coefficients[0] is x
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    from wavefilt import backends
+
+    try:
+        return backends.get("cuda")
+    except wavefilt.errors.BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
+def difference(a, b):
+    return np.linalg.norm(a.astype(np.float64) - b) / np.linalg.norm(b.astype(np.float64))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("wavelet", ["haar", "db4", "sym8", "bior2.4", "db20", "coif17"])
+def test_transforms_on_a_gpu(gpu, reference, wavelet):
+    rng, pair = np.random.default_rng(8), (pywt.Wavelet(wavelet),) * 2
+    for mode in MODES:
+        for dtype, shape, limit in (("float32", (1, 517, 603), 2e-6), ("float64", (3, 131, 260), 1e-12)):
+            x = rng.standard_normal(shape).astype(dtype)
+            if mode in ("smooth", "antireflect"):  # what lies beyond a corner is large
+                limit *= pair[0].dec_len ** 2
+            theirs = reference.decompose2(x.astype("f8"), pair, (mode, mode), 2)
+            ours = gpu.decompose2(x, pair, (mode, mode), 2)
+            assert max(difference(a, b) for a, b in zip(ours.coefficients, theirs.coefficients, strict=True)) < limit
+            shrinkage = Shrinkage("soft", np.full((6, len(x)), 0.5))
+            y = reference.reconstruct2(theirs, shrinkage)
+            assert difference(gpu.reconstruct2(ours, shrinkage), y) < 10 * limit
+    gpu.clear()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("axes", [(0, 1), (0, 2), (2, 0)])
+def test_denoise_of_host_and_device_arrays(gpu, axes):
+    cupy = pytest.importorskip("cupy")
+    x = np.random.default_rng(9).standard_normal((600, 90, 700), dtype="f4")
+    options = {"level": 2, "rule": "universal", "sigma": "global", "axes": axes}
+    expected = wavefilt.denoise(x, "db4", **options, backend="numba")
+    assert difference(wavefilt.denoise(x, "db4", **options, backend="cuda"), expected) < 1e-5
+    on_device = cupy.asarray(x)
+    for _ in range(4):  # launches, then a graph
+        y = wavefilt.denoise(on_device, "db4", **options)
+        assert isinstance(y, cupy.ndarray)
+        assert difference(y.get(), expected) < 1e-5

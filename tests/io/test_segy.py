@@ -1,0 +1,212 @@
+"""SEG-Y and SU: every byte but the samples is kept, in memory and streamed. Files are made byte by byte."""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import wavefilt
+from tests.support.segy_files import DTYPES, segy_file, su_file
+from wavefilt.cli import group
+from wavefilt.outofcore import memory_budget, streaming
+
+pytest.importorskip("segyio")
+from wavefilt.io.segy import traces as segy
+
+INTEGERS = {code for code, dtype in DTYPES.items() if code != 1 and dtype[0] != "f"}
+
+
+def from_ibm(words):
+    """The numbers that IBM's 4-byte floats stand for: sign, exponent of 16 plus 64, 24 bits of fraction."""
+    words = words.astype(np.uint32).astype(np.int64)
+    return np.where(words >> 31, -1.0, 1.0) * (words & 0xFFFFFF) / (1 << 24) * 16.0 ** ((words >> 24 & 127) - 64)
+
+
+def apart(data, code, endian, ns=300, begin=3600):
+    """Headers, and the stored samples."""
+    width = int(DTYPES[code][1])
+    traces = np.frombuffer(data[begin:], [("header", "V240"), ("samples", endian + DTYPES[code], ns)])
+    assert len(data) == begin + len(traces) * (240 + ns * width)
+    return data[:begin], traces["header"].tobytes(), traces["samples"]
+
+
+def streamed(tmp_path, monkeypatch, source, **options):
+    """The file by `denoise_file`, in more than one batch."""
+    monkeypatch.setattr(memory_budget, "FIXED", 0)
+    monkeypatch.setattr(segy, "SCRATCH", 3000)
+    batches = []
+    run = streaming.run
+    monkeypatch.setattr(streaming, "run", lambda x, *rest: batches.append(len(x)) or run(x, *rest))
+    wavefilt.denoise_file(
+        source, tmp_path / "parts", overwrite=True, max_memory=60_000, backend="pywavelets", **options
+    )
+    monkeypatch.undo()
+    assert len(batches) > 1
+    return (tmp_path / "parts").read_bytes()
+
+
+@pytest.mark.parametrize("code", DTYPES)
+@pytest.mark.parametrize("endian", "<>")
+def test_every_format_and_byte_order(tmp_path, monkeypatch, code, endian):
+    extended = 2 if code == 3 else 0
+    begin = 3600 + 3200 * extended
+    data = segy_file(code, endian, extended=extended)
+    source = tmp_path / "line.sgy"
+    source.write_bytes(data)
+    recording = wavefilt.read(source)
+    head, headers, stored = apart(data, code, endian, begin=begin)
+    x = from_ibm(stored).astype("f4") if code == 1 else stored.astype(DTYPES[code])
+    assert np.array_equal(recording.traces, x)
+    assert recording.traces.dtype == x.dtype
+    assert (recording.format, recording.interval) == ("segy", 0.004)
+    recording.denoise(backend="pywavelets").write(tmp_path / "whole")
+    written = (tmp_path / "whole").read_bytes()
+    after, kept, results = apart(written, 5 if code in INTEGERS else code, endian, begin=begin)
+    if code in INTEGERS:
+        assert struct.unpack_from(endian + "H", after, 3224) == (5,)
+        after = after[:3224] + head[3224:3226] + after[3226:]
+        assert "sample format code 5" in recording.notes[0]
+    assert after == head
+    assert kept == headers
+    y = wavefilt.denoise(x, backend="pywavelets")
+    assert not np.array_equal(x, y)
+    if code == 1:
+        np.testing.assert_allclose(from_ibm(results), y, rtol=2.0**-20)
+    else:
+        assert np.array_equal(results, y.astype(results.dtype))
+    assert streamed(tmp_path, monkeypatch, source) == written
+    assert source.read_bytes() == data
+    assert sorted(os.listdir(tmp_path)) == ["line.sgy", "parts", "whole"]
+
+
+@pytest.mark.parametrize("endian", "<>")
+@pytest.mark.parametrize("ns", [300, 257])  # 257 reads the same in both orders
+def test_su(tmp_path, monkeypatch, endian, ns):
+    data, source = su_file(endian, ns=ns), tmp_path / "line.su"
+    source.write_bytes(data)
+    recording = wavefilt.read(source)
+    assert (recording.format, recording.interval) == ("su", 0.002)
+    recording.denoise(backend="pywavelets").write(tmp_path / "whole")
+    written = (tmp_path / "whole").read_bytes()
+    _, headers, stored = apart(data, 5, endian, ns, 0)
+    _, kept, results = apart(written, 5, endian, ns, 0)
+    assert kept == headers
+    assert np.array_equal(results, wavefilt.denoise(stored.astype("f4"), backend="pywavelets"))
+    assert streamed(tmp_path, monkeypatch, source) == written
+
+
+def test_a_record_that_does_not_fit(tmp_path, monkeypatch):
+    """Thresholds of all traces together, found a part at a time."""
+    source = tmp_path / "line.sgy"
+    source.write_bytes(segy_file(1, count=60, ns=700))
+    options = {"rule": "universal", "scope": "record", "backend": "pywavelets"}
+    wavefilt.read(source).denoise(**options).write(tmp_path / "whole")
+    plan = memory_budget.plan
+    monkeypatch.setattr(memory_budget, "WHOLE", {"pywavelets": 1e9})
+    for chunk in (600, 5000):  # samples: parts of traces, and seven traces
+        monkeypatch.setattr(memory_budget, "plan", lambda *a, n=chunk: replace(plan(*a), chunk=4 * n, buffer=n + 100))
+        report = wavefilt.denoise_file(source, tmp_path / "parts", max_memory="1GiB", overwrite=True, **options)
+        assert report.passes > 1.9
+        assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_samples_given_to_be_written_stay_as_they_are(tmp_path):
+    """segyio converts in place what it writes."""
+    (tmp_path / "a").write_bytes(segy_file(1))
+    denoised = wavefilt.read(tmp_path / "a").denoise()
+    before = denoised.traces.copy()
+    denoised.write(tmp_path / "b")
+    assert np.array_equal(denoised.traces, before)
+
+
+def patched(data, at, form, *values):
+    changed = bytearray(data)
+    struct.pack_into(form, changed, at, *values)
+    return bytes(changed)
+
+
+LINE = segy_file(5)
+BAD = {
+    "cut in a trace": (LINE[:-10], [], "no whole number of them: the file is truncated"),
+    "cut, without text": (segy_file(text=bytes(3200))[:-10], [], "no whole number of them: the file is truncated"),
+    "cut in its headers": (LINE[:1000], ["--format", "segy"], "truncated SEG-Y file: 1000 bytes"),
+    "text of its first header alone": (LINE[:3300], [], "truncated SEG-Y file: 3300 bytes"),
+    "headers alone": (LINE[:3600], [], "truncated SEG-Y file: 3600 bytes"),
+    "another trace length": (patched(LINE, 3220, ">H", 299), [], "traces of 299 samples .* trace header says 300"),
+    "no samples": (patched(LINE, 3220, ">H", 0), [], "says 0 samples a trace .* the first trace header says 300"),
+    "an unknown code": (patched(LINE, 3224, ">H", 77), [], r"unknown sample format code 77 .*; read are 1, 2, 3, 5"),
+    "fixed point with gain": (patched(LINE, 3224, ">H", 4), [], "format code 4 .32-bit fixed point with gain. are not"),
+    "text headers without end": (patched(LINE, 3504, ">h", -1), [], "-1 extended textual headers"),
+    "an option without meaning": (LINE, ["--ns", "300"], "--ns has no meaning"),
+    "su cut in a trace": (su_file("<")[:-10], ["--format", "su"], "no whole number of them"),
+    "su without samples": (bytes(500), ["--format", "su"], "says 0 samples"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("more", [[], ["--max-memory", "1GiB"]])
+def test_bad_files(tmp_path, name, more):
+    content, options, words = BAD[name]
+    (tmp_path / "x.sgy").write_bytes(content)
+    done = CliRunner().invoke(group, ["denoise", str(tmp_path / "x.sgy"), *options, *more], standalone_mode=False)
+    if "--ns" in options and more:
+        return  # raw needs it, so that the command takes it first
+    assert done.exception.code == 3
+    with pytest.raises(AssertionError, match=words):
+        raise AssertionError(str(done.exception))
+    assert os.listdir(tmp_path) == ["x.sgy"]
+
+
+def test_a_file_that_shrinks_or_changes(tmp_path, monkeypatch):
+    path = tmp_path / "x.sgy"
+    write = segy._Rewritten.write
+    for change, words in ((lambda: os.truncate(path, 20_000), "became shorter while it was read"),
+                          (lambda: os.utime(path, (1, 1)), "was changed while it was read")):  # fmt: skip
+        path.write_bytes(segy_file(count=40))
+        monkeypatch.setattr(memory_budget, "FIXED", 0)
+        monkeypatch.setattr(segy._Rewritten, "write", lambda *a, change=change: (change(), write(*a)))
+        with pytest.raises(OSError, match=words):
+            wavefilt.denoise_file(path, tmp_path / "y.sgy", max_memory=60_000, backend="pywavelets")
+        monkeypatch.undo()
+        assert os.listdir(tmp_path) == ["x.sgy"]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    """Integers become floats, four times as long."""
+    (tmp_path / "x.sgy").write_bytes(segy_file(8))
+    result = os.path.getsize(tmp_path / "x.sgy") + 3 * 7 * 300
+
+    def full(file, *_):
+        file.truncate(result - 1)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(segy.Traces, "_copy", lambda self, file, form: full(file))
+    with pytest.raises(OSError, match="No space left"):
+        wavefilt.denoise_file(tmp_path / "x.sgy", tmp_path / "y.sgy")
+    with pytest.raises(OSError, match="No space left"):
+        wavefilt.read(tmp_path / "x.sgy").denoise().write(tmp_path / "y.sgy")
+    assert os.listdir(tmp_path) == ["x.sgy"]
+
+
+def test_without_segyio_the_error_names_the_extra(tmp_path, monkeypatch):
+    (tmp_path / "x.sgy").write_bytes(LINE)
+    monkeypatch.setitem(__import__("sys").modules, "segyio", None)
+    for call in (wavefilt.read, lambda path: wavefilt.denoise_file(path, tmp_path / "y")):
+        with pytest.raises(wavefilt.FormatError, match=r'pip install "wavefilt\[seismic\]"'):
+            call(tmp_path / "x.sgy")
+
+
+def test_the_command(tmp_path):
+    (tmp_path / "line.sgy").write_bytes(LINE)
+    for more, target in (([], "a.sgy"), (["--max-memory", "1GiB"], "b.sgy")):
+        arguments = ["denoise", str(tmp_path / "line.sgy"), "-o", str(tmp_path / target), "-j", "2", "--json", *more]
+        done = CliRunner().invoke(group, arguments, standalone_mode=False)
+        assert done.exception is None
+        assert '"interval_s": 0.004' in done.stdout
+    assert (tmp_path / "a.sgy").read_bytes() == (tmp_path / "b.sgy").read_bytes()
+    assert wavefilt.read(tmp_path / "a.sgy").samples.shape == (7, 300)

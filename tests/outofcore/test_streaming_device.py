@@ -1,0 +1,181 @@
+"""Files whose traces a GPU holds: small ones in the simulator, real ones with ``pytest -m gpu``."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import wavefilt
+from tests.outofcore.test_peak_memory import measured
+from tests.support.simulation import arrays_on_device, inside
+from wavefilt.outofcore import memory_budget
+from wavefilt.outofcore.device_staging import pieces
+
+
+@pytest.fixture
+def small(monkeypatch):
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.statistics import selection, sorting
+
+    arrays_on_device(monkeypatch)
+    selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE, sorting.SPAN = 250, 128, 256, 32, 32
+    return Cuda(options=Options(tile=64, threads=16, select=8, scan=8, row=8))
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """The limit that makes pieces of so many samples of float64, traces never being whole."""
+    monkeypatch.setattr(memory_budget, "WHOLE", dict.fromkeys(memory_budget.WHOLE, 1e15))
+    monkeypatch.setattr(memory_budget, "FIXED", 0)
+    monkeypatch.setattr(memory_budget, "LEAST", 8)
+    return lambda size: int(memory_budget.HELD * 8 * size) + 1
+
+
+def _traces(rows, n, dtype="f8"):
+    rng = np.random.default_rng(11)
+    return (np.sin(np.arange(n) / 9) + rng.standard_normal((rows, n))).astype(dtype)
+
+
+def _compare(folder, x, limit, backend, **options):
+    """Denoise a file both ways: the same samples. Returns the report and what the progress was told."""
+    told = []
+    np.save(folder / "x.npy", x)
+    options["backend"], progress = backend, lambda *counts: told.append(counts)
+    report = wavefilt.denoise_file(
+        folder / "x.npy", folder / "y.npy", max_memory=limit, overwrite=True, progress=progress, **options
+    )
+    expected = wavefilt.denoise(x, **options)
+    found = np.load(folder / "y.npy")
+    assert found.dtype == expected.dtype
+    assert np.array_equal(found, expected)
+    assert sorted(os.listdir(folder)) == ["x.npy", "y.npy"]
+    return report, told
+
+
+@inside
+@pytest.mark.parametrize("options", [{"rule": "bayes"}, {"rule": "sure", "scope": "record"}, {"rule": 0.5},
+                                     {"rule": "universal", "transform": "modwt"}])  # fmt: skip
+def test_the_samples_of_denoising_in_memory(tmp_path, tiny, small, options):
+    x = _traces(3, 260)
+    report, told = _compare(tmp_path, x, tiny(100), small, wavelet="haar", level=2, **options)
+    assert report.passes == 1
+    assert told[-1] == (2 * x.nbytes, 2 * x.nbytes)
+    assert np.isclose(report.energy_removed, np.sum((np.load(tmp_path / "y.npy") - x) ** 2) / np.sum(x**2))
+    assert len(report.thresholds) == 2
+
+
+@inside
+def test_integers_and_no_level(tmp_path, tiny, small):
+    x = (100 * _traces(2, 150)).astype("i2")
+    _compare(tmp_path, x, tiny(64), small, wavelet="haar", level=1)
+    report, _ = _compare(tmp_path, x, tiny(64), small, level=0)
+    assert report.level == 0
+
+
+@inside
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's scalars warn where a GPU goes on
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.nan, "NaN at trace 1, sample 120 .* max_memory='.*' here; raise"),
+        (-np.inf, "infinite value at trace 1, sample 120"),
+        (1.7e308, "overflow float64"),
+    ],
+)
+def test_samples_that_cannot_be_are_named(tmp_path, tiny, small, value, words):
+    x = _traces(2, 150)
+    x[1, 120:122] = value
+    np.save(tmp_path / "x.npy", x)
+    for scope in ("trace", "record"):
+        with pytest.raises(ValueError, match=words):
+            wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", "haar", level=1, max_memory=tiny(50),
+                                  backend=small, scope=scope)  # fmt: skip
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+@inside
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_squares_that_overflow(tmp_path, tiny, small):
+    np.save(tmp_path / "x.npy", 1e200 * _traces(2, 150))
+    with pytest.raises(ValueError, match="squares of the samples overflow"):
+        wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", "haar", max_memory=tiny(50), backend=small)
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+@inside
+@pytest.mark.parametrize(("options", "words"), [({"spins": 3}, "spins=3 needs whole traces"),
+                                            ({"sigma": ("window", 0, 99)}, "sigma=.* needs whole traces"),
+                                            ({"max_memory": 20}, "too little here: .* is the least")])  # fmt: skip
+def test_what_a_device_cannot_do_is_named(tmp_path, tiny, small, options, words):
+    np.save(tmp_path / "x.npy", _traces(1, 150))
+    with pytest.raises(ValueError, match=words):
+        wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", "haar", backend=small,
+                              **{"max_memory": tiny(50), **options})  # fmt: skip
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+@inside
+def test_chunks_of_a_file_that_many_traces_share(tiny, small):
+    for scope, limit in (("trace", 1000), ("record", 100)):  # a trace at a time, and a piece of one
+        method = wavefilt.method.Method("haar", 2, scope=scope)
+        with pytest.raises(ValueError, match="40 neighbouring traces lie in the same chunks"):
+            memory_budget.plan((40, 200), np.dtype("f8"), method, tiny(limit), small, neighbours=40)
+    assert memory_budget.plan((40, 200), np.dtype("f8"), method, tiny(3000), small, neighbours=40).held
+
+
+@inside
+def test_a_device_without_room(tmp_path, tiny, small, monkeypatch):
+    from wavefilt.backends.cuda.runtime import staged_rows
+
+    def full(*_):
+        raise RuntimeError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+
+    monkeypatch.setattr(staged_rows.cuda, "device_array", full)
+    np.save(tmp_path / "x.npy", _traces(1, 150))
+    with pytest.raises(ValueError, match=r"1\.18 KiB of samples .* do not fit in the memory of backend='cuda'"):
+        wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", "haar", backend=small, max_memory=tiny(50))
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+@pytest.mark.parametrize(("rows", "samples", "size"), [(7, 10, 25), (3, 100, 30), (2, 5, 5), (1, 4, 9)])
+def test_pieces_are_all_samples_once(rows, samples, size):
+    seen = np.zeros((rows, samples), int)
+    for own, first, last in pieces(range(rows), samples, size):
+        seen[own, first:last] += 1
+        assert seen[own, first:last].size <= size
+        assert last - first == samples or own.stop - own.start == 1  # contiguous
+    assert (seen == 1).all()
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    try:
+        return wavefilt.backends.get("cuda")
+    except wavefilt.BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("options", [{}, {"rule": "universal", "scope": "record"}, {"rule": "sure"},
+                                     {"rule": "neighblock"}, {"rule": "ebayes", "level": 3},
+                                     {"transform": "modwt", "level": 4}])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+def test_files_on_a_gpu(tmp_path, gpu, options, dtype):
+    x = (100 * _traces(2, 1_500_001)).astype(dtype)
+    assert not memory_budget.plan(x.shape, np.dtype("f4"), wavefilt.method.Method(**options), 24 << 20, "cuda").whole
+    report, _ = _compare(tmp_path, x, "24MiB", "cuda", **options)
+    assert report.backend == "cuda"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("devices", [[0], "all"])
+def test_peak_memory_on_a_gpu(tmp_path, gpu, devices):
+    """256 MiB within 64 MiB."""
+    backend = wavefilt.backends.get("cuda", devices=devices)
+    x = np.tile(_traces(1, 1 << 20, "f4"), 64)
+    _compare(tmp_path, x, "64MiB", backend)
+    np.save(tmp_path / "small.npy", x[:, : 1 << 20])
+    source, target = tmp_path / "x.npy", tmp_path / "y.npy"
+    assert measured(tmp_path / "small.npy", source, target, "64MiB", "cuda", "trace") < 1.2 * (64 << 20)

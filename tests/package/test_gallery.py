@@ -1,0 +1,109 @@
+"""The gallery's scripts run, their pictures show something, and what their words claim is so."""
+
+from __future__ import annotations
+
+import io
+import runpy
+import sys
+
+import numpy as np
+import pytest
+
+from tests.support.checkout import SAMPLES
+
+pytest.importorskip("matplotlib")
+
+FOLDER = SAMPLES / "gallery"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a script in its folder; its variables, its pictures as arrays of pixels, what it printed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    def of(name):
+        monkeypatch.chdir(FOLDER)
+        monkeypatch.setattr(plt, "show", lambda: None)
+        monkeypatch.setitem(sys.modules, "dascore", None)  # takes 3 s to import, and has tests of its own
+        plt.close("all")
+        found = runpy.run_path(f"{name}.py", run_name="__main__")
+        pictures = []
+        for number in plt.get_fignums():
+            buffer = io.BytesIO()
+            plt.figure(number).savefig(buffer, format="png", dpi=30)
+            pictures.append(plt.imread(io.BytesIO(buffer.getvalue())))
+        plt.close("all")
+        return found, pictures, capsys.readouterr().out
+
+    return of
+
+
+def _not_empty(pictures, number):
+    assert len(pictures) == number
+    for picture in pictures:
+        assert picture.shape[0] > 100
+        drawn = (picture[..., :3] < 0.9).any(axis=-1).mean()
+        assert 0.02 < drawn < 0.98
+
+
+def test_every_script_has_a_test():
+    tests = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
+    assert {path.stem for path in FOLDER.glob("*.py")} <= tests
+
+
+def test_field_record(run):
+    found, pictures, printed = run("field_record")
+    _not_empty(pictures, 1)
+    clean = np.load(SAMPLES / "seismic_clean.npy").astype(float)
+    error = found["quiet"].samples - clean
+    assert 10 * np.log10(np.sum(clean**2) / np.sum(error**2)) > 11  # of 6 before
+    assert "6.0 dB before, 11." in printed
+    assert np.abs(found["leakage"]).max() < 0.2
+    assert not found["quiet"].samples[16].any()
+
+
+def test_earthquake(run):
+    pytest.importorskip("obspy")
+    found, pictures, _ = run("earthquake")
+    _not_empty(pictures, 1)
+    assert max(found["shares"]) < 0.001
+    assert len(found["gains"]) == 3
+    for before, after, clean in zip(found["noisy"], found["quiet"], found["record"], strict=True):
+        errors = [np.sum((x.data - clean.data) ** 2) for x in (before, after)]
+        assert found["gains"][after.id] == pytest.approx(10 * np.log10(errors[0] / errors[1]))
+        assert found["gains"][after.id] > 7
+        assert after.stats.starttime == clean.stats.starttime
+    assert max(map(abs, found["shifts"].values())) < 0.2
+
+
+def test_das_patch(run):
+    found, pictures, _ = run("das_patch")
+    _not_empty(pictures, 1)
+    loud = found["loudness"][:, 0] > 1
+    assert loud.sum() > 3
+    assert found["gains"].min() > 8
+    assert found["gains"][loud].mean() > found["gains"][~loud].mean()
+
+
+def test_noise_comparison(run):
+    found, pictures, printed = run("noise_comparison")
+    _not_empty(pictures, 2)
+    gains, finest = found["gains"], found["gains_finest"]
+    rules = found["ranked"]
+    assert len(rules) == len(printed.splitlines()) == 10
+    assert all(gains["pink", rule] < gains["white", rule] > 1 for rule in rules)
+    assert all(finest[rule] > gains["pink", rule] + 1 for rule in ("minimax", "universal"))
+    assert all(finest[rule] < gains["pink", rule] for rule in ("bayes", "sure"))
+    assert rules[-1] == "universal"
+
+
+def test_beyond_the_rule(run):
+    found, pictures, _ = run("beyond_the_rule")
+    _not_empty(pictures, 2)
+    once, *shifted = found["edges"].values()
+    assert min(shifted) > once + 0.3
+    level, *ways_out = found["dense"].values()
+    assert min(ways_out) > level + 5

@@ -1,0 +1,91 @@
+"""The package as it is installed: one import name, lazy imports, everything in the wheel."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.support.checkout import ROOT
+
+HEAVY = (
+    "numba",
+    "scipy",
+    "obspy",
+    "matplotlib",
+    "segyio",
+    "tqdm",
+    "dask",
+    "pandas",
+    "xarray",
+    "dascore",
+    "sklearn",
+    "zarr",
+    "h5py",
+)
+
+
+def python(code: str) -> subprocess.CompletedProcess:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "import wavefilt",
+        "import wavefilt.cli\ntry: wavefilt.cli.main(['--help'])\nexcept SystemExit: pass",
+        "import wavefilt.cli\ntry: wavefilt.cli.main(['denoise', '--help'])\nexcept SystemExit: pass",
+        "import wavefilt, numpy\nwavefilt.denoise(numpy.ones(64))",
+    ],
+)
+def test_heavy_packages_are_imported_when_needed(action):
+    result = python(f"{action}\nimport sys\nprint('LOADED', [m for m in {HEAVY} if m in sys.modules])")
+    assert result.stdout.splitlines()[-1] == "LOADED []", result.stderr
+
+
+def test_importing_needs_none_of_the_optional_packages():
+    block = "import sys\n" + "".join(f"sys.modules[{m!r}] = None\n" for m in HEAVY)
+    result = python(block + "import wavefilt; print(sorted(wavefilt.backends.names())[-1])")
+    assert result.stdout.strip() == "pywavelets", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("obspy", "seismic"), ("xarray", "xarray"), ("dascore", "das")],
+)
+def test_modules_for_other_libraries_name_what_to_install(monkeypatch, module, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, f"wavefilt.{module}", raising=False)
+    with pytest.raises(ImportError, match=rf'wavefilt.{module} needs .*pip install "wavefilt\[{extra}\]"'):
+        importlib.import_module(f"wavefilt.{module}")
+
+
+def test_the_top_level_is_as_agreed():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    top = {name.split("/")[0] for name in listed.stdout.splitlines()}
+    agreed = {"pyproject.toml", "README.md", "wavefilt", "backends", "cli", "benchmarks", "tests", "samples",
+              "docs", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff"}  # fmt: skip
+    assert {name for name in top if not name.startswith(".")} == agreed
+
+
+def test_every_sub_package_is_named_in_the_build():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    named = set(project["tool"]["setuptools"]["packages"])
+    found = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for top in ("wavefilt", "backends", "cli", "benchmarks")
+        for path in (ROOT / top).rglob("__init__.py")
+    }
+    assert named == {name if name.startswith("wavefilt") else f"wavefilt.{name}" for name in found}
+
+
+def test_no_module_hides_behind_the_symbolic_links():
+    for name in ("backends", "benchmarks", "cli"):
+        assert os.readlink(ROOT / "wavefilt" / name) == f"../{name}"

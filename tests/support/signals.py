@@ -1,0 +1,12 @@
+"""Deterministic test signals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def noisy_chirp(rng, traces=1, samples=2048, sd=0.3, dtype="f8"):
+    """Clean chirps (traces, samples) and the same with white noise."""
+    t = np.linspace(0, 1, samples)
+    clean = np.sin(30 * (1 + np.arange(traces)[:, None]) ** 0.3 * t**2) * np.exp(-t)
+    return clean.astype(dtype), (clean + sd * rng.standard_normal(clean.shape)).astype(dtype)
