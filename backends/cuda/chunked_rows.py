@@ -67,7 +67,7 @@ def _free(backend: Cuda) -> int:
 
 
 class DeviceTally:
-    """`wavefilt.statistics.chunked.Tally` of details on the device; every step is waited for, being long for its launch."""
+    """`wavefilt.statistics.chunked.Tally` of details on the device; every step is waited for."""
 
     def __init__(self, dtype: np.dtype[Any], intervals: Sequence[Interval], sums: int) -> None:
         self._keys, self._intervals = np.dtype(f"i{dtype.itemsize}"), intervals

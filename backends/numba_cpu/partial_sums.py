@@ -53,7 +53,7 @@ energies = jit(_energies, fastmath={"reassoc", "contract", "nsz"})
 
 
 class Chunks:
-    """`wavefilt.statistics.reproducible.Adding` of `selection.NumbaStatistics`: blocks of `selection.CHUNK`, added up by NumPy."""
+    """`Adding` of `wavefilt.statistics.reproducible` as `selection.NumbaStatistics` sums: blocks of `selection.CHUNK`."""
 
     def ends(self, size: int) -> NDArray[np.int64]:
         return np.append(np.arange(0, size, selection.CHUNK), size)

@@ -1,4 +1,6 @@
-"""One command for many small files against a command for each: ``python -m wavefilt.benchmarks.throughput.batches [--quick]
+"""One command for many small files against a command for each.
+
+``python -m wavefilt.benchmarks.throughput.batches [--quick]
 [--json FILE]``.
 
 Some commands are timed, and so are batches of all files, in turn; for all files as many commands take so many times

@@ -1,4 +1,6 @@
-"""Denoising a volume by dask on one and on two processes: ``python -m wavefilt.benchmarks.throughput.dask_scaling [--quick]``.
+"""Denoising a volume by dask on one and on two processes.
+
+``python -m wavefilt.benchmarks.throughput.dask_scaling [--quick]``.
 
 Blocks are read from an uncompressed zarr array; what comes back is the energy of each trace, so that no copy of the
 result is timed. Besides: what merging statistics costs of a run over many chunks, by the workers' own clocks.

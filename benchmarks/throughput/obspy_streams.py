@@ -1,4 +1,6 @@
-"""ObsPy streams in one batch against a loop: ``python -m wavefilt.benchmarks.throughput.obspy_streams [--quick] [--json FILE]``.
+"""ObsPy streams in one batch against a loop.
+
+``python -m wavefilt.benchmarks.throughput.obspy_streams [--quick] [--json FILE]``.
 
 Loops are ObsPy's ``stream.copy().filter("wavelet")``, which looks the filter up for each trace, and one of
 `wavefilt.denoise` over the traces of a copy; the batch is ``wavefilt.obspy.denoise(stream)``, which copies as well.

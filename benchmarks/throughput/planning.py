@@ -1,4 +1,6 @@
-"""What a volume takes on clusters, from the rates of one node: ``python -m wavefilt.benchmarks.throughput.planning --help``.
+"""What a volume takes on clusters, from the rates of one node.
+
+``python -m wavefilt.benchmarks.throughput.planning --help``.
 
 Chunks are read, computed and written at the same time, so a pass over the volume takes as long as the resource that
 needs longest (`seconds`); passes come one after the other. Thresholds of each trace, where chunks hold whole traces,

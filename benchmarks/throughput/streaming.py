@@ -1,4 +1,6 @@
-"""A file streamed beside the same samples in memory: python -m wavefilt.benchmarks.throughput.streaming [FILE.json] [BACKEND].
+"""A file streamed beside the same samples in memory.
+
+python -m wavefilt.benchmarks.throughput.streaming [FILE.json] [BACKEND].
 
 Files of float32 in the page cache; every run of the file in a process of its own, whose peak is taken beside that of
 loading the libraries. The backend is numba, or the one named.

@@ -174,7 +174,7 @@ def test_mistakes(arguments, words, capsys):
 
 @outside
 def test_the_cases_need_no_cuda():
-    code = "import sys; from wavefilt.benchmarks import laplace1d_cases, laplace1d_counts; print(*sys.modules)"
+    code = "import sys; from wavefilt.benchmarks.laplace1d import cases, counts; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "wavefilt.benchmarks.laplace1d.cases" in loaded
     assert not {"numba.cuda", "numba_cuda", "wavefilt.backends.cuda.runtime.target"} & set(loaded)

@@ -149,7 +149,7 @@ def test_chunks_smaller_than_the_halo_are_joined():
 @settings(max_examples=100, deadline=None)
 def test_aligned_chunks(sizes, reach, level):
     step = 1 << level
-    found = wavefilt.dask.aligned(sizes, reach, step)
+    found = wavefilt.dask.blocks.aligned(sizes, reach, step)
     assert sum(found) == sum(sizes)
     assert min(found) >= min(max(reach, 1), sum(sizes))
     assert all(edge % step == 0 for edge in np.cumsum(found)[:-1])

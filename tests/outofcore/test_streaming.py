@@ -19,6 +19,7 @@ import wavefilt
 from wavefilt import backends
 from wavefilt.backends.numba_cpu import selection
 from wavefilt.cli import group
+from wavefilt.denoising import traces
 from wavefilt.errors import FormatError
 from wavefilt.io.arrays import flat
 from wavefilt.outofcore import memory_budget, prefetch, streaming
@@ -49,7 +50,7 @@ def tiny(monkeypatch):
             return memory_budget.Plan(**{**vars(found), **changes})
 
         monkeypatch.setattr(memory_budget, "WHOLE", dict.fromkeys(memory_budget.WHOLE, 1e15))
-        monkeypatch.setattr(streaming.memory_plan, "plan", forced)
+        monkeypatch.setattr(streaming.memory_budget, "plan", forced)
         monkeypatch.setattr(selection, "SHORT", 1000)
         monkeypatch.setattr(reproducible, "LEAF", 600)
 
@@ -142,7 +143,8 @@ def test_many_traces_go_in_batches(tmp_path, backend, monkeypatch, options):
     if "sigma" not in options:
         x[7, 300:310] = x[21, :5] = np.nan  # gaps are no matter for whole traces
     seen = []
-    monkeypatch.setattr(streaming, "run", lambda x, *rest: seen.append(len(x)) or wavefilt.denoising.run(x, *rest))
+    ordinary = traces.run
+    monkeypatch.setattr(streaming, "run", lambda x, *rest: seen.append(len(x)) or ordinary(x, *rest))
     report = _same(tmp_path, x, max_memory=600_000, backend=backend, **options)
     assert sum(seen) == 40
     assert 2 <= len(seen) < 40
@@ -281,7 +283,7 @@ def test_an_error_of_the_writing_thread_is_raised(tmp_path, monkeypatch):
 def test_an_interruption_leaves_nothing(tmp_path, name, code):
     np.save(tmp_path / "x.npy", np.lib.stride_tricks.as_strided(np.array(_trace(1 << 16)), (64, 1 << 16), (0, 8)))
     slow = (
-        "import sys, time; from wavefilt.io import flat; from wavefilt.cli import main; w = flat.Samples.write\n"
+        "import sys, time; from wavefilt.io.arrays import flat; from wavefilt.cli import main; w = flat.Samples.write\n"
         "def write(*a): print('writing', flush=True); w(*a); time.sleep(0.5)\n"
         "flat.Samples.write = write\n"
         "main(['denoise', *sys.argv[1:], '--max-memory', '32MiB', '--backend', 'pywavelets'])"

@@ -10,7 +10,7 @@ from tests.cli.test_bad_input import run
 from tests.package.test_package import HEAVY, python
 from tests.support.checkout import ROOT
 
-REFERENCE = json.loads((ROOT / "tests" / "ske_reference.json").read_text())
+REFERENCE = json.loads((ROOT / "tests/ske/ske_reference.json").read_text())
 
 
 def test_reproduce_prints_and_saves(tmp_path, capsys):

@@ -36,7 +36,8 @@ class Format(Protocol):
 FORMATS: dict[str, str] = {
     "seg2": "seg2", "ascii": "text.reader", "raw": "raw", "npy": "arrays.npy", "npz": "arrays.npy", "wav": "wav",
     "segy": "segy.traces", "su": "segy.traces", "hdf5": "arrays.hdf5", "zarr": "arrays.zarr",
-    "mseed": "obspy.waveforms", "sac": "obspy.waveforms", "gse2": "obspy.waveforms", "tspair": "obspy.waveforms", "slist": "obspy.waveforms",
+    "mseed": "obspy.waveforms", "sac": "obspy.waveforms", "gse2": "obspy.waveforms", "tspair": "obspy.waveforms",
+    "slist": "obspy.waveforms",
     "obspy": "obspy.waveforms",
 }  # fmt: skip
 """Format names for ``format=`` and ``--format``, with the module that serves each; "obspy" asks ObsPy which.

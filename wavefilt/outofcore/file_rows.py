@@ -1,4 +1,4 @@
-"""Rows of a file for `wavefilt.chunking.passes`: read ahead, checked as they pass for the first time, written behind."""
+"""Rows of a file for `wavefilt.chunking.passes`: read ahead, checked in the first pass, written behind."""
 
 from __future__ import annotations
 

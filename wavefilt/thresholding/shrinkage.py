@@ -17,7 +17,7 @@ FIRM_RATIO = 2.0
 
 @dataclass(frozen=True)
 class Posterior:
-    """The ``estimator`` of a detail by a prior of `wavefilt.thresholding.empirical_bayes`; its weight is that of the threshold."""
+    """An ``estimator`` by a prior of `wavefilt.thresholding.empirical_bayes`; its weight is that of the threshold."""
 
     prior: str
     estimator: Estimator

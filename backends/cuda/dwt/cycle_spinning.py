@@ -39,7 +39,8 @@ def mean(dtype: str, threads: int) -> Any:
 def denoise(backend: Any, x: Any, method: Method, level: int) -> Any:
     """The rows of ``x``, an array on a GPU, as its kind; None if a sample is not finite.
 
-    As `wavefilt.denoising.estimation.denoised`: rows go round in periodic modes, in others they begin earlier in their extension.
+    As `wavefilt.denoising.estimation.denoised`: rows go round in periodic modes, in
+    others they begin earlier in their extension.
     """
     once = replace(method, spins=1)
     done = backend.denoise(x, once, level)

@@ -1,8 +1,8 @@
 """Blocks and tiles for rows that are short or many, where the fixed ones are not the fastest.
 
 The first shapes of the SKE ranking (`wavefilt.benchmarks.ske.estimate.ranked`) were measured against the fixed one on
-an H200 by `wavefilt.benchmarks.gpu.launch_shapes`; here is the ranking's choice where it was at least as good. For longer
-rows it was not: there, and for what was not measured (float64, longer filters), the shape stays as it is.
+an H200 by `wavefilt.benchmarks.gpu.launch_shapes`; here is the ranking's choice where it was at least as good. For
+longer rows it was not: there, and for what was not measured (float64, longer filters), the shape stays as it is.
 """
 
 from __future__ import annotations

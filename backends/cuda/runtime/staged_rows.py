@@ -12,7 +12,7 @@ from .target import cuda
 
 
 class Held:
-    """The part of `Cuda` for rows that the host's memory does not hold at once (`wavefilt.outofcore.device_staging`)."""
+    """The part of `Cuda` for rows that host memory does not hold at once (`wavefilt.outofcore.device_staging`)."""
 
     clear: Callable[[], None]
 

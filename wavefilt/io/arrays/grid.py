@@ -18,7 +18,8 @@ PIECE = 1 << 20
 """Bytes read or written at a time, or those of one chunk where it has more."""
 COPIES = 13
 """Times a piece is in memory at once: encoded, decoded, assembled, by a reader and a writer that reads first, and what
-the threads of Zarr have let go of and the system does not have back yet. Measured: `tests/outofcore/test_peak_memory.py`."""
+the threads of Zarr have let go of and the system does not have back yet. Measured:
+`tests/outofcore/test_peak_memory.py`."""
 NAMES = 20
 """Names that an error lists at most."""
 
