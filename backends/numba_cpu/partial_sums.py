@@ -53,7 +53,7 @@ energies = jit(_energies, fastmath={"reassoc", "contract", "nsz"})
 
 
 class Chunks:
-    """`Adding` of `wavefilt.statistics.reproducible` as `selection.NumbaStatistics` sums: blocks of `selection.CHUNK`."""
+    """`wavefilt.statistics.reproducible.Adding` in blocks of `selection.CHUNK`, as `selection.NumbaStatistics` sums."""
 
     def ends(self, size: int) -> NDArray[np.int64]:
         return np.append(np.arange(0, size, selection.CHUNK), size)

@@ -17,6 +17,7 @@ import pytest
 import wavefilt
 from tests.cli.test_bad_input import run
 from tests.support.checkout import ROOT
+from wavefilt.backends.crossover import numba_crossover
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.throughput import batches
 from wavefilt.cli import main
@@ -215,7 +216,8 @@ if __name__ == "__main__":
 """The command, which takes processes for few files, and none for one of 11 kB."""
 
 
-def test_processes_give_what_one_does(here, capsys):
+def test_processes_give_what_one_does(here, capsys, monkeypatch):
+    monkeypatch.setattr(numba_crossover, "loaded", set())  # "auto" goes by what this process has used
     Path("wavefilt_shared.py").write_text(SHARED)
     np.save("survey/large.npy", np.random.default_rng(3).standard_normal((2, 700)))
     arguments = ["denoise", "survey/**/*.npy", "bad.npy", "--json"]

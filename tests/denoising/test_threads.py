@@ -29,7 +29,7 @@ def four_threads(monkeypatch):
 
 def python(code, **env):
     return subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tests')!r}]\n{code}"],
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"],
         capture_output=True,
         text=True,
         timeout=100,
@@ -266,7 +266,7 @@ def test_calls_from_several_threads_while_the_number_changes():
 def test_a_forked_child_has_a_pool_of_its_own_and_a_call_comes_while_the_interpreter_ends():
     result = python(
         "import os, threading, warnings\n"
-        "import numpy as np, spread\n"
+        "import numpy as np; from tests.support import spread\n"
         "from wavefilt.threads import set_num_threads\n"
         "warnings.simplefilter('ignore', DeprecationWarning)\n"  # Python 3.12 on: fork with threads about
         "set_num_threads(1); expected = spread.transformed()\n"
@@ -287,7 +287,7 @@ def test_workers_of_joblib_and_dask():
     pytest.importorskip("joblib")
     pytest.importorskip("dask")
     result = python(
-        "import dask, joblib, numpy as np, spread\n"
+        "import dask, joblib, numpy as np; from tests.support import spread\n"
         "if __name__ == '__main__':\n"
         "    expected = spread.transformed()\n"
         "    found = joblib.Parallel(2)(joblib.delayed(spread.transformed)(spread.X) for _ in range(6))\n"
@@ -295,6 +295,6 @@ def test_workers_of_joblib_and_dask():
         "    tasks = [dask.delayed(spread.transformed)(spread.X) for _ in range(6)]\n"
         "    found = dask.compute(*tasks, scheduler='processes', num_workers=2)\n"
         "    print('dask', all(np.array_equal(f, expected) for f in found))",
-        PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'tests'}",
+        PYTHONPATH=str(ROOT),
     )
     assert result.stdout.splitlines() == ["joblib True", "dask True"], result.stderr

@@ -110,7 +110,7 @@ def test_a_forked_process_has_its_own(alive):
 def test_none_is_left_when_its_parent_ends(alive, number, word):
     script = (
         "import time\n"
-        "from wavefilt.io import apart\n"
+        "from wavefilt.io.obspy import process as apart\n"
         "reader = apart.Apart()\n"
         "reader.trouble(b'fine', 'GSE2')\n"
         "apart.SECONDS = 0.3\n"

@@ -68,8 +68,8 @@ def denoise(
         Boundary mode, one of PyWavelets' nine.
     rule : str, float, or one float a level
         How thresholds are chosen (`wavefilt.thresholding.rules`): "universal", "minimax", "sure", "hybrid", "bayes",
-        "fdr", "blockjs", "neighblock", "ebayes" or "ebayes-cauchy". Numbers are thresholds in the units of ``x``, coarsest
-        level first as `wavedec` orders the details.
+        "fdr", "blockjs", "neighblock", "ebayes" or "ebayes-cauchy". Numbers are thresholds in the units of ``x``,
+        coarsest level first as `wavedec` orders the details.
     shrink : {"soft", "hard", "garrote", "firm", "median", "mean"}, optional
         Threshold function; by default the one the rule is derived for. Firm leaves |d| above twice the threshold.
         The posterior median (the default there) and mean are for the rules with a posterior, "ebayes" and

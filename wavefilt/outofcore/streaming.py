@@ -1,8 +1,8 @@
 """Files larger than memory denoised: `denoise_file`, with the samples that `denoise` gives, bit for bit.
 
 Where traces (with scope "record" all of them) fit in the limit, batches of whole traces go the ordinary way. A longer
-one goes chunk by chunk (`wavefilt.chunking.passes`): once or twice for the statistics, once to be written; with a device
-it is held there whole (`wavefilt.outofcore.device_staging`). One thread reads ahead, one writes behind.
+one goes chunk by chunk (`wavefilt.chunking.passes`): once or twice for the statistics, once to be written; with a
+device it is held there whole (`wavefilt.outofcore.device_staging`). One thread reads ahead, one writes behind.
 """
 
 from __future__ import annotations

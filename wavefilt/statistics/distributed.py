@@ -1,8 +1,8 @@
 """What blocks of details, counted wherever they are, add up to: thresholds for the groups they are parts of.
 
 Blocks are looked at several times (`wavefilt.statistics.radix_select`), as the chunks of one machine are. A look gives
-counts, which are whole numbers and add up in any order, and sums of squares, which are added up at the end, in the blocks'
-order.
+counts, which are whole numbers and add up in any order, and sums of squares, which are added up at the end, in the
+blocks' order.
 """
 
 from __future__ import annotations
