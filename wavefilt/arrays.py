@@ -1,4 +1,4 @@
-"""What comes in as any array and goes out as the same kind, as rows of floating samples in between."""
+"""Names of array types, and arrays of any kind taken in as rows of floating samples and given back as their kind."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import operator
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+"""Samples or coefficients in host memory, of any dtype."""
+Floats: TypeAlias = NDArray[np.float64]
+"""Statistics, noise levels and thresholds."""
+Counts: TypeAlias = NDArray[np.int64]
+DType: TypeAlias = np.dtype[Any]
 
 
 @dataclass(frozen=True)
