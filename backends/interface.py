@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 import pywt
 from numpy.typing import NDArray
 
+from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
 from wavefilt.wavelets import modwt_boundary
-
-Risk = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], int], NDArray[Any]]
-"""``risk(square, rank, sum_below, count)``: a function of the k-th smallest squared coefficient (in units of the
-noise variance), k, the sum of the k smallest, and their number; see `Statistics.minimise`."""
 
 
 @dataclass(frozen=True)
@@ -87,53 +83,6 @@ class Pyramid2:
         smooth, *rows = shrinkage.of_all((self.coefficients[0], *self.details[::-1]))
         details = (row.reshape(shape) for row, shape in zip(rows, shapes, strict=True))
         return Pyramid2((smooth, *details), self.wavelets, self.modes, self.shape)
-
-
-class Statistics(Protocol):
-    """Everything a rule may ask about the details of a group of traces: nothing but mergeable numbers.
-
-    Arrays have one row a level, finest (level 1) first, and one column a group: a group is one trace
-    (scope "trace") or all of them (scope "record").
-    """
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """Coefficients of one group at each level, shape (levels,)."""
-
-    @property
-    def groups(self) -> int:
-        """Number of groups."""
-
-    def median_abs(self, levels: Sequence[int]) -> NDArray[np.float64]:
-        """Median of |d| at the levels asked for, shape (len(levels), groups); the mean of the middle two if even."""
-
-    def mean_square(self) -> NDArray[np.float64]:
-        """Mean of |d|², shape (levels, groups)."""
-
-    def exceeding(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
-        """How many |d| are at least the threshold (levels, groups) of their level and group."""
-
-    def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
-        """|d| of a level counted by bins of each group's width (groups,), the last for all beyond; (groups, bins).
-
-        All of a group are in the first bin where its width is 0.
-        """
-
-    def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The |d| of the level, or 0, at which ``risk`` is least, shape (levels, groups); the smallest such value.
-
-        For 0 the risk sees square, rank and sum of 0. ``sigma`` (levels, groups) scales the squares the risk sees;
-        where it is 0 the result is 0.
-        """
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Noise, thresholds and mean squares (None unless asked for) as arrays (levels, traces), finest level first."""
-
-    sigma: NDArray[np.float64]
-    thresholds: NDArray[np.float64]
-    power: NDArray[np.float64] | None
 
 
 class Backend(Protocol):

@@ -34,7 +34,7 @@ from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
 
 if TYPE_CHECKING:
-    from wavefilt.backends import Statistics
+    from wavefilt.statistics.interface import Statistics
 
 AUTO_LEVEL = 5
 """``level=None`` means this many levels, or as many as the samples and the filter allow."""

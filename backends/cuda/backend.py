@@ -30,8 +30,9 @@ from wavefilt.backends.cuda.runtime.target import SIMULATED
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring, pinned
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.thresholding import kernels
-from wavefilt.backends.interface import Measured, Pyramid, Pyramid2
+from wavefilt.backends.interface import Pyramid, Pyramid2
 from wavefilt.method import Method
+from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 

@@ -14,11 +14,12 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
-from wavefilt.backends.interface import Measured, Pyramid, Statistics
+from wavefilt.backends.interface import Pyramid
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk
 from wavefilt.method import Method
 from wavefilt.statistics.chunked import Tally
+from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
 

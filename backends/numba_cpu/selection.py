@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import threads
-from wavefilt.backends.interface import Risk
 from wavefilt.statistics import counts as host_counts
+from wavefilt.statistics.interface import Risk
 
 from . import memory
 from .compiler import jit, sign_off, view

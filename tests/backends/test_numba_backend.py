@@ -27,7 +27,8 @@ from wavefilt.backends.interface import Pyramid
 from wavefilt.backends.numba_cpu import NumbaCPU, compiler, memory, selection
 from wavefilt.backends.numba_cpu.dwt import kernels, plan
 from wavefilt.backends.numba_cpu.selection import NumbaStatistics
-from wavefilt.backends.reference.backend import PyWavelets, ReferenceStatistics
+from wavefilt.backends.reference.backend import PyWavelets
+from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import MODES, SHRINKS

@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 import wavefilt
-from wavefilt.backends.reference.backend import ReferenceStatistics
 from wavefilt.method import Method
+from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.block_shrinkage import ROOT, Blocks
 from wavefilt.thresholding.empirical_bayes import BINS, FAR, PRIORS, WIDTH

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.backends import Backend, Measured, Pyramid, Statistics
+from wavefilt.backends.interface import Backend, Pyramid
 from wavefilt.chunking.chunks import Chunk, cut
 from wavefilt.method import Method
 from wavefilt.statistics.chunked import ChunkedStatistics, Details, HostTally, Tally, not_finite
+from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.thresholding.block_shrinkage import Blocks
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets.filters import detail_lengths

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.backends.reference.backend import ReferenceStatistics
+from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import apply
 from wavefilt.vocabulary import Shrink

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.backends import Pyramid, Statistics
+from wavefilt.backends.interface import Pyramid
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk, halo
 from wavefilt.io.sources import Source
@@ -18,6 +18,7 @@ from wavefilt.method import Method
 from wavefilt.outofcore.memory_budget import Plan
 from wavefilt.outofcore.prefetch import Ahead, Behind, Energy, Piece
 from wavefilt.statistics.chunked import ChunkedStatistics
+from wavefilt.statistics.interface import Statistics
 from wavefilt.statistics.reproducible import OrderedStatistics
 
 WINDOWS, WINDOW = 256, 8192

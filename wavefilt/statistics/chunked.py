@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.backends import Statistics
-from wavefilt.backends.interface import Risk
+from wavefilt.statistics.interface import Risk, Statistics
 from wavefilt.statistics.radix_select import Interval, Search
 
 from . import counts as host_counts

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.backends.interface import Risk
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
+from wavefilt.statistics.interface import Risk
 from wavefilt.statistics.radix_select import Interval, Search
 
 Tabulate = Callable[[Interval, NDArray[Any], NDArray[Any]], None]

@@ -19,7 +19,7 @@ from wavefilt.vocabulary import Estimator, Shrink
 from . import block_shrinkage
 
 if TYPE_CHECKING:
-    from wavefilt.backends import Statistics
+    from wavefilt.statistics.interface import Statistics
 
 MAD_TO_SIGMA = 1 / 0.6744897501960817
 """Standard deviation of normal noise over the median of its absolute values: 1 / Φ⁻¹(3/4)."""

@@ -13,8 +13,8 @@ from wavefilt.backends.cuda.runtime.graph import Graph
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.details import CudaStatistics, Selection
 from wavefilt.backends.cuda.thresholding import choosing, kernels
-from wavefilt.backends.interface import Measured
 from wavefilt.method import Method
+from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 from .plan import Plan

@@ -16,8 +16,9 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.transfer import Ring
 from wavefilt.backends.cuda.thresholding import kernels
-from wavefilt.backends.interface import Measured, Pyramid2
+from wavefilt.backends.interface import Pyramid2
 from wavefilt.method import Method
+from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 from .plan import CudaPyramid2, SectionsPlan, SectionsShape, SectionsStatistics

@@ -17,7 +17,8 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.buffers import Buffers
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.thresholding import kernels as shrinking
-from wavefilt.backends.interface import Pyramid, Risk
+from wavefilt.backends.interface import Pyramid
+from wavefilt.statistics.interface import Risk
 from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 from wavefilt.wavelets import modwt_boundary
 

@@ -15,9 +15,9 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.transfer import Ring
-from wavefilt.backends.interface import Measured
 from wavefilt.chunking.chunks import halo
 from wavefilt.method import Method
+from wavefilt.statistics.interface import Measured
 
 from . import recorded, split_rows
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from wavefilt.backends.cuda.chunked_rows import DeviceTally, HostRows
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.target import cuda
-from wavefilt.backends.interface import Measured, Pyramid
+from wavefilt.backends.interface import Pyramid
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk, halo
 from wavefilt.method import Method
+from wavefilt.statistics.interface import Measured
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from wavefilt.backends.cuda.dwt.plan import Plan, grid
 from wavefilt.backends.cuda.dwt.tiling import up4
 from wavefilt.backends.cuda.runtime.target import cuda
-from wavefilt.backends.interface import Risk
+from wavefilt.statistics.interface import Risk
 
 from . import counting, selection, sorting
 from .search_window import BASE, FIELDS, NOT_YET, SHIFT
