@@ -1,8 +1,13 @@
-"""Tables in the documentation, made from the files in `benchmarks/results`: python -m wavefilt.benchmarks.documents."""
+"""Tables and numbers in the documentation, made from the files in `benchmarks/results`.
+
+``python -m wavefilt.benchmarks.documents`` writes them; with ``--check`` it exits with 1 if a document would change.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,9 +24,12 @@ from wavefilt.benchmarks.quality import report as quality_report
 from wavefilt.benchmarks.scaling import report as scaling_report
 from wavefilt.benchmarks.ske import validation
 from wavefilt.benchmarks.throughput import batches, dask_scaling, obspy_streams, planning, streaming
+from wavefilt.benchmarks.values import value
 from wavefilt.ske.calibration import load
 
 ROOT = Path(__file__).resolve().parents[1]
+VALUE = re.compile(r"(<!-- value ([^<>]+?) -->)[^<>]*(<!-- end -->)")
+"""A number in a sentence, see `benchmarks/values.py`."""
 
 
 def first_calls(result: dict[str, Any]) -> str:
@@ -103,19 +111,34 @@ def tables() -> dict[str, str]:
 
 
 def updated(text: str) -> str:
-    """The document with every marked table as the results give it."""
+    """The document with every marked table and value as the results give it. Raises ValueError for an unknown value."""
     for name, table in tables().items():
         start, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, found, rest = text.partition(start)
         if found:
             text = f"{before}{start}{table}\n{end}{rest.partition(end)[2]}"
-    return text
+    return VALUE.sub(lambda found: f"{found[1]}{value(found[2])}{found[3]}", text)
 
 
 def documents() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+def stale() -> dict[Path, str]:
+    """Documents that differ from what the results give, with the text that they should have."""
+    texts = {path: updated(path.read_text()) for path in documents()}
+    return {path: text for path, text in texts.items() if text != path.read_text()}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the stale documents, or with ``--check`` name them."""
+    found = stale()
+    for path, text in found.items():
+        print(path.relative_to(ROOT))
+        if "--check" not in arguments:
+            path.write_text(text)
+    return int("--check" in arguments and bool(found))
+
+
 if __name__ == "__main__":
-    for path in documents():
-        path.write_text(updated(path.read_text()))
+    sys.exit(main(sys.argv[1:]))

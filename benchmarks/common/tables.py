@@ -54,9 +54,9 @@ def size(samples: int) -> str:
     return str(samples)
 
 
-def number(value: float) -> str:
-    """Three digits at least, without an exponent."""
-    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
+def number(value: float, digits: int = 3) -> str:
+    """So many digits at least, without an exponent."""
+    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
 
 
 def quartiles(times: dict[str, float]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wavefilt.benchmarks import documents
+from wavefilt.benchmarks import documents, values
 from wavefilt.benchmarks.cpu import denoise, startup
 
 
@@ -18,10 +18,40 @@ def test_every_table_has_its_place():
     assert all(f"<!-- {name} -->\n{table}\n<!-- end -->" in text for name, table in documents.tables().items())
 
 
+@pytest.mark.parametrize("path", documents.documents(), ids=lambda path: path.name)
+def test_no_value_ends_a_paragraph(path):
+    assert not any(line.startswith("<!-- value") for line in path.read_text().splitlines())
+
+
 def test_an_empty_place_is_filled_and_what_follows_stays():
     name, table = next(iter(documents.tables().items()))
     filled = documents.updated(f"before\n<!-- {name} -->\n<!-- end -->\nafter\n")
     assert filled == f"before\n<!-- {name} -->\n{table}\n<!-- end -->\nafter\n"
+
+
+def test_a_value_is_written_into_its_sentence():
+    filled = documents.updated("takes <!-- value cuda_h200.json: device-time device, bayes, db8 -->0<!-- end --> ms,\n")
+    assert filled == "takes <!-- value cuda_h200.json: device-time device, bayes, db8 -->0.55<!-- end --> ms,\n"
+
+
+@pytest.mark.parametrize("marker", ["cpu.json: age", "gpu.json: speedup", "cpu.json: speedup denoise 17 Mi", "cpu"])
+def test_an_unknown_value_is_an_error_that_says_what_there_is(marker):
+    with pytest.raises(ValueError, match="there are"):
+        values.value(marker)
+
+
+def test_check_names_stale_documents_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    stale, right = tmp_path / "stale.md", tmp_path / "right.md"
+    stale.write_text("<!-- value cpu.json: speedup denoise 1 Mi -->99<!-- end -->")
+    right.write_text("<!-- value cpu.json: speedup denoise 1 Mi -->11<!-- end -->")
+    monkeypatch.setattr(documents, "ROOT", tmp_path)
+    monkeypatch.setattr(documents, "documents", lambda: [stale, right])
+    assert documents.main(["--check"]) == 1
+    assert capsys.readouterr().out == "stale.md\n"
+    assert "99" in stale.read_text()
+    assert documents.main([]) == 0
+    assert documents.main(["--check"]) == 0
+    assert stale.read_text() == right.read_text()
 
 
 def test_startup_measures_every_command():
