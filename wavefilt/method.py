@@ -11,14 +11,10 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt.thresholding import rules
-from wavefilt.thresholding.shrinkage import Function, Posterior
+from wavefilt.thresholding import rules, shrinkage
 from wavefilt.vocabulary import (
     ESTIMATORS,
-    MODES,
-    RULES,
     SCOPES,
-    SHRINKS,
     SIGMAS,
     TRANSFORMS,
     Estimator,
@@ -31,6 +27,7 @@ from wavefilt.vocabulary import (
     check,
 )
 from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.wavelets import boundary
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
 
 if TYPE_CHECKING:
@@ -61,22 +58,16 @@ class Method:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bank", as_wavelet(self.wavelet))
-        check("mode", self.mode, MODES)
+        boundary.EXTENSIONS.check(self.mode)
         check("scope", self.scope, SCOPES)
-        if self.shrink is not None:
-            check("shrink", self.shrink, (*SHRINKS, *ESTIMATORS))
-            if isinstance(self.rule, str) and self.rule in rules.BLOCK_RULES:
-                raise ValueError(f"rule={self.rule!r} shrinks blocks its own way: leave shrink={self.shrink!r} out")
-            if self.shrink in ESTIMATORS and not (isinstance(self.rule, str) and self.rule in rules.BAYES_RULES):
-                allowed = " and ".join(rules.BAYES_RULES)
-                raise ValueError(f"shrink={self.shrink!r} is for rules with a posterior, {allowed}, not {self.rule!r}")
         if isinstance(self.rule, str):
-            check("rule", self.rule, RULES, "a number, or one number a level")
+            rules.RULES.check(self.rule, "a number, or one number a level")
         elif not self.fixed_thresholds or not all(0 <= t < math.inf for t in self.fixed_thresholds):
             raise ValueError(f"rule={self.rule!r}: thresholds must be finite numbers of at least 0")
         else:  # an array would be compared element by element
             numbers = self.fixed_thresholds
             object.__setattr__(self, "rule", tuple(numbers) if np.ndim(self.rule) else numbers[0])
+        self._check_shrink()
         if isinstance(self.sigma, str):
             check("sigma", self.sigma, SIGMAS, "a number")
         elif isinstance(self.sigma, tuple):
@@ -95,6 +86,17 @@ class Method:
         if self.transform == "modwt" and self.shrink_word == "block":
             raise ValueError(f"rule={self.rule!r} shrinks blocks of transform='dwt'; use spins for shifts of it")
         check_whole("keep", self.keep, 0)
+
+    def _check_shrink(self) -> None:
+        if self.shrink is None:
+            return
+        if self.shrink not in ESTIMATORS and self.shrink not in shrinkage.FUNCTIONS:
+            check("shrink", self.shrink, (*shrinkage.FUNCTIONS.names(), *ESTIMATORS))
+        if self.spec.blocks:
+            raise ValueError(f"rule={self.rule!r} shrinks blocks its own way: leave shrink={self.shrink!r} out")
+        if self.shrink in ESTIMATORS and not self.spec.prior:
+            allowed = " and ".join(rules.RULES.where(lambda spec: spec.prior))
+            raise ValueError(f"shrink={self.shrink!r} is for rules with a posterior, {allowed}, not {self.rule!r}")
 
     @staticmethod
     def _check_window(sigma: tuple[Any, ...]) -> None:
@@ -124,6 +126,11 @@ class Method:
         return self.spins == 1 and self.window is None
 
     @property
+    def spec(self) -> rules.RuleSpec:
+        """What is known of the rule."""
+        return rules.spec(self.rule)
+
+    @property
     def fixed_thresholds(self) -> list[float]:
         """The thresholds given as ``rule``, coarsest level first; empty if the rule is a name."""
         if isinstance(self.rule, str):
@@ -134,18 +141,14 @@ class Method:
     @property
     def shrink_word(self) -> str:
         """``shrink``, or what the rule is derived for: soft for a threshold given as a number, "block" for blocks."""
-        if isinstance(self.rule, str) and self.rule in rules.BLOCK_RULES:
-            return "block"
-        if self.shrink is not None:
-            return self.shrink
-        return rules.RULES[self.rule][1] if isinstance(self.rule, str) else "soft"
+        return "block" if self.spec.blocks else self.shrink or self.spec.shrink
 
-    def function(self, samples: int) -> Function:
+    def function(self, samples: int) -> shrinkage.Function:
         """What is done to the details of a trace of so many samples."""
-        if isinstance(self.rule, str) and self.rule in rules.BLOCK_RULES:
-            return rules.BLOCK_RULES[self.rule](samples)
+        if self.spec.blocks:
+            return self.spec.blocks(samples)
         word: Any = self.shrink_word
-        return Posterior(str(self.rule), word) if word in ESTIMATORS else word
+        return shrinkage.Posterior(self.spec.prior, word) if word in ESTIMATORS else word
 
     def deepest(self, samples: int) -> int:
         """Levels that a trace may have at most: as `pywt.dwt_max_level`, of the MODWT log2 of its length."""
@@ -199,13 +202,11 @@ class Method:
 
     @property
     def rule_function(self) -> rules.Rule:
-        """The function of `wavefilt.thresholding.rules` that finds the thresholds."""
-        if not isinstance(self.rule, str):
+        """The function that finds the thresholds."""
+        if self.fixed_thresholds:
             given = self.fixed_thresholds
             return rules.fixed(given if len(given) == 1 else [value for value in given for _ in range(self.bands)])
-        if self.rule == "minimax" and self.shrink_word == "hard":
-            return rules.minimax_hard
-        return rules.RULES[self.rule][0]
+        return self.spec.hard if self.spec.hard and self.shrink_word == "hard" else self.spec.function
 
 
 def is_number(value: Any) -> bool:

@@ -130,7 +130,7 @@ class NumbaCPU:
 
         Raises ValueError for coefficients that do not belong together: kernels check nothing.
         """
-        if shrinkage is not None and not isinstance(shrinkage.function, str):
+        if shrinkage is not None and shrinkage.function not in launching.FUNCTIONS:
             shrunk = shrinkage.of_all(pyramid.coefficients)
             pyramid, shrinkage = pyramid.holding(shrunk), None
         if pyramid.transform == "modwt":

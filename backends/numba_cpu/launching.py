@@ -14,7 +14,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from . import memory
 
 GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
-_FUNCTIONS = {"soft": kernels.SOFT, "hard": kernels.HARD, "garrote": kernels.GARROTE, "firm": kernels.FIRM}
+FUNCTIONS = {"soft": kernels.SOFT, "hard": kernels.HARD, "garrote": kernels.GARROTE, "firm": kernels.FIRM}
 
 
 class Launch(Protocol):
@@ -58,4 +58,4 @@ def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int]) -> tuple[int,
     """The number of one of the four functions and the thresholds of ``shape`` (levels, rows)."""
     if shrinkage is None:
         return kernels.KEEP, np.empty(shape)
-    return _FUNCTIONS[str(shrinkage.function)], np.ascontiguousarray(shrinkage.thresholds, float)
+    return FUNCTIONS[str(shrinkage.function)], np.ascontiguousarray(shrinkage.thresholds, float)

@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 import wavefilt
 from tests.support.checkout import usable_backends
 from tests.support.signals import noisy_chirp
-from wavefilt.thresholding.rules import BAYES_RULES, BLOCK_RULES, MAD_TO_SIGMA, minimax_threshold
+from wavefilt.thresholding.minimax import minimax_threshold
+from wavefilt.thresholding.rules import MAD_TO_SIGMA, spec
 from wavefilt.vocabulary import ESTIMATORS, MODES, RULES, SHRINKS
 
 
@@ -66,7 +67,7 @@ def test_one_threshold_a_level_is_ordered_as_wavedec(backend, rng):
 
 def functions(rule):
     """What a rule may be combined with."""
-    return [None] if rule in BLOCK_RULES else [*SHRINKS, *(ESTIMATORS if rule in BAYES_RULES else ())]
+    return [None] if spec(rule).blocks else [*SHRINKS, *(ESTIMATORS if spec(rule).prior else ())]
 
 
 WAYS = [(rule, function) for rule in RULES for function in functions(rule)]

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt.vocabulary import Estimator, Shrink
-
-from . import block_shrinkage
+from wavefilt.arrays import Floats
+from wavefilt.registry import Registry
+from wavefilt.thresholding.block_shrinkage import ROOT, Blocks
+from wavefilt.thresholding.minimax import minimax_threshold, minimax_threshold_hard
 
 if TYPE_CHECKING:
     from wavefilt.statistics.interface import Statistics
@@ -31,7 +31,7 @@ TINY = 1e-9
 """Threshold in units of σ for a level without any noise-only details: 0 would mean to leave it alone."""
 
 
-def noise(statistics: Statistics, sigma: str | float) -> NDArray[np.float64]:
+def noise(statistics: Statistics, sigma: str | float) -> Floats:
     """Standard deviation of the noise in the details, shape (levels, groups).
 
     ``"global"`` takes the median absolute detail of the finest level for all levels (Donoho and Johnstone 1994),
@@ -46,17 +46,17 @@ def noise(statistics: Statistics, sigma: str | float) -> NDArray[np.float64]:
     return np.full((levels, statistics.groups), float(sigma))
 
 
-def universal(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+def universal(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """σ √(2 ln n) (Donoho and Johnstone 1994)."""
     return sigma * math.sqrt(2 * math.log(samples))
 
 
-def minimax(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+def minimax(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """σ times the minimax threshold of soft shrinkage for n samples (Donoho and Johnstone 1994, table 2)."""
     return sigma * minimax_threshold(samples)
 
 
-def sure(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+def sure(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """The |d| of each level, or 0, that minimises Stein's unbiased estimate of the risk of soft shrinkage.
 
     With s_k the k-th smallest (d/σ)² of m and s_0 = 0: m - 2k + Σ_{i≤k} s_i + (m - k) s_k (Donoho and Johnstone
@@ -67,7 +67,7 @@ def sure(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[A
     )
 
 
-def hybrid(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+def hybrid(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """`sure`, but at most σ √(2 ln m), which is used where a level of m details holds little but noise.
 
     That is where Σ(d/σ)²/m - 1 < (log₂ m)^{3/2}/√m (Donoho and Johnstone 1995).
@@ -79,7 +79,7 @@ def hybrid(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray
     return np.asarray(np.where(sparse, most, np.minimum(sure(statistics, sigma, samples), most)))
 
 
-def bayes(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+def bayes(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """σ² / √(mean(d²) - σ²) for each level: BayesShrink (Chang, Yu and Vetterli 2000).
 
     Where a level holds no more than the noise, the threshold is 2 √(Σ d²), which no |d| reaches: all of it goes.
@@ -91,7 +91,7 @@ def bayes(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[
         return np.where(sigma > 0, np.fmin(variance / np.sqrt(signal), 2 * np.sqrt(energy)), 0.0)
 
 
-def fdr(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+def fdr(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """t_k = σ Φ⁻¹(1 - qk/2m) for the largest k such that k of the m details have |d| >= t_k; t_1 if there is none.
 
     At most a share `FALSE` of the details kept are then noise, in the mean: Benjamini and Hochberg's step-up
@@ -102,7 +102,7 @@ def fdr(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[An
 
     m = statistics.counts[:, None].astype(np.float64)
 
-    def threshold(k: NDArray[Any]) -> NDArray[Any]:
+    def threshold(k: Floats) -> Floats:
         return np.asarray(-ndtri(FALSE * np.maximum(k, 1) / (2 * m)) * sigma)
 
     k = np.broadcast_to(m, sigma.shape)
@@ -113,13 +113,13 @@ def fdr(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[An
         k = np.minimum(found, k)
 
 
-def block(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+def block(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """σ √λ: the root mean square of a block below which all of it goes; see `wavefilt.thresholding.block_shrinkage`."""
-    return sigma * math.sqrt(block_shrinkage.ROOT)
+    return sigma * math.sqrt(ROOT)
 
 
 def _empirical_bayes(name: str) -> Rule:
-    def rule(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+    def rule(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
         """σ times the largest |d|/σ whose posterior median is 0, with the weight of most likelihood for the level."""
         from . import empirical_bayes
 
@@ -132,31 +132,103 @@ def _empirical_bayes(name: str) -> Rule:
     return rule
 
 
-def minimax_hard(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+def minimax_hard(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """σ times the minimax threshold of hard thresholding for n samples (Donoho and Johnstone 1994)."""
     return sigma * minimax_threshold_hard(samples)
 
 
-Rule = Callable[["Statistics", NDArray[Any], int], NDArray[Any]]
+Rule = Callable[["Statistics", Floats, int], Floats]
+"""``rule(statistics, sigma, samples)``: see the module's docstring."""
 
-BLOCK_RULES = {"blockjs": block_shrinkage.Blocks.js, "neighblock": block_shrinkage.Blocks.neighbour}
-"""Rules of blocks, which have no other way of shrinking: the blocks for a number of samples."""
-BAYES_RULES = ("ebayes", "ebayes-cauchy")
-"""Rules that find a posterior, named like their prior."""
+Statistic = Literal["mean_square", "exceeding", "histogram", "sorted"]
+"""What a rule may ask of the detail coefficients beyond their noise, by the verb of `Statistics`; "sorted" is
+`Statistics.minimise`, which sorts them."""
 
-RULES: dict[str, tuple[Rule, Shrink | Estimator]] = {
-    "universal": (universal, "soft"),
-    "minimax": (minimax, "soft"),
-    "sure": (sure, "soft"),
-    "hybrid": (hybrid, "soft"),
-    "bayes": (bayes, "soft"),
-    "fdr": (fdr, "hard"),
-    "blockjs": (block, "soft"),
-    "neighblock": (block, "soft"),
-    "ebayes": (_empirical_bayes("ebayes"), "median"),
-    "ebayes-cauchy": (_empirical_bayes("ebayes-cauchy"), "median"),
-}
-"""Each rule with the threshold function it is derived for."""
+
+@dataclass(frozen=True)
+class RuleSpec:
+    """A threshold rule, and what everything that applies it needs to know of it.
+
+    Attributes
+    ----------
+    function : Rule
+        From statistics, noise and number of samples to thresholds.
+    shrink : str
+        The threshold function it is derived for, used with ``shrink=None``.
+    needs : set of Statistic
+        What it asks of the detail coefficients beyond the noise.
+    passes : int
+        Passes over all coefficients that it takes beside those for the noise, where they are not kept in memory.
+    mergeable : bool
+        Whether it asks for nothing but what parts of the data can add up: noise and mean squares. Then traces may be
+        cut into chunks anywhere (Dask, several machines).
+    causal : bool
+        Whether the latest coefficients alone can give its threshold: for real-time streams.
+    device_kind : {"linear", "bayes", "fixed", None}
+        How a GPU computes the thresholds: "linear" is sigma times a factor that depends on the number of samples,
+        "bayes" the formula of that rule, "fixed" given numbers; with None the host does, from statistics of the GPU.
+    hard : Rule, optional
+        What takes the place of ``function`` with ``shrink="hard"``.
+    blocks : callable, optional
+        For rules that shrink blocks of coefficients instead of single ones: the blocks for a number of samples.
+    prior : str
+        Name of the prior of an empirical Bayes rule, whose posterior median or mean then serves as ``shrink``.
+    """
+
+    function: Rule
+    shrink: str = "soft"
+    needs: frozenset[Statistic] = frozenset()
+    passes: int = 0
+    mergeable: bool = False
+    causal: bool = False
+    device_kind: Literal["linear", "bayes", "fixed", None] = None
+    hard: Rule | None = None
+    blocks: Callable[[int], Blocks] | None = None
+    prior: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mergeable and not self.needs <= {"mean_square"}:
+            raise ValueError(f"a mergeable rule cannot need {', '.join(sorted(self.needs - {'mean_square'}))}")
+
+
+def _linear(function: Rule, hard: Rule | None = None) -> RuleSpec:
+    return RuleSpec(function, mergeable=True, causal=True, device_kind="linear", hard=hard)
+
+
+def _of_blocks(blocks: Callable[[int], Blocks]) -> RuleSpec:
+    return RuleSpec(block, blocks=blocks)
+
+
+def _of_prior(name: str) -> RuleSpec:
+    return RuleSpec(_empirical_bayes(name), "median", frozenset({"histogram"}), prior=name)
+
+
+MEAN_SQUARE: frozenset[Statistic] = frozenset({"mean_square"})
+
+RULES = Registry(
+    "rule",
+    {
+        "universal": _linear(universal),
+        "minimax": _linear(minimax, minimax_hard),
+        "sure": RuleSpec(sure, needs=frozenset({"sorted"})),
+        "hybrid": RuleSpec(hybrid, needs=frozenset({"sorted", "mean_square"})),
+        "bayes": RuleSpec(bayes, needs=MEAN_SQUARE, mergeable=True, causal=True, device_kind="bayes"),
+        "fdr": RuleSpec(fdr, "hard", frozenset({"exceeding"}), passes=20),
+        "blockjs": _of_blocks(Blocks.js),
+        "neighblock": _of_blocks(Blocks.neighbour),
+        "ebayes": _of_prior("ebayes"),
+        "ebayes-cauchy": _of_prior("ebayes-cauchy"),
+    },
+)
+"""Every rule by its name: the only list of rules there is."""
+
+
+def spec(rule: object) -> RuleSpec:
+    """The entry of a rule given by its name; of thresholds given as numbers, one for all levels or one a level."""
+    if isinstance(rule, str):
+        return RULES[rule]
+    values = np.atleast_1d(np.asarray(rule, np.float64)).tolist()
+    return RuleSpec(fixed(values), mergeable=True, causal=True, device_kind="fixed")
 
 
 def fixed(values: Sequence[float]) -> Rule:
@@ -165,49 +237,8 @@ def fixed(values: Sequence[float]) -> Rule:
     A piece between gaps that has fewer levels uses the values of its own, the finest.
     """
 
-    def rule(statistics: Statistics, sigma: NDArray[Any], samples: int) -> NDArray[Any]:
+    def rule(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
         finest_first = np.array(values[::-1], dtype=np.float64)[: len(sigma), None]
         return np.broadcast_to(finest_first, sigma.shape)
 
     return rule
-
-
-@lru_cache(maxsize=64)
-def minimax_threshold_hard(samples: int) -> float:
-    """The λ that minimises, for hard thresholding, the largest ratio of risk to 1/n + min(θ², 1) over all means θ.
-
-    The risk is θ² (Φ(λ - θ) - Φ(-λ - θ)) + Σ (Φ(-t) + t φ(t)) over t = λ ± θ (Donoho and Johnstone 1994).
-    """
-    from scipy.optimize import minimize_scalar
-    from scipy.special import ndtr
-
-    most = math.sqrt(2 * math.log(samples + 1)) + 1
-    theta = np.linspace(0, most + 5, 4000)
-
-    def worst(value: float) -> float:
-        ends = value - theta, value + theta
-        lost = theta**2 * (ndtr(ends[0]) - ndtr(-ends[1]))
-        noise = sum(ndtr(-t) + t * np.exp(-0.5 * t * t) / math.sqrt(2 * math.pi) for t in ends)
-        return float(np.max((lost + noise) / (1 / samples + np.minimum(theta**2, 1))))
-
-    return float(minimize_scalar(worst, bounds=(0, most), method="bounded", options={"xatol": 1e-6}).x)
-
-
-def minimax_threshold(samples: int) -> float:
-    """The λ that minimises, for soft shrinkage, the largest ratio of risk to 1/n + min(θ², 1).
-
-    It is where the ratio for θ = 0 equals that for θ → ∞: (n + 1) ρ(λ, 0) = 1 + λ², with
-    ρ(λ, 0) = 2 [(1 + λ²) Φ(-λ) - λ φ(λ)] (Donoho and Johnstone 1994, section 2.2); found by bisection.
-    """
-
-    def excess(value: float) -> float:
-        tail = 0.5 * math.erfc(value / math.sqrt(2))
-        density = math.exp(-0.5 * value * value) / math.sqrt(2 * math.pi)
-        square = 1 + value * value
-        return (samples + 1) * 2 * (square * tail - value * density) - square
-
-    low, high = 0.0, math.sqrt(2 * math.log(samples + 1)) + 1
-    while high - low > 1e-12 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return 0.5 * (low + high)

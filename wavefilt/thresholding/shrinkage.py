@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from wavefilt.arrays import Array, Floats
+from wavefilt.registry import Registry
 from wavefilt.thresholding.block_shrinkage import Blocks
-from wavefilt.vocabulary import SHRINKS, Estimator, Shrink, check
+from wavefilt.vocabulary import Estimator, check
 
 FIRM_RATIO = 2.0
 """``denoise(shrink="firm")`` leaves coefficients above this multiple of the threshold as they are."""
@@ -22,7 +25,7 @@ class Posterior:
     prior: str
     estimator: Estimator
 
-    def shrink(self, data: NDArray[Any], value: Any, sigma: Any) -> NDArray[Any]:
+    def shrink(self, data: Array, value: Any, sigma: Any) -> Array:
         """``data`` shrunk; ``value``, the threshold, and ``sigma`` broadcast against it; 0 changes nothing."""
         from wavefilt.thresholding.empirical_bayes import PRIORS
 
@@ -40,8 +43,8 @@ class Posterior:
         return _array(np.copysign(kept, data))
 
 
-Function = Shrink | Posterior | Blocks
-"""What is done to details: one of four functions of a detail and its threshold, or what takes more than those two."""
+Function = str | Posterior | Blocks
+"""What is done to detail coefficients: a name in `FUNCTIONS`, or a function of more than one coefficient."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,10 @@ class Shrinkage:
     """
 
     function: Function
-    thresholds: NDArray[np.float64]
-    sigma: NDArray[np.float64] | None = None
+    thresholds: Floats
+    sigma: Floats | None = None
 
-    def of_level(self, place: int, details: NDArray[Any]) -> NDArray[Any]:
+    def of_level(self, place: int, details: Array) -> Array:
         """The details (traces, coefficients) of a level shrunk; the finest level has place 0."""
         value = self.thresholds[place, :, None]
         if isinstance(self.function, Blocks):
@@ -71,38 +74,38 @@ class Shrinkage:
         sigma = None if self.sigma is None else self.sigma[:, rows]
         return Shrinkage(self.function, self.thresholds[:, rows], sigma)
 
-    def of_all(self, coefficients: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
+    def of_all(self, coefficients: tuple[Array, ...]) -> tuple[Array, ...]:
         """(cA_n, cD_n, ..., cD_1) with the details shrunk."""
         levels = len(coefficients) - 1
         details = (self.of_level(levels - i, coefficients[i]) for i in range(1, levels + 1))
         return (coefficients[0], *details)
 
 
-def _array(values: Any) -> NDArray[Any]:
+def _array(values: Any) -> Array:
     """An array again, where arithmetic on a 0-d array gave a scalar."""
     return np.asarray(values)
 
 
-def _attenuated(data: NDArray[Any], removed: NDArray[Any]) -> NDArray[Any]:
+def _attenuated(data: Array, removed: Array) -> Array:
     """Complex ``data`` with ``removed`` taken off its modulus; zero stays zero."""
     modulus = np.abs(data)
     gain = np.divide(modulus - removed, modulus, out=np.zeros_like(modulus), where=modulus > 0)
     return _array(data * gain).astype(data.dtype, copy=False)
 
 
-def soft(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
+def soft(data: Array, value: ArrayLike) -> Array:
     """sgn(d) (|d| - t)+, by modulus for complex data (Donoho 1995)."""
     if np.iscomplexobj(data):
         return _attenuated(data, np.minimum(np.abs(data), value))
     return _array(data - np.clip(data, np.negative(value), value))
 
 
-def hard(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
+def hard(data: Array, value: ArrayLike) -> Array:
     """d where |d| >= t, else 0 (Donoho and Johnstone 1994)."""
     return _array(np.where(np.abs(data) < value, data.dtype.type(0), data))
 
 
-def garrote(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
+def garrote(data: Array, value: ArrayLike) -> Array:
     """d - t²/d where |d| > t, else 0 (non-negative garrote; Gao 1998)."""
     modulus = np.abs(data)
     kept = ~(modulus <= value)  # NaN stays
@@ -113,7 +116,7 @@ def garrote(data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
     return _array(np.where(kept, data - np.copysign(removed, data), data.dtype.type(0)))
 
 
-def firm(data: NDArray[Any], low: ArrayLike, high: ArrayLike) -> NDArray[Any]:
+def firm(data: Array, low: ArrayLike, high: ArrayLike) -> Array:
     """0 up to ``low``, d above ``high``, t_high (|d| - t_low)/(t_high - t_low) between (Gao and Bruce 1997).
 
     Where the two values meet it is hard thresholding.
@@ -129,20 +132,24 @@ def firm(data: NDArray[Any], low: ArrayLike, high: ArrayLike) -> NDArray[Any]:
     return _array(data - np.copysign(removed, data))
 
 
-def apply(function: Shrink, data: NDArray[Any], value: ArrayLike) -> NDArray[Any]:
-    """Shrink ``data`` with one of the four functions of `denoise`; ``value`` broadcasts against it."""
+def _firm(data: Array, value: Array) -> Array:
+    """`firm` between a threshold and `FIRM_RATIO` times it."""
+    return firm(data, value, np.minimum(value, np.finfo(data.real.dtype).max / FIRM_RATIO) * FIRM_RATIO)
+
+
+FUNCTIONS: Registry[Callable[[Array, Array], Array]] = Registry(
+    "shrink", {"soft": soft, "hard": hard, "garrote": garrote, "firm": _firm}
+)
+"""Threshold functions by name: of coefficients, real or complex, and thresholds that broadcast against them."""
+
+
+def apply(function: str, data: Array, value: ArrayLike) -> Array:
+    """Shrink ``data`` with one of `FUNCTIONS`; ``value`` broadcasts against it."""
     real = data.real.dtype
-    value = np.minimum(value, np.finfo(real).max).astype(real)
-    if function == "soft":
-        return soft(data, value)
-    if function == "hard":
-        return hard(data, value)
-    if function == "garrote":
-        return garrote(data, value)
-    return firm(data, value, np.minimum(value, np.finfo(real).max / FIRM_RATIO) * FIRM_RATIO)
+    return FUNCTIONS[function](data, np.minimum(value, np.finfo(real).max).astype(real))
 
 
-def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float = 0) -> NDArray[Any]:
+def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float = 0) -> Array:
     """Threshold an array: signature and values of `pywt.threshold`, and no NaN where value and data are 0.
 
     Parameters
@@ -167,7 +174,7 @@ def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float
         ``greater`` or ``less``.
     """
     mode = "garrote" if mode == "garotte" else mode  # PyWavelets takes both
-    check("mode", mode, (*SHRINKS, "greater", "less"))
+    check("mode", mode, ("soft", "hard", "garrote", "firm", "greater", "less"))
     array = np.asarray(data)
     if mode in ("greater", "less"):
         if np.iscomplexobj(array):
@@ -189,11 +196,11 @@ def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float
     return _substituted(shrunk, array, value, substitute)
 
 
-def _substituted(shrunk: NDArray[Any], data: NDArray[Any], value: Any, substitute: float) -> NDArray[Any]:
+def _substituted(shrunk: Array, data: Array, value: Any, substitute: float) -> Array:
     return shrunk if substitute == 0 else np.where(np.abs(data) < value, substitute, shrunk)
 
 
-def threshold_firm(data: ArrayLike, value_low: float, value_high: float) -> NDArray[Any]:
+def threshold_firm(data: ArrayLike, value_low: float, value_high: float) -> Array:
     """Firm threshold: signature and values of `pywt.threshold_firm`; hard where the two values meet.
 
     Raises ValueError unless 0 <= value_low <= value_high.
@@ -203,5 +210,5 @@ def threshold_firm(data: ArrayLike, value_low: float, value_high: float) -> NDAr
     return firm(_floating(np.asarray(data)), value_low, value_high)
 
 
-def _floating(data: NDArray[Any]) -> NDArray[Any]:
+def _floating(data: Array) -> Array:
     return data if data.dtype.kind in "fc" else data.astype(np.float64)

@@ -6,7 +6,14 @@ first repeats its last sample.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from wavefilt.registry import Registry
 from wavefilt.vocabulary import MODES
+
+Terms = tuple[int, int, int, int, int, int]
+"""(j, a, k, b, l, c): the value a x[j] + b x[k] + c x[l]."""
 
 ZERO, CONSTANT, SYMMETRIC, PERIODIC, SMOOTH, PERIODIZATION, REFLECT, ANTISYMMETRIC, ANTIREFLECT = range(9)
 
@@ -21,7 +28,7 @@ def first_input(taps: int, mode: str) -> int:
     return 1 - taps // 2 if mode == "periodization" else 2 - taps
 
 
-def extension(mode: int, i: int, n: int) -> tuple[int, int, int, int, int, int]:
+def extension(mode: int, i: int, n: int) -> Terms:
     """Sample ``i`` of the extension of ``x[0:n]``, i any integer, as (j, a, k, b, l, c): a x[j] + b x[k] + c x[l].
 
     The indices lie in [0, n). Only smooth and antireflect, which extrapolate, have b or c other than 0.
@@ -65,3 +72,12 @@ def extension(mode: int, i: int, n: int) -> tuple[int, int, int, int, int, int]:
     if mode == REFLECT:
         return period - j, 1, 0, 0, 0, 0
     return period - 1 - j, (-1 if mode == ANTISYMMETRIC else 1), 0, 0, 0, 0
+
+
+EXTENSIONS: Registry[Callable[[int, int], Terms]] = Registry(
+    "mode", {name: partial(extension, number) for number, name in enumerate(MODES)}
+)
+"""Boundary modes by name: sample ``i`` of the extension of n samples as `extension` gives it.
+
+Compiled backends and PyWavelets know those of `MODES`; the reference backend computes with all.
+"""

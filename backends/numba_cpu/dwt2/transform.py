@@ -49,7 +49,7 @@ def reconstruct(pyramid: Pyramid2, shrinkage: Shrinkage | None, filters: Filters
 
     Raises ValueError for coefficients that do not belong together: kernels check nothing.
     """
-    if shrinkage is not None and not isinstance(shrinkage.function, str):
+    if shrinkage is not None and shrinkage.function not in launching.FUNCTIONS:
         pyramid, shrinkage = pyramid.shrunk(shrinkage), None
     wavelets, modes = pyramid.wavelets, pyramid.modes
     down, across = _lengths(pyramid.shape, wavelets, modes, pyramid.level)
