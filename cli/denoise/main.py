@@ -135,7 +135,9 @@ def command(inputs: tuple[str, ...], **options: Any) -> None:
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from error
     beside = options["output"] is None and options["out_dir"] is None
+    if options["max_memory"]:
+        streaming.check_options(options)
     files = paths.plan(paths.expanded(inputs, results=not beside), options)
     if options["max_memory"]:
-        streaming.check(files, options)
+        streaming.check_files(files)
     batch.denoise(files, method, options)

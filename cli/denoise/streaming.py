@@ -35,11 +35,15 @@ def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int |
         raise click.BadParameter(str(error), ctx, param) from error
 
 
-def check(files: list[tuple[str, str]], options: dict[str, Any]) -> None:
-    """Raise UsageError for what cannot be streamed, before anything is read."""
+def check_options(options: dict[str, Any]) -> None:
+    """Raise UsageError for an option that needs all samples at once."""
     for name in NOT_STREAMED:
         if options[name]:
             raise click.UsageError(f"--{name.replace('_', '-')} does not go with --max-memory; leave one out")
+
+
+def check_files(files: list[tuple[str, str]]) -> None:
+    """Raise UsageError for pipes, before anything is read."""
     if any("-" in pair for pair in files):
         raise click.UsageError("--max-memory needs files, not standard input or output")
 

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 import wavefilt
 from tests.cli.test_bad_input import run
-from tests.support.checkout import ROOT
+from tests.support.checkout import ROOT, needs
 from wavefilt.benchmarks.quality import methods, records, report, rows, study
 from wavefilt.benchmarks.quality import published as quality_published
 from wavefilt.benchmarks.quality import signals as quality_signals
@@ -176,8 +176,10 @@ def test_the_best_row_of_the_baseline_comes_out_of_the_same_draws():
     assert_allclose(list(row["rmse of 30"].values()), quality_published.BASELINE["TI FDR hard"], atol=6e-4)
 
 
-@pytest.mark.parametrize("label", ["blockjs, ratio 3", "universal, hard", "universal, hard, 4 shifts",
-                                   "minimax, firm, modwt", "coda white 0", "wavelet=sym8"])  # fmt: skip
+AGAIN = ["blockjs, ratio 3", "universal, hard", "universal, hard, 4 shifts", "minimax, firm, modwt", "coda white 0"]
+
+
+@pytest.mark.parametrize("label", [*AGAIN, pytest.param("wavelet=sym8", marks=needs("obspy"))])  # a mean of records
 def test_rows_can_be_measured_again(label, committed):
     again = steps(quick=False)[label]
     row = again.row()

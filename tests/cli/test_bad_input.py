@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.io.test_io import make_seg2
-from tests.support.checkout import SAMPLES
+from tests.support.checkout import SAMPLES, needs
 from wavefilt.cli import main
 
 SEG2 = (SAMPLES / "seismic.dat").read_bytes()
@@ -86,10 +86,18 @@ FILES = {
     "seg2 contradicted dt": (SEG2, ["--dt", "0.5"], 3, "contradicts SAMPLE_INTERVAL"),
     "npy cut short": (npy(NOISE)[:-8], [], 3, "the file holds 2392"),
     "npy that claims a petabyte": (
-        npy_header("{'descr': '<f8', 'fortran_order': False, 'shape': (125000000000000,), }"), [], 3, "claims"),
+        npy_header("{'descr': '<f8', 'fortran_order': False, 'shape': (125000000000000,), }"),
+        [],
+        3,
+        "claims",
+    ),
     "npy with a damaged header": (npy_header("{'descr': '<f8', 'fortr"), [], 3, "damaged .npy header"),
     "npy with a negative length": (
-        npy_header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }"), [], 3, "damaged .npy header"),
+        npy_header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }"),
+        [],
+        3,
+        "damaged .npy header",
+    ),
     "npy of version 9": (b"\x93NUMPY\x09\x00" + bytes(200), [], 3, "version 9.0"),
     "npy of objects": (npy(np.array([1, "a"], object), allow_pickle=True), [], 3, "never unpickled"),
     "npy of text": (npy(np.array(["a", "b"])), [], 3, "dtype"),
@@ -100,10 +108,17 @@ FILES = {
     "npz of two arrays": (npz(a=NOISE, b=NOISE), [], 3, "choose one with --component: a, b"),
     "npz without the component": (npz(a=NOISE), ["--component", "c"], 3, "it holds a"),
     "npz with a name that would clear the screen": (
-        npz(**{"\x1b[2Ja": NOISE, "b": NOISE}), [], 3, "choose one with --component: \\x1b[2Ja, b"),
+        npz(**{"\x1b[2Ja": NOISE, "b": NOISE}),
+        [],
+        3,
+        "choose one with --component: \\x1b[2Ja, b",
+    ),
     "npy of more axes than NumPy has": (
-        npy_header("{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1, " * 65 + "), }", bytes(8)), [], 3,
-        "65 axes that NumPy cannot hold"),
+        npy_header("{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1, " * 65 + "), }", bytes(8)),
+        [],
+        3,
+        "65 axes that NumPy cannot hold",
+    ),
     "npz damaged": (npz(a=NOISE)[:-30], [], 3, "damaged or encrypted archive"),
     "wav that claims too much": (wav(1 << 30, bytes(200)), [], 3, "claims 1073741824 bytes"),
     "wav without samples": (wav(0, b""), [], 3, "WAV"),
@@ -118,11 +133,23 @@ FILES = {
     "text with a column it lacks": (b"1.0 2.0\n3.0 4.0\n5.0 6.0\n", ["--columns", "5"], 3, "column"),
     "raw without layout": (RANDOM, ["--format", "raw"], 3, "needs an explicit layout; missing --dtype"),
     "raw of another length": (
-        RANDOM, ["--format", "raw", "--dtype", "f4", "--endian", "little", "--ns", "7"], 3, "no whole number"),
+        RANDOM,
+        ["--format", "raw", "--dtype", "f4", "--endian", "little", "--ns", "7"],
+        3,
+        "no whole number",
+    ),
     "raw of another dtype": (
-        RANDOM, ["--format", "raw", "--dtype", "f2", "--endian", "little", "--ns", "7"], 3, "f4, f8, i2, i4"),
+        RANDOM,
+        ["--format", "raw", "--dtype", "f2", "--endian", "little", "--ns", "7"],
+        3,
+        "f4, f8, i2, i4",
+    ),
     "raw of negative length": (
-        RANDOM, ["--format", "raw", "--dtype", "f4", "--endian", "big", "--ns", "-7"], 2, "at least 1"),
+        RANDOM,
+        ["--format", "raw", "--dtype", "f4", "--endian", "big", "--ns", "-7"],
+        2,
+        "at least 1",
+    ),
     "an option without meaning": (npy(NOISE), ["--ns", "10"], 3, "--ns has no meaning"),
     "a format it is not": (RANDOM, ["--format", "seg2"], 3, "no SEG-2 file descriptor block"),
     "miniseed damaged": (b"000001D " + RANDOM[:504], [], 3, "MSEED"),
@@ -143,7 +170,7 @@ FILES = {
     "-q and -v": (npy(NOISE), ["-q", "-v"], 2, "contradict"),
     "a folder that is not there": (npy(NOISE), ["-o", "nowhere/x.npy"], 2, "does not exist"),
     "a plot of no known type": (npy(NOISE), ["--plot", "x.docx"], 2, "docx"),
-}  # fmt: skip
+}
 
 
 def run(capsys, *arguments) -> tuple[int, str, str]:
@@ -169,9 +196,13 @@ def test_files(name, tmp_path, monkeypatch, capsys):
     assert os.listdir(tmp_path) == ["in.dat"]
 
 
-def test_missing_file_and_folder(tmp_path, capsys):
+def test_missing_file(tmp_path, capsys):
     code, _, err = run(capsys, "denoise", tmp_path / "none.dat")
     assert (code, "No such file" in err) == (3, True)
+
+
+@needs("zarr")
+def test_a_folder_that_is_no_store(tmp_path, capsys):
     code, _, err = run(capsys, "denoise", tmp_path)
     assert (code, "is a folder" in err) == (3, True)
 

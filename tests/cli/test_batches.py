@@ -137,8 +137,8 @@ def test_failures_are_listed_at_the_end_and_the_rest_is_done(here, capsys):
 
 
 def test_fail_fast_stops_and_tells_what_was_done(here, capsys):
-    code, _, err = run(capsys, "denoise", "survey/a/1.npy", "bad.npy", "survey/a/2.npy", "--out-dir", "out",
-                       "--fail-fast", "--log", "log")  # fmt: skip
+    line = "denoise survey/a/1.npy bad.npy survey/a/2.npy --out-dir out --fail-fast --log log"
+    code, _, err = run(capsys, *line.split())
     assert code == 3
     assert "3 files: 1 done, 1 failed, 1 not begun" in err
     assert "bad.npy" in err
@@ -256,8 +256,8 @@ def test_an_interrupt_leaves_whole_files_and_counts_them(here):
     Path("wavefilt_waiting.py").write_text(WAITING)
     for i in range(60):
         np.save(f"survey/a/{i:02}.npy", np.load("survey/a/1.npy"))
-    command = [sys.executable, "wavefilt_waiting.py", "denoise", "survey/a/??.npy", "--out-dir", "out", "-j", "2",
-               "--log", "log"]  # fmt: skip
+    line = "wavefilt_waiting.py denoise survey/a/??.npy --out-dir out -j 2 --log log"
+    command = [sys.executable, *line.split()]
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True
     )

@@ -178,7 +178,7 @@ def test_seg2_files_of_obspy_agree_with_their_ascii_twins(name, tmp_path):
     assert wavefilt.read(tmp_path / "out.dat").samples.shape == columns.samples.shape
 
 
-@pytest.mark.skipif(not FIELD, reason="the two field records are not beside this checkout")
+@pytest.mark.skipif(not FIELD, reason="WAVEFILT_FIELD_RECORDS names no folder of field records")
 @pytest.mark.parametrize("path", FIELD, ids=lambda p: p.stem)
 def test_field_records(path, tmp_path):
     recording = wavefilt.read(path)

@@ -16,8 +16,18 @@ DEAD = 16
 LIVE = [trace for trace in range(24) if trace != DEAD]
 
 # SNR gains in dB of db8 at level 5, measured 1.57, 3.76, 5.60, 4.33, 5.54, 4.91, 3.98, 4.40, 5.42, 5.28 from 6.00
-GAINS = {"universal": 1.4, "minimax": 3.5, "sure": 5.3, "hybrid": 4.1, "bayes": 5.3, "fdr": 4.7, "blockjs": 3.8,
-         "neighblock": 4.2, "ebayes": 5.2, "ebayes-cauchy": 5.1}  # fmt: skip
+GAINS = {
+    "universal": 1.4,
+    "minimax": 3.5,
+    "sure": 5.3,
+    "hybrid": 4.1,
+    "bayes": 5.3,
+    "fdr": 4.7,
+    "blockjs": 3.8,
+    "neighblock": 4.2,
+    "ebayes": 5.2,
+    "ebayes-cauchy": 5.1,
+}
 
 
 @pytest.fixture(scope="module")

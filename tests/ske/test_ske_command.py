@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.test_bad_input import run
 from tests.package.test_package import HEAVY, python
-from tests.support.checkout import ROOT
+from tests.support.checkout import ROOT, needs
 
 REFERENCE = json.loads((ROOT / "tests/ske/ske_reference.json").read_text())
 
@@ -82,7 +82,9 @@ def test_occupancy(capsys):
         (["reproduce", "--correction", "3"], "--correction"),
         (["reproduce", "--plot", "x.docx"], "docx"),
         (["reproduce", "--json", "nowhere/x.json"], "does not exist"),
-        (["reproduce", "--json", "x.json", "--plot", "nowhere/x.png"], "does not exist"),
+        pytest.param(
+            ["reproduce", "--json", "x.json", "--plot", "nowhere/x.png"], "does not exist", marks=needs("matplotlib")
+        ),
     ],
 )
 def test_mistakes_give_no_number(arguments, words, capsys, tmp_path, monkeypatch):

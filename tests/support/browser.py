@@ -14,10 +14,18 @@ from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
     "--remote-debugging-pipe",
-)  # fmt: skip
+)
 SECONDS = 60
 """To wait for an answer, however busy the machine is."""
 
@@ -34,8 +42,8 @@ def browser(folder: Path):
     os.mkfifo(there)
     os.mkfifo(back)
     # the browser reads commands from descriptor 3 and answers on 4
-    command = ["sh", "-c", 'exec "$@" 3<"$0/there" 4>"$0/back"', folder, program(), *OPTIONS,
-               f"--user-data-dir={folder / 'profile'}"]  # fmt: skip
+    start = ["sh", "-c", 'exec "$@" 3<"$0/there" 4>"$0/back"', folder]
+    command = [*start, program(), *OPTIONS, f"--user-data-dir={folder / 'profile'}"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         with open(there, "wb", buffering=0) as commands, open(back, "rb", buffering=0) as answers:
@@ -71,8 +79,9 @@ class Page:
     def open(self, path: Path, width: int = 1280, height: int = 900, dark: bool = False, script: bool = True) -> None:
         """Load a file, on a screen of so many pixels; below 600 wide it is a phone's."""
         phone = width < 600
-        self.say("Emulation.setDeviceMetricsOverride", width=width, height=height, mobile=phone,
-                 deviceScaleFactor=2 if phone else 1)  # fmt: skip
+        scale = 2 if phone else 1
+        size = {"width": width, "height": height, "deviceScaleFactor": scale}
+        self.say("Emulation.setDeviceMetricsOverride", mobile=phone, **size)
         self.say("Emulation.setTouchEmulationEnabled", enabled=phone)
         self.say("Emulation.setScriptExecutionDisabled", value=not script)
         theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}

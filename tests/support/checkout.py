@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 from wavefilt import BackendUnavailable, backends
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
-FIELD = sorted((ROOT.parent / "shared" / "data" / "field").glob("*.dat"))
-"""Real field records, where they lie beside the checkout."""
+RECORDS = os.environ.get("WAVEFILT_FIELD_RECORDS")
+FIELD = sorted(Path(RECORDS).glob("*.dat")) if RECORDS else []
+"""The two SEG-2 field records of swprocess's examples, where that variable names their folder."""
+
+
+def needs(module: str) -> pytest.MarkDecorator:
+    """Skip a test, or one of its parameters, where the module of an extra is not installed."""
+    return pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed")
 
 
 def usable_backends() -> list[str]:

@@ -46,8 +46,10 @@ def main() -> None:
     for kind in kinds:
         found[kind] = _apart(kind, options.runs // len(kinds), options.seconds // len(kinds), options.corpus / kind)
         print(kind, json.dumps(found[kind]), flush=True)
-    total = {"inputs": sum(figures["inputs"] for figures in found.values()),
-             "findings": sum(len(figures["findings"]) for figures in found.values())}  # fmt: skip
+    total = {
+        "inputs": sum(figures["inputs"] for figures in found.values()),
+        "findings": sum(len(figures["findings"]) for figures in found.values()),
+    }
     print(f"{total['inputs']} inputs, {total['findings']} findings")
     if options.save:
         options.save.write_text(json.dumps(_described() | total | {"kinds": found, "long": _long()}, indent=1) + "\n")
@@ -60,16 +62,26 @@ def _long() -> dict[str, Any]:
     from tests.support.reader_seeds import large
 
     with readers_alone():
-        return {name: {"bytes": len(data)} | read_bytes(data, kind, memory=False)._asdict()
-                | {"memory": read_bytes(data, kind).memory} for name, (kind, data) in large().items()}  # fmt: skip
+        return {
+            name: {"bytes": len(data)}
+            | read_bytes(data, kind, memory=False)._asdict()
+            | {"memory": read_bytes(data, kind).memory}
+            for name, (kind, data) in large().items()
+        }
 
 
 def _described() -> dict[str, Any]:
     from wavefilt.benchmarks.common.environment import environment, version
 
     command = " ".join(["python", "tests/support/fuzz_readers.py", *sys.argv[1:]])
-    return {"study": "fuzzing", "date": time.strftime("%Y-%m-%d"), "command": command, "atheris": version("atheris"),
-            "longest": LONGEST, "environment": environment()}  # fmt: skip
+    return {
+        "study": "fuzzing",
+        "date": time.strftime("%Y-%m-%d"),
+        "command": command,
+        "atheris": version("atheris"),
+        "longest": LONGEST,
+        "environment": environment(),
+    }
 
 
 def _apart(kind: str, runs: int, seconds: int, corpus: Path) -> dict[str, Any]:
@@ -86,10 +98,10 @@ def _apart(kind: str, runs: int, seconds: int, corpus: Path) -> dict[str, Any]:
         tokens, figures = Path(folder, "tokens"), Path(folder, "figures")
         escaped = ("".join(map("\\x{:02x}".format, token)) for token in TOKENS)
         tokens.write_text("".join(f'"{token}"\n' for token in escaped))
-        limits = [f"-atheris_runs={runs}", f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-len_control=20",
-              "-timeout=10"]  # fmt: skip
-        command = [sys.executable, __file__, "--one", kind, figures, "--runs", str(runs), "--", str(corpus), str(kept),
-                   *limits, f"-dict={tokens}", f"-artifact_prefix={kept}/", "-rss_limit_mb=2048"]  # fmt: skip
+        limits = [f"-atheris_runs={runs}", f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-len_control=20"]
+        limits += ["-timeout=10", "-rss_limit_mb=2048"]
+        folders = [str(corpus), str(kept), f"-dict={tokens}", f"-artifact_prefix={kept}/"]
+        command = [sys.executable, __file__, "--one", kind, figures, "--runs", str(runs), "--", *folders, *limits]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace")
         if not figures.exists():
             sys.exit(f"{kind}: the fuzzer did not start\n{done.stderr[-3000:]}")
@@ -113,15 +125,32 @@ def _fuzz(kind: str, runs: int, figures: Path) -> None:
     with atheris.instrument_imports(include=["wavefilt.io"]):
         from wavefilt.io.obspy import waveforms  # noqa: F401
     header, waves = np.lib._format_impl, scipy.io.wavfile
-    for function in (header._read_array_header, header._filter_header, header.descr_to_dtype, ast.literal_eval,
-                     zipfile.ZipFile._RealGetContents, zipfile.ZipFile.open, zipfile.ZipInfo._decodeExtra,
-                     waves.read, waves._read_fmt_chunk, waves._read_data_chunk):  # fmt: skip
+    for function in (
+        header._read_array_header,
+        header._filter_header,
+        header.descr_to_dtype,
+        ast.literal_eval,
+        zipfile.ZipFile._RealGetContents,
+        zipfile.ZipFile.open,
+        zipfile.ZipInfo._decodeExtra,
+        waves.read,
+        waves._read_fmt_chunk,
+        waves._read_data_chunk,
+    ):
         atheris.instrument_func(function)
     from tests.support.reader_contract import FINDINGS, TIMES, Broken, read_bytes, readers_alone
     from tests.support.reader_seeds import seeds
 
-    result: dict[str, Any] = {"inputs": 0, "read": 0, "errors": 0, "measured": 0, "slowest": 0.0, "memory": 0,
-                              "seconds": 0.0, "findings": {}}  # fmt: skip
+    result: dict[str, Any] = {
+        "inputs": 0,
+        "read": 0,
+        "errors": 0,
+        "measured": 0,
+        "slowest": 0.0,
+        "memory": 0,
+        "seconds": 0.0,
+        "findings": {},
+    }
     begin = time.monotonic()
 
     def save() -> None:

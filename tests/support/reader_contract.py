@@ -39,15 +39,21 @@ KINDS: dict[str, tuple[dict[str, object], ...]] = {
     "detected": ({},),
     "seg2": ({"format": "seg2"}, {"format": "seg2", "dt": 0.002}),
     "ascii": (
-        {"format": "ascii"}, {"format": "ascii", "delimiter": ","}, {"format": "ascii", "columns": (2,)},
-        {"format": "ascii", "delimiter": " ", "dt": 0.5}),
+        {"format": "ascii"},
+        {"format": "ascii", "delimiter": ","},
+        {"format": "ascii", "columns": (2,)},
+        {"format": "ascii", "delimiter": " ", "dt": 0.5},
+    ),
     "raw": tuple(
         {"format": "raw", "dtype": dtype, "endian": endian, "ns": ns}
-        for dtype in ("f4", "f8", "i2", "i4") for endian in ("little", "big") for ns in (1, 3, 50)),
+        for dtype in ("f4", "f8", "i2", "i4")
+        for endian in ("little", "big")
+        for ns in (1, 3, 50)
+    ),
     "npy": ({"format": "npy"}, {"format": "npy", "axis": 0}),
     "npz": ({"format": "npz"}, {"format": "npz", "component": "a"}),
     "wav": ({"format": "wav"},),
-}  # fmt: skip
+}
 """Ways to read a file, and the options tried with each: the bytes alone decide which of them."""
 
 

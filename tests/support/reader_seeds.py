@@ -16,14 +16,67 @@ from tests.io.test_io import make_seg2, pack_20_bit
 
 VALUES = np.array([0, 1, -2, 30, -400, 5000, -60, 7], "f8")
 TOKENS = (
-    b"SAMPLE_INTERVAL 0.001", b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01", b"\x22\x44", b"\x44\x22", b"\x93NUMPY\x01\x00",
-    b"\x93NUMPY\x02\x00", b"\x93NUMPY\x03\x00", b"{'descr': ", b"'fortran_order': ", b"'shape': (", b"(1, 8), }",
-    b"'<f8'", b"'>i2'", b"'|O'", b"'<c8'", b"'<U9'", b"[('a', '<f4')]", b"True", b"L", b"1e308", b"nan", b"inf",
-    b"-0.0", b"1.5d+10", b"1_0", b"\xef\xbb\xbf", b"\r\n", b"\t", b";", b",", b"# ", b"RIFF", b"RIFX", b"RF64",
-    b"WAVEfmt ", b"data", b"ds64", b"LIST", b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b".npy",
-    b"WID2", b"TIMESERIES ", b"TSPAIR", b"SLIST", b"data_format=", b"n1=", b"in=", b"000001D ", b"MS\x03", b"\x1f\x8b",
-    b"\x80\x04\x95", b"\x89HDF\r\n\x1a\n", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80", b"\xff\xff",
-)  # fmt: skip
+    b"SAMPLE_INTERVAL 0.001",
+    b"\x55\x3a\x01\x00",
+    b"\x3a\x55\x00\x01",
+    b"\x22\x44",
+    b"\x44\x22",
+    b"\x93NUMPY\x01\x00",
+    b"\x93NUMPY\x02\x00",
+    b"\x93NUMPY\x03\x00",
+    b"{'descr': ",
+    b"'fortran_order': ",
+    b"'shape': (",
+    b"(1, 8), }",
+    b"'<f8'",
+    b"'>i2'",
+    b"'|O'",
+    b"'<c8'",
+    b"'<U9'",
+    b"[('a', '<f4')]",
+    b"True",
+    b"L",
+    b"1e308",
+    b"nan",
+    b"inf",
+    b"-0.0",
+    b"1.5d+10",
+    b"1_0",
+    b"\xef\xbb\xbf",
+    b"\r\n",
+    b"\t",
+    b";",
+    b",",
+    b"# ",
+    b"RIFF",
+    b"RIFX",
+    b"RF64",
+    b"WAVEfmt ",
+    b"data",
+    b"ds64",
+    b"LIST",
+    b"PK\x03\x04",
+    b"PK\x01\x02",
+    b"PK\x05\x06",
+    b"PK\x06\x06",
+    b".npy",
+    b"WID2",
+    b"TIMESERIES ",
+    b"TSPAIR",
+    b"SLIST",
+    b"data_format=",
+    b"n1=",
+    b"in=",
+    b"000001D ",
+    b"MS\x03",
+    b"\x1f\x8b",
+    b"\x80\x04\x95",
+    b"\x89HDF\r\n\x1a\n",
+    b"\xff\xff\xff\xff",
+    b"\xff\xff\xff\x7f",
+    b"\x00\x00\x00\x80",
+    b"\xff\xff",
+)
 """Words of the formats, which a fuzzer should not have to find letter by letter."""
 
 
@@ -87,8 +140,12 @@ def _npz() -> dict[str, bytes]:
             made.writestr("a.npy", npy(VALUES))
         return stream.getvalue()
 
-    ways = {"stored": zipfile.ZIP_STORED, "deflated": zipfile.ZIP_DEFLATED, "bzip2": zipfile.ZIP_BZIP2,
-            "lzma": zipfile.ZIP_LZMA}  # fmt: skip
+    ways = {
+        "stored": zipfile.ZIP_STORED,
+        "deflated": zipfile.ZIP_DEFLATED,
+        "bzip2": zipfile.ZIP_BZIP2,
+        "lzma": zipfile.ZIP_LZMA,
+    }
     found = {f"npz {name}": archive(way) for name, way in ways.items()}
     return found | {"npz of two": npz(a=VALUES, b=VALUES[:2])}
 
@@ -149,9 +206,15 @@ def _marked() -> dict[str, bytes]:
 
 
 MAKERS = {
-    "seg2": _seg2, "ascii": _ascii, "raw": _raw, "npy": _npy, "npz": _npz, "wav": _wav,
-    "segy": _segy, "marked": _marked,
-}  # fmt: skip
+    "seg2": _seg2,
+    "ascii": _ascii,
+    "raw": _raw,
+    "npy": _npy,
+    "npz": _npz,
+    "wav": _wav,
+    "segy": _segy,
+    "marked": _marked,
+}
 
 
 def large(size: int = 4 << 20) -> dict[str, tuple[str, bytes]]:
