@@ -65,10 +65,10 @@ def read(path: str, layout: dict[str, Any], digest: bool = False) -> tuple[Recor
     Raises Failure with exit code 3, UsageError (2) for an option value that makes no sense, MemoryError.
     """
     import wavefilt
-    from wavefilt.io.paths import parted
+    from wavefilt.io.dataset_paths import resolve
 
     try:
-        file, described = parted(path, wavefilt.io.Layout(**{k: v for k, v in layout.items() if k != "format"}))
+        file, described = resolve(path, wavefilt.io.Layout(**{k: v for k, v in layout.items() if k != "format"}))
         if path != "-" and (not digest or Path(file).is_dir()):
             return wavefilt.read(path, **layout), None
         content = NamedBytes(_content(file), file)

@@ -138,6 +138,6 @@ class Recording:
         Raises FileExistsError if ``path`` exists and ``overwrite`` is not set, FormatError if the format cannot
         hold these samples, OSError if the file cannot be written. ``path`` is whole or untouched, never partial.
         """
-        from wavefilt import io
+        from wavefilt.io.writing import write
 
-        io.write(self, Path(path), overwrite=overwrite)
+        write(self, Path(path), overwrite=overwrite)

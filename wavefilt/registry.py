@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import metadata
 from typing import Generic, TypeVar
@@ -49,6 +49,9 @@ class Registry(Generic[Entry]):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._found(name)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
     def __getitem__(self, name: str) -> Entry:
         """The entry. Raises ValueError for a name that is not known, with those that are."""
         self.check(name)
@@ -58,6 +61,10 @@ class Registry(Generic[Entry]):
         """All names, in the order of their registration."""
         load_extensions()
         return list(self._entries)
+
+    def registered(self) -> list[Entry]:
+        """The entries so far, without looking for extensions."""
+        return list(self._entries.values())
 
     def where(self, condition: Callable[[Entry], object]) -> list[str]:
         """Names of the entries that satisfy a condition."""

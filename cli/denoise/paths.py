@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from wavefilt.cli.failure import Failure
-from wavefilt.io.paths import MARK, check_alone, split
+from wavefilt.io.dataset_paths import MARK, refuse_dataset, split
 
 WILD = re.compile(r"[*?]")
 
@@ -50,10 +50,10 @@ def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
 
 def _matches(pattern: str) -> list[str]:
     """Files, and Zarr stores but nothing in them."""
-    from wavefilt.io.arrays.zarr import is_store
+    from wavefilt.io.detection import is_zarr
 
     paths = sorted(glob.glob(pattern.replace("[", "[[]"), recursive=True))
-    stores = {path for path in paths if is_store(path)}
+    stores = {path for path in paths if is_zarr(path)}
     return [
         path
         for path in paths
@@ -114,7 +114,7 @@ def _check_outputs(jobs: list[tuple[str, str]], options: dict[str, Any]) -> None
     for source, target in jobs:
         source, dataset = split(source)
         if dataset is not None:
-            check_alone(Path(target))
+            refuse_dataset(Path(target))
         # an input that is not there fails when it is read, as one of the batch
         if target != "-" and (source == "-" or os.path.lexists(source)):
             outputs += [Path(target), sidecar(Path(target))] if options["sidecar"] else [Path(target)]

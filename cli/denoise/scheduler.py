@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from wavefilt.cli.failure import Failure
-from wavefilt.io.paths import split
+from wavefilt.io.dataset_paths import split
 
 USED = {"inputs", "output", "scheduler", "wavelet", "level", "mode", "rule", "shrink", "sigma", "scope", "keep",
         "transform", "spins", "backend", "axis", "component", "overwrite", "quiet"}  # fmt: skip

@@ -65,7 +65,7 @@ def within(source: str, target: str, options: dict[str, Any]) -> int | None:
 def samples_bytes(source: str, options: dict[str, Any]) -> int | None:
     """Bytes of all samples in the dtype of computation; None for what is not streamed."""
     from wavefilt.arrays import compute_dtype
-    from wavefilt.io.paths import split
+    from wavefilt.io.dataset_paths import split
 
     file, _ = split(source)
     if source == "-" or not (os.path.isfile(file) or os.path.isdir(file)):  # a pipe can be read once

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import wavefilt
 from wavefilt.cli import group
-from wavefilt.io.arrays import grid
+from wavefilt.io.arrays import chunked
 from wavefilt.outofcore import memory_budget
 
 h5py = pytest.importorskip("h5py")
@@ -146,8 +146,8 @@ def test_zarr(tmp_path, dtype, options):
     ((500, 3, 2), (100, 2, 2), 0, "record"), ((2, 1100, 2), (2, 450, 1), 1, "trace")])  # fmt: skip
 def test_chunks_of_the_file_and_parts_of_traces(tmp_path, monkeypatch, shape, chunks, axis, scope):
     """Parts begin anywhere in chunks."""
-    plan, piece = memory_budget.plan, grid.PIECE
-    monkeypatch.setattr(grid, "PIECE", 1000)
+    plan, piece = memory_budget.plan, chunked.BLOCK
+    monkeypatch.setattr(chunked, "BLOCK", 1000)
     x = np.moveaxis(_samples([n for i, n in enumerate(shape) if i != (axis or 0)] + [shape[axis or 0]])
                     if axis is not None else _samples(shape), -1, -1 if axis is None else axis)  # fmt: skip
     monkeypatch.setattr(memory_budget, "WHOLE", {"pywavelets": 1e9})
@@ -170,12 +170,14 @@ def _smaller(plan, samples):
 
 def test_batches_end_where_chunks_do(tmp_path, monkeypatch):
     monkeypatch.setattr(memory_budget, "FIXED", 0)
-    monkeypatch.setattr(grid, "PIECE", 100)
+    monkeypatch.setattr(chunked, "BLOCK", 100)
     x = _samples((30, 500))
     source = _zarr(tmp_path / "x.zarr", x, (4, 500))
     places = []
-    write = grid.Grid.write
-    monkeypatch.setattr(grid.Grid, "write", lambda self, rows, *rest: (places.append(rows), write(self, rows, *rest)))
+    write = chunked.ChunkedArray.write
+    monkeypatch.setattr(
+        chunked.ChunkedArray, "write", lambda self, rows, *rest: (places.append(rows), write(self, rows, *rest))
+    )
     parts = _both_ways(tmp_path, source, ".zarr", max_memory=250_000)[1]
     streamed = places[1:]
     assert len(streamed) > 2
@@ -188,10 +190,10 @@ def test_boxes_are_the_rows():
     numbers = np.arange(60).reshape(shape)
     for first in range(60):
         for last in range(first + 1, 61):
-            found = [numbers[box].reshape(-1) for box in grid.boxes(first, last, shape)]
+            found = [numbers[box].reshape(-1) for box in chunked.boxes(first, last, shape)]
             assert len(found) <= 5
             assert np.array_equal(np.concatenate(found), np.arange(first, last))
-    assert list(grid.boxes(0, 1, ())) == [()]
+    assert list(chunked.boxes(0, 1, ())) == [()]
 
 
 def test_chunks_that_do_not_suit_the_limit(tmp_path, monkeypatch):
@@ -235,9 +237,9 @@ def test_what_is_not_there_is_named_with_what_is(tmp_path, more):
         ("x.h5", "3 arrays; choose one with ::NAME"), ("x.h5::wave", "no array 'wave'; it has other/shots"),
         ("x.h5::", "no dataset is named"), ("x.h5::note", "dtype object"),
         ("cut.h5::wave/data", "damaged or truncated HDF5"), ("empty.h5", "without arrays of numbers"),
-        ("far.h5::outside", "file"), ("far.h5::virtual", "lie in other files"),
+        ("far.h5::outside", "file"), ("far.h5::virtual", "are stored in other files"),
         ("x.zarr::wave/date", "no array 'wave/date'; it has other/shots, wave/data"),
-        ("x.zarr", "2 arrays; choose one with ::NAME"), ("folder", "not a zarr array or group"),
+        ("x.zarr", "2 arrays; choose one with ::NAME"), ("folder", "not a zarr store"),
         ("no.h5::wave", "No such file"),
     ]:  # fmt: skip
         done = _cli(tmp_path / name, *more)
@@ -283,8 +285,8 @@ def test_a_chunk_that_goes_or_is_damaged(tmp_path, monkeypatch):
     source = _zarr(tmp_path / "x.zarr", _samples((8, 500)), (2, 500))
     chunk = tmp_path / "x.zarr" / "wave" / "data" / "c" / "3" / "0"
     content = chunk.read_bytes()
-    write = grid.Grid.write
-    monkeypatch.setattr(grid.Grid, "write", lambda *a: (chunk.unlink(), write(*a)))
+    write = chunked.ChunkedArray.write
+    monkeypatch.setattr(chunked.ChunkedArray, "write", lambda *a: (chunk.unlink(), write(*a)))
     with pytest.raises(OSError, match="chunks were changed while they were read"):
         wavefilt.denoise_file(source, tmp_path / "y.zarr")
     chunk.write_bytes(content)
@@ -307,7 +309,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
         def full(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(grid.Grid, "write", full)
+        monkeypatch.setattr(chunked.ChunkedArray, "write", full)
         for write in (lambda: wavefilt.denoise_file(source, target, overwrite=True),  # noqa: B023
                       lambda: wavefilt.read(source).denoise().write(target, overwrite=True)):  # noqa: B023  # fmt: skip
             with pytest.raises(OSError, match="No space left"):

@@ -38,7 +38,7 @@ def apart(data, code, endian, ns=300, begin=3600):
 def streamed(tmp_path, monkeypatch, source, **options):
     """The file by `denoise_file`, in more than one batch."""
     monkeypatch.setattr(memory_budget, "FIXED", 0)
-    monkeypatch.setattr(segy, "SCRATCH", 3000)
+    monkeypatch.setattr(segy, "WORKSPACE", 3000)
     batches = []
     run = streaming.run
     monkeypatch.setattr(streaming, "run", lambda x, *rest: batches.append(len(x)) or run(x, *rest))
@@ -132,18 +132,22 @@ def patched(data, at, form, *values):
 
 LINE = segy_file(5)
 BAD = {
-    "cut in a trace": (LINE[:-10], [], "no whole number of them: the file is truncated"),
-    "cut, without text": (segy_file(text=bytes(3200))[:-10], [], "no whole number of them: the file is truncated"),
+    "cut in a trace": (LINE[:-10], [], "not a whole number of them: the file is truncated"),
+    "cut, without text": (segy_file(text=bytes(3200))[:-10], [], "not a whole number of them: the file is truncated"),
     "cut in its headers": (LINE[:1000], ["--format", "segy"], "truncated SEG-Y file: 1000 bytes"),
     "text of its first header alone": (LINE[:3300], [], "truncated SEG-Y file: 3300 bytes"),
     "headers alone": (LINE[:3600], [], "truncated SEG-Y file: 3600 bytes"),
     "another trace length": (patched(LINE, 3220, ">H", 299), [], "traces of 299 samples .* trace header says 300"),
     "no samples": (patched(LINE, 3220, ">H", 0), [], "says 0 samples a trace .* the first trace header says 300"),
-    "an unknown code": (patched(LINE, 3224, ">H", 77), [], r"unknown sample format code 77 .*; read are 1, 2, 3, 5"),
+    "an unknown code": (
+        patched(LINE, 3224, ">H", 77),
+        [],
+        r"unknown sample format code 77 .*; supported are 1, 2, 3, 5",
+    ),
     "fixed point with gain": (patched(LINE, 3224, ">H", 4), [], "format code 4 .32-bit fixed point with gain. are not"),
     "text headers without end": (patched(LINE, 3504, ">h", -1), [], "-1 extended textual headers"),
     "an option without meaning": (LINE, ["--ns", "300"], "--ns has no meaning"),
-    "su cut in a trace": (su_file("<")[:-10], ["--format", "su"], "no whole number of them"),
+    "su cut in a trace": (su_file("<")[:-10], ["--format", "su"], "not a whole number of them"),
     "su without samples": (bytes(500), ["--format", "su"], "says 0 samples"),
 }
 
@@ -185,7 +189,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
         file.truncate(result - 1)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(segy.Traces, "_copy", lambda self, file, form: full(file))
+    monkeypatch.setattr(segy.SegyTraces, "_copy", lambda self, file, form: full(file))
     with pytest.raises(OSError, match="No space left"):
         wavefilt.denoise_file(tmp_path / "x.sgy", tmp_path / "y.sgy")
     with pytest.raises(OSError, match="No space left"):

@@ -13,18 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wavefilt.errors import FormatError
+from wavefilt.io.detection import looks_like_text
 from wavefilt.io.layout import Layout
-from wavefilt.io.text import cells, reader
+from wavefilt.io.text import ascii, cells
 from wavefilt.recording import Recording
 
 
 def decode(data: str | bytes, **layout: object) -> Recording:
     data = data if isinstance(data, bytes) else data.encode()
-    return reader.decode(data, Layout(**layout), "ascii")
+    return ascii.decode(data, Layout(**layout), "ascii")
 
 
 def with_traces(recording: Recording, traces: object) -> str:
-    return reader.encode(replace(recording, traces=np.array(traces, dtype=float))).decode()
+    return ascii.encode(replace(recording, traces=np.array(traces, dtype=float))).decode()
 
 
 KEPT = {
@@ -67,12 +68,12 @@ KEPT = {
 
 @pytest.mark.parametrize("content", KEPT.values(), ids=KEPT.keys())
 def test_unaltered_samples_come_back_byte_for_byte(content):
-    assert reader.encode(decode(content)).decode() == content
+    assert ascii.encode(decode(content)).decode() == content
 
 
 def test_latin_1_is_kept():
     content = "# Größe\n1.5\n2.5\n".encode("latin-1")
-    assert reader.encode(decode(content)) == content
+    assert ascii.encode(decode(content)) == content
 
 
 @pytest.mark.parametrize("name", ["20180307_031245000.0", "20130107_103041000.CET.3c.cont.0"])
@@ -84,7 +85,7 @@ def test_obspy_files_come_back_byte_for_byte(name):
     assert recording.samples.shape == ((3, 2000) if "3c" in name else (1, 2048))
     np.testing.assert_array_equal(recording.samples, np.loadtxt(content.decode().splitlines(), ndmin=2).T)
     assert recording.interval is None
-    assert reader.encode(recording) == content
+    assert ascii.encode(recording) == content
 
 
 def test_traces_are_columns_in_float64():
@@ -144,7 +145,7 @@ def test_chosen_columns_are_traces_and_others_are_kept():
     assert with_traces(recording, [[1, 2, 3]]) == "0;1.50;1.00\n7;2.50;2.00\n9;3.50;3.00\n"
     swapped = decode(content, columns=(3, 2))
     np.testing.assert_array_equal(swapped.traces[0], [3.25, 4.25, 5.25])
-    assert reader.encode(swapped).decode() == content
+    assert ascii.encode(swapped).decode() == content
     assert decode("1 1.5\n2 2.5\n3 3.5\n", columns=(1, 2)).interval is None
 
 
@@ -204,7 +205,7 @@ def test_delimiter_may_be_given(content, given):
 def test_given_delimiter_resolves_a_decimal_comma():
     recording = decode("1,5\n2,7\n", delimiter=" ")
     np.testing.assert_array_equal(recording.traces, [[1.5, 2.7]])
-    assert reader.encode(recording) == b"1,5\n2,7\n"
+    assert ascii.encode(recording) == b"1,5\n2,7\n"
 
 
 @pytest.mark.parametrize("content", ["1,-5\n2,-7\n", "1, 5\n2, 7\n", "1,5\n2,7.0\n", "1,5,3\n2,7,1\n"])
@@ -227,16 +228,16 @@ REFUSED = {
     "ragged comma": ("1.5,2\n3,4,5\n", "line 2: '3,4,5' has 3 cells"),
     "word": ("# c\n\n1 2\n3 x4\n", "line 4: 'x4' is not a number"),
     "word in the first row": ("1 x\n3 4\n", "line 1: 'x' is not a number"),
-    "words in the middle": ("1 2\nfoo bar\n3 4\n", "line 2: 'foo bar' is no row of numbers"),
-    "comment in the middle": ("1\n# pause\n2\n", "line 2: '# pause' is no row"),
+    "words in the middle": ("1 2\nfoo bar\n3 4\n", "line 2: 'foo bar' is not a row of numbers"),
+    "comment in the middle": ("1\n# pause\n2\n", "line 2: '# pause' is not a row"),
     "blank line in the middle": ("1\n\n2\n", "line 2: a blank line"),
-    "two lines of names": ("t a\ns mm\n1 2\n3 4\n", "line 2: 's mm' is no row of numbers, no comment"),
+    "two lines of names": ("t a\ns mm\n1 2\n3 4\n", "line 2: 's mm' is not a row of numbers, a comment"),
     "empty cell": ("1.5,2\n,4\n", "line 2: ',4' has an empty cell"),
     "empty cell at the end": ("1;2\n3;\n", "line 2: '3;' has an empty cell"),
     "empty cell in tabs": ("1\t2\t3\n3\t\t4\n", "has an empty cell"),
     "delimiters that add up": ("1.5,2,3\n3,,4 5\n", "line 2: '3,,4 5' has an empty cell"),
     "two numbers in a cell": ("1.5,2\n3 4,5\n", "line 2: '3 4' is not a number"),
-    "hexadecimal": ("1\n0x10\n", "line 2: '0x10' is no row of numbers"),
+    "hexadecimal": ("1\n0x10\n", "line 2: '0x10' is not a row of numbers"),
     "hexadecimal first": ("0x10\n1\n2\n", "line 1: '0x10'"),
     "underscore": ("1 2\n1_000 2\n", "line 2: '1_000' is not a number"),
     "glued": ("1.5 2\n1.5-2 3\n", "line 2: '1.5-2' is not a number"),
@@ -282,9 +283,9 @@ def test_refused(content, fragment):
         ({"columns": (4,)}, "counted from 1 to 3"),
         ({"columns": (2, 2)}, "each column once"),
         ({"columns": ()}, "each column once"),
-        ({"delimiter": "|"}, "'|' is no delimiter"),
-        ({"delimiter": ""}, "is no delimiter"),
-        ({"delimiter": ","}, "line 1: '0.0 1.5 2.5' is no row of numbers"),
+        ({"delimiter": "|"}, "'|' is not a delimiter"),
+        ({"delimiter": ""}, "is not a delimiter"),
+        ({"delimiter": ","}, "line 1: '0.0 1.5 2.5' is not a row of numbers"),
         ({"dt": 0.5}, "dt is 0.5 s but column 1 has steps of 0.1"),
         ({"dtype": "f4"}, "--dtype has no meaning"),
     ],
@@ -317,7 +318,7 @@ def test_traces_of_another_shape_are_refused(shape):
     ],
 )
 def test_looks_like_text(head, answer):
-    assert reader.looks_like_text(head) is answer
+    assert looks_like_text(head) is answer
 
 
 @st.composite
@@ -348,21 +349,21 @@ def test_any_table_comes_back(table):
     every = tuple(range(1, values.shape[1] + 1))
     recording = decode(content, delimiter=delimiter, columns=every)
     np.testing.assert_array_equal(recording.samples.T, values)
-    written = reader.encode(recording).decode()
+    written = ascii.encode(recording).decode()
     again = decode(written, delimiter=delimiter, columns=every)
     np.testing.assert_array_equal(again.samples.T, values)
     assert written.replace(" ", "").replace("NAN", "nan") == content.replace(" ", "").replace("NAN", "nan")
-    assert reader.encode(replace(again, traces=again.samples * 0.5)).count(b"\n") == content.count("\n")
+    assert ascii.encode(replace(again, traces=again.samples * 0.5)).count(b"\n") == content.count("\n")
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=60) | st.text("0123456789+-.eEdDnaif,; \t\r\n#x", max_size=60).map(str.encode))
 def test_any_bytes_are_read_or_refused(data):
     try:
-        recording = reader.decode(data, Layout(), "ascii")
+        recording = ascii.decode(data, Layout(), "ascii")
     except FormatError:
         return
-    again = reader.decode(reader.encode(recording), Layout(delimiter=recording.origin.delimiter), "ascii")
+    again = ascii.decode(ascii.encode(recording), Layout(delimiter=recording.origin.delimiter), "ascii")
     assert again.samples.shape == recording.samples.shape
 
 
@@ -375,7 +376,7 @@ def test_any_bytes_are_read_or_refused(data):
     ],
 )
 def test_a_bad_line_far_down_is_named(monkeypatch, row, words):
-    monkeypatch.setattr(cells, "PIECES", (64, 64))
+    monkeypatch.setattr(cells, "BLOCK", (64, 64))
     with pytest.raises(FormatError, match=words):
         decode("1.5 2.5\n" * 100 + row + "\n1.5 2.5\n")
 
@@ -388,21 +389,25 @@ def test_many_short_rows_below_a_long_one():
 @pytest.mark.parametrize("content", KEPT.values(), ids=KEPT.keys())
 def test_pieces_make_no_difference(monkeypatch, content):
     whole = decode(content)
-    monkeypatch.setattr(cells, "PIECES", (1, 1))
+    monkeypatch.setattr(cells, "BLOCK", (1, 1))
     pieces = decode(content)
-    assert (pieces.origin.styles, pieces.intervals, pieces.notes) == (whole.origin.styles, whole.intervals, whole.notes)
+    assert (pieces.origin.columns, pieces.intervals, pieces.notes) == (
+        whole.origin.columns,
+        whole.intervals,
+        whole.notes,
+    )
     np.testing.assert_array_equal(pieces.traces, whole.traces)
-    assert reader.encode(pieces).decode() == content
+    assert ascii.encode(pieces).decode() == content
 
 
 def test_pieces_of_a_long_file_join(monkeypatch):
     content = "".join(f"{k / 100:.2f} {k % 7}.5 {'nan' if k % 5 == 0 else '1.5'}\n" for k in range(1000))
-    monkeypatch.setattr(cells, "PIECES", (64, 64))
-    assert reader.encode(decode(content)).decode() == content
+    monkeypatch.setattr(cells, "BLOCK", (64, 64))
+    assert ascii.encode(decode(content)).decode() == content
 
 
 def test_long_files_are_fast():
     content = "0.25 1.5000e+00 -1.5000\n" * 200_000
     began = time.perf_counter()
-    assert reader.encode(decode(content)).decode() == content
+    assert ascii.encode(decode(content)).decode() == content
     assert time.perf_counter() - began < 10  # about 1 s here; a loop over cells would take far longer

@@ -21,7 +21,7 @@ from wavefilt.backends.numba_cpu import selection
 from wavefilt.cli import group
 from wavefilt.denoising import traces
 from wavefilt.errors import FormatError
-from wavefilt.io.arrays import flat
+from wavefilt.io.arrays import contiguous
 from wavefilt.outofcore import memory_budget, prefetch, streaming
 from wavefilt.outofcore.sizes import in_bytes, spelled
 from wavefilt.statistics import reproducible
@@ -126,7 +126,7 @@ def test_every_dtype(tmp_path, tiny, dtype):
 @pytest.mark.parametrize(("shape", "axis"), [((1400,), 0), ((3, 1400), -1), ((1400, 3), 0), ((2, 1400, 3), 1),
                                          ((2, 3, 1400), None), ((1400, 2, 3), 0), ((1, 1400), 1)])  # fmt: skip
 def test_every_order_of_axes(tmp_path, tiny, monkeypatch, shape, axis, order):
-    monkeypatch.setattr(flat, "SCRATCH", 5000)
+    monkeypatch.setattr(contiguous, "WORKSPACE", 5000)
     x = np.moveaxis(_traces(6, 1400)[: np.prod(shape) // 1400], 1, 0)
     x = np.moveaxis(x.reshape(1400, *(n for n in shape if n != 1400)), 0, -1 if axis is None else axis)
     _same(tmp_path, x, axis=axis, order=order, wavelet="db2")
@@ -176,7 +176,7 @@ def test_raw_files(tmp_path, tiny):
         tiny(1000)
         wavefilt.denoise_file(source, parts, overwrite=True, **layout)
         assert parts.read_bytes() == whole.read_bytes()
-    with pytest.raises(FormatError, match="no whole number of traces"):
+    with pytest.raises(FormatError, match="not a whole number of traces"):
         wavefilt.denoise_file(source, parts, overwrite=True, **{**layout, "ns": 4999})
 
 
@@ -242,8 +242,8 @@ def test_a_file_that_shrinks_or_changes(tmp_path, tiny, monkeypatch):
     for change, words in ((lambda: os.truncate(path, 30000), "became shorter while it was read"),
                           (lambda: os.utime(path, (1, 1)), "was changed while it was read")):  # fmt: skip
         np.save(path, _trace(50000))
-        write = flat.Samples.write
-        monkeypatch.setattr(flat.Samples, "write", lambda *a, change=change, write=write: (change(), write(*a)))
+        write = contiguous.Samples.write
+        monkeypatch.setattr(contiguous.Samples, "write", lambda *a, change=change, write=write: (change(), write(*a)))
         with pytest.raises(OSError, match=words):
             wavefilt.denoise_file(path, target, overwrite=True)
         monkeypatch.undo()
@@ -273,7 +273,7 @@ def test_an_error_of_the_writing_thread_is_raised(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(flat.Samples, "write", full)
+    monkeypatch.setattr(contiguous.Samples, "write", full)
     with pytest.raises(OSError, match="No space left"):
         wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy")
     assert os.listdir(tmp_path) == ["x.npy"]
@@ -283,9 +283,10 @@ def test_an_error_of_the_writing_thread_is_raised(tmp_path, monkeypatch):
 def test_an_interruption_leaves_nothing(tmp_path, name, code):
     np.save(tmp_path / "x.npy", np.lib.stride_tricks.as_strided(np.array(_trace(1 << 16)), (64, 1 << 16), (0, 8)))
     slow = (
-        "import sys, time; from wavefilt.io.arrays import flat; from wavefilt.cli import main; w = flat.Samples.write\n"
+        "import sys, time; from wavefilt.io.arrays import contiguous; from wavefilt.cli import main\n"
+        "w = contiguous.Samples.write\n"
         "def write(*a): print('writing', flush=True); w(*a); time.sleep(0.5)\n"
-        "flat.Samples.write = write\n"
+        "contiguous.Samples.write = write\n"
         "main(['denoise', *sys.argv[1:], '--max-memory', '32MiB', '--backend', 'pywavelets'])"
     )
     process = subprocess.Popen(_python(slow, tmp_path / "x.npy"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -347,8 +348,8 @@ def test_reading_and_writing_go_on_meanwhile(tmp_path, tiny, monkeypatch):
 
         return call
 
-    monkeypatch.setattr(flat.Samples, "read", noted("read", flat.Samples.read))
-    monkeypatch.setattr(flat.Samples, "write", noted("write", flat.Samples.write))
+    monkeypatch.setattr(contiguous.Samples, "read", noted("read", contiguous.Samples.read))
+    monkeypatch.setattr(contiguous.Samples, "write", noted("write", contiguous.Samples.write))
     backend = backends.get("pywavelets")
     monkeypatch.setattr(type(backend), "decompose", noted("compute", type(backend).decompose))
     wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", backend="pywavelets")
@@ -412,7 +413,7 @@ def test_other_formats_are_refused(tmp_path):
     np.savetxt(path, _trace(100))
     done = _cli(path, "--max-memory", "1GiB")
     assert done.exception.code == 2
-    words = f"{path}: only npy, raw (with its layout), SEG-Y, SU, HDF5 and Zarr are streamed (max_memory)"
+    words = f"{path}: only npy, raw, hdf5, zarr, segy and su files are streamed (max_memory)"
     assert str(done.exception).startswith(words)
     with pytest.raises(FormatError, match=re.escape(words)):
         wavefilt.denoise_file(path, tmp_path / "y.txt")

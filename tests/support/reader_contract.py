@@ -22,9 +22,9 @@ import numpy as np
 
 import wavefilt
 from wavefilt.errors import FormatError
-from wavefilt.io import detection, encode
+from wavefilt.io import FORMATS, Probe, encode
 from wavefilt.io.arrays import hdf5
-from wavefilt.io.obspy import waveforms
+from wavefilt.io.obspy import recognition, waveforms
 from wavefilt.recording import Recording
 
 FINDINGS = Path(__file__).with_name("findings")
@@ -172,13 +172,13 @@ def readers_alone() -> Iterator[None]:
             raise Broken("a name for ObsPy", repr(file))
 
     def elsewhere(data: bytes, layout: object, format: str) -> None:
-        check = detection.CHECKS.get(format)
-        if check is None or not check(detection.Probe(io.BytesIO(data))):
+        check = FORMATS[format].recognise
+        if check is None or not check(Probe(io.BytesIO(data))):
             raise Broken(f"unknown bytes handed over as {format}", repr(data[:40]))
         raise FormatError(f"a file of format {format}, read by another library")
 
     with (
-        mock.patch.object(waveforms, "recognised_by_obspy", nobody),
+        mock.patch.object(recognition, "recognised_by_obspy", nobody),
         mock.patch.object(waveforms, "decode", elsewhere),
         mock.patch.object(hdf5, "decode", elsewhere),
     ):

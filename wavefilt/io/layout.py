@@ -1,18 +1,18 @@
-"""What a user says about a file that the file does not say itself."""
+"""What a user specifies about a file that the file does not record itself."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from wavefilt.errors import FormatError
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Explicit layout of a file; None where nothing was said. Raises ValueError for values that make no sense.
+    """Explicit layout of a file; None where nothing was specified. Raises ValueError for invalid values.
 
     dtype, endian, ns
-        Raw binary: ``"f4" "f8" "i2" "i4"``, ``"little" "big"``, samples a trace.
+        Raw binary: ``"f4" "f8" "i2" "i4"``, ``"little" "big"``, samples per trace.
     dt
         Sampling interval in seconds, for formats that do not record one (or ASCII without a time column).
     columns
@@ -20,9 +20,9 @@ class Layout:
     delimiter
         ASCII: ``","``, ``";"``, ``"\\t"`` or ``" "`` (any blanks).
     component
-        npz: the name of the array to denoise.
+        npz, HDF5, Zarr: the name of the array to denoise.
     axis
-        npy and npz: the axis of the samples, the last by default.
+        npy, npz, HDF5, Zarr: the axis of the samples, the last by default.
     """
 
     dtype: str | None = None
@@ -43,7 +43,7 @@ class Layout:
             raise TypeError(f"columns={self.columns!r}: a tuple of whole numbers counted from 1 is needed, as (2, 3)")
 
     def only(self, format: str, *used: str) -> None:
-        """Raise FormatError if an option was given that this format has no use for: nothing is silently ignored."""
-        for option in fields(self):
-            if option.name not in used and getattr(self, option.name) is not None:
-                raise FormatError(f"--{option.name} has no meaning for a file of format {format}")
+        """Raise FormatError if an option was given that does not apply to this format: none is silently ignored."""
+        for option, value in vars(self).items():
+            if option not in used and value is not None:
+                raise FormatError(f"--{option} has no meaning for a file of format {format}")

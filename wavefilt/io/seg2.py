@@ -10,11 +10,10 @@ import math
 import struct
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
 from wavefilt.io.detection import SEG2_TRACE
 from wavefilt.io.layout import Layout
@@ -67,13 +66,13 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     for before, after in pairwise(sorted(traces, key=lambda trace: trace.pointer)):
         if after.pointer < before.end:
             raise FormatError(f"trace blocks at bytes {before.pointer} and {after.pointer} overlap")
-    samples: Any = [_samples(data, endian, trace) for trace in traces]
-    if len({(len(s), s.dtype) for s in samples}) == 1:
-        samples = np.array(samples)
+    samples = [_samples(data, endian, trace) for trace in traces]
+    alike = len({(len(row), row.dtype) for row in samples}) == 1
     intervals = tuple(_interval(data, endian, trace, layout.dt) for trace in traces)
     packed = any(trace.code < 4 for trace in traces)
     notes = ("integer samples are written as 32-bit floats",) if packed else ()
-    return Recording(samples, intervals, "seg2", Origin(data, endian, traces), notes=notes)
+    origin = Origin(data, endian, traces)
+    return Recording(np.array(samples) if alike else samples, intervals, "seg2", origin, notes=notes)
 
 
 def _trace(data: bytes, endian: str, number: int, pointer: int) -> Trace:
@@ -100,7 +99,7 @@ def _trace(data: bytes, endian: str, number: int, pointer: int) -> Trace:
     return Trace(pointer, start, start + size, samples, code)
 
 
-def _samples(data: bytes, endian: str, trace: Trace) -> NDArray[Any]:
+def _samples(data: bytes, endian: str, trace: Trace) -> Array:
     if trace.code != 3:
         dtype = np.dtype(endian + DTYPES[trace.code])
         return np.frombuffer(data, dtype, trace.samples, trace.data).astype(dtype.newbyteorder("="))
@@ -108,7 +107,7 @@ def _samples(data: bytes, endian: str, trace: Trace) -> NDArray[Any]:
     words = np.frombuffer(data, endian + "i2", trace.samples * 5 // 4, trace.data).reshape(-1, 5).astype(np.int32)
     exponents = (words[:, :1] >> np.array([0, 4, 8, 12])) & 15
     mantissas = words[:, 1:] + (words[:, 1:] < 0)
-    samples: NDArray[Any] = (mantissas << exponents).astype(np.int32).ravel()
+    samples: Array = (mantissas << exponents).astype(np.int32).ravel()
     return samples
 
 

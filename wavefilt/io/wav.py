@@ -6,10 +6,10 @@ import io
 import struct
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from wavefilt.arrays import DType
 from wavefilt.errors import FormatError, reason
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
@@ -18,7 +18,7 @@ from wavefilt.recording import Recording
 @dataclass(frozen=True)
 class Origin:
     rate: int
-    dtype: np.dtype[Any]
+    dtype: DType
     mono: bool
 
 
@@ -79,6 +79,6 @@ def encode(recording: Recording) -> bytes:
     try:
         wavfile.write(out, origin.rate, (samples[:, 0] if origin.mono else samples).astype(origin.dtype))
     except (struct.error, ValueError) as error:
-        raise FormatError(f"{samples.shape[1]} channels at {origin.rate} Hz do not fit into a WAV header: is the rate "
-                          f"of this file damaged? ({reason(error)})") from error  # fmt: skip
+        what = f"{samples.shape[1]} channels at {origin.rate} Hz"
+        raise FormatError(f"{what} do not fit into a WAV header; is the file damaged? ({reason(error)})") from error
     return out.getvalue()

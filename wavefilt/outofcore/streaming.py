@@ -24,8 +24,8 @@ from wavefilt.chunking import passes as chunked
 from wavefilt.denoising import options as plugins
 from wavefilt.denoising.traces import check_size, run
 from wavefilt.errors import SQUARES_OVERFLOW
+from wavefilt.io.dataset_paths import split
 from wavefilt.io.layout import Layout
-from wavefilt.io.paths import split
 from wavefilt.io.sources import Source, open_source
 from wavefilt.method import Method
 from wavefilt.outofcore.file_rows import StreamedRows

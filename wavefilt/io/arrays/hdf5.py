@@ -8,21 +8,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
-from wavefilt.io import replacing
-from wavefilt.io.arrays.grid import Grid, chosen
+from wavefilt.io.arrays.chunked import ChunkedArray, chosen
+from wavefilt.io.atomic import replacing
+from wavefilt.io.dataset_paths import refuse_dataset
+from wavefilt.io.file_state import FileState
 from wavefilt.io.layout import Layout
-from wavefilt.io.paths import check_alone
-from wavefilt.io.sources import Target
-from wavefilt.io.unchanged import Unchanged
 from wavefilt.recording import Recording
 
 from . import npy
+
+if TYPE_CHECKING:
+    import h5py
+
+    from wavefilt.io.sources import Target
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Origin:
     axis: int | None
 
 
-class Container:
+class Hdf5File:
     """A `wavefilt.io.sources.Source`. Raises FormatError for a damaged file, and a dataset that cannot be denoised."""
 
     format = "hdf5"
@@ -42,26 +46,27 @@ class Container:
     def __init__(self, path: str, layout: Layout) -> None:
         layout.only("hdf5", "dt", "axis", "component")
         self._path, self._axis, self.interval = path, layout.axis, layout.dt
-        self.check_unchanged = Unchanged(path).check
+        self.check_unchanged = FileState(path).check
         self._file = _opened(path, "r")
         try:
-            self._name, self._grid = _found(self._file, layout)
+            self._name, self._array = _found(self._file, layout)
         except BaseException:
             self._file.close()
             raise
-        grid = self._grid
-        self.shape, self.dtype, self.neighbours, self.overhead = grid.shape, grid.dtype, grid.neighbours, grid.overhead
-        self.notes = notes(grid.dtype)
+        array = self._array
+        self.shape, self.dtype, self.notes = array.shape, array.dtype, notes(array.dtype)
+        self.neighbours, self.overhead = array.neighbours, array.overhead
+        self.close = self._file.close
 
-    def read(self, rows: slice, first: int, out: NDArray[Any]) -> None:
+    def read(self, rows: slice, first: int, out: Array) -> None:
         try:
-            self._grid.read(rows, first, out)
+            self._array.read(rows, first, out)
         except (OSError, RuntimeError) as error:
             raise OSError(f"{self._path}: the file became shorter, or is damaged ({error})") from error
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
-        check_alone(path)
+        refuse_dataset(path)
         with replacing(path, overwrite=overwrite) as copy:
             with open(self._path, "rb") as file:
                 shutil.copyfileobj(file, copy, 1 << 20)
@@ -69,16 +74,13 @@ class Container:
             with _opened(copy.name, "r+") as file:
                 yield _rewritten(file, self._name, self._axis)
 
-    def close(self) -> None:
-        self._file.close()
 
-
-def notes(dtype: np.dtype[Any]) -> tuple[str, ...]:
-    """What a user should know of an array of this dtype in HDF5 or Zarr."""
+def notes(dtype: DType) -> tuple[str, ...]:
+    """What a user should know about an array of this dtype in HDF5 or Zarr."""
     return (f"integer samples are written as {npy.written(dtype)}",) if dtype.kind in "iu" else ()
 
 
-def _opened(file: Any, mode: str) -> Any:
+def _opened(file: str | io.BytesIO, mode: str) -> h5py.File:
     try:
         import h5py
     except ImportError as error:
@@ -89,13 +91,13 @@ def _opened(file: Any, mode: str) -> Any:
         raise FormatError(f"damaged or truncated HDF5 file ({error})") from error
 
 
-def _found(file: Any, layout: Layout) -> tuple[str, Grid]:
+def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
     """The name and samples of the dataset asked for, or the only one. Raises FormatError where there is none."""
     import h5py
 
     names: list[str] = []
 
-    def note(name: str, node: Any) -> None:
+    def note(name: str, node: h5py.Dataset | h5py.Group) -> None:
         if isinstance(node, h5py.Dataset) and node.ndim and node.dtype.kind in "iufc":
             names.append(name)
 
@@ -106,15 +108,14 @@ def _found(file: Any, layout: Layout) -> tuple[str, Grid]:
             asked = chosen(layout.component, names, "an HDF5 file")
         dataset = file[asked]
         if dataset.is_virtual or dataset.external or dataset.file != file:
-            raise FormatError(f"the samples of {asked} lie in other files, which would be changed; copy it into this "
-                              "one first")  # fmt: skip
-        return asked, Grid(dataset, layout.axis, dataset.chunks)
+            raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
+        return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
     except (OSError, RuntimeError, KeyError) as error:
         raise FormatError(f"damaged or truncated HDF5 file ({error})") from error
 
 
-def _rewritten(file: Any, name: str, axis: int | None) -> Grid:
-    """The dataset, for denoised samples; of integers one of floats takes its place, with all but that as it was."""
+def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
+    """The dataset, for denoised samples; one of integers is replaced by one of floats that is like it otherwise."""
     old = file[name]
     dtype = npy.written(old.dtype)
     if dtype != old.dtype:
@@ -130,16 +131,16 @@ def _rewritten(file: Any, name: str, axis: int | None) -> Grid:
             del file[link]
             file[link] = new
         old = new
-    return Grid(old, axis, old.chunks)
+    return ChunkedArray(old, axis, old.chunks)
 
 
-def _hard_links(file: Any, name: str) -> list[str]:
-    """Every name of the dataset of this name, but for soft links, which follow."""
+def _hard_links(file: h5py.File, name: str) -> list[str]:
+    """Every name that the dataset of this name has, except soft links, which follow."""
     import h5py
 
     dataset, found = file[name], []
 
-    def note(other: str, link: Any) -> None:
+    def note(other: str, link: h5py.HardLink | h5py.SoftLink | h5py.ExternalLink) -> None:
         if isinstance(link, h5py.HardLink) and file[other] == dataset:
             found.append(other)
 
@@ -153,10 +154,10 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     """The dataset's samples as traces along ``layout.axis``, the last by default."""
     layout.only("hdf5", "dt", "axis", "component")
     with _opened(io.BytesIO(data), "r") as file:
-        name, grid = _found(file, layout)
-        traces = np.empty(grid.shape, grid.dtype)
+        name, array = _found(file, layout)
+        traces = np.empty(array.shape, array.dtype)
         try:
-            grid.read(slice(0, len(traces)), 0, traces)
+            array.read(slice(0, len(traces)), 0, traces)
         except (OSError, RuntimeError) as error:
             raise FormatError(f"damaged or truncated HDF5 file ({error})") from error
     origin = Origin(data, name, layout.axis)
@@ -171,3 +172,8 @@ def encode(recording: Recording) -> bytes:
         samples = recording.samples
         _rewritten(file, origin.name, origin.axis).write(slice(0, len(samples)), 0, samples)
     return out.getvalue()
+
+
+def open_source(path: str, layout: Layout, format: str) -> Hdf5File:
+    """A file whose dataset is read in parts."""
+    return Hdf5File(path, layout)

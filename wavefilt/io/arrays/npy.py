@@ -1,4 +1,4 @@
-"""NumPy's `.npy` and `.npz`: arrays of numbers with samples along one axis; objects are never unpickled."""
+"""NumPy's `.npy` and `.npz`: arrays of numbers with samples along one axis; Python objects are never unpickled."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 import warnings
 import zipfile
 from dataclasses import dataclass
-from typing import Any
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt import arrays
+from wavefilt.arrays import Array, DType, compute_dtype
 from wavefilt.errors import FormatError, reason
+from wavefilt.io.arrays.contiguous import ContiguousFile, Header, Places
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
@@ -44,7 +44,7 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     return Recording(traces, (layout.dt,) * len(traces), format, origin)
 
 
-def _array(content: bytes) -> NDArray[Any]:
+def _array(content: bytes) -> Array:
     """The array of a `.npy`, after its header has been checked against the bytes there are."""
     stream = io.BytesIO(content)
     shape, fortran, dtype = header(stream, len(content))
@@ -52,10 +52,10 @@ def _array(content: bytes) -> NDArray[Any]:
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
-def header(stream: Any, size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, Fortran order and dtype by the header of a `.npy` of ``size`` bytes; the stream is left behind it.
+def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
+    """Shape, Fortran order and dtype by the header of a `.npy` of ``size`` bytes; the stream is left after it.
 
-    Raises FormatError if it is damaged, does not fit the size, or tells of no numbers.
+    Raises FormatError if it is damaged, does not fit the size, or describes anything but numbers.
     """
     try:
         version = np.lib.format.read_magic(stream)
@@ -63,7 +63,7 @@ def header(stream: Any, size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]
         if version not in read_header:
             raise FormatError(f".npy version {version[0]}.{version[1]} is not known")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Python about the literal, of NumPy about headers of Python 2
+            warnings.simplefilter("ignore")  # Python's about the literal, NumPy's about headers of Python 2
             shape, fortran, dtype = read_header[version](stream)
     except FormatError:
         raise
@@ -93,12 +93,12 @@ def sample_axis(shape: tuple[int, ...], axis: int | None) -> int:
     return axis % len(shape)
 
 
-def written(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def written(dtype: DType) -> DType:
     """The dtype that denoised samples are stored in: that of floats, for integers that of computation."""
-    return dtype if dtype.kind in "fc" else arrays.compute_dtype(dtype)
+    return dtype if dtype.kind in "fc" else compute_dtype(dtype)
 
 
-def header_of(shape: tuple[int, ...], fortran: bool, dtype: np.dtype[Any]) -> bytes:
+def header_of(shape: tuple[int, ...], fortran: bool, dtype: DType) -> bytes:
     """The header that `numpy.save` writes for such an array."""
     stream = io.BytesIO()
     several = sum(n > 1 for n in shape) > 1  # axes of which one alone lies in both orders
@@ -111,19 +111,19 @@ def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
     """Name and bytes of the array to denoise in an archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            arrays = [name for name in archive.namelist() if name.endswith(".npy")]
-            if not arrays:
+            members = [name for name in archive.namelist() if name.endswith(".npy")]
+            if not members:
                 raise FormatError("a zip archive without arrays; unpack it first")
-            names = ", ".join(name.removesuffix(".npy") for name in arrays)
-            if component is None and len(arrays) > 1:
-                raise FormatError(f"holds {len(arrays)} arrays; choose one with --component: {names}")
-            member = arrays[0] if component is None else f"{component}.npy"
-            if member not in arrays:
+            names = ", ".join(name.removesuffix(".npy") for name in members)
+            if component is None and len(members) > 1:
+                raise FormatError(f"holds {len(members)} arrays; choose one with --component: {names}")
+            member = members[0] if component is None else f"{component}.npy"
+            if member not in members:
                 raise FormatError(f"--component {component} is not in the archive; it holds {names}")
             return member, archive.read(member)
     except FormatError:
         raise
-    except Exception as error:  # of zipfile, and of whatever unpacks
+    except Exception as error:  # zipfile's, and the decompressors'
         raise FormatError(f"damaged or encrypted archive ({reason(error)})") from error
 
 
@@ -145,8 +145,28 @@ def encode(recording: Recording) -> bytes:
             try:
                 content = stream.getvalue() if entry.filename == origin.member else old.read(entry)
                 new.writestr(entry, content, compress_type=entry.compress_type)
-            except Exception as error:  # of zipfile, and of whatever unpacks
+            except Exception as error:  # zipfile's, and the decompressors'
                 raise FormatError(
                     f"{entry.filename!r} of the archive cannot be kept ({reason(error)}); repack it without that one"
                 ) from error
     return out.getvalue()
+
+
+def open_source(path: str, layout: Layout, format: str) -> ContiguousFile:
+    """The array of a `.npy` as traces along an axis. Raises FormatError for what cannot be denoised."""
+    layout.only("npy", "dt", "axis")
+    with open(path, "rb") as file:
+        shape, fortran, dtype = header(file, file.seek(0, 2) - file.seek(0))
+        begin = file.tell()
+    axis = sample_axis(shape, layout.axis)
+    if math.prod(shape) == 0:
+        raise FormatError(f"an array of shape {shape} has no samples")
+    strides, items = [0] * len(shape), 1
+    for i in range(len(shape)) if fortran else reversed(range(len(shape))):
+        strides[i] = items
+        items *= shape[i]
+    step = strides[axis] if shape[axis] > 1 else 1
+    others = (*strides[:axis], *strides[axis + 1 :])
+    places = Places(begin, (*shape[:axis], *shape[axis + 1 :]), others, shape[axis], step)
+    result = written(dtype)
+    return ContiguousFile(path, "npy", places, dtype, Header(header_of(shape, fortran, result), result), layout.dt)

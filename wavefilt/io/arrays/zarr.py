@@ -10,24 +10,29 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
-from wavefilt.io.arrays.grid import Grid, chosen
+from wavefilt.io.arrays.chunked import ChunkedArray, chosen
 from wavefilt.io.arrays.hdf5 import notes
+from wavefilt.io.dataset_paths import refuse_dataset
+from wavefilt.io.detection import is_zarr
 from wavefilt.io.layout import Layout
-from wavefilt.io.paths import check_alone
-from wavefilt.io.sources import Target
-from wavefilt.recording import Recording
 
 from . import npy
 
+if TYPE_CHECKING:
+    import zarr
+
+    from wavefilt.io.sources import Target
+
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 TRIES, PAUSE = 20, 0.1
-"""A folder that others still write to is removed so often at most, with so many seconds in between."""
+"""Attempts to remove a folder that other processes still write to, and seconds between them."""
 
 
 class Store:
@@ -39,33 +44,33 @@ class Store:
         layout.only("zarr", "dt", "axis", "component")
         self._path, self._axis, self.interval = path, layout.axis, layout.dt
         self._name, self._array = opened(path, layout.component)
-        grid = self._grid = _grid(self._array, layout.axis)
-        self.shape, self.dtype, self.neighbours, self.overhead = grid.shape, grid.dtype, grid.neighbours, grid.overhead
-        self.notes = notes(grid.dtype)
+        traces = self._traces = _traces(self._array, layout.axis)
+        self.shape, self.dtype, self.notes = traces.shape, traces.dtype, notes(traces.dtype)
+        self.neighbours, self.overhead = traces.neighbours, traces.overhead
         self.check_unchanged = Unchanged(path, self._name).check
 
-    def read(self, rows: slice, first: int, out: NDArray[Any]) -> None:
+    def read(self, rows: slice, first: int, out: Array) -> None:
         with reading(self._path):
-            self._grid.read(rows, first, out)
+            self._traces.read(rows, first, out)
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
         with copied(self._path, self._name, self._array, path, overwrite=overwrite) as array:
-            yield _grid(array, self._axis)
+            yield _traces(array, self._axis)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing stays open."""
 
 
 class Unchanged:
-    """Files of an array, their bytes, and when the last of them was written: a chunk that goes reads as empty."""
+    """Number and bytes of an array's files, and when the last was written: a chunk that is removed reads as empty."""
 
     def __init__(self, path: str, name: str) -> None:
         self._path, self._name = path, name
         self._state = self._stat()
 
     def check(self) -> None:
-        """Raise OSError if chunks were written, or went."""
+        """Raise OSError if chunks were written or removed."""
         if self._stat() != self._state:
             raise OSError(f"{self._path}: chunks were changed while they were read")
 
@@ -80,14 +85,14 @@ class Unchanged:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Whatever goes wrong with chunks of a store is raised as an OSError that names it."""
+    """Raise whatever goes wrong with chunks of a store as an OSError that names it."""
     try:
         yield
     except Exception as error:  # codecs raise anything on a damaged chunk
         raise OSError(f"{path}: a chunk became shorter, or is damaged ({error})") from error
 
 
-def _zarr() -> Any:
+def _zarr() -> ModuleType:
     try:
         import zarr
     except ImportError as error:
@@ -95,7 +100,7 @@ def _zarr() -> Any:
     return zarr
 
 
-def opened(path: str | Path, component: str | None = None) -> tuple[str, Any]:
+def opened(path: str | Path, component: str | None = None) -> tuple[str, zarr.Array]:
     """Name (empty where the folder is the array) and zarr array at a path, or of this name in the group there.
 
     Raises FormatError where there is none, naming what there is.
@@ -113,21 +118,21 @@ def opened(path: str | Path, component: str | None = None) -> tuple[str, Any]:
         return "", node
     if component is not None and isinstance(node.get(component.strip("/")), zarr.Array):
         return component.strip("/"), node[component.strip("/")]
-    found = sorted(name for name, array in node.members(max_depth=None)
-                   if isinstance(array, zarr.Array) and array.ndim and array.dtype.kind in "iufc")  # fmt: skip
+    arrays = [(name, member) for name, member in node.members(max_depth=None) if isinstance(member, zarr.Array)]
+    found = sorted(name for name, array in arrays if array.ndim and array.dtype.kind in "iufc")
     name = chosen(component, found, f"{path}: a zarr group")
     return name, node[name]
 
 
-def _grid(array: Any, axis: int | None) -> Grid:
-    return Grid(array, axis, array.shards or array.chunks)
+def _traces(array: zarr.Array, axis: int | None) -> ChunkedArray:
+    return ChunkedArray(array, axis, array.shards or array.chunks)
 
 
 @contextmanager
-def copied(source: str | Path, name: str, array: Any, target: Path, *, overwrite: bool) -> Iterator[Any]:
-    """A copy of a store whose array of this name is yet without samples: what is yielded, to be filled.
+def copied(source: str | Path, name: str, array: zarr.Array, target: Path, *, overwrite: bool) -> Iterator[zarr.Array]:
+    """A copy of a store; what is yielded is its array of this name, without samples yet, to be filled.
 
-    It takes the place of ``target`` when left without an error, and else goes. Chunks, shards, compressors and
+    The copy replaces ``target`` on a normal exit and is removed on an error. Chunks, shards, compressors and
     attributes are kept; integers become floats. Raises FileExistsError for what is not to be replaced, ValueError where
     one folder would lie in the other.
     """
@@ -150,7 +155,7 @@ def copied(source: str | Path, name: str, array: Any, target: Path, *, overwrite
 
 def check_folder(source: Path, target: Path, *, overwrite: bool) -> None:
     """Raise an OSError or ValueError if `copied` would refuse these."""
-    check_alone(target)
+    refuse_dataset(target)
     a, b = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if a == b or a in b.parents or b in a.parents:
         raise ValueError(f"{target} is the input, or lies in it, or around it; choose another output")
@@ -159,16 +164,11 @@ def check_folder(source: Path, target: Path, *, overwrite: bool) -> None:
     if os.path.lexists(target):
         if not overwrite:
             raise FileExistsError(f"{target} exists; use --overwrite (overwrite=True) to replace it")
-        if not is_store(target):
+        if not is_zarr(target):
             raise FileExistsError(f"{target} is no zarr store, and is not replaced by one")
 
 
-def is_store(path: str | Path) -> bool:
-    """Whether a folder is a Zarr array or group, by its metadata."""
-    return any(os.path.isfile(os.path.join(path, name)) for name in METADATA[:3])
-
-
-def _emptied(store: Path, name: str, like: Any) -> Any:
+def _emptied(store: Path, name: str, like: zarr.Array) -> zarr.Array:
     """The array without chunks in a copy of its store; integers as floats."""
     zarr = _zarr()
     dtype = npy.written(np.dtype(like.dtype))
@@ -177,12 +177,12 @@ def _emptied(store: Path, name: str, like: Any) -> Any:
     form = like.metadata.zarr_format
     if form == 2:
         separator = like.metadata.dimension_separator
-        more = {"order": like.order, "chunk_key_encoding": {"name": "v2", "separator": separator}}
+        more: dict[str, object] = {"order": like.order, "chunk_key_encoding": {"name": "v2", "separator": separator}}
     else:
         more = {"dimension_names": like.metadata.dimension_names}
-    array = zarr.create_array(str(store), name=name or None, shape=like.shape, dtype=dtype, chunks=like.chunks,
-                              shards=like.shards, compressors=like.compressors, fill_value=like.fill_value,
-                              attributes=dict(like.attrs), zarr_format=form, overwrite=True, **more)  # fmt: skip
+    more |= {"shape": like.shape, "chunks": like.chunks, "shards": like.shards, "compressors": like.compressors}
+    more |= {"fill_value": like.fill_value, "attributes": dict(like.attrs), "zarr_format": form}
+    array = zarr.create_array(str(store), name=name or None, dtype=dtype, overwrite=True, **more)
     if name and zarr.open_group(str(store), mode="r").metadata.consolidated_metadata is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that other implementations may not know what was there before
@@ -191,7 +191,7 @@ def _emptied(store: Path, name: str, like: Any) -> Any:
 
 
 def _put(folder: Path, target: Path) -> None:
-    """Give a folder its name; one that has it already is moved away first, and comes back if that fails."""
+    """Rename a folder; one of the new name is moved away first, and moved back if that fails."""
     if not target.exists():
         folder.rename(target)
         return
@@ -207,7 +207,7 @@ def _put(folder: Path, target: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, if it is there, in which the last files of others may yet appear."""
+    """Remove a folder, if it exists, to which other processes may still write their last files."""
     for _ in range(TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
@@ -215,18 +215,6 @@ def _remove(folder: Path) -> None:
         time.sleep(PAUSE)
 
 
-def load(path: str, layout: Layout) -> Recording:
-    """The array's samples as traces along ``layout.axis``, the last by default."""
-    source = Store(path, layout)
-    traces = np.empty(source.shape, source.dtype)
-    source.read(slice(0, len(traces)), 0, traces)
-    return Recording(traces, (layout.dt,) * len(traces), "zarr", source, notes=source.notes)
-
-
-def save(recording: Recording, path: Path, *, overwrite: bool) -> None:
-    """A store like the one it was read from, which must still be as it was, with new samples."""
-    source: Store = recording.origin
-    samples = recording.samples
-    with source.create(path, overwrite=overwrite) as out:
-        out.write(slice(0, len(samples)), 0, samples)
-        source.check_unchanged()
+def open_source(path: str, layout: Layout, format: str) -> Store:
+    """A store one of whose arrays is read in parts."""
+    return Store(path, layout)

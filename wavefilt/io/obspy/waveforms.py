@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
 from wavefilt.io.layout import Layout
-from wavefilt.io.obspy.process import Apart
+from wavefilt.io.obspy.recognition import recognised_by_obspy, without_warnings
+from wavefilt.io.obspy.subprocess_reader import SubprocessReader
+from wavefilt.io.reading import read
 from wavefilt.recording import Recording
 
-NEVER = ("PICKLE", "ALSEP", "SEGY", "SU")
-"""Not asked: loading a pickle can run any program, the ALSEP readers claim files of random bytes, and SEG-Y and SU are
-read by `wavefilt.io.segy.traces`, or refused."""
+if TYPE_CHECKING:
+    from obspy import Stream, Trace
 
 WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
 """Sample type of the formats that have one; all others take floats."""
@@ -33,60 +28,18 @@ MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
 """Encodings of integers that ObsPy writes; samples in others become floats."""
 
 CRASHING = ("GSE1", "GSE2")
-"""Formats whose C decoder can take the process down on damaged data: tried in a process of their own first."""
+"""Formats whose C decoder can crash the process on damaged data: tried in a subprocess first."""
 
-APART = Apart()
-
-
-def how_tried() -> str:
-    """What the error for an unknown file says of ObsPy."""
-    if importlib.util.find_spec("obspy"):
-        return "what ObsPy recognises in an open file"
-    return 'but not ObsPy\'s formats, which pip install "wavefilt[seismic]" adds'
+SUBPROCESS = SubprocessReader()
 
 
 @dataclass(frozen=True)
 class Origin:
     """ObsPy's stream, with all headers, its name of the format, and options of its writer that depend on the file."""
 
-    stream: Any
+    stream: Stream
     format: str
-    options: dict[str, Any]
-
-
-def recognised_by_obspy(file: BinaryIO) -> str | None:
-    """Name (ObsPy's in lower case) of an opened file's waveform format; None if it has none or ObsPy is missing."""
-    for name, is_format in _recognisers().items():
-        file.seek(0)
-        try:
-            with _silence():
-                if is_format(file):
-                    return name.lower()
-        except Exception:  # third-party recognisers raise anything on bytes that are not theirs
-            continue
-    return None
-
-
-@cache
-def _recognisers() -> dict[str, Callable[[BinaryIO], bool]]:
-    """ObsPy's test for each of its formats, and those of other packages that plug into it."""
-    if importlib.util.find_spec("obspy") is None:
-        return {}
-    names = [plugin.name for plugin in entry_points(group="obspy.plugin.waveform")]
-    found = {}
-    for name in names:
-        if not name.startswith(NEVER):
-            (plugin,) = entry_points(group=f"obspy.plugin.waveform.{name}", name="isFormat")
-            with _silence(), suppress(ImportError):
-                found[name] = plugin.load()
-    return found
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    options: dict[str, str]
 
 
 def decode(data: bytes, layout: Layout, format: str) -> Recording:
@@ -100,11 +53,11 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     name = name.upper()
     if not name:
         raise FormatError("ObsPy knows no waveform format like it")
-    trouble = APART.trouble(data, name) if name in CRASHING else None
-    if trouble is not None:
-        raise FormatError(f"ObsPy cannot read it as {name} ({trouble})")
+    failure = SUBPROCESS.failure(data, name) if name in CRASHING else None
+    if failure is not None:
+        raise FormatError(f"ObsPy cannot read it as {name} ({failure})")
     try:
-        with _silence():
+        with without_warnings():
             stream = obspy.read(io.BytesIO(data), format=name)
     except Exception as error:  # readers raise anything on damaged files
         raise FormatError(f"ObsPy cannot read it as {name} ({type(error).__name__}: {error})") from error
@@ -127,7 +80,7 @@ _SAC_LITTLE = (b"\6\0\0\0", b"\7\0\0\0")
 """The version in the header of a SAC file of that byte order."""
 
 
-def _integers(trace: Any, format: str) -> str | None:
+def _integers(trace: Trace, format: str) -> str | None:
     """The integers that a trace is stored in, None where that is floats."""
     if format == "MSEED":
         return MSEED_INTEGERS.get(trace.stats.mseed.encoding)
@@ -142,14 +95,12 @@ def encode(recording: Recording) -> bytes:
         trace.data = _storable(samples, _integers(trace, origin.format), WRITTEN_AS.get(origin.format))
         _describe(trace, origin.format)
     try:
-        with _silence(), TemporaryDirectory() as folder:
+        with without_warnings(), TemporaryDirectory() as folder:
             path = Path(folder) / "traces"  # by way of a file: not all of ObsPy's writers take a stream
             stream.write(str(path), format=origin.format, **origin.options)
             data = path.read_bytes()
     except Exception as error:  # writers raise anything
         raise FormatError(f"ObsPy cannot write {origin.format} ({type(error).__name__}: {error})") from error
-    from wavefilt.io import read  # here, because it imports this module
-
     try:
         again = read(io.BytesIO(data)).traces
     except FormatError:
@@ -160,7 +111,7 @@ def encode(recording: Recording) -> bytes:
     return data
 
 
-def _storable(samples: NDArray[Any], integers: str | None, dtype: str | None) -> NDArray[Any]:
+def _storable(samples: Array, integers: str | None, dtype: str | None) -> Array:
     """The samples in the type the format stores; rounded, and limited to their range, where that is integers."""
     if integers is None:
         return np.ascontiguousarray(samples, dtype)
@@ -168,7 +119,7 @@ def _storable(samples: NDArray[Any], integers: str | None, dtype: str | None) ->
     return np.ascontiguousarray(np.clip(np.rint(samples.astype("f8")), limits.min, limits.max), integers)
 
 
-def _describe(trace: Any, format: str) -> None:
+def _describe(trace: Trace, format: str) -> None:
     """Correct the headers that describe the stored type."""
     if format == "MSEED" and trace.data.dtype.kind == "f":
         trace.stats.mseed.encoding = "FLOAT64" if trace.data.dtype.itemsize == 8 else "FLOAT32"
@@ -176,7 +127,7 @@ def _describe(trace: Any, format: str) -> None:
         trace.stats.get("gse2", {}).pop("datatype", None)  # written compressed, whatever it was
 
 
-def _same(again: NDArray[Any], written: NDArray[Any]) -> bool:
+def _same(again: Array, written: Array) -> bool:
     """Whether samples came back, to the digits of the text formats."""
     scale = float(np.nanmax(np.abs(written), initial=0))
     return bool(np.allclose(again, written, rtol=1e-4, atol=1e-5 * scale, equal_nan=True))

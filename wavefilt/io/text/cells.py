@@ -9,17 +9,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wavefilt.arrays import Counts, Floats
+
 BLANKS = b" \t\r\n"
 
 
-PIECES, SHARE = (1 << 12, 1 << 16), 12
-"""Characters of a table taken apart at a time, in whole lines: its cells take up to fifty times their memory, so they
-are a part of the table, but no fewer or more than these."""
+BLOCK, SHARE = (1 << 12, 1 << 16), 12
+"""Characters of a table parsed at a time, in whole lines: parsing takes up to fifty times their memory, so a block is
+this share of the table, within these limits."""
 
 
-def pieces(body: bytes) -> Iterator[bytes]:
-    """The lines of the body, some at a time, without the line end behind the last of them."""
-    at, size = 0, min(max(len(body) // SHARE, PIECES[0]), PIECES[1])
+def blocks(body: bytes) -> Iterator[bytes]:
+    """The lines of the body, in blocks, without the line end after the last line of each."""
+    at, size = 0, min(max(len(body) // SHARE, BLOCK[0]), BLOCK[1])
     while at <= len(body):
         end = body.find(b"\n", at + size)
         end = len(body) if end < 0 else end
@@ -28,24 +30,24 @@ def pieces(body: bytes) -> Iterator[bytes]:
 
 
 class Cells(NamedTuple):
-    """Codes of some lines, where its lines begin, and where its cells (rows, columns) begin and end."""
+    """Character codes of a block, where its lines begin, and where its cells (rows, columns) begin and end."""
 
     codes: NDArray[np.uint8]
-    lines: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    lines: Counts
+    starts: Counts
+    ends: Counts
 
-    def begins(self, column: int) -> NDArray[np.int64]:
+    def begins(self, column: int) -> Counts:
         """Where the field of a column, separator included, begins in each row."""
         return self.ends[:, column - 1] if column else self.lines
 
     def text(self, row: int, column: int) -> str:
-        """One cell as it is spelled."""
+        """The text of one cell."""
         return self.codes[self.starts[row, column] : self.ends[row, column]].tobytes().decode("ascii")
 
 
 def scan(body: bytes, delimiter: str) -> Cells | None:
-    """Lines and cells of a piece of the body; None if rows differ in length, or there are empty cells."""
+    """Lines and cells of a block of the body; None if rows differ in length, or there are empty cells."""
     codes = np.frombuffer(body, np.uint8)
     blank = members(BLANKS + delimiter.encode())[codes]
     edges = np.flatnonzero(np.diff(blank, prepend=True, append=True))
@@ -64,8 +66,8 @@ def scan(body: bytes, delimiter: str) -> Cells | None:
     return cells if single else None
 
 
-def parse(body: bytes, cells: Cells, delimiter: str, mark: str) -> NDArray[np.float64] | None:
-    """The numbers (rows, columns); None if some cell is none."""
+def parse(body: bytes, cells: Cells, delimiter: str, mark: str) -> Floats | None:
+    """The numbers (rows, columns); None if a cell is not a number."""
     allowed = members(b"0123456789+-eEdDnaNAifIFtyTY" + BLANKS + f"{delimiter}{mark}".encode())
     if not allowed[cells.codes].all():
         return None
@@ -73,14 +75,14 @@ def parse(body: bytes, cells: Cells, delimiter: str, mark: str) -> NDArray[np.fl
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         try:
-            numbers: NDArray[np.float64] = np.fromstring(plain, dtype=np.float64, sep=" ")
+            numbers: Floats = np.fromstring(plain, dtype=np.float64, sep=" ")
         except (DeprecationWarning, ValueError):
             return None
-    # A cell such as 1-2 is read as two numbers, none as less than one: equal counts mean one number a cell.
+    # A cell such as 1-2 is read as two numbers, none as less than one: equal counts mean one number per cell.
     return numbers.reshape(cells.starts.shape) if numbers.size == cells.starts.size else None
 
 
-def digits_of(cells: Cells, mark: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def digits_of(cells: Cells, mark: str) -> tuple[Counts, NDArray[np.bool_]]:
     """Of each cell (rows, columns): digits after the decimal mark, and whether it has an exponent."""
     starts, ends = cells.starts.ravel(), cells.ends.flatten()
     decimals, exponents = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.bool_)

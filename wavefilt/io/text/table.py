@@ -1,4 +1,4 @@
-"""The rows of numbers in a text file: where they are, what separates their cells, and which line is none."""
+"""The rows of numbers in a text file: where they are, what separates their cells, and which line is malformed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NUMBERLIKE = re.compile(rb"(?i)(?<![^\s,;])([+-]?[.,]?\d|[+-]?(nan|inf)(?![^\s,
 
 
 def parts(data: bytes) -> tuple[bytes, bytes, bytes]:
-    """The lines before the rows, the rows without their last line end, and what follows."""
+    """The lines before the rows, the rows without the last line end, and the rest."""
     if data.count(b"\r") != data.count(b"\r\n"):
         raise FormatError("carriage returns without line feeds: convert the line ends to LF or CRLF")
     at = 0
@@ -52,7 +52,7 @@ def _first_row(data: bytes) -> int:
         before, at = at, min(end + 1, len(data))
     if _NUMBERLIKE.search(data, before):
         number = data[:before].count(b"\n") + 1
-        _refuse(number, line, "is no row of numbers, no comment (#), and not the one line of column names")
+        _refuse(number, line, "is not a row of numbers, a comment (#), or the one line of column names")
     raise FormatError("no samples: there is no row of numbers in this file")
 
 
@@ -60,7 +60,7 @@ def delimiter_of(body: bytes, given: str | None) -> str:
     """The delimiter that was given, or that of the first row; a blank stands for any run of blanks."""
     if given is not None:
         if given not in _DELIMITERS:
-            raise FormatError(f"{given!r} is no delimiter: use ',' ';' '\\t' ' ' or comma, semicolon, tab, space")
+            raise FormatError(f"{given!r} is not a delimiter: use ',' ';' '\\t' ' ' or comma, semicolon, tab, space")
         return _DELIMITERS[given]
     row = body.partition(b"\n")[0].decode("latin-1").strip()
     words = row.split()
@@ -86,19 +86,19 @@ def refuse_ambiguous_commas(body: bytes, columns: int, delimiter: str, mark: str
         )
 
 
-def blame(first: int, piece: bytes, width: int, delimiter: str, mark: str) -> NoReturn:
-    """Raise FormatError for the first line of a piece that is no row of numbers like those above.
+def refuse_line(first: int, block: bytes, width: int, delimiter: str, mark: str) -> NoReturn:
+    """Raise FormatError for the first line of a block that is not a row of numbers like those above.
 
     ``first`` is the number of its first line, ``width`` the cells of the rows above, 0 if there are none.
     """
     pattern = r"[ \t\r]+" if delimiter == " " else re.escape(delimiter)
-    for number, line in enumerate(piece.split(b"\n"), first):
+    for number, line in enumerate(block.split(b"\n"), first):
         found = [cell.strip(" \t\r") for cell in re.split(pattern, line.decode("latin-1").strip(" \r"))]
         if not "".join(found):
             raise FormatError(f"line {number}: a blank line between the rows")
         bad = [cell for cell in found if not _is_number(cell, mark)]
         if len(bad) == len(found):
-            _refuse(number, line, "is no row of numbers")
+            _refuse(number, line, "is not a row of numbers")
         if "" in bad:
             _refuse(number, line, "has an empty cell")
         if bad:

@@ -1,19 +1,19 @@
-"""How the columns of a text table are written: in the decimals, notation and alignment that they came in."""
+"""How the numbers in each column of a text table are formatted, and writing others in the same format."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Counts, Floats
 from wavefilt.io.text.cells import Cells, digits_of
 
 _SIGNIFICANT = 7
 
 
 @dataclass(frozen=True)
-class Style:
+class ColumnFormat:
     """How one column is written: separator, width, printf conversion, letter of the exponent."""
 
     lead: str
@@ -21,8 +21,8 @@ class Style:
     conversion: str
     letter: str
 
-    def write(self, samples: NDArray[np.float64], mark: str) -> list[str]:
-        """One field a sample, separator included."""
+    def write(self, samples: Floats, mark: str) -> list[str]:
+        """One field per sample, separator included."""
         form = f"{self.lead}%{self.width or ''}{self.conversion}"
         fields = [form % x for x in samples.tolist()]
         if self.letter in "dD":
@@ -31,11 +31,11 @@ class Style:
         return [field.replace(".", ",") for field in fields] if mark == "," else fields
 
 
-class Notation:
-    """How the cells of every column are spelled, gathered a piece of the table at a time."""
+class TableFormat:
+    """The format of every column, gathered from the table block by block."""
 
     def __init__(self, cells: Cells) -> None:
-        """``cells`` are those of the first piece."""
+        """``cells`` are those of the first block."""
         columns = cells.starts.shape[1]
         self._row = cells.codes[: cells.ends[0, -1]].tobytes().decode("ascii")
         self._starts, self._ends = cells.starts[0].copy(), cells.ends[0].copy()
@@ -47,13 +47,13 @@ class Notation:
         self._largest = np.zeros(columns)
         self._significant = 0.0
 
-    def add(self, cells: Cells, values: NDArray[np.float64], mark: str) -> None:
-        """The next piece, and its numbers (rows, columns)."""
+    def add(self, cells: Cells, values: Floats, mark: str) -> None:
+        """Take in the next block, and its numbers (rows, columns)."""
         decimals, exponents = digits_of(cells, mark)
-        some, finite = exponents.any(axis=0), np.isfinite(values)
-        for k in np.flatnonzero(some & ~self._exponents).tolist():
+        with_exponent, finite = exponents.any(axis=0), np.isfinite(values)
+        for k in np.flatnonzero(with_exponent & ~self._exponents).tolist():
             self._letters[k] = next(c for c in cells.text(int(exponents[:, k].argmax()), k) if c in "eEdD")
-        self._exponents |= some
+        self._exponents |= with_exponent
         self._finite_with |= (finite & exponents).any(axis=0)
         self._finite_without |= (finite & ~exponents).any(axis=0)
         self._decimals = np.maximum(self._decimals, decimals.max(axis=0))
@@ -65,20 +65,20 @@ class Notation:
         self._significant = max(self._significant, shown.max(where=values[:, 0] != 0, initial=0))
 
     def last_digit(self) -> float:
-        """Value of the last digit of column 1's largest number, if it had all significant digits that any has."""
+        """Value of the last digit of column 1's largest number, if printed with the most digits of any."""
         return float(10.0 ** (_magnitude(self._largest[:1])[0] + 1 - self._significant))
 
-    def style(self, k: int) -> Style:
-        """How a column is written: notation of its finite cells, letter of the exponent, alignment."""
-        digits, some, letter = int(self._decimals[k]), bool(self._exponents[k]), self._letters[k]
-        all_alike = self._finite_with[k] and not self._finite_without[k] if some else self._finite_without[k]
-        conversion = f".{digits}{'e' if some else 'f'}"
+    def column(self, k: int) -> ColumnFormat:
+        """The format of a column: notation of its finite cells, letter of the exponent, alignment."""
+        digits, exponent, letter = int(self._decimals[k]), bool(self._exponents[k]), self._letters[k]
+        all_alike = self._finite_with[k] and not self._finite_without[k] if exponent else self._finite_without[k]
+        conversion = f".{digits}{'e' if exponent else 'f'}"
         if not digits or not all_alike:
-            whole = 0 if some else len(f"{self._largest[k]:.0f}")
+            whole = 0 if exponent else len(f"{self._largest[k]:.0f}")
             known = int(self._exponent_decimals[k]) + 1
             conversion = f".{min(max(_SIGNIFICANT, whole, known), 17)}g"
         lead, width = self._alignment(k)
-        return Style(lead, width, conversion.upper() if letter.isupper() else conversion, letter)
+        return ColumnFormat(lead, width, conversion.upper() if letter.isupper() else conversion, letter)
 
     def _alignment(self, k: int) -> tuple[str, int]:
         """What precedes a cell, and the width it is right-justified to: 0 unless all fields have one width."""
@@ -90,30 +90,31 @@ class Notation:
         return lead, int(self._widths[k]) - len(lead)
 
 
-def _widths(cells: Cells) -> NDArray[np.int64]:
+def _widths(cells: Cells) -> Counts:
     """Characters of every field (rows, columns), separator included."""
     return cells.ends - np.column_stack([cells.lines, cells.ends[:, :-1]])
 
 
-def _magnitude(size: NDArray[np.float64]) -> NDArray[np.float64]:
+def _magnitude(size: Floats) -> Floats:
     """Decimal exponent of each number, 0 for zero."""
     return np.floor(np.log10(size, where=size > 0, out=np.zeros(len(size))))
 
 
-def remark(styles: dict[int, Style]) -> tuple[str, ...]:
-    general = [str(k + 1) for k, style in styles.items() if style.conversion[-1] in "gG"]
+def remark(formats: dict[int, ColumnFormat]) -> tuple[str, ...]:
+    """What a user should know about columns that cannot be written in the format they have."""
+    general = [str(k + 1) for k, column in formats.items() if column.conversion[-1] in "gG"]
     if not general:
         return ()
     named = ", ".join(general[:8]) + (", ..." if len(general) > 8 else "")
     return (f"integer columns or mixed notation (column {named}): written with 7 significant digits or more",)
 
 
-def write_rows(cells: Cells, styles: dict[int, Style], mark: str, samples: NDArray[np.float64]) -> bytes:
-    """A piece of the table as it is written, with the samples (columns in ``styles``, rows)."""
-    traces = dict(zip(styles, samples, strict=True))
+def write_rows(cells: Cells, formats: dict[int, ColumnFormat], mark: str, samples: Floats) -> bytes:
+    """A block of the table with the samples (columns in ``formats``, rows) in place of those it had."""
+    traces = dict(zip(formats, samples, strict=True))
     following = np.append(cells.lines[1:], len(cells.codes))
     fields = [
-        _fields(cells, k, styles[k], mark, traces[k])
+        _fields(cells, k, formats[k], mark, traces[k])
         if k in traces
         else _slices(cells, cells.begins(k), cells.ends[:, k])
         for k in range(cells.starts.shape[1])
@@ -122,16 +123,16 @@ def write_rows(cells: Cells, styles: dict[int, Style], mark: str, samples: NDArr
     return "".join(map("".join, zip(*fields, strict=True))).encode("ascii")
 
 
-def _fields(cells: Cells, k: int, style: Style, mark: str, samples: NDArray[np.float64]) -> list[str]:
-    """A trace's fields; cells that were and are no finite number stay as they were spelled."""
-    fields = style.write(samples, mark)
+def _fields(cells: Cells, k: int, column: ColumnFormat, mark: str, samples: Floats) -> list[str]:
+    """A trace's fields. Where neither the sample nor the old cell is a finite number, the old text stays."""
+    fields = column.write(samples, mark)
     for row in np.flatnonzero(~np.isfinite(samples)).tolist():
-        spelled = cells.text(row, k)
-        if "n" in spelled.lower():
-            fields[row] = style.lead + spelled.rjust(style.width)
+        text = cells.text(row, k)
+        if "n" in text.lower():
+            fields[row] = column.lead + text.rjust(column.width)
     return fields
 
 
-def _slices(cells: Cells, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> list[str]:
+def _slices(cells: Cells, begins: Counts, ends: Counts) -> list[str]:
     text = cells.codes.tobytes().decode("ascii")
     return [text[i:j] for i, j in zip(begins.tolist(), ends.tolist(), strict=True)]

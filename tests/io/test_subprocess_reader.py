@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.checkout import ROOT
-from wavefilt.io.obspy import process as apart
+from wavefilt.io.obspy import subprocess_reader
 
 OBSPY = """
 import fcntl, os, time
@@ -45,7 +45,7 @@ def alive(tmp_path, monkeypatch):
 
 @pytest.fixture
 def reader(alive):
-    made = apart.Apart()
+    made = subprocess_reader.SubprocessReader()
     yield made
     made.end()
 
@@ -63,7 +63,7 @@ def wait_until_none_lives(alive):
 
 def test_one_process_reads_every_file_of_all_threads(reader, alive):
     with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(reader.trouble, [b"fine"] * 20, ["GSE2"] * 20)) == [None] * 20
+        assert list(threads.map(reader.failure, [b"fine"] * 20, ["GSE2"] * 20)) == [None] * 20
     assert len(alive.read_text().split()) == 1
     reader.end()
     wait_until_none_lives(alive)
@@ -75,29 +75,29 @@ def test_one_process_reads_every_file_of_all_threads(reader, alive):
 )
 def test_after_a_file_that_cannot_be_read_there_is_a_new_one(reader, alive, monkeypatch, word, seconds, trouble):
     with monkeypatch.context() as patch:
-        patch.setattr(apart, "SECONDS", seconds)
-        assert trouble in reader.trouble(word, "GSE2")
+        patch.setattr(subprocess_reader, "SECONDS", seconds)
+        assert trouble in reader.failure(word, "GSE2")
     wait_until_none_lives(alive)
-    assert reader.trouble(b"fine", "GSE2") is None
+    assert reader.failure(b"fine", "GSE2") is None
 
 
 def test_a_process_killed_while_idle_is_no_trouble(reader, alive):
-    assert reader.trouble(b"fine", "GSE2") is None
+    assert reader.failure(b"fine", "GSE2") is None
     os.kill(int(alive.read_text()), signal.SIGKILL)
     wait_until_none_lives(alive)
-    assert reader.trouble(b"fine", "GSE2") is None
+    assert reader.failure(b"fine", "GSE2") is None
 
 
 def test_a_forked_process_has_its_own(alive):
     script = (
         "import os\n"
-        "from wavefilt.io.obspy.process import Apart\n"
-        "reader = Apart()\n"
-        "before = reader.trouble(b'fine', 'GSE2')\n"
+        "from wavefilt.io.obspy.subprocess_reader import SubprocessReader\n"
+        "reader = SubprocessReader()\n"
+        "before = reader.failure(b'fine', 'GSE2')\n"
         "child = os.fork()\n"
         "if child == 0:\n"
-        "    os._exit(reader.trouble(b'fine', 'GSE2') is not None)\n"
-        "print(before, os.waitpid(child, 0)[1], reader.trouble(b'fine', 'GSE2'))\n"
+        "    os._exit(reader.failure(b'fine', 'GSE2') is not None)\n"
+        "print(before, os.waitpid(child, 0)[1], reader.failure(b'fine', 'GSE2'))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
     assert done.stdout == "None 0 None\n", done.stderr
@@ -110,12 +110,12 @@ def test_a_forked_process_has_its_own(alive):
 def test_none_is_left_when_its_parent_ends(alive, number, word):
     script = (
         "import time\n"
-        "from wavefilt.io.obspy import process as apart\n"
-        "reader = apart.Apart()\n"
-        "reader.trouble(b'fine', 'GSE2')\n"
-        "apart.SECONDS = 0.3\n"
+        "from wavefilt.io.obspy import subprocess_reader\n"
+        "reader = subprocess_reader.SubprocessReader()\n"
+        "reader.failure(b'fine', 'GSE2')\n"
+        "subprocess_reader.SECONDS = 0.3\n"
         "print('begun', flush=True)\n"
-        f"reader.trouble({word.encode()!r}, 'GSE2')\n"
+        f"reader.failure({word.encode()!r}, 'GSE2')\n"
         "time.sleep(60)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

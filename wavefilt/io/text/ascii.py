@@ -9,24 +9,20 @@ written with 7 significant digits, or as many as the file has: denoised samples 
 
 from __future__ import annotations
 
-import codecs
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Floats
 from wavefilt.errors import FormatError
+from wavefilt.io.detection import HEAD, looks_like_text
 from wavefilt.io.layout import Layout
-from wavefilt.io.text.cells import parse, pieces, scan
-from wavefilt.io.text.styles import Notation, Style, remark, write_rows
-from wavefilt.io.text.table import blame, delimiter_of, parts, refuse_ambiguous_commas
+from wavefilt.io.text.cells import blocks, parse, scan
+from wavefilt.io.text.number_format import ColumnFormat, TableFormat, remark, write_rows
+from wavefilt.io.text.table import delimiter_of, parts, refuse_ambiguous_commas, refuse_line
 from wavefilt.recording import Recording
 
-__all__ = ["decode", "encode", "looks_like_text"]
-
-_HEAD = 1 << 16
 _UNIFIED = re.compile(rb"(?im)^[ \t]*\d+[ \t]*#[^\n]*(shot|geophone|point|sensor|electrode|measurement|data)")
 
 
@@ -39,23 +35,8 @@ class _Origin:
     tail: bytes
     delimiter: str
     mark: str
-    styles: dict[int, Style]
-    """Style of each trace, by its column counted from 0, in the order of the traces."""
-
-
-def looks_like_text(head: bytes) -> bool:
-    """Whether the first bytes of a file are text: no NUL, UTF-8 or Latin-1, at least 99 % printable."""
-    head = head[:_HEAD]
-    if not head or b"\0" in head:
-        return False
-    printable = bytes([9, 10, 12, 13, *range(32, 127), *range(160, 256)])
-    try:
-        # Not final: a character cut at the end of the head is no error.
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-        printable += bytes(range(128, 160))
-    except UnicodeDecodeError:
-        pass
-    return len(head.translate(None, printable)) <= 0.01 * len(head)
+    columns: dict[int, ColumnFormat]
+    """Format of each trace, by its column counted from 0, in the order of the traces."""
 
 
 def decode(data: bytes, layout: Layout, format: str) -> Recording:
@@ -72,47 +53,47 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     head, body, tail = parts(data)
     delimiter = delimiter_of(body, layout.delimiter)
     mark = "," if delimiter != "," and b"," in body else "."
-    traces, notation = _taken(body, delimiter, mark, head.count(b"\n") + 1)
+    traces, formats = _parsed(body, delimiter, mark, head.count(b"\n") + 1)
     if layout.delimiter is None:
         refuse_ambiguous_commas(body, len(traces), delimiter, mark)
     if traces.shape[1] < 2:
-        raise FormatError("too short: one row of numbers is no recording (rows are samples, columns traces)")
+        raise FormatError("too short: one row of numbers is not a recording (rows are samples, columns traces)")
 
-    chosen, interval, notes = _traces(layout, traces, notation, head.count(b"\n") + 1)
-    styles = {k: notation.style(k) for k in chosen}
-    beside = chosen == tuple(range(chosen[0], len(traces)))
-    rows: Any = traces[chosen[0] :] if beside else traces[list(chosen)]
-    origin = _Origin(head, body, tail, delimiter, mark, styles)
-    return Recording(rows, (interval,) * len(chosen), format, origin, notes=notes + remark(styles))
+    chosen, interval, notes = _traces(layout, traces, formats, head.count(b"\n") + 1)
+    columns = {k: formats.column(k) for k in chosen}
+    adjacent = chosen == tuple(range(chosen[0], len(traces)))
+    rows = traces[chosen[0] :] if adjacent else traces[list(chosen)]
+    origin = _Origin(head, body, tail, delimiter, mark, columns)
+    return Recording(rows, (interval,) * len(chosen), format, origin, notes=notes + remark(columns))
 
 
-def _taken(body: bytes, delimiter: str, mark: str, first: int) -> tuple[NDArray[np.float64], Notation]:
-    """The numbers (columns, rows), and how they are spelled; ``first`` is the number of the first row's line."""
-    traces, notation, done = np.empty((0, 0)), None, 0
-    for piece in pieces(body):
-        cells = scan(piece, delimiter)
-        values = None if cells is None else parse(piece, cells, delimiter, mark)
-        if cells is None or values is None or (notation and values.shape[1] != len(traces)):
-            blame(first + done, piece, len(traces), delimiter, mark)
-        if notation is None:
-            notation, columns, rows = Notation(cells), values.shape[1], body.count(b"\n") + 1
+def _parsed(body: bytes, delimiter: str, mark: str, first: int) -> tuple[Floats, TableFormat]:
+    """The numbers (columns, rows) and their formats; ``first`` is the line number of the first row."""
+    traces, formats, done = np.empty((0, 0)), None, 0
+    for block in blocks(body):
+        cells = scan(block, delimiter)
+        values = None if cells is None else parse(block, cells, delimiter, mark)
+        if cells is None or values is None or (formats and values.shape[1] != len(traces)):
+            refuse_line(first + done, block, len(traces), delimiter, mark)
+        if formats is None:
+            formats, columns, rows = TableFormat(cells), values.shape[1], body.count(b"\n") + 1
             # each cell takes two characters: where they are too few, some row is shorter, and found below
             traces = np.empty((columns, rows if 2 * columns * rows <= len(body) + 1 else 0))
-        notation.add(cells, values, mark)
+        formats.add(cells, values, mark)
         if traces.size:
             traces[:, done : done + len(values)] = values.T
         done += len(values)
-    assert notation is not None, "a body has a row"
-    return traces, notation
+    assert formats is not None, "a body has a row"
+    return traces, formats
 
 
 def encode(recording: Recording) -> bytes:
-    """The whole file with the samples of ``recording.traces``, everything else as it came; gaps as spelled.
+    """The whole file with the samples of ``recording.traces``, everything else, and the text of gaps, as it was.
 
     Raises FormatError if the traces do not have the shape of those that were read.
     """
     origin: _Origin = recording.origin
-    count, rows = len(origin.styles), origin.body.count(b"\n") + 1
+    count, rows = len(origin.columns), origin.body.count(b"\n") + 1
     lengths = {len(trace) for trace in recording.traces}
     if len(recording.traces) != count or lengths != {rows}:
         raise FormatError(
@@ -120,24 +101,24 @@ def encode(recording: Recording) -> bytes:
         )
     samples = np.asarray(recording.traces, dtype=np.float64)
     written, done = [], 0
-    for piece in pieces(origin.body):
-        cells = scan(piece, origin.delimiter)
+    for block in blocks(origin.body):
+        cells = scan(block, origin.delimiter)
         assert cells is not None, "decode has accepted this body"
-        written.append(write_rows(cells, origin.styles, origin.mark, samples[:, done : done + len(cells.lines)]))
+        written.append(write_rows(cells, origin.columns, origin.mark, samples[:, done : done + len(cells.lines)]))
         done += len(cells.lines)
     return b"".join([origin.head, b"\n".join(written), origin.tail])
 
 
 def _refuse_other_files(data: bytes) -> None:
-    """Raise FormatError for a file that holds no table of samples."""
-    if not looks_like_text(data[:_HEAD]):
+    """Raise FormatError for a file that contains no table of samples."""
+    if not looks_like_text(data[:HEAD]):
         raise FormatError("not a text file" if data else "no samples: the file is empty")
-    if _UNIFIED.search(data, 0, _HEAD):
+    if _UNIFIED.search(data, 0, HEAD):
         raise FormatError("travel times or resistivities in the unified data format: no waveforms in this file")
 
 
 def _traces(
-    layout: Layout, table: NDArray[np.float64], notation: Notation, line: int
+    layout: Layout, table: Floats, formats: TableFormat, line: int
 ) -> tuple[tuple[int, ...], float | None, tuple[str, ...]]:
     """Columns that are traces (from 0), their interval, and remarks; ``line`` is that of the first row."""
     count, time = len(table), table[0]
@@ -149,17 +130,17 @@ def _traces(
     if count < 2 or len(time) < 3 or not np.isfinite(time).all() or not np.all(np.diff(time) > 0):
         return tuple(range(count)), layout.dt, ()
 
-    step, unit = float((time[-1] - time[0]) / (len(time) - 1)), notation.last_digit()
+    step, unit = float((time[-1] - time[0]) / (len(time) - 1)), formats.last_digit()
     how = f"choose the traces with --columns {','.join(map(str, range(2, min(count, 4) + 1)))}"
     _check_uniform(time, step, unit, line, how)
     if layout.dt is not None and abs(layout.dt - step) > 2 * unit / (len(time) - 1) + 1e-6 * step:
         raise FormatError(
-            f"dt is {layout.dt:g} s but column 1 has steps of {step:.7g}; if it is no time in seconds, {how}"
+            f"dt is {layout.dt:g} s but column 1 has steps of {step:.7g}; if it is not time in seconds, {how}"
         )
     return tuple(range(1, count)), step, (f"column 1 is time, in steps of {step:.7g} s",)
 
 
-def _check_uniform(time: NDArray[Any], step: float, unit: float, line: int, how: str) -> None:
+def _check_uniform(time: Floats, step: float, unit: float, line: int, how: str) -> None:
     """Raise FormatError if time leaves the straight line between its ends by more than its rounding."""
     size, rounding = len(time), np.finfo(float).eps * np.abs(time).max()
     summed = min(size * rounding, step / 1000)  # error of t += dt, printed with all digits

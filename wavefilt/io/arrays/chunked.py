@@ -1,24 +1,28 @@
-"""Arrays of any number of axes, in chunks or not, as traces along one axis: what HDF5 and Zarr have in common."""
+"""Arrays of any number of axes, chunked or not, as traces along one axis: what HDF5 and Zarr have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
 
 from . import npy
 
-PIECE = 1 << 20
-"""Bytes read or written at a time, or those of one chunk where it has more."""
+if TYPE_CHECKING:
+    import h5py
+    import zarr
+
+BLOCK = 1 << 20
+"""Bytes read or written at a time; those of one chunk where it is larger."""
 COPIES = 13
-"""Times a piece is in memory at once: encoded, decoded, assembled, by a reader and a writer that reads first, and what
-the threads of Zarr have let go of and the system does not have back yet. Measured:
+"""Copies of a block that are in memory at once: encoded, decoded, assembled, by a reader and a writer that reads first,
+and what the threads of Zarr have freed but the system has not got back yet. Measured:
 `tests/outofcore/test_peak_memory.py`."""
 NAMES = 20
 """Names that an error lists at most."""
@@ -26,13 +30,13 @@ NAMES = 20
 Box = tuple[slice, ...]
 
 
-class Grid:
-    """Samples of an array of h5py or zarr, one trace after another in C order of the axes but that of the samples."""
+class ChunkedArray:
+    """Samples of an array of h5py or zarr; traces are numbered in C order of all axes but that of the samples."""
 
-    def __init__(self, array: Any, axis: int | None, chunks: Sequence[int] | None) -> None:
-        """``chunks`` are lengths of what is decoded as one, None for an array that is not encoded.
+    def __init__(self, array: h5py.Dataset | zarr.Array, axis: int | None, chunks: Sequence[int] | None) -> None:
+        """``chunks`` is the shape of what is decoded as one, None for an array stored without chunks.
 
-        Raises FormatError for an array without samples, or of no numbers.
+        Raises FormatError for an array without samples, or of anything but numbers.
         """
         self.array, self.dtype = array, np.dtype(array.dtype)
         if self.dtype.kind not in "iufc":
@@ -43,40 +47,38 @@ class Grid:
         lengths = [*chunks] if chunks else [1] * len(array.shape)
         size = self.dtype.itemsize
         self._samples = lengths.pop(self._axis)
-        self._samples *= max(PIECE // (prod(lengths) * self._samples * size), 1)
+        self._samples *= max(BLOCK // (prod(lengths) * self._samples * size), 1)
         self._chunks, self._others = lengths, [n for i, n in enumerate(array.shape) if i != self._axis]
         self.shape = (prod(self._others), array.shape[self._axis])
         deep = next((i for i, n in enumerate(lengths) if n > 1), len(lengths))
         self.neighbours = min(lengths[deep] * prod(self._others[deep + 1 :]), self.shape[0]) if lengths[deep:] else 1
-        self.overhead = COPIES * max(prod(lengths) * self._samples * size, PIECE)
+        self.overhead = COPIES * max(prod(lengths) * self._samples * size, BLOCK)
 
-    def read(self, rows: slice, first: int, out: NDArray[Any]) -> None:
+    def read(self, rows: slice, first: int, out: Array) -> None:
         """As `wavefilt.io.sources.Source.read`."""
-        for place, part in self._pieces(rows, first, out):
+        for place, part in self._blocks(rows, first, out):
             part[:] = np.moveaxis(self.array[place], self._axis, -1)
 
-    def write(self, rows: slice, first: int, values: NDArray[Any]) -> None:
+    def write(self, rows: slice, first: int, values: Array) -> None:
         """As `wavefilt.io.sources.Target.write`."""
-        for place, part in self._pieces(rows, first, values):
+        for place, part in self._blocks(rows, first, values):
             self.array[place] = np.moveaxis(part, -1, self._axis).astype(self.array.dtype, copy=False)
 
-    def _pieces(self, rows: slice, first: int, block: NDArray[Any]) -> Iterator[tuple[Box, NDArray[Any]]]:
-        """Places in the array, each in one chunk or in whole ones, and the part of the block that belongs there."""
-        count, at = block.shape[1], 0
+    def _blocks(self, rows: slice, first: int, samples: Array) -> Iterator[tuple[Box, Array]]:
+        """Boxes in the array, each within one chunk or of whole ones, and the part of ``samples`` for each."""
+        count, at = samples.shape[1], 0
         for box in boxes(rows.start, rows.stop, self._others):
             shape = [side.stop - side.start for side in box]
-            inside = block[at : at + prod(shape)].reshape(*shape, count)
+            inside = samples[at : at + prod(shape)].reshape(*shape, count)
             at += prod(shape)
             whole = (*box, slice(first, first + count))
             for piece in product(*map(_cut, whole, (*self._chunks, self._samples))):
-                part = inside[
-                    tuple(slice(p.start - w.start, p.stop - w.start) for p, w in zip(piece, whole, strict=True))
-                ]
-                yield (*piece[: self._axis], piece[-1], *piece[self._axis : -1]), part
+                within = (slice(p.start - w.start, p.stop - w.start) for p, w in zip(piece, whole, strict=True))
+                yield (*piece[: self._axis], piece[-1], *piece[self._axis : -1]), inside[tuple(within)]
 
 
 def boxes(first: int, last: int, shape: Sequence[int]) -> Iterator[Box]:
-    """Boxes that one after another are the items ``first`` to ``last`` of an array of a shape, in C order."""
+    """Boxes that together, in order, are the items ``first`` to ``last`` (C order) of an array of this shape."""
     if not shape:
         yield ()
         return
@@ -99,7 +101,7 @@ def _cut(side: slice, length: int) -> list[slice]:
 
 
 def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
-    """The array that was asked for, or the only one. Raises FormatError that names those there are."""
+    """The array that was asked for, or the only one. Otherwise raises FormatError, with the names there are."""
     listed = ", ".join(names[:NAMES]) + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
     if not names:
         raise FormatError(f"{holder} without arrays of numbers")

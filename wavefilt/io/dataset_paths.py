@@ -1,4 +1,4 @@
-"""Names of what is read: a file, a folder, or ``path::dataset`` in one of them."""
+"""Paths as users give them: a file, a folder, or ``path::dataset`` for an array in one of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MARK = "::"
 
 
 def split(path: str | bytes | os.PathLike[str]) -> tuple[str, str | None]:
-    """The file or folder, and the dataset that was named in it; a name with :: that exists is that file's."""
+    """The file or folder, and the dataset named in it, if any; an existing file may have :: in its own name."""
     name = os.fsdecode(path)
     file, mark, dataset = name.partition(MARK)
     return (name, None) if not mark or os.path.lexists(name) else (file, dataset)
 
 
-def parted(path: str | bytes | os.PathLike[str], layout: Layout) -> tuple[str, Layout]:
+def resolve(path: str | bytes | os.PathLike[str], layout: Layout) -> tuple[str, Layout]:
     """The file or folder, and the layout with the dataset that ``path`` names as its component.
 
     Raises FormatError where both name one, differently.
@@ -34,13 +34,7 @@ def parted(path: str | bytes | os.PathLike[str], layout: Layout) -> tuple[str, L
     return file, replace(layout, component=dataset)
 
 
-def folder_of(name: str, format: str | None) -> None:
-    """Raise FormatError for a folder that is to be read as anything but Zarr."""
-    if format not in (None, "zarr"):
-        raise FormatError(f"is a folder, which no {format} file is")
-
-
-def check_alone(target: Path) -> None:
+def refuse_dataset(target: Path) -> None:
     """Raise ValueError for a result that is named ``path::dataset``."""
     if MARK in target.name:
         raise ValueError(f"{target}: name the file alone; the array keeps its name in it")

@@ -1,4 +1,4 @@
-"""ObsPy's readers in a process of their own: the decoders of some can crash or hang on damaged bytes.
+"""ObsPy's readers in a subprocess: the decoders of some formats can crash or hang on damaged data.
 
 The process is this file run as a script. It reads one file after another, so that ObsPy is imported once, and ends with
 the process that started it, however that ends.
@@ -16,23 +16,23 @@ import sys
 import threading
 
 SECONDS, RATE = 60, 1 << 20
-"""What a file may take: seconds, and bytes a second beyond that."""
+"""Time allowed for a file: so many seconds, and a second more for so many bytes."""
 
 
-class Apart:
-    """The process, started for the first file, and anew for the next one after a file that could not be read."""
+class SubprocessReader:
+    """The subprocess, started for the first file, and again for the next one after a file that could not be read."""
 
     def __init__(self) -> None:
         self._begin()
         atexit.register(self.end)
-        if hasattr(os, "register_at_fork"):
+        if sys.platform != "win32":
             os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def trouble(self, data: bytes, format: str) -> str | None:
+    def failure(self, data: bytes, format: str) -> str | None:
         """Why ObsPy cannot read these bytes in its format of this name; None if it can."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
@@ -41,18 +41,18 @@ class Apart:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
             seconds = SECONDS + len(data) // RATE
-            trouble: str | None = f"its decoder crashed, or took more than {seconds} s"
+            failure: str | None = f"its decoder crashed, or took more than {seconds} s"
             try:
                 self._process.stdin.write(f"{format} {len(data)} {seconds}\n".encode())
                 self._process.stdin.write(data)
                 self._process.stdin.flush()
-                trouble = json.loads(self._process.stdout.readline())
+                failure = json.loads(self._process.stdout.readline())
             except (OSError, ValueError):  # no answer: it is gone
                 pass
             finally:  # interrupted, it would answer what nobody asked
-                if trouble is not None:
+                if failure is not None:
                     self.end()
-            return trouble
+            return failure
 
     def end(self) -> None:
         """End the process, if there is one."""
@@ -64,10 +64,8 @@ class Apart:
 
 def _started() -> subprocess.Popen[bytes]:
     # in a session of its own, because Ctrl-C in a terminal is not for it
-    return subprocess.Popen(
-        [sys.executable, "-P", "-W", "ignore", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+    command, pipe = [sys.executable, "-P", "-W", "ignore", __file__], subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
 def _serve() -> None:
@@ -80,13 +78,13 @@ def _serve() -> None:
         format, size, seconds = line.decode().split()
         data = sys.stdin.buffer.read(int(size))
         faulthandler.dump_traceback_later(float(seconds), exit=True)
-        trouble = None
+        failure = None
         try:
             obspy.read(io.BytesIO(data), format=format)
         except Exception as error:  # readers raise anything on damaged files
-            trouble = f"{type(error).__name__}: {error}"
+            failure = f"{type(error).__name__}: {error}"
         faulthandler.cancel_dump_traceback_later()
-        print(json.dumps(trouble), file=answers, flush=True)
+        print(json.dumps(failure), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,59 @@
+"""Writing a file so that it is whole or not there at all, whatever interrupts it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+def check_destination(path: Path, *, overwrite: bool) -> None:
+    """Raise an OSError if `write_atomically` would refuse ``path``."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file")
+    if path.is_file() and not overwrite:
+        raise FileExistsError(f"{path} exists; use --overwrite (overwrite=True) to replace it")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+
+
+def write_atomically(path: Path, data: bytes, *, overwrite: bool = False) -> None:
+    """Write a file that is either complete or absent, even if the process is interrupted.
+
+    A symbolic link stays and its target is written; a device or pipe is written to directly. Raises
+    FileExistsError if ``path`` is a file and ``overwrite`` is not set.
+    """
+    check_destination(path, overwrite=overwrite)
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    with replacing(path, overwrite=overwrite) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
+    """A new file, open for reading and writing, that replaces ``path`` on a normal exit and is removed on an error.
+
+    A symbolic link stays and its target is replaced. Raises FileExistsError if ``path`` is a file and ``overwrite`` is
+    not set, ValueError if it is a device or pipe.
+    """
+    path = Path(os.path.realpath(path))
+    check_destination(path, overwrite=overwrite)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a regular file, so it cannot be replaced once everything is written")
+    temporary = path.parent / f".wavefilt-{secrets.token_hex(6)}.tmp"  # same folder, so that renaming is atomic
+    try:
+        with open(temporary, "x+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        check_destination(path, overwrite=overwrite)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise

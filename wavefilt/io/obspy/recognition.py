@@ -1,0 +1,57 @@
+"""Which of ObsPy's formats a file has, by ObsPy's own tests."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.metadata import entry_points
+from typing import BinaryIO
+
+NEVER = ("PICKLE", "ALSEP", "SEGY", "SU")
+"""Not asked: loading a pickle can run any program, the ALSEP readers claim files of random bytes, and SEG-Y and SU are
+read by `wavefilt.io.segy.traces`, or refused."""
+
+
+def how_tried() -> str:
+    """What the error for an unknown file says of ObsPy."""
+    if importlib.util.find_spec("obspy"):
+        return "what ObsPy recognises in an open file"
+    return 'but not ObsPy\'s formats, which pip install "wavefilt[seismic]" adds'
+
+
+def recognised_by_obspy(file: BinaryIO) -> str | None:
+    """Name (ObsPy's in lower case) of an open file's waveform format; None if it has none or ObsPy is missing."""
+    for name, is_format in _tests().items():
+        file.seek(0)
+        try:
+            with without_warnings():
+                if is_format(file):
+                    return name.lower()
+        except Exception:  # third-party recognisers raise anything on bytes that are not theirs
+            continue
+    return None
+
+
+@cache
+def _tests() -> dict[str, Callable[[BinaryIO], bool]]:
+    """ObsPy's test for each of its formats, and those of other packages that plug into it."""
+    if importlib.util.find_spec("obspy") is None:
+        return {}
+    names = [plugin.name for plugin in entry_points(group="obspy.plugin.waveform")]
+    found = {}
+    for name in names:
+        if not name.startswith(NEVER):
+            (plugin,) = entry_points(group=f"obspy.plugin.waveform.{name}", name="isFormat")
+            with without_warnings(), suppress(ImportError):
+                found[name] = plugin.load()
+    return found
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

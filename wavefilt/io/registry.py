@@ -1,0 +1,217 @@
+"""File formats: what one consists of, the registry that other packages add theirs to, and which one a file has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+
+from wavefilt.errors import FormatError
+from wavefilt.io.detection import (
+    Check,
+    Probe,
+    is_sac,
+    is_seg2,
+    is_segy,
+    is_su,
+    is_zarr,
+    looks_like_text,
+    resembles_segy,
+    starts_with,
+)
+from wavefilt.io.layout import Layout
+from wavefilt.registry import Registry, load_extensions
+
+if TYPE_CHECKING:
+    from wavefilt.io.sources import Source
+    from wavefilt.recording import Recording
+
+
+def _folders_only(*_: object) -> NoReturn:
+    raise FormatError("a folder of many files; name one, not a stream")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A file format: how its files are recognised, read, written and streamed.
+
+    Attributes
+    ----------
+    name : str
+        What ``format=`` and ``--format`` take, and `Recording.format` of what is read.
+    decode : callable (bytes, Layout) -> Recording
+        The recording in a whole file; its ``origin`` is whatever ``encode`` needs. Raises FormatError if the file is
+        damaged or does not fit the layout (`Layout.only` refuses options that mean nothing here).
+    encode : callable (Recording) -> bytes
+        The whole file with the recording's samples, headers as they came. Raises FormatError if it cannot hold them.
+    recognise : callable (Probe) -> bool, optional
+        Whether a file bears the marks of the format. Files that bear those of two formats are refused as ambiguous.
+    resembles : callable (Probe) -> bool, optional
+        Weaker evidence, considered in the order of registration where no format is recognised.
+    may_be_raw : bool
+        Whether raw binary may bear the marks by chance: errors then say how to read a file as raw.
+    open_source : callable (str, Layout) -> Source, optional
+        Opens a file of this path that is larger than memory, to be read and written in parts.
+    recognise_folder : callable (str) -> bool, optional
+        For a format whose "files" are folders. They are read and written through ``open_source``, which is then
+        needed, and ``decode`` and ``encode`` are not.
+    datasets : bool
+        Whether a file holds arrays with names, chosen by ``path::dataset``.
+    """
+
+    name: str
+    decode: Callable[[bytes, Layout], Recording] = _folders_only
+    encode: Callable[[Recording], bytes] = _folders_only
+    recognise: Check | None = None
+    resembles: Check | None = None
+    may_be_raw: bool = False
+    open_source: Callable[[str, Layout], Source] | None = None
+    recognise_folder: Callable[[str], bool] | None = None
+    datasets: bool = False
+
+
+# ------------------------------------------------------------------------------------------------- the built-in ones
+
+
+class _Module(Protocol):
+    """A module that serves a format or several, imported when it is first needed."""
+
+    def decode(self, data: bytes, layout: Layout, format: str) -> Recording: ...
+    def encode(self, recording: Recording) -> bytes: ...
+    def open_source(self, path: str, layout: Layout, format: str) -> Source: ...
+
+
+def _in(module: str, format: Format, *, streamed: bool = False) -> Format:
+    """The format with the functions of a module in `wavefilt.io`."""
+
+    def served() -> _Module:
+        return cast(_Module, import_module(f"wavefilt.io.{module}"))
+
+    if streamed:
+        format = replace(format, open_source=lambda path, layout: served().open_source(path, layout, format.name))
+    if format.recognise_folder is not None:
+        return format
+    return replace(
+        format,
+        decode=lambda data, layout: served().decode(data, layout, format.name),
+        encode=lambda recording: served().encode(recording),
+    )
+
+
+def _matches(pattern: bytes) -> Check:
+    return lambda probe: re.match(pattern, probe.head) is not None
+
+
+_SEG2_STARTS = starts_with(b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01")
+_MSEED, _GSE2 = _matches(rb"\d{6}[DRQM][ \0]|MS\x03"), starts_with(b"WID2")
+_WAV = _matches(rb"(?s)(RIF[FX]|RF64).{4}WAVE")
+_TSPAIR, _SLIST = _matches(rb"TIMESERIES [^\n]*TSPAIR"), _matches(rb"TIMESERIES [^\n]*SLIST")
+
+_BUILT_IN = (
+    _in("arrays.npy", Format(name="npy", recognise=starts_with(b"\x93NUMPY")), streamed=True),
+    _in("arrays.npy", Format(name="npz", recognise=starts_with(b"PK\x03\x04", b"PK\x05\x06"))),
+    _in("raw", Format(name="raw"), streamed=True),
+    _in("arrays.hdf5", Format(name="hdf5", recognise=starts_with(b"\x89HDF\r\n\x1a\n"), datasets=True), streamed=True),
+    _in("arrays.zarr", Format(name="zarr", recognise_folder=is_zarr, datasets=True), streamed=True),
+    _in("wav", Format(name="wav", recognise=_WAV)),
+    _in("seg2", Format(name="seg2", recognise=is_seg2, resembles=_SEG2_STARTS)),
+    _in(
+        "segy.traces", Format(name="segy", recognise=is_segy, resembles=resembles_segy, may_be_raw=True), streamed=True
+    ),
+    _in("segy.traces", Format(name="su", recognise=is_su, may_be_raw=True), streamed=True),
+    _in("text.ascii", Format(name="ascii", resembles=lambda probe: looks_like_text(probe.head))),
+    _in("obspy.waveforms", Format(name="sac", recognise=is_sac, may_be_raw=True)),
+    _in("obspy.waveforms", Format(name="mseed", recognise=_MSEED)),
+    _in("obspy.waveforms", Format(name="gse2", recognise=_GSE2)),
+    _in("obspy.waveforms", Format(name="tspair", recognise=_TSPAIR)),
+    _in("obspy.waveforms", Format(name="slist", recognise=_SLIST)),
+    _in("obspy.waveforms", Format(name="obspy")),
+)
+
+FORMATS: Registry[Format] = Registry("format", {format.name: format for format in _BUILT_IN})
+"""The formats that ``format=`` and ``--format`` name; "obspy" lets ObsPy find out which of its own a file has."""
+
+
+def named(name: str) -> Format:
+    """The format of a recording: one that is registered, or one of ObsPy's others, which go by its names for them."""
+    return FORMATS[name] if name in FORMATS else _in("obspy.waveforms", Format(name=name))
+
+
+REFUSED: dict[str, tuple[Check, str]] = {
+    "gzip": (
+        starts_with(b"\x1f\x8b"),
+        "compressed with gzip; decompress it first: gunzip -k FILE, or gunzip -c FILE | wavefilt denoise - -o OUT",
+    ),
+    "pickle": (
+        _matches(rb"\x80[\x02-\x05][}c\x95(\]]"),
+        "a Python pickle, which is never opened because loading one can run any program",
+    ),
+    "rsf": (
+        lambda probe: all(key in probe.head for key in (b"data_format=", b"n1=", b"in=")),
+        "a Madagascar header without samples; read the binary file named after in= with "
+        "--format raw --dtype f4 --endian little --ns N1",
+    ),
+}
+"""Kinds of file that are recognised and not read, with what to do instead."""
+
+
+def register_format(format: Format) -> None:
+    """Add a format: found by content and by its name, written back, and streamed if it has ``open_source``.
+
+    Raises ValueError for a name that is taken, and for a format that lacks what reading and writing need.
+    """
+    if format.recognise_folder is not None:
+        missing = "open_source" if format.open_source is None else ""
+    else:
+        missing = "decode and encode" if _folders_only in (format.decode, format.encode) else ""
+    if missing:
+        raise ValueError(f"format {format.name!r} has no {missing}")
+    FORMATS.register(format.name, format)
+
+
+# ---------------------------------------------------------------------------------------------------- which one it is
+
+
+def recognised(probe: Probe) -> Format | None:
+    """The one format whose marks a file bears, None if it bears none's.
+
+    Raises FormatError for an empty file, one with the marks of several formats, and one of a kind that is not read.
+    """
+    if probe.size == 0:
+        raise FormatError("the file is empty")
+    found = _bearing(probe)
+    if not found:
+        load_extensions()
+        found = _bearing(probe)
+    refused = [name for name, (check, _) in REFUSED.items() if check(probe)]
+    if len(found) + len(refused) > 1:
+        names = [*refused, *(format.name for format in found)]
+        raise FormatError(f"could be {' or '.join(names)}; say which with --format")
+    if refused:
+        raise FormatError(REFUSED[refused[0]][1])
+    return found[0] if found else None
+
+
+def _bearing(probe: Probe) -> list[Format]:
+    return [format for format in FORMATS.registered() if format.recognise and format.recognise(probe)]
+
+
+def resembled(probe: Probe, *, streamed: bool = False) -> Format | None:
+    """The first format, of those that can be streamed or of all, that a file of no recognised format may be."""
+    for format in FORMATS.registered():
+        if format.resembles and (format.open_source or not streamed) and format.resembles(probe):
+            return format
+    return None
+
+
+def folder_format(path: str, name: str | None) -> Format:
+    """The format of a folder, or the one named. Raises FormatError for a folder that is of no format, or another."""
+    if name is not None and FORMATS[name].recognise_folder is None:
+        raise FormatError(f"is a folder, which no {name} file is")
+    load_extensions()
+    for format in FORMATS.registered():
+        if format.recognise_folder and name in (None, format.name) and (name or format.recognise_folder(path)):
+            return format
+    raise FormatError(f"is a folder and not a {' or '.join(FORMATS.where(lambda f: f.recognise_folder))} store")
