@@ -63,10 +63,42 @@ def first_use(result: Result, taps: str) -> str:
     return number(1e-6 * result["first"][taps], 2)
 
 
+def _gains(result: Result, noise: str, method: str) -> list[float]:
+    """In dB, of every record with this kind of noise."""
+    return [record["gain_db"][method] for record in result["parts"]["records"] if record["noise"] == noise]
+
+
+def record_gain(result: Result, method: str) -> str:
+    """Gain in dB on the sample record with its own noise."""
+    return f"{_gains(result, 'its own', method)[0]:.1f}"
+
+
+def gain_range(result: Result, argument: str) -> str:
+    """Smallest and largest gain in dB over the records: ``METHOD; NOISE``."""
+    method, _, noise = argument.partition("; ")
+    gains = _gains(result, noise, method)
+    return f"{min(gains):.1f} to {max(gains):.1f}"
+
+
+def _mean_gain(result: Result, method: str) -> float:
+    return float(next(row for row in result["parts"]["choices"] if row["method"] == method)["records"]["mean"])
+
+
+def mean_gain(result: Result, method: str) -> str:
+    """Mean gain in dB over all records."""
+    return f"{_mean_gain(result, method):.1f}"
+
+
+def gain_difference(result: Result, method: str) -> str:
+    """Mean gain in dB over all records, less that of the defaults."""
+    return f"{_mean_gain(result, method) - _mean_gain(result, 'the defaults'):.1f}"
+
+
 VALUES: dict[str, tuple[Callable[[Result, str], str], ...]] = {
     "cpu.json": (speedup, share_of_copy),
     "crossover.json": (loading_time, first_use),
     "cuda_h200.json": (device_time, call_time, copies),
+    "quality.json": (record_gain, gain_range, mean_gain, gain_difference),
 }
 
 

@@ -1,4 +1,4 @@
-"""Denoise the synthetic shot record with every rule; write the default's: python denoise_gather.py OUT.dat"""
+"""Denoise the synthetic shot record with every rule and write the default result: python denoise_gather.py OUT.dat"""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ clean = np.load(here / "seismic_clean.npy").astype(float)
 
 
 def snr(samples):
-    """Energy of the clean record over that of what differs from it, in dB."""
+    """Signal-to-noise ratio in dB."""
     return 10 * np.log10(np.sum(clean**2) / np.sum((samples - clean) ** 2))
 
 

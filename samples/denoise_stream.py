@@ -1,10 +1,10 @@
-"""Denoise a feed as it comes: numbers, one a line, or with --raw little-endian float32, from standard input to output.
+"""Denoise a real-time stream from standard input: one number per line, or with --raw little-endian float32.
 
     python denoise_stream.py --window 4000 < numbers.txt
-    feed | python denoise_stream.py --raw --noise 0.3 > denoised.f32
+    source | python denoise_stream.py --raw --noise 0.3 > denoised.f32
 
-NaN is a gap: what came before it ends there, and what comes after it begins anew. At anything else that is no sample
-the feed ends: all before it is written, one line says where it was, and the exit code is 1.
+NaN is a gap: the segments before and after it are denoised separately. At any other invalid sample the program writes
+all preceding samples, reports the position and exits with code 1.
 """
 
 import argparse
@@ -20,8 +20,8 @@ parser.add_argument("--raw", action="store_true", help="little-endian float32 in
 parser.add_argument("--wavelet", default="db8")
 parser.add_argument("--level", type=int, default=4)
 parser.add_argument("--rule", default="bayes", choices=["bayes", "universal", "minimax"])
-parser.add_argument("--noise", type=float, help="standard deviation of the noise; by default that of the window")
-parser.add_argument("--window", type=int, default=4096, help="samples that tell noise and power")
+parser.add_argument("--noise", type=float, help="standard deviation of the noise (default: estimated in the window)")
+parser.add_argument("--window", type=int, default=4096, help="number of samples to estimate noise and power from")
 options = parser.parse_args()
 noise = "running" if options.noise is None else options.noise
 try:
@@ -30,11 +30,11 @@ try:
     )
 except ValueError as error:
     parser.error(str(error))
-np.seterr(over="ignore")  # a number too large for float32 becomes infinite, which is told
+np.seterr(over="ignore")  # a number too large for float32 becomes infinite, which is reported below
 
 
-def parts():
-    """What arrives, each part with its place in the feed."""
+def blocks():
+    """Blocks of input as they arrive, each with its position."""
     if not options.raw:
         for number, line in enumerate(sys.stdin.buffer, 1):
             yield f"line {number}", line
@@ -49,22 +49,22 @@ def parts():
         yield f"the last {len(rest)} bytes", rest
 
 
-def take(part):
-    """Write what a part makes due; ValueError for the first that is no sample, all before it taken."""
-    samples = np.frombuffer(part, "<f4") if options.raw else np.array(part.split(), np.float32)
-    for piece in np.split(samples, np.flatnonzero(np.diff(np.isnan(samples))) + 1):
-        if np.isnan(piece).any():
+def process(block):
+    """Denoise a block. Raises ValueError at the first invalid sample, after processing all preceding ones."""
+    samples = np.frombuffer(block, "<f4") if options.raw else np.array(block.split(), np.float32)
+    for segment in np.split(samples, np.flatnonzero(np.diff(np.isnan(samples))) + 1):
+        if np.isnan(segment).any():
             write(denoiser.flush())
-            write(piece)
+            write(segment)
         else:
-            denoise(piece)
+            denoise(segment)
 
 
 def denoise(samples):
-    """The same of samples without gaps."""
+    """Denoise samples without gaps."""
     try:
         write(denoiser.push(samples))
-    except ValueError:  # nothing of it was taken
+    except ValueError:  # no sample was consumed
         if len(samples) == 1:
             raise ValueError(f"{samples[0]:.7g} is infinite or too large") from None
         for half in np.array_split(samples, 2):
@@ -80,14 +80,14 @@ def write(samples):
 
 
 if hasattr(signal, "SIGPIPE"):  # not on Windows
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this without a word
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this silently
 print(f"latency: {denoiser.latency} samples", file=sys.stderr)
-trouble = None
-for place, part in parts():
+problem = None
+for position, block in blocks():
     try:
-        take(part)
+        process(block)
     except ValueError as error:
-        trouble = f"{place}: {error}"
+        problem = f"{position}: {error}"
         break
 write(denoiser.flush())
-sys.exit(trouble)
+sys.exit(problem)

@@ -1,7 +1,7 @@
-"""Make the synthetic shot record of this folder: python make_seismic.py [FOLDER].
+"""Generate the synthetic shot record in this folder: python make_seismic.py [FOLDER].
 
 Writes seismic.dat (SEG-2), seismic.txt (the same samples as text) and seismic_clean.npy (without the noise).
-Samples are whole hundredths of a millivolt, as from a digitiser, so that every machine makes the same bytes.
+Samples are multiples of 0.01 mV, as from a digitiser, so that the files are identical on every machine.
 """
 
 import struct
@@ -16,7 +16,7 @@ TIMES = INTERVAL * np.arange(SAMPLES)  # seconds after the shot
 DEAD = 16  # this trace, counted from 0, is all zeros
 SNR = 6.0  # dB, over all live traces
 
-# two-way time at no offset (s), velocity (m/s), frequency of the wavelet (Hz), amplitude (mV)
+# two-way time at zero offset (s), velocity (m/s), frequency of the wavelet (Hz), amplitude (mV)
 REFLECTIONS = [
     (0.140, 620.0, 90.0, 10.0),
     (0.270, 850.0, 70.0, -9.0),
@@ -32,7 +32,7 @@ def ricker(t, frequency):
 
 
 def onset(t, frequency):
-    """A sharp onset that rings down: an impulsive arrival at times t (s), frequency in Hz."""
+    """Impulsive arrival with a sharp onset and a decaying oscillation at times t (s), frequency in Hz."""
     late = np.maximum(t, 0)
     return late * frequency * np.exp(1 - 2.2 * frequency * late) * np.sin(2 * np.pi * frequency * late) * 4
 
@@ -50,7 +50,7 @@ def arrivals():
 
 
 def ground_roll():
-    """Rayleigh wave of 8 to 35 Hz, slower the higher its frequency, in mV, shape (traces, samples)."""
+    """Dispersive Rayleigh wave of 8 to 35 Hz in mV, shape (traces, samples)."""
     f = np.fft.rfftfreq(2 * SAMPLES, INTERVAL)[None, :]
     velocity = 150 + 200 / (1 + (f / 14) ** 2)  # phase velocity, m/s
     spectrum = np.exp(-(((f - 19) / 7) ** 2)) * np.exp(-0.01 * f * OFFSETS[:, None] / velocity)
@@ -68,18 +68,18 @@ def wind(random):
 
 
 def record(seed=20240611):
-    """The record without and with noise: two float32 arrays (traces, samples) in mV."""
+    """The clean and the noisy record: two float32 arrays (traces, samples) in mV."""
     random = np.random.default_rng(seed)
     clean = arrivals() + ground_roll()
     noise = 0.35 * wind(random) + random.standard_normal(clean.shape)
-    noise *= random.uniform(0.8, 1.25, (TRACES, 1))  # geophones are not planted equally well
+    noise *= random.uniform(0.8, 1.25, (TRACES, 1))  # coupling differs between geophones
     clean[DEAD] = noise[DEAD] = 0
     noise *= np.sqrt(np.sum(clean**2) / np.sum(noise**2)) * 10 ** (-SNR / 20)
     return tuple(np.round(samples, 2).astype("<f4") for samples in (clean, clean + noise))
 
 
 def strings(**entries):
-    """SEG-2 free-form strings: each an offset to the next, KEY value, NUL; at the end the offset 0."""
+    """SEG-2 free-format strings: offset to the next string, KEY value, NUL; terminated by the offset 0."""
     texts = [f"{key} {value}".encode("ascii") + b"\0" for key, value in entries.items()]
     block = b"".join(struct.pack("<H", len(text) + 2) + text for text in texts) + bytes(2)
     return block + bytes(-len(block) % 4)
@@ -118,7 +118,7 @@ def seg2(traces):
 
 
 def text(traces):
-    """A header line, then a row a sample: time in seconds, and the traces in mV."""
+    """A header line, then one row per sample: time in seconds, and the traces in mV."""
     columns = " ".join(f"x={offset:g}m" for offset in OFFSETS)
     rows = [f"{t:.3f} " + " ".join(f"{x:.2f}" for x in row) for t, row in zip(TIMES, traces.T, strict=True)]
     return "\n".join([f"# time_s {columns}", *rows, ""]).encode("ascii")

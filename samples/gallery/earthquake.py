@@ -1,9 +1,9 @@
 """
-An earthquake record of ObsPy
+A local earthquake with ObsPy
 =============================
 
-``obspy.read()`` without a name gives the example that ObsPy brings along: three components of a local earthquake at
-100 Hz, recorded at station RJOB. No network is needed.
+``obspy.read()`` without arguments returns the example stream of ObsPy: three components of a local earthquake recorded
+at station RJOB with a sampling rate of 100 Hz. No network access is needed.
 """
 
 import matplotlib.pyplot as plt
@@ -16,24 +16,24 @@ from wavefilt import quality
 record = obspy.read()
 
 # %%
-# The record is as good as free of noise, and denoising leaves it nearly as it is. The slow swings are microseism: it
-# lies in the approximation, which is never shrunk, and is a task for ``filter("highpass")``.
+# The record is nearly free of noise, and denoising hardly changes it. The long-period oscillation is microseism, which
+# is contained in the approximation coefficients and therefore kept; use ``filter("highpass")`` to remove it.
 
 _, removed = wavefilt.obspy.denoise(record, return_noise=True)
 shares = [float(np.sum(noise.data**2) / np.sum(trace.data**2)) for noise, trace in zip(removed, record, strict=True)]
 print("share of the energy removed:", ", ".join(f"{100 * share:.3f} %" for share in shares))
 
 # %%
-# White noise is added, as of a poorer instrument, so that there is something to remove and to measure it against.
+# Add white noise, so that the result can be compared with a known reference.
 
 noisy = record.copy()
 random = np.random.default_rng(5)
 for trace in noisy:
     trace.data += 200 * random.standard_normal(trace.stats.npts)
-quiet = wavefilt.obspy.denoise(noisy, transform="modwt")
+denoised = wavefilt.obspy.denoise(noisy, transform="modwt")
 
 figure, rows = plt.subplots(3, 1, figsize=(10, 7), sharex=True, layout="constrained")
-for row, before, after, clean in zip(rows, noisy, quiet, record, strict=True):
+for row, before, after, clean in zip(rows, noisy, denoised, record, strict=True):
     row.plot(before.times(), before.data, color="0.75", linewidth=0.8, label="with noise")
     row.plot(clean.times(), clean.data, color="black", linewidth=0.8, label="as recorded")
     row.plot(after.times(), after.data, color="#0072B2", linewidth=1, label="denoised")
@@ -43,12 +43,12 @@ rows[-1].set_xlabel("time in s")
 plt.show()
 
 # %%
-# The first arrival, from 4.5 to 7 s, stays within a small part of a sample where it was. Headers are kept, and the
-# processing history says what was done.
+# The first arrival, between 4.5 and 7 s, is shifted by a fraction of a sample at most. Headers are kept, and the
+# processing history records the options.
 
 gains, shifts = {}, {}
-for before, after, clean in zip(noisy, quiet, record, strict=True):
+for before, after, clean in zip(noisy, denoised, record, strict=True):
     gains[after.id] = float(quality.snr(clean.data, after.data) - quality.snr(clean.data, before.data))
     shifts[after.id] = float(quality.arrival_shift(clean.data, after.data, 450, 700))
     print(f"{after.id}: {gains[after.id]:+.1f} dB, arrival shifted by {shifts[after.id]:+.2f} samples")
-print(quiet[0].stats.processing[-1].replace("::", "\n    "))
+print(denoised[0].stats.processing[-1].replace("::", "\n    "))

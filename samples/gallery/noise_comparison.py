@@ -1,8 +1,8 @@
 """
-Rules side by side
-==================
+Comparison of rules
+===================
 
-One trace whose clean form is known, under white noise and under pink noise, denoised with every rule.
+A synthetic trace with white and with pink noise, denoised with every rule.
 """
 
 import matplotlib.pyplot as plt
@@ -27,38 +27,38 @@ noises = {"white": white, "pink": pink / pink.std()}
 noisy = {name: clean + 0.5 * clean.std() * noise / noise.std() for name, noise in noises.items()}
 
 # %%
-# Left the results under white noise, right what is wrong with them, four times as large. The rules at the top leave
-# some noise everywhere and change the signal little; those at the bottom leave no noise and take signal with it.
+# Left: results for white noise. Right: their errors, magnified four times. The rules at the top leave some noise and
+# preserve the signal; those at the bottom remove all noise and part of the signal.
 
-quiet = {(noise, rule): wavefilt.denoise(x, rule=rule) for noise, x in noisy.items() for rule in RULES}
+denoised = {(noise, rule): wavefilt.denoise(x, rule=rule) for noise, x in noisy.items() for rule in RULES}
 finest = {rule: wavefilt.denoise(noisy["pink"], rule=rule, sigma="global") for rule in RULES}
 
 
 def gain(noise, y):
-    """By how many dB this result is nearer to the clean trace than what it was made of."""
+    """Gain in signal-to-noise ratio in dB."""
     return float(quality.snr(clean, y) - quality.snr(clean, noisy[noise]))
 
 
-gains = {key: gain(key[0], y) for key, y in quiet.items()}
+gains = {key: gain(key[0], y) for key, y in denoised.items()}
 gains_finest = {rule: gain("pink", y) for rule, y in finest.items()}
 ranked = sorted(RULES, key=lambda rule: -gains["white", rule])
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 9), sharex=True, sharey=True, layout="constrained")
 step = 1.4 * np.abs(clean).max()
 for place, rule in enumerate(["before", *ranked]):
-    shown = noisy["white"] if rule == "before" else quiet["white", rule]
+    shown = noisy["white"] if rule == "before" else denoised["white", rule]
     left.plot(time, shown - place * step, color="#0072B2", linewidth=0.8)
     right.plot(time, 4 * (shown - clean) - place * step, color="#D55E00", linewidth=0.8)
 labels = [f"{rule}\n{gains['white', rule]:+.1f} dB" for rule in ranked]
 left.set_yticks(-step * np.arange(len(ranked) + 1), ["before", *labels])
 left.set(xlim=(0.2, 1.2), xlabel="time in s", title="result")
-right.set(xlabel="time in s", title="error, four times as large")
+right.set(xlabel="time in s", title="error x 4")
 plt.show()
 
 # %%
-# Pink noise lies in the band of the signal, and every rule gains less there. ``sigma="global"``, the noise of the
-# finest level for all levels, takes less of it for noise: ``bayes`` and ``sure`` lose by that, ``minimax`` and
-# ``universal``, which take too much, win.
+# Pink noise overlaps with the frequency band of the signal, and every rule gains less. With ``sigma="global"`` the
+# noise estimate of the finest level, which is too low for the others, is used for all levels: ``bayes`` and ``sure``
+# gain less, ``minimax`` and ``universal``, which otherwise remove too much, gain more.
 
 bars = {
     "white": [gains["white", rule] for rule in ranked],

@@ -1,4 +1,4 @@
-"""The gallery's scripts run, their pictures show something, and what their words claim is so."""
+"""The gallery scripts run, their figures are not empty, and the claims in their text hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = SAMPLES / "gallery"
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run a script in its folder; its variables, its pictures as arrays of pixels, what it printed."""
+    """Run a script in its folder; return its variables, its figures as pixel arrays, and its output."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -58,11 +58,11 @@ def test_field_record(run):
     found, pictures, printed = run("field_record")
     _not_empty(pictures, 1)
     clean = np.load(SAMPLES / "seismic_clean.npy").astype(float)
-    error = found["quiet"].samples - clean
+    error = found["denoised"].samples - clean
     assert 10 * np.log10(np.sum(clean**2) / np.sum(error**2)) > 11  # of 6 before
     assert "6.0 dB before, 11." in printed
     assert np.abs(found["leakage"]).max() < 0.2
-    assert not found["quiet"].samples[16].any()
+    assert not found["denoised"].samples[16].any()
 
 
 def test_earthquake(run):
@@ -71,7 +71,7 @@ def test_earthquake(run):
     _not_empty(pictures, 1)
     assert max(found["shares"]) < 0.001
     assert len(found["gains"]) == 3
-    for before, after, clean in zip(found["noisy"], found["quiet"], found["record"], strict=True):
+    for before, after, clean in zip(found["noisy"], found["denoised"], found["record"], strict=True):
         errors = [np.sum((x.data - clean.data) ** 2) for x in (before, after)]
         assert found["gains"][after.id] == pytest.approx(10 * np.log10(errors[0] / errors[1]))
         assert found["gains"][after.id] > 7
@@ -100,10 +100,10 @@ def test_noise_comparison(run):
     assert rules[-1] == "universal"
 
 
-def test_beyond_the_rule(run):
-    found, pictures, _ = run("beyond_the_rule")
+def test_further_options(run):
+    found, pictures, _ = run("further_options")
     _not_empty(pictures, 2)
-    once, *shifted = found["edges"].values()
-    assert min(shifted) > once + 0.3
-    level, *ways_out = found["dense"].values()
-    assert min(ways_out) > level + 5
+    decimated, *shifted = found["edges"].values()
+    assert min(shifted) > decimated + 0.3
+    level, *others = found["dense"].values()
+    assert min(others) > level + 5
