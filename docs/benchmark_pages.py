@@ -77,7 +77,7 @@ def write(app: Sphinx, _: Config) -> None:
         path = folder / f"{name}.md"
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
-    style = sections.RESULTS.with_name("report.css").read_text("utf-8").replace(":root", "&")
+    style = Path(sections.__file__).with_name("report.css").read_text("utf-8").replace(":root", "&")
     (folder / "study.css").write_text(f".study {{\n{style}}}\n", "utf-8")
 
 
