@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wavefilt import backends
+from wavefilt._version import __version__ as __version__
 from wavefilt.decomposition.stationary import imodwt, iswt, modwt, swt
 from wavefilt.decomposition.wavedec import dwt, idwt, wavedec, waverec
 from wavefilt.decomposition.wavedec2 import wavedec2, waverec2
@@ -19,8 +20,6 @@ from wavefilt.thresholding.shrinkage import threshold, threshold_firm
 if TYPE_CHECKING:
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.outofcore.streaming import denoise_file
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BackendUnavailable",

@@ -1,6 +1,6 @@
-"""`python -m wavefilt`: the command."""
+"""`python -m wavefilt`, the same as `wavefilt`."""
 
 from wavefilt.cli import main
 
-if __name__ == "__main__":  # processes that are spawned load this module as well
+if __name__ == "__main__":  # spawned processes import this module as well
     main()
