@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from wavefilt.backends import Backend
-from wavefilt.denoising import options as plugins
+from wavefilt.denoising.options import Options, history_line, method
 from wavefilt.denoising.traces import denoise
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
@@ -24,19 +24,24 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
 
     @dc.patch_function(history=None)  # type: ignore[untyped-decorator]
     def denoise(
-        patch: Any, dim: str = "time", wavelet: WaveletLike = "db8", *, backend: str | Backend = "auto", **options: Any
-    ) -> Any:
-        """A new patch denoised along ``dim``; coordinates and attributes are kept, the history has a line more.
+        patch: dc.Patch,
+        dim: str = "time",
+        wavelet: WaveletLike = "db8",
+        *,
+        backend: str | Backend = "auto",
+        **options: Unpack[Options],
+    ) -> dc.Patch:
+        """A new patch denoised along ``dim``; coordinates and attributes are kept, a line is added to the history.
 
         ``options`` are those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform and spins.
 
-        Raises ValueError for a dimension or an option of another name and for what `wavefilt.denoise` refuses,
+        Raises ValueError for an unknown dimension or option and for what `wavefilt.denoise` refuses,
         TypeError for samples that are not numbers.
         """
         check("dim", dim, patch.dims)
-        method = plugins.method(wavelet, options, backend, "dim")
+        chosen = method(wavelet, options, backend, "dim")
         axis = patch.dims.index(dim)
         samples = denoise(patch.data, wavelet, axis=axis, backend=backend, **options)
-        named = getattr(backend, "name", backend)
-        line = plugins.entry(method, method.level_for(patch.data.shape[axis]), dim=dim, backend=named)
+        name = backend if isinstance(backend, str) else backend.name
+        line = history_line(chosen, chosen.level_for(patch.data.shape[axis]), dim=dim, backend=name)
         return patch.new(data=samples).update_attrs(history=[*patch.attrs.history, line])

@@ -1,23 +1,20 @@
-"""ObsPy's streams and traces denoised with their headers kept, and the type "wavelet" of their method ``filter``."""
+"""Denoising ObsPy's streams and traces, headers kept, and the type "wavelet" for their method ``filter``."""
 
 from __future__ import annotations
 
 import copy
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt.arrays import Traces
+from wavefilt.arrays import Array, Traces, take
 from wavefilt.backends import Backend
-from wavefilt.denoising import options as plugins
+from wavefilt.denoising.options import Options, history_line, method
 from wavefilt.denoising.traces import denoise as denoise_array
 from wavefilt.recording import Recording
 from wavefilt.wavelets.filters import WaveletLike
-
-from . import arrays
 
 try:
     from obspy import Stream, Trace
@@ -25,15 +22,22 @@ except ImportError as error:
     raise ImportError(f'wavefilt.obspy needs ObsPy ({error}): pip install "wavefilt[seismic]"') from error
 
 
+Data = TypeVar("Data", Stream, Trace)
+
+
 def denoise(
-    data: Any, wavelet: WaveletLike = "db8", *, backend: str | Backend = "auto", return_noise: bool = False,
-    **options: Any,
-) -> Any:  # fmt: skip
+    data: Data,
+    wavelet: WaveletLike = "db8",
+    *,
+    backend: str | Backend = "auto",
+    return_noise: bool = False,
+    **options: Unpack[Options],
+) -> Data | tuple[Data, Data]:
     """A new stream (or trace) with every trace denoised, traces of one length together in one call.
 
-    Each comes back as `wavefilt.denoise` gives its samples: masked samples and NaN are gaps, integers become floats.
-    Headers and all other attributes are copied; ``stats.processing`` has one line more. A trace without samples is
-    copied as it is. With ``scope="record"`` the traces of the stream share their thresholds, whatever their lengths.
+    Samples are those that `wavefilt.denoise` returns: masked samples and NaN are gaps, integers become floats.
+    Headers and all other attributes are copied, and a line is added to ``stats.processing``. A trace without samples
+    is copied unchanged. With ``scope="record"`` all traces of the stream share their thresholds.
 
     Parameters
     ----------
@@ -54,22 +58,20 @@ def denoise(
         ``scope="record"`` with traces of several sampling rates.
     """
     if not isinstance(data, (Stream, Trace)):
-        raise TypeError(
-            f"a Stream or a Trace of ObsPy is needed, not {type(data).__name__}; wavefilt.denoise has arrays"
-        )
-    method = plugins.method(wavelet, options, backend, "return_noise")
+        raise TypeError(f"an ObsPy Stream or Trace is needed, not {type(data).__name__}; wavefilt.denoise takes arrays")
+    chosen = method(wavelet, options, backend, "return_noise")
     traces = [data] if isinstance(data, Trace) else list(data)
     taken = {i: _taken(trace) for i, trace in enumerate(traces) if len(trace.data)}
-    quiet, noise = dict[int, NDArray[Any]](), dict[int, NDArray[Any]]()
+    quiet, noise = dict[int, Array](), dict[int, Array]()
     lines: dict[int, str] = {}
-    for batch in _batches(taken, method.scope, traces):
+    for batch in _batches(taken, chosen.scope, traces):
         rows = [taken[i].rows[0] for i in batch]
         try:
-            after = Recording(rows, (None,) * len(rows), "obspy", None).apply(method, backend)
+            after = Recording(rows, (None,) * len(rows), "obspy", None).apply(chosen, backend)
         except ValueError as error:
             raise _explained(error, [traces[i] for i in batch], rows) from error
         assert after.outcome is not None
-        line = plugins.entry(method, after.outcome.level, "::", backend=after.outcome.backend)
+        line = history_line(chosen, after.outcome.level, "::", backend=after.outcome.backend)
         for i, x, y in zip(batch, rows, after.traces, strict=True):
             lines[i] = line
             quiet[i] = taken[i].restore(y.astype(x.dtype, copy=False))
@@ -80,26 +82,32 @@ def denoise(
 
 
 def filter_samples(
-    data: Any, wavelet: WaveletLike = "db8", *, df: float = 0, backend: str | Backend = "auto", **options: Any
-) -> Any:
-    """The samples of one trace denoised: what ObsPy calls for ``Trace.filter("wavelet", wavelet="db8", ...)``.
+    data: Array,
+    wavelet: WaveletLike = "db8",
+    *,
+    df: float = 0,
+    backend: str | Backend = "auto",
+    **options: Unpack[Options],
+) -> Array:
+    """Denoise the samples of one trace: what ObsPy calls for ``Trace.filter("wavelet", wavelet="db8", ...)``.
 
-    ``df``, the sampling rate that ObsPy passes to every filter, has no influence. No samples are returned as they are.
-    Raises ValueError for an option of another name, and as `wavefilt.denoise` does.
+    ``df``, the sampling rate that ObsPy passes to every filter, has no effect. An empty array is returned unchanged.
+    Raises ValueError for an unknown option, and as `wavefilt.denoise` does.
     """
-    plugins.method(wavelet, options, backend)
-    return denoise_array(data, wavelet, backend=backend, **options) if len(data) else data
+    method(wavelet, options, backend)
+    denoised: Array = denoise_array(data, wavelet, backend=backend, **options) if len(data) else data
+    return denoised
 
 
-def _taken(trace: Any) -> Traces:
+def _taken(trace: Trace) -> Traces:
     try:
-        return arrays.take(trace.data, -1)
+        return take(trace.data, -1)
     except TypeError as error:
         raise TypeError(f"{trace.id}: {error}") from error
 
 
-def _batches(taken: dict[int, Traces], scope: str, traces: Sequence[Any]) -> list[list[int]]:
-    """Which traces are denoised together: all that share thresholds, or those of one length and dtype."""
+def _batches(taken: dict[int, Traces], scope: str, traces: Sequence[Trace]) -> list[list[int]]:
+    """Which traces are denoised together: all where they share thresholds, else those of one length and dtype."""
     if scope == "record":
         rates = sorted({traces[i].stats.sampling_rate for i in taken})
         if len(rates) > 1:
@@ -114,8 +122,8 @@ def _batches(taken: dict[int, Traces], scope: str, traces: Sequence[Any]) -> lis
     return list(alike.values())
 
 
-def _explained(error: ValueError, traces: Sequence[Any], rows: Sequence[NDArray[Any]]) -> ValueError:
-    """The error with the ids of its traces instead of their places in a batch."""
+def _explained(error: ValueError, traces: Sequence[Trace], rows: Sequence[Array]) -> ValueError:
+    """The error with the ids of its traces instead of their numbers in a batch."""
     for trace, row in zip(traces, rows, strict=True):
         infinite = np.flatnonzero(np.isinf(row))
         if infinite.size:
@@ -129,10 +137,10 @@ def _explained(error: ValueError, traces: Sequence[Any], rows: Sequence[NDArray[
 
 
 def _copied(
-    data: Any, traces: Sequence[Any], samples: dict[int, NDArray[Any]], lines: dict[int, str], what: str = ""
-) -> Any:
-    """The stream or trace with everything it has copied but its samples, which are new; and its history."""
-    instead = {id(traces[i].data): y for i, y in samples.items()}  # deepcopy takes these for copied already
+    data: Data, traces: Sequence[Trace], samples: dict[int, Array], lines: dict[int, str], what: str = ""
+) -> Data:
+    """A deep copy of the stream or trace with these samples instead of its own, and a line more in its history."""
+    instead = {id(traces[i].data): y for i, y in samples.items()}  # deepcopy takes these for copies made already
     new = copy.deepcopy(data, instead)
     for i, trace in enumerate([new] if isinstance(data, Trace) else new):
         if i in lines:

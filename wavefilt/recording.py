@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt import arrays
+from wavefilt.arrays import Array
 from wavefilt.backends import Backend
-from wavefilt.denoising import options as plugins
+from wavefilt.denoising.options import Options, check_names
 from wavefilt.denoising.panels import SectionMethod
 from wavefilt.denoising.traces import Outcome, run
 from wavefilt.method import Method, window_of
 from wavefilt.vocabulary import Window
-
-from . import arrays
+from wavefilt.wavelets.filters import WaveletLike
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class Recording:
     format : str
         Name of the format, e.g. ``"seg2"``.
     origin : object
-        What the format's writer needs to give every header back; opaque to everything else.
+        What the format's writer needs to write every header back; opaque to everything else.
     source : str
         Where it was read from.
     notes : tuple of str
-        What a user should know of reading or writing this file.
+        What a user should know about reading or writing this file.
     outcome : Outcome, optional
         How these traces were denoised, if they were.
     """
 
-    traces: NDArray[Any] | Sequence[NDArray[Any]]
+    traces: Array | Sequence[Array]
     intervals: tuple[float | None, ...]
     format: str
     origin: Any = field(repr=False)
@@ -51,15 +51,15 @@ class Recording:
     outcome: Outcome | None = field(default=None, repr=False)
 
     @property
-    def samples(self) -> NDArray[Any]:
-        """All traces as one array (traces, samples). Raises ValueError if their lengths differ."""
+    def samples(self) -> Array:
+        """All traces as one array, shape (traces, samples). Raises ValueError if their lengths differ."""
         if isinstance(self.traces, np.ndarray):
             return self.traces
         lengths = {len(trace) for trace in self.traces}
         if len(lengths) > 1:
             raise ValueError(
                 f"{self.source}: traces of {len(lengths)} lengths ({min(lengths)} to {max(lengths)} samples) are "
-                "no array; use Recording.traces"
+                "not an array; use Recording.traces"
             )
         return np.array(self.traces)
 
@@ -71,37 +71,42 @@ class Recording:
         return self.intervals[0] if self.intervals else None
 
     def window(self, start: float, stop: float) -> Window:
-        """Seconds from the beginning of every trace as the option ``sigma`` of `denoise` takes them, in samples.
+        """Seconds from the beginning of every trace as a noise window in samples, for ``sigma`` of `denoise`.
 
-        Raises ValueError where the file does not tell its one sampling interval, or the seconds are out of order.
+        Raises ValueError unless all traces have one known sampling interval and ``start`` is before ``stop``.
         """
         return window_of(start, stop, self.interval, self.source)
 
     def less(self, other: Recording) -> Recording:
-        """What the traces have and those of ``other``, a recording of the same shape, have not: what was removed."""
+        """The difference from ``other``, a recording of the same shape: the noise, if that is the denoised one."""
         if isinstance(self.traces, np.ndarray) and isinstance(other.traces, np.ndarray):
             return replace(self, traces=arrays.take(self.traces, -1).rows - other.traces)
         rows = zip(self.traces, other.traces, strict=True)
         return replace(self, traces=[x.astype(y.dtype) - y for x, y in rows])
 
     def denoise(
-        self, wavelet: Any = "db8", *, two_dimensional: bool = False, backend: str | Backend = "auto", **options: Any
+        self,
+        wavelet: WaveletLike = "db8",
+        *,
+        two_dimensional: bool = False,
+        backend: str | Backend = "auto",
+        **options: Unpack[Options],
     ) -> Recording:
         """The recording with every trace denoised.
 
         Options are those of `wavefilt.denoise` about the method (level, mode, rule, shrink, sigma, scope, keep,
-        transform, spins), and so are the errors; `less` tells what was removed. ``two_dimensional`` is its
-        ``axes=(0, 1)``: all traces, in their order, are one section. Their lengths must then be the same.
+        transform, spins), and so are the errors; `less` gives what was removed. ``two_dimensional`` is its
+        ``axes=(0, 1)``: all traces, in their order, are one panel. Their lengths must then be the same.
         """
-        plugins.check_names(options, backend, "two_dimensional")
+        check_names(options, backend, "two_dimensional")
         kind = SectionMethod if two_dimensional else Method
         return self.apply(kind(wavelet, **options), backend)
 
     def apply(self, method: Method, backend: str | Backend = "auto", report: bool = False) -> Recording:
-        """`denoise` with a method that is already made; ``report`` as in `wavefilt.denoising.run`.
+        """`denoise` with a `Method`; ``report`` as in `wavefilt.denoising.traces.run`.
 
-        Traces of a sequence come back each in its own dtype of computation. Raises ValueError where two dimensions
-        are asked of traces of several lengths.
+        Traces of a sequence are returned each in its own dtype of computation. Raises ValueError for two dimensions
+        and traces of several lengths.
         """
         if isinstance(self.traces, np.ndarray):
             taken = arrays.take(self.traces, -1)
@@ -116,15 +121,15 @@ class Recording:
         return replace(self, traces=traces, outcome=outcome)
 
     def check(self, method: Method) -> None:
-        """Raise ValueError for traces of several lengths where they should be a section."""
+        """Raise ValueError for traces of several lengths where they should be a panel."""
         lengths = {len(trace) for trace in self.traces}
         if method.bands > 1 and len(lengths) > 1:
             raise ValueError(
-                f"{self.source}: a section needs traces of one length, not of {min(lengths)} to {max(lengths)} "
+                f"{self.source}: a panel needs traces of one length, not of {min(lengths)} to {max(lengths)} "
                 "samples; leave axes (--two-dimensional) out"
             )
 
-    def _rows(self) -> NDArray[Any]:
+    def _rows(self) -> Array:
         """Traces of several lengths and dtypes as rows in one dtype of computation; shorter ones end in a gap."""
         dtype = arrays.compute_dtype(np.result_type(*self.traces))
         rows = np.full((len(self.traces), max(map(len, self.traces))), np.nan, dtype)
@@ -136,7 +141,7 @@ class Recording:
         """Write in the format it was read from, headers kept, by way of a temporary file in the same folder.
 
         Raises FileExistsError if ``path`` exists and ``overwrite`` is not set, FormatError if the format cannot
-        hold these samples, OSError if the file cannot be written. ``path`` is whole or untouched, never partial.
+        hold these samples, OSError if the file cannot be written. ``path`` is complete or unchanged, never partial.
         """
         from wavefilt.io.writing import write
 

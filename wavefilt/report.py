@@ -1,23 +1,25 @@
-"""What a recording holds and what a denoising did, as plain numbers: for summary lines, `--json` and the sidecar."""
+"""What a recording contains and what denoising did, as plain numbers: for summaries, `--json` and the sidecar."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt import __version__
-from wavefilt.denoising.estimation import Estimate
+from wavefilt._version import __version__
+from wavefilt.arrays import Array, Floats
 from wavefilt.method import Method
 from wavefilt.recording import Recording
 from wavefilt.wavelets.filters import max_level
 
+Facts: TypeAlias = dict[str, Any]
+"""Names and values for JSON."""
 
-def contents(recording: Recording) -> dict[str, Any]:
-    """Format, traces, samples and sampling interval; a list with one entry a trace where they differ."""
+
+def contents(recording: Recording) -> Facts:
+    """Format, traces, samples and sampling interval; a list with one entry per trace where they differ."""
     lengths = [len(trace) for trace in recording.traces]
     return {
         "input": recording.source,
@@ -39,11 +41,11 @@ def energy_removed(before: Recording, after: Recording) -> float:
     return removed / total if total else 0.0
 
 
-def describe(before: Recording, after: Recording, seconds: float) -> dict[str, Any]:
-    """Every resolved parameter and what came of it, ready for JSON.
+def describe(before: Recording, after: Recording, seconds: float) -> Facts:
+    """Every resolved parameter and the result, ready for JSON.
 
     ``sigma`` and ``thresholds`` are medians over traces, finest level first, in the units of the samples; in two
-    dimensions those of the three bands of each level (`sections.BANDS`).
+    dimensions those of the three bands of each level.
     """
     outcome = after.outcome
     assert outcome is not None
@@ -51,8 +53,8 @@ def describe(before: Recording, after: Recording, seconds: float) -> dict[str, A
     return {
         **contents(before),
         **resolved(method, outcome.level),
-        "sigma": _medians(outcome.estimates, "sigma"),
-        "thresholds": _medians(outcome.estimates, "thresholds"),
+        "sigma": _medians([e.sigma for e in outcome.estimates]),
+        "thresholds": _medians([e.thresholds for e in outcome.estimates]),
         "energy_removed": energy_removed(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
@@ -62,7 +64,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> dict[str, A
 
 
 def unchanged(method: Method) -> str:
-    """The note of samples that stay as they are for want of levels."""
+    """The note for samples that are unchanged because there are no levels."""
     if method.level == 0:
         return "unchanged: no levels were asked for"
     if method.bands > 1:
@@ -70,7 +72,7 @@ def unchanged(method: Method) -> str:
     return "unchanged: no trace is long enough for one level"
 
 
-def resolved(method: Method, level: int) -> dict[str, Any]:
+def resolved(method: Method, level: int) -> Facts:
     """What was asked for, defaults filled in."""
     return {
         "wavelet": method.bank.name,
@@ -90,13 +92,13 @@ def resolved(method: Method, level: int) -> dict[str, Any]:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of what the samples depend on."""
+    """Versions of the packages that the result depends on."""
     pywavelets = metadata.version("PyWavelets")  # pywt.__version__ is an older one in some wheels
     return {"wavefilt": __version__, "numpy": np.__version__, "PyWavelets": pywavelets}
 
 
-def estimates(after: Recording) -> list[dict[str, Any]]:
-    """Noise and thresholds of every trace (or piece of one between gaps), finest level first, ready for JSON."""
+def estimates(after: Recording) -> list[Facts]:
+    """Noise and thresholds of every trace (or segment between gaps), finest level first, ready for JSON."""
     assert after.outcome is not None
     return [
         {
@@ -110,10 +112,11 @@ def estimates(after: Recording) -> list[dict[str, Any]]:
     ]
 
 
-def examine(recording: Recording) -> dict[str, Any]:
-    """What a recording holds, ready for JSON; noise and energy by level, finest first, medians over traces."""
+def examine(recording: Recording) -> Facts:
+    """What a recording contains, ready for JSON; noise and energy by level, finest first, medians over traces."""
     after = recording.apply(Method(rule=0.0), report=True)
     assert after.outcome is not None
+    method, batches = after.outcome.method, after.outcome.estimates
     longest = max(len(trace) for trace in recording.traces)
     known = [_known(trace) for trace in recording.traces]
     facts = contents(recording)
@@ -126,24 +129,21 @@ def examine(recording: Recording) -> dict[str, Any]:
         "gap_samples": sum(map(len, recording.traces)) - sum(map(len, known)),
         "minimum": min((float(trace.real.min()) for trace in known if len(trace)), default=None),
         "maximum": max((float(trace.real.max()) for trace in known if len(trace)), default=None),
-        "wavelet": after.outcome.method.bank.name,
-        "max_level": max_level(longest, after.outcome.method.bank),
-        "sigma_by_level": _medians(after.outcome.estimates, "sigma"),
-        "mean_square_by_level": _medians(after.outcome.estimates, "power"),
+        "wavelet": method.bank.name,
+        "max_level": max_level(longest, method.bank),
+        "sigma_by_level": _medians([e.sigma for e in batches]),
+        "mean_square_by_level": _medians([e.power for e in batches if e.power is not None]),
         "notes": list(recording.notes),
     }
 
 
-def _known(trace: NDArray[Any]) -> NDArray[Any]:
+def _known(trace: Array) -> Array:
     """The samples outside gaps; the trace itself where it has none."""
     gaps = np.ma.filled(np.isnan(trace), True)
     return np.asarray(trace[~gaps] if gaps.any() else trace)
 
 
-def _medians(estimates: list[Estimate], name: str) -> list[float]:
-    """Median over all traces that have the level, finest level first."""
-    depth = max((len(e.sigma) for e in estimates), default=0)
-    return [
-        float(np.median(np.concatenate([getattr(e, name)[i] for e in estimates if len(e.sigma) > i])))
-        for i in range(depth)
-    ]
+def _medians(batches: list[Floats]) -> list[float]:
+    """Median over the traces of all batches (levels, traces) that have the level, finest level first."""
+    depth = max(map(len, batches), default=0)
+    return [float(np.median(np.concatenate([rows[i] for rows in batches if len(rows) > i]))) for i in range(depth)]

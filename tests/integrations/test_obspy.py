@@ -127,7 +127,7 @@ def test_traces_that_cannot_be_denoised_are_named(stream):
         wavefilt.obspy.denoise(stream)
     with pytest.raises(TypeError, match=r"XX.LOG..: samples of dtype \|S1"):
         wavefilt.obspy.denoise(obspy.Stream([_trace(np.array([b"a", b"b"]), "LOG")]))
-    with pytest.raises(TypeError, match="Stream or a Trace of ObsPy is needed, not ndarray"):
+    with pytest.raises(TypeError, match="an ObsPy Stream or Trace is needed, not ndarray"):
         wavefilt.obspy.denoise(np.ones(100))
 
 

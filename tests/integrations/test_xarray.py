@@ -79,7 +79,7 @@ def test_variables_of_a_dataset(array):
     assert "rule='universal'" in quiet.attrs["history"]
     assert "rule='universal'" in quiet["counts"].attrs["history"]
     assert dataset.attrs == {"title": "line 7"}
-    with pytest.raises(ValueError, match=r"no variable of numbers has the dimension 'time'; variables: \['label'"):
+    with pytest.raises(ValueError, match=r"no numeric variable has the dimension 'time'; variables: \['label'"):
         dataset[["label", "gain"]].wavefilt.denoise()
     dataset["velocity"][0, 1] = np.inf
     with pytest.raises(ValueError, match="variable 'velocity': infinite value at trace 1, sample 0"):

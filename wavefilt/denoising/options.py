@@ -1,30 +1,42 @@
-"""What the ways in beside `denoise` share: options checked by name, and the line they leave in a history."""
+"""Helpers shared by the other entry points: options checked by name, and the line they leave in a history."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import TypedDict
 
-import wavefilt
 from wavefilt import backends
+from wavefilt._version import __version__
 from wavefilt.method import Method
-from wavefilt.vocabulary import check
+from wavefilt.vocabulary import Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window, check
 from wavefilt.wavelets.filters import WaveletLike
 
 
-def method(
-    wavelet: WaveletLike, options: Mapping[str, Any], backend: str | backends.Backend = "auto", *others: str
-) -> Method:
-    """The method with these options of `wavefilt.denoise`; ``others`` are names that the caller takes itself.
+class Options(TypedDict, total=False):
+    """What `wavefilt.denoise` takes beside the wavelet, and every other entry point with it."""
 
-    Raises ValueError for an option or a backend of another name, with those that there are, and as `Method` does.
+    level: int | None
+    mode: Mode
+    rule: Rule | float | Sequence[float]
+    shrink: Shrink | Estimator | None
+    sigma: Sigma | float | Window
+    scope: Scope
+    keep: int
+    transform: Transform
+    spins: int
+
+
+def method(wavelet: WaveletLike, options: Options, backend: str | backends.Backend = "auto", *others: str) -> Method:
+    """The method with these options of `wavefilt.denoise`; ``others`` are the caller's own option names.
+
+    Raises ValueError for an unknown option or backend, with the known ones, and as `Method` does.
     """
     check_names(options, backend, *others)
     return Method(wavelet, **options)
 
 
-def check_names(options: Mapping[str, Any], backend: str | backends.Backend, *others: str) -> None:
+def check_names(options: Mapping[str, object], backend: str | backends.Backend, *others: str) -> None:
     """Raise ValueError as `method` does for names."""
     for name in options:
         check("option", name, [*_names(), "backend", *others])
@@ -32,19 +44,19 @@ def check_names(options: Mapping[str, Any], backend: str | backends.Backend, *ot
         check("backend", backend, ["auto", *backends.names()])
 
 
-def entry(method: Method, level: int, separator: str = ", ", **more: object) -> str:
+def history_line(method: Method, level: int, separator: str = ", ", **more: object) -> str:
     """One line of history, every option as it was used: ``wavefilt 0.1.0: denoise(keep=0, level=5, ...)``.
 
     ``level`` is the one that was used, ``more`` are the caller's own options.
     """
-    used = {name: getattr(method, name) for name in _names()} | more
+    used = {name: vars(method)[name] for name in _names()} | more
     used |= {"wavelet": method.bank.name, "level": level}
     if method.shrink_word != "block":
         used["shrink"] = method.shrink_word
     if method.fixed_thresholds:
         used["rule"] = method.fixed_thresholds
     call = separator.join(f"{name}={used[name]!r}" for name in sorted(used) if used[name] is not None)
-    return f"wavefilt {wavefilt.__version__}: denoise({call})"
+    return f"wavefilt {__version__}: denoise({call})"
 
 
 def _names() -> list[str]:
