@@ -80,6 +80,13 @@ def gain_range(result: Result, argument: str) -> str:
     return f"{min(gains):.1f} to {max(gains):.1f}"
 
 
+def noise_gain(result: Result, argument: str) -> str:
+    """Mean gain in dB over the records: ``METHOD; NOISE``."""
+    method, _, noise = argument.partition("; ")
+    gains = _gains(result, noise, method)
+    return f"{sum(gains) / len(gains):.1f}"
+
+
 def _mean_gain(result: Result, method: str) -> float:
     return float(next(row for row in result["parts"]["choices"] if row["method"] == method)["records"]["mean"])
 
@@ -98,7 +105,7 @@ VALUES: dict[str, tuple[Callable[[Result, str], str], ...]] = {
     "cpu.json": (speedup, share_of_copy),
     "crossover.json": (loading_time, first_use),
     "cuda_h200.json": (device_time, call_time, copies),
-    "quality.json": (record_gain, gain_range, mean_gain, gain_difference),
+    "quality.json": (record_gain, gain_range, noise_gain, mean_gain, gain_difference),
 }
 
 
