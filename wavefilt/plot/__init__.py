@@ -1,6 +1,6 @@
 """One figure that shows what denoising did: before, after, what was removed, and by which thresholds.
 
-matplotlib (extra ``plot``) is imported when a figure is drawn, never with this module; no global state.
+matplotlib (extra ``plot``) is imported when a figure is drawn, never with this module; no global state is used.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def plot_denoising(
         The same traces, noisy and denoised. Wavelet, rule and thresholds are those of ``after.outcome``; the
         energies by level need an outcome with a report (``before.apply(method, report=True)``).
     path : str or Path
-        Ends in .png, .pdf or .svg. Whole or untouched, never partial.
+        Ends in .png, .pdf or .svg. The file is complete or unchanged, never partial.
     overwrite : bool
         Replace ``path`` if it exists; otherwise that is a FileExistsError.
     dpi : float
-        Dots an inch: of png files, and of images in the others. The figure is 13 by 9.2 inches.
+        Dots per inch, of png files and of images in the others. The figure is 13 by 9.2 inches.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def plot_denoising(
     FileExistsError, OSError
         If the file is there already or cannot be written.
     """
-    from wavefilt.io import check_destination, write_atomically
+    from wavefilt.io.atomic import check_destination, write_atomically
 
     kind = file_type(path)
     check_destination(Path(path), overwrite=overwrite)  # before the work, not after
@@ -64,7 +64,7 @@ def plot_denoising(
 
 
 def render(figure: Figure, kind: str, dpi: float) -> bytes:
-    """The figure as a file of this type, without a date: the same data give the same file."""
+    """The figure as a file of this type, without a date, so that the same data give the same file."""
     buffer = io.BytesIO()
     if kind != "png":
         figure.savefig(buffer, format=kind, dpi=dpi, metadata={"CreationDate" if kind == "pdf" else "Date": None})
@@ -82,7 +82,7 @@ def render(figure: Figure, kind: str, dpi: float) -> bytes:
 
 
 def file_type(path: str | Path) -> str:
-    """The type of figure the extension of ``path`` names. Raises ValueError, with the list, for any other."""
+    """The type of figure by the extension of ``path``. Raises ValueError, with the list, for an unknown one."""
     kind = Path(path).suffix.lower().lstrip(".")
     if kind not in FILE_TYPES:
         known = ", ".join(f".{name}" for name in FILE_TYPES)
@@ -91,7 +91,7 @@ def file_type(path: str | Path) -> str:
 
 
 def check_target(path: str | Path) -> None:
-    """What can be told before denoising: ValueError for an unknown extension, ImportError without matplotlib."""
+    """Checks that need no data: ValueError for an unknown extension, ImportError without matplotlib."""
     file_type(path)
     _figure_class()
 
@@ -148,7 +148,7 @@ def _describe(outcome: Outcome) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text with a question mark for what the font cannot draw, which matplotlib would warn of."""
+    """The text with a question mark for each character that the font lacks, which matplotlib would warn of."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     drawable = get_font(findfont(FontProperties(weight="bold"))).get_charmap()

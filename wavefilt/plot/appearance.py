@@ -26,21 +26,17 @@ def style(axes: Axes, grid: bool = False) -> None:
 def tag(axes: Axes, text: str) -> None:
     """A panel's name in its upper left corner, readable over lines."""
     box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
-    axes.text(
-        0.006, 0.95, text, transform=axes.transAxes, fontsize=MEDIUM, fontweight="bold", va="top", bbox=box,
-        color=COLORS[text.split()[0]],
-    )  # fmt: skip
+    look = {"fontsize": MEDIUM, "fontweight": "bold", "va": "top", "color": COLORS[text.split()[0]], "bbox": box}
+    axes.text(0.006, 0.95, text, transform=axes.transAxes, **look)
 
 
 def legend(axes: Axes, columns: int = 2) -> None:
-    axes.legend(
-        fontsize=SMALL - 0.5, loc="upper right", ncols=columns, frameon=False, borderaxespad=0.1,
-        handlelength=1.4, columnspacing=1.2,
-    )  # fmt: skip
+    spacing = {"borderaxespad": 0.1, "handlelength": 1.4, "columnspacing": 1.2}
+    axes.legend(fontsize=SMALL - 0.5, loc="upper right", ncols=columns, frameon=False, **spacing)
 
 
 def say(axes: Axes, text: str) -> None:
-    """A line instead of a plot, for what there is nothing to draw of."""
+    """A line of text instead of a plot that would be empty."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, fontsize=MEDIUM, ha="center", va="center", color="#666666")
     axes.set_xticks([])
     axes.set_yticks([])

@@ -1,11 +1,12 @@
-"""The traces before, after and removed on one scale: a single one as lines, many as wiggles or an image."""
+"""The traces before, after and removed on one scale: a single trace as lines, many as wiggles or an image."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from wavefilt.arrays import Floats
 
 from .appearance import COLORS, MEDIUM, style, tag
 from .traces import PANELS, POINTS, Gather, middle
@@ -13,15 +14,16 @@ from .traces import PANELS, POINTS, Gather, middle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.gridspec import SubplotSpec
 
 WIGGLES = 60
-"""Most traces drawn as wiggles; more become a density image."""
+"""Most traces drawn as wiggles; more are drawn as an image."""
 COLUMNS = 900
-"""Most traces of a density image; of more, every k-th is drawn."""
+"""Most traces of an image; of more, every k-th is drawn."""
 GAP_COLOR = "#d9d9d9"
 
 
-def draw_lines(figure: Figure, cell: Any, gather: Gather) -> None:
+def draw_lines(figure: Figure, cell: SubplotSpec, gather: Gather) -> None:
     """One trace as three stacked lines with the same axes."""
     grid = cell.subgridspec(3, 1, hspace=0.12)
     pair = gather.pair(0)
@@ -40,16 +42,16 @@ def draw_lines(figure: Figure, cell: Any, gather: Gather) -> None:
     axes.set_xlabel(gather.time_label, fontsize=MEDIUM, labelpad=1)
 
 
-def _limits(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Limits of an axis around the values, with a margin, also where they are all one or none."""
+def _limits(values: Floats) -> tuple[float, float]:
+    """Limits of an axis around the values, with a margin, also where they are all equal or absent."""
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if known.size else (-1.0, 1.0)
     margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
     return low - margin, high + margin
 
 
-def draw_gather(figure: Figure, cell: Any, gather: Gather) -> None:
-    """Three panels of traces side by side, time downwards, every trace on one scale in all three."""
+def draw_gather(figure: Figure, cell: SubplotSpec, gather: Gather) -> None:
+    """Three panels of traces side by side, time downwards; each trace has the same scale in all three."""
     from matplotlib.ticker import MaxNLocator
 
     grid = cell.subgridspec(1, 3, wspace=0.05)
@@ -95,20 +97,17 @@ def _image(axes: Axes, gather: Gather, panel: str) -> None:
     columns = before if panel == "before" else [gather.pair(i).column(panel, gather.duration) for i in shown]
     values = np.array(columns) - (panel != "removed") * np.array(means)[:, None]
     axes.set_facecolor(GAP_COLOR)
-    extent = (-0.5, len(gather) - 0.5, gather.duration, 0)
-    axes.imshow(
-        (values / scales[:, None]).T, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", extent=extent,
-        interpolation="nearest",
-    )  # fmt: skip
+    look = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
+    axes.imshow((values / scales[:, None]).T, extent=(-0.5, len(gather) - 0.5, gather.duration, 0), **look)
 
 
-def _scales(traces: list[NDArray[np.float64]], percentile: float) -> NDArray[np.float64]:
-    """What is drawn as 1 for each trace: a high percentile of its magnitudes before denoising.
+def _scales(traces: list[Floats], percentile: float) -> Floats:
+    """The amplitude drawn as 1 for each trace: a high percentile of its magnitudes before denoising.
 
-    At least a hundredth of the largest, so that a trace of next to nothing does not look like one of signal.
+    At least a hundredth of the largest, so that an almost silent trace does not look like signal.
     """
     known = [np.abs(values[np.isfinite(values)]) for values in traces]
     scales = np.array([np.percentile(values, percentile) if values.size else 0.0 for values in known])
     largest = scales.max() or max((values.max() for values in known if values.size), default=0.0) or 1.0
-    raised: NDArray[np.float64] = np.maximum(scales, largest / 100)
+    raised: Floats = np.maximum(scales, largest / 100)
     return raised

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Floats
 from wavefilt.denoising.panels import BANDS
 from wavefilt.recording import Recording
 
@@ -47,7 +47,7 @@ def draw_levels(energies: Axes, thresholds: Axes, after: Recording) -> None:
 
 
 def _draw_energies(axes: Axes, estimates: list[Estimate], depth: int) -> None:
-    """Share of each level in the energy of all details, and the part that the noise estimate explains."""
+    """Share of each level in the energy of all details, and the share of the estimated noise."""
     energy, noise = np.zeros(depth), np.zeros(depth)
     for estimate in estimates:
         if estimate.power is None:
@@ -72,7 +72,8 @@ def _draw_thresholds(axes: Axes, estimates: list[Estimate], depth: int) -> None:
     sigma, threshold = np.zeros(depth), np.zeros(depth)
     for level in range(depth):
         deep = [estimate for estimate in estimates if len(estimate.sigma) > level]
-        sigmas, chosen = (np.concatenate([getattr(e, of)[level] for e in deep]) for of in ("sigma", "thresholds"))
+        sigmas = np.concatenate([estimate.sigma[level] for estimate in deep])
+        chosen = np.concatenate([estimate.thresholds[level] for estimate in deep])
         live = (sigmas > 0) | (chosen > 0)
         if live.any():
             sigma[level], threshold[level] = np.median(sigmas[live]), np.median(chosen[live])
@@ -86,7 +87,7 @@ def _draw_thresholds(axes: Axes, estimates: list[Estimate], depth: int) -> None:
     legend(axes)
 
 
-def _log_scale(axes: Axes, *values: NDArray[np.float64]) -> None:
+def _log_scale(axes: Axes, *values: Floats) -> None:
     """A logarithmic amplitude axis with plain numbers, and room for a legend above the values."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 

@@ -1,12 +1,14 @@
-"""Spectrograms of the strongest trace, and the mean spectra of all that are sampled like it."""
+"""Spectrograms of the strongest trace, and the mean spectra of all traces with its sampling interval."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from wavefilt.arrays import Floats
 
 from .appearance import COLORS, MEDIUM, SMALL, legend, say, style
 from .traces import PANELS, Gather, Pair, middle
@@ -14,12 +16,13 @@ from .traces import PANELS, Gather, Pair, middle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.gridspec import SubplotSpec
 
 RANGE_DB = 60.0
 """Depth of the spectrograms below their strongest value."""
 
 
-def draw_spectrograms(figure: Figure, cell: Any, gather: Gather) -> None:
+def draw_spectrograms(figure: Figure, cell: SubplotSpec, gather: Gather) -> None:
     """Spectrograms of the strongest trace, one colour scale in dB below the largest value before."""
     grid = cell.subgridspec(1, 3, width_ratios=(1, 1, 0.04), wspace=0.13)
     pair = gather.pair(gather.strongest)
@@ -39,22 +42,20 @@ def draw_spectrograms(figure: Figure, cell: Any, gather: Gather) -> None:
             say(axes, "no variation")
         return
     extent = (0, len(pair) * pair.interval, 0, 0.5 / pair.interval)
+    look = {"cmap": "magma", "vmin": -RANGE_DB, "vmax": 0, "aspect": "auto", "interpolation": "bilinear"}
     for axes, power in zip(panels, powers, strict=True):
-        image = axes.imshow(
-            _decibels(power / largest), cmap="magma", vmin=-RANGE_DB, vmax=0, aspect="auto", origin="lower",
-            extent=extent, interpolation="bilinear",
-        )  # fmt: skip
+        image = axes.imshow(_decibels(power / largest), origin="lower", extent=extent, **look)
     bar = figure.colorbar(image, cax=figure.add_subplot(grid[2], label="decibels"))
     bar.ax.set_title("dB", fontsize=SMALL, pad=5)
     bar.ax.tick_params(labelsize=SMALL)
 
 
-def _spectrogram(pair: Pair, panel: str, peak: float) -> NDArray[np.float64]:
+def _spectrogram(pair: Pair, panel: str, peak: float) -> Floats:
     """Amplitudes relative to ``peak``, shape (frequencies, times): at most about 400 times, evenly spaced."""
     length = _power_of_two(len(pair) / 10, 8, 1024)
     starts = np.arange(0, len(pair), math.ceil(len(pair) / 400)) - length // 2
     windows = _windows(pair, panel, starts, length) / (peak * length)
-    amplitudes: NDArray[np.float64] = np.abs(np.fft.rfft(windows, 2 * length)).T
+    amplitudes: Floats = np.abs(np.fft.rfft(windows, 2 * length)).T
     return amplitudes
 
 
@@ -78,20 +79,20 @@ def draw_spectra(axes: Axes, gather: Gather) -> None:
     legend(axes, columns=3)
 
 
-def _mean_spectrum(pairs: list[Pair], panel: str, peak: float) -> NDArray[np.float64]:
-    """Mean of the amplitude spectra of at most 32 stretches of each trace."""
+def _mean_spectrum(pairs: list[Pair], panel: str, peak: float) -> Floats:
+    """Mean of the amplitude spectra of at most 32 windows of each trace."""
     length = _power_of_two(max(map(len, pairs)) / 4, 8, 2048)
     spectra = []
     for pair in pairs:
         starts = np.unique(np.linspace(0, max(0, len(pair) - length), 32).astype(np.intp))
         windows = _windows(pair, panel, starts, length) / (peak * length)
         spectra.append(np.abs(np.fft.rfft(windows, 2 * length)).mean(axis=0))
-    mean: NDArray[np.float64] = np.mean(spectra, axis=0)
+    mean: Floats = np.mean(spectra, axis=0)
     return mean
 
 
-def _windows(pair: Pair, panel: str, starts: NDArray[np.intp], length: int) -> NDArray[np.float64]:
-    """Stretches of ``length`` samples of a trace less its mean, 0 in gaps and beyond its ends, tapered."""
+def _windows(pair: Pair, panel: str, starts: NDArray[np.intp], length: int) -> Floats:
+    """Windows of ``length`` samples of a trace, their mean removed, 0 in gaps and beyond the ends, tapered."""
     windows = np.full((len(starts), length), np.nan)
     for window, start in zip(windows, starts, strict=True):
         part = pair.part(panel, max(0, start), max(0, start + length))
@@ -104,6 +105,6 @@ def _power_of_two(value: float, least: int, most: int) -> int:
     return min(most, max(least, int(2 ** round(math.log2(value)))))
 
 
-def _decibels(ratio: NDArray[np.float64]) -> NDArray[np.float64]:
-    decibels: NDArray[np.float64] = 20 * np.log10(np.maximum(ratio, 1e-12))
+def _decibels(ratio: Floats) -> Floats:
+    decibels: Floats = 20 * np.log10(np.maximum(ratio, 1e-12))
     return decibels

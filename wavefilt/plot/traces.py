@@ -1,21 +1,20 @@
-"""What is drawn of the traces: their samples before, after and removed, thinned out where they are many."""
+"""The traces to draw, before, after and removed, decimated where they are many."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Array, Floats
 from wavefilt.recording import Recording
 
 PANELS = ("before", "after", "removed")
 
 BINS = 1200
-"""Most stretches of time drawn a trace, each by its least and greatest sample."""
+"""Most time intervals drawn per trace, each by its smallest and largest sample."""
 POINTS = 64
 """Traces of at most this many samples have each marked by a point."""
 CHUNK = 1 << 20
@@ -26,21 +25,22 @@ CHUNK = 1 << 20
 class Pair:
     """One trace before and after, 1-D arrays of one length, and its sampling interval (1 if unknown)."""
 
-    before: NDArray[Any]
-    after: NDArray[Any]
+    before: Array
+    after: Array
     interval: float
 
     def __len__(self) -> int:
         return len(self.before)
 
-    def part(self, panel: str, start: int = 0, stop: int | None = None) -> NDArray[np.float64]:
+    def part(self, panel: str, start: int = 0, stop: int | None = None) -> Floats:
         """Samples ``start`` to ``stop`` of a panel of `PANELS` as real float64, gaps as NaN."""
         if panel == "removed":
-            return _real(self.before[start:stop]) - _real(self.after[start:stop])
-        return _real(getattr(self, panel)[start:stop])
+            return self.part("before", start, stop) - self.part("after", start, stop)
+        values: Floats = _finite((self.before if panel == "before" else self.after)[start:stop]).real
+        return values
 
-    def extremes(self, panel: str, step: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Least and greatest of every ``step`` samples, NaN where all of them are gap."""
+    def extremes(self, panel: str, step: int) -> tuple[Floats, Floats]:
+        """Smallest and largest of every ``step`` samples, NaN where all of them are in a gap."""
         low, high = [np.empty(0)], [np.empty(0)]
         whole = step * max(1, CHUNK // step)
         for start in range(0, len(self), whole):
@@ -50,8 +50,8 @@ class Pair:
             high.append(np.fmax.reduceat(part, edges))
         return np.concatenate(low), np.concatenate(high)
 
-    def envelope(self, panel: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Times and samples to draw: all of them, or the least and greatest of each of `BINS` stretches."""
+    def envelope(self, panel: str) -> tuple[Floats, Floats]:
+        """Times and samples to draw: all of them, or the smallest and largest of each of `BINS` intervals."""
         if len(self) <= 2 * BINS:
             return np.arange(len(self), dtype=np.float64) * self.interval, self.part(panel)
         step = math.ceil(len(self) / BINS)
@@ -59,8 +59,8 @@ class Pair:
         middles = (np.arange(len(low), dtype=np.float64) + 0.5) * (step * self.interval)
         return np.repeat(middles, 2), np.column_stack([low, high]).ravel()
 
-    def column(self, panel: str, duration: float) -> NDArray[np.float64]:
-        """The trace as an image column of `BINS` rows over ``duration``: of each its largest by magnitude."""
+    def column(self, panel: str, duration: float) -> Floats:
+        """The trace as an image column of `BINS` rows over ``duration``: the largest sample by magnitude in each."""
         column = np.full(BINS, np.nan)
         low, high = self.extremes(panel, max(1, math.ceil(len(self) / BINS)))
         values = np.where(-low > high, low, high)
@@ -80,7 +80,7 @@ class Gather:
         if not any(shapes[0]):
             raise ValueError(f"{before.source}: no samples to draw")
         self._before, self._after, self._lengths = before.traces, after.traces, shapes[0]
-        # one unknown interval leaves no common clock: the whole axis is in samples then
+        # with one unknown interval there is no common time axis: it is in samples then
         self.timed = all(dt is not None and 0 < dt < math.inf for dt in before.intervals)
         self._intervals = [float(dt or 1) if self.timed else 1.0 for dt in before.intervals]
         self.complex = any(np.iscomplexobj(trace) for trace in before.traces[:1])
@@ -131,28 +131,23 @@ class Gather:
         total = float(self.energies.sum())
         self.share = removed / total if total > 0 else 0.0
 
-    def _blocks(self) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
+    def _blocks(self) -> Iterator[tuple[slice, Array, Array]]:
         """Rows, and their samples before and after, in 2-D blocks of about `CHUNK` samples."""
         both = (self._before, self._after)
         array = all(isinstance(traces, np.ndarray) for traces in both)
         rows = max(1, CHUNK // max(1, max(self._lengths))) if array else 1
         for row in range(0, len(self), rows):
-            some = slice(row, row + rows)
-            x, y = (np.ma.atleast_2d(t[some]) if array else np.ma.atleast_2d(t[row]) for t in both)
+            block = slice(row, row + rows)
+            x, y = (np.ma.atleast_2d(t[block]) if array else np.ma.atleast_2d(t[row]) for t in both)
             for start in range(0, x.shape[1], CHUNK):
-                yield some, x[:, start : start + CHUNK], y[:, start : start + CHUNK]
+                yield block, x[:, start : start + CHUNK], y[:, start : start + CHUNK]
 
 
-def _finite(samples: NDArray[Any]) -> NDArray[Any]:
+def _finite(samples: Array) -> Array:
     """The samples as float64 or complex128, NaN for what is masked or not finite."""
     wide = np.complex128 if np.iscomplexobj(samples) else np.float64
     values = np.ma.filled(np.ma.asarray(samples).astype(wide), np.nan)
     return np.where(np.isfinite(values), values, np.nan)
-
-
-def _real(samples: NDArray[Any]) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = _finite(samples).real
-    return values
 
 
 def _shape(lengths: list[int]) -> str:
@@ -160,7 +155,7 @@ def _shape(lengths: list[int]) -> str:
     return f"{len(lengths)} traces of {sizes} samples"
 
 
-def middle(values: NDArray[np.float64]) -> float:
-    """Mean of the samples that are no gaps, 0 if there are none."""
+def middle(values: Floats) -> float:
+    """Mean of the samples outside gaps, 0 if there are none."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else 0.0
