@@ -13,9 +13,10 @@ from typing import Any, cast
 
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.errors import BackendUnavailable
+from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.vocabulary import check
 
-from .interface import Backend, Backend2, DeviceBackend, Measured, Pyramid, Pyramid2, Statistics
+from .interface import Backend, Backend2, DeviceBackend, Pyramid, Pyramid2
 
 __all__ = ["Backend", "Backend2", "DeviceBackend", "Measured", "Pyramid", "Pyramid2", "Statistics", "available",
            "choose", "choose2", "get", "home", "names", "on_gpu"]  # fmt: skip

@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import pywt
 from numpy.typing import NDArray
 
 from wavefilt.statistics.interface import Measured, Statistics
+from wavefilt.statistics.summation import PairwiseSums, Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import Scope
 from wavefilt.wavelets import modwt_boundary
+
+WHOLE_BYTES_FACTOR = 11.0
+"""`Backend.whole_bytes_factor` of the backend that takes most."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,11 @@ class Pyramid2:
 
 
 class Backend(Protocol):
-    """Transforms of batches: ``x`` has shape (traces, samples), one of the dtypes in ``dtypes``, C order."""
+    """Transforms of batches: ``x`` has shape (traces, samples), one of the dtypes in ``dtypes``, C order.
+
+    A class that derives from this one has what most backends in host memory have in common: factors of memory as
+    measured by `benchmarks/throughput/streaming.py` and `tests/outofcore/test_streaming.py`, and NumPy's sums.
+    """
 
     @property
     def name(self) -> str:
@@ -95,6 +104,36 @@ class Backend(Protocol):
     @property
     def dtypes(self) -> tuple[str, ...]:
         """NumPy names of the dtypes it computes in."""
+
+    @property
+    def device(self) -> bool:
+        """Whether it computes in memory of its own: then it is a `DeviceBackend`."""
+        return False
+
+    @property
+    def whole_bytes_factor(self) -> float:
+        """Bytes of host memory for each byte of samples of whole traces, whose gaps take more than anything else."""
+        return WHOLE_BYTES_FACTOR
+
+    @property
+    def chunk_bytes_factor(self) -> float | None:
+        """The same of chunks: two buffers, coefficients, a result and the one before it, and the backend's own.
+
+        None if it computes no chunks in host memory.
+        """
+        return 7.5
+
+    @property
+    def summation(self) -> Summation:
+        """How it adds up squares of coefficients in host memory."""
+        return PairwiseSums()
+
+    def release(self) -> None:
+        """Give up host memory kept for later calls."""
+
+    def to_host(self, x: Any) -> NDArray[Any]:
+        """Coefficients of a pyramid in host memory."""
+        return np.asarray(x)
 
     def describe(self) -> str:
         """One line for `wavefilt backends`: versions, device."""
@@ -139,9 +178,6 @@ class DeviceBackend(Backend, Protocol):
     def take(self, x: Any, *axes: int) -> Taken:
         """As `wavefilt.arrays.take`, for an array on the device."""
 
-    def to_host(self, x: Any) -> NDArray[Any]:
-        """A copy in host memory."""
-
     def to_device(self, rows: NDArray[Any], like: Any) -> Any:
         """Host rows as an array of the library and on the device of ``like``."""
 
@@ -154,16 +190,16 @@ class DeviceBackend(Backend, Protocol):
     def spun(self, x: Any, method: Any, level: int) -> Any:
         """The mean of ``method.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
 
-    def held(self, shape: tuple[int, int], dtype: Any) -> Any:
+    def resident(self, shape: tuple[int, int], dtype: Any) -> Any:
         """Room for rows on the device. Raises MemoryError."""
 
     def host_buffer(self, size: int, dtype: Any) -> NDArray[Any]:
         """Host memory that the device reads and writes without a copy in between."""
 
-    def send(self, samples: NDArray[Any], held: Any, place: int) -> None:
+    def send(self, samples: NDArray[Any], resident: Any, place: int) -> None:
         """Contiguous samples to a place, counted in samples, of rows on the device."""
 
-    def fetch(self, held: Any, place: int, out: NDArray[Any]) -> None:
+    def fetch(self, resident: Any, place: int, out: NDArray[Any]) -> None:
         """Samples from a place of rows on the device into a contiguous array."""
 
 

@@ -11,6 +11,17 @@ class BackendUnavailable(RuntimeError):
     """A backend asked for by name cannot run here; the message says what is missing and how to install it."""
 
 
+class NonFiniteSample(ValueError):
+    """A sample is infinite, or NaN where there can be no gap: which one, counted from 0, and what to do about it."""
+
+    def __init__(self, trace: int, sample: int, hint: str, kind: str = "infinite value") -> None:
+        super().__init__(f"{kind} at trace {trace}, sample {sample} (counted from 0){hint}")
+        self.trace, self.sample, self.hint, self.kind = int(trace), int(sample), hint, kind
+
+    def __reduce__(self) -> tuple[type[NonFiniteSample], tuple[int, int, str, str]]:
+        return type(self), (self.trace, self.sample, self.hint, self.kind)
+
+
 LONGEST = 2000
 """Characters of a reason, which may quote a file."""
 

@@ -33,6 +33,7 @@ from wavefilt.backends.cuda.thresholding import kernels
 from wavefilt.backends.interface import Pyramid, Pyramid2
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
+from wavefilt.statistics.summation import Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
 
@@ -81,6 +82,8 @@ class Cuda(SectionsBackend, Held):
 
     name = "cuda"
     dtypes = ("float32", "float64")
+    device = True
+    whole_bytes_factor, chunk_bytes_factor = 9.0, None
 
     def __init__(self, fastmath: bool = False, cache_bytes: int = CACHE_BYTES, options: Options | None = None) -> None:
         diagnosis.require()
@@ -92,6 +95,16 @@ class Cuda(SectionsBackend, Held):
 
     def describe(self) -> str:
         return diagnosis.describe()
+
+    @property
+    def summation(self) -> Summation:
+        """Of samples in host memory: those of the fast CPU backend, which is not imported for anything else."""
+        from wavefilt.backends.numba_cpu.partial_sums import ChunkSums
+
+        return ChunkSums()
+
+    def release(self) -> None:
+        """Host memory is not kept."""
 
     def clear(self) -> None:
         """Free the device memory kept for later calls."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt import backends
+from wavefilt.arrays import Array
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
@@ -18,13 +16,13 @@ from wavefilt.backends.interface import Pyramid
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk
 from wavefilt.method import Method
-from wavefilt.statistics.chunked import Tally
-from wavefilt.statistics.interface import Measured, Statistics
+from wavefilt.statistics.interface import Measured
+from wavefilt.statistics.mergeable import Counted, Details, State
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 if TYPE_CHECKING:
-    from wavefilt.backends.cuda import Cuda
+    from wavefilt.backends.cuda.backend import Cuda, CudaPyramid
 
 SHARE = 10
 """Parts of the free memory of which a chunk's samples are one: plans for chunks of two lengths take four each."""
@@ -34,12 +32,12 @@ BLOCKS, THREADS = 256, 256
 
 
 def denoise(
-    backend: Cuda, x: Any, out: Any, method: Method, level: int, report: bool
-) -> tuple[Any, Measured | None] | None:
+    backend: Cuda, x: Array, out: Array, method: Method, level: int, report: bool
+) -> tuple[Array, Measured | None] | None:
     """Rows that do not fit in the device's memory denoised into ``out`` as `Cuda.denoise` does.
 
     Chunks are made for the memory free now, and smaller if that was not enough. Samples on the device stay there;
-    details come to the host for rule "sure" alone, which sorts them.
+    details come to the host only for rules that sort them or count exceedances and histograms.
     Raises OutOfMemory if even small chunks do not fit.
     """
     rows = _DeviceRows(x, out, backend) if interop.on_device(x) else HostRows(x, out, backend)
@@ -68,32 +66,38 @@ def _free(backend: Cuda) -> int:
 
 
 class DeviceTally:
-    """`wavefilt.statistics.chunked.Tally` of details on the device; every step is waited for."""
+    """`wavefilt.statistics.mergeable.Tally` of details on the device; every step is waited for."""
 
-    def __init__(self, dtype: np.dtype[Any], intervals: Sequence[Interval], sums: int) -> None:
-        self._keys, self._intervals = np.dtype(f"i{dtype.itemsize}"), intervals
-        self._counts = [cuda.to_device(np.zeros(interval.bins, np.int64)) for interval in intervals]
-        self._sums = [cuda.to_device(np.zeros(BLOCKS * THREADS)) for _ in range(sums)]
+    def __init__(self, state: State) -> None:
+        self._state, self._places = state, state.places
+        self._tables = [cuda.to_device(np.zeros(interval.bins, np.int64)) for _, _, interval in self._places]
+        levels = range(len(state.counts) if state.sums_squares else 0)
+        self._sums = [cuda.to_device(np.zeros(BLOCKS * THREADS)) for _ in levels]
         self._stream = cuda.stream()
 
-    def count(self, i: int, details: Any) -> None:
-        interval = self._intervals[i]
-        sign_off = np.iinfo(self._keys).max
-        keys, counts = details.view(self._keys), self._counts[i]
-        self._launch("count", keys, sign_off, interval.low, interval.high, interval.shift, counts)
+    def add(self, details: Details) -> None:
+        for (level, _, interval), table in zip(self._places, self._tables, strict=True):
+            for _, part in details[level - 1]:
+                count(part, interval, table, self._stream)
+        for sums, parts in zip(self._sums, details, strict=False):
+            for _, part in parts:
+                _launch("add_squares", self._stream, part, sums)
 
-    def add_squares(self, i: int, details: Any) -> None:
-        self._launch("add_squares", details, self._sums[i])
+    def result(self) -> Counted:
+        sums = np.array([sums.copy_to_host().sum() for sums in self._sums])
+        return Counted([table.copy_to_host() for table in self._tables], sums.reshape(-1, len(self._state.counts), 1))
 
-    def _launch(self, name: str, *arguments: Any) -> None:
-        _kernels()[name][BLOCKS, THREADS, self._stream](*arguments)
-        self._stream.synchronize()
 
-    def counts(self) -> list[NDArray[np.int64]]:
-        return [counts.copy_to_host() for counts in self._counts]
+def count(details: Array, interval: Interval, table: Array, stream: Any) -> None:
+    """Count magnitudes inside the interval in its table."""
+    keys = np.dtype(f"i{details.dtype.itemsize}")
+    limits = np.iinfo(keys).max, interval.low, interval.high, interval.shift
+    _launch("count", stream, details.view(keys), *limits, table)
 
-    def sums(self) -> NDArray[np.float64]:
-        return np.array([sums.copy_to_host().sum() for sums in self._sums])
+
+def _launch(name: str, stream: Any, *arguments: Array | int) -> None:
+    _kernels()[name][BLOCKS, THREADS, stream](*arguments)
+    stream.synchronize()
 
 
 @cache
@@ -124,36 +128,37 @@ def _kernels() -> dict[str, Any]:
 class HostRows(passes.Rows):
     """Rows in host memory, whose coefficients stay on the device."""
 
-    tally: type[Tally] = DeviceTally
-
-    def coefficients(self, pyramid: Any) -> tuple[Any, ...]:
+    def coefficients(self, pyramid: CudaPyramid) -> tuple[Array, ...]:  # type: ignore[override]
         pyramid.stream.synchronize()
         return tuple(pyramid.plan.coefficients())
 
-    def to_host(self, details: Any) -> NDArray[Any]:
-        return np.asarray(interop.host_rows(details, cuda.stream()))
+    def tally(self, state: State) -> DeviceTally:
+        return DeviceTally(state)
 
-    def pooled(self, details: NDArray[Any], like: Method) -> Statistics:
-        """Sorted on the host: the device has no room."""
-        host = backends.choose("auto", self.dtype.name, details.shape, like.bank.dec_len)
-        pyramid = Pyramid((details[:, :0], details), like.bank, like.mode, 2 * details.size)
-        return host.statistics([pyramid], "record")
+    def finite(self, coefficients: Array) -> bool:
+        beyond = Interval.not_finite(self.dtype)
+        table = cuda.to_device(np.zeros(beyond.bins, np.int64))
+        count(coefficients, beyond, table, cuda.stream())
+        return not table.copy_to_host().any()
+
+    def to_host(self, details: Array) -> Array:
+        return np.asarray(interop.host_rows(details, cuda.stream()))
 
 
 class _DeviceRows(HostRows):
     """Rows on the device, of any library; chunks are views of them, but for the ends of a row, which are joined."""
 
-    def __init__(self, x: Any, out: Any, backend: Any) -> None:
+    def __init__(self, x: Array, out: Array, backend: Cuda) -> None:
         self.x, self.out, self.backend = x, out, backend
         self.shape = tuple(x.shape)
         self.dtype = np.dtype(str(x.dtype).rpartition(".")[2])
         self.itemsize = self.dtype.itemsize
         self._stream = interop.current_stream(x)
 
-    def take(self, chunk: Chunk) -> Any:
+    def take(self, chunk: Chunk) -> Array:
         parts = [self.x[chunk.rows, part.first : part.last] for part in chunk.parts]
         if len(parts) == 1:
-            return parts[0]
+            return parts[0]  # type: ignore[no-any-return]
         joined = interop.empty((1, chunk.length), self.dtype, self.x)
         target, begin = interop.flat(joined), 0
         for part in map(interop.flat, parts):
@@ -161,16 +166,16 @@ class _DeviceRows(HostRows):
             begin += part.size
         return joined
 
-    def put(self, chunk: Chunk, y: Any) -> None:
+    def put(self, chunk: Chunk, y: Array) -> None:
         for own, place in chunk.kept():
             self._copy(y[:, own], self.out[chunk.rows, place])
 
     def leave(self, row: int) -> None:
         self._copy(self.x[row], self.out[row])
 
-    def _copy(self, source: Any, target: Any) -> None:
+    def _copy(self, source: Array, target: Array) -> None:
         """Contiguous samples to others: parts of one row, or whole ones."""
         interop.flat(target).copy_to_device(interop.flat(source), stream=self._stream)
 
-    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Any:
-        return self.backend.reconstruct(pyramid, shrinkage, self.x)  # type: ignore[call-arg]
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Array:
+        return self.backend.reconstruct(pyramid, shrinkage, self.x)  # type: ignore[call-arg, no-any-return]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wavefilt import threads
 from wavefilt.backends.crossover import numba_crossover
-from wavefilt.backends.interface import Pyramid, Pyramid2
+from wavefilt.backends.interface import Backend, Pyramid, Pyramid2
 from wavefilt.backends.numba_cpu.dwt import kernels, plan
 from wavefilt.backends.numba_cpu.dwt2 import transform as sections
 from wavefilt.backends.numba_cpu.modwt import transform as modwt
@@ -68,9 +68,11 @@ def _synthesis(wavelet: pywt.Wavelet, dtype: np.dtype[Any]) -> tuple[NDArray[Any
     return bank[:, -2::-2].T.ravel(), bank[:, ::-2].T.ravel()
 
 
-class NumbaCPU:
+class NumbaCPU(Backend):
     name = "numba"
     dtypes = ("float32", "float64")
+    whole_bytes_factor, chunk_bytes_factor = 9.0, 5.8
+    summation = partial_sums.ChunkSums()
 
     def __init__(self, tile: int = plan.TILE) -> None:
         """``tile``, in samples, changes how work is cut up and never a result.
@@ -168,7 +170,8 @@ class NumbaCPU:
         self._check(pyramid.coefficients[0])
         return sections.reconstruct(pyramid, shrinkage, _synthesis)
 
-    tabulate = staticmethod(partial_sums.tabulated)
+    def release(self) -> None:
+        memory.trim()
 
     def peak(self, x: NDArray[Any]) -> float:
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wavefilt import threads
+from wavefilt.arrays import Array, Counts, Floats
 
 from . import memory, selection
 from .compiler import jit, sign_off
@@ -29,16 +29,7 @@ def tabulate(bits, all_bits, low, high, shift, table):
             table[(u - low) >> shift] += 1
 
 
-def tabulated(interval: Interval, details: NDArray[Any], table: NDArray[Any]) -> None:
-    """`Interval.tabulate` of |d|, compiled: several times as fast."""
-    mask = sign_off(details.dtype)
-    kind = mask.dtype.type
-    limits = mask[0], kind(interval.low), kind(interval.high), kind(interval.shift)
-    for row in np.atleast_2d(details):
-        tabulate(row.view(mask.dtype), *limits, table)
-
-
-def _energies(x: Any, y: Any, scale: float) -> tuple[float, float]:
+def _energies(x: Array, y: Array, scale: float) -> tuple[float, float]:
     change, before = 0.0, 0.0
     for i in range(len(x)):
         wide = np.float64(x[i]) * scale
@@ -48,22 +39,36 @@ def _energies(x: Any, y: Any, scale: float) -> tuple[float, float]:
     return change, before
 
 
-energies = jit(_energies, fastmath={"reassoc", "contract", "nsz"})
-"""Sums of squares of x - y and of x, both scaled."""
+class ChunkSums:
+    """`wavefilt.statistics.summation.Summation` in blocks of `selection.CHUNK`, as `selection.NumbaStatistics` sums."""
 
+    energies = staticmethod(jit(_energies, fastmath={"reassoc", "contract", "nsz"}))
 
-class Chunks:
-    """`wavefilt.statistics.reproducible.Adding` in blocks of `selection.CHUNK`, as `selection.NumbaStatistics` sums."""
+    @property
+    def whole(self) -> int:
+        return selection.SHORT
 
-    def ends(self, size: int) -> NDArray[np.int64]:
+    def measure_whole(self, details: Array) -> tuple[float, float]:
+        statistics = selection.NumbaStatistics([[details[None]]], "record")
+        return float(statistics.median_abs([1])[0, 0]), float(statistics.mean_square()[0, 0])
+
+    def tabulate(self, interval: Interval, details: Array, table: Array) -> None:
+        """As `Interval.tabulate` of |d|, but compiled: several times as fast."""
+        mask = sign_off(details.dtype)
+        kind = mask.dtype.type
+        limits = mask[0], kind(interval.low), kind(interval.high), kind(interval.shift)
+        for row in np.atleast_2d(details):
+            tabulate(row.view(mask.dtype), *limits, table)
+
+    def ends(self, size: int) -> Counts:
         return np.append(np.arange(0, size, selection.CHUNK), size)
 
-    def total(self, sums: NDArray[np.float64], size: int) -> float:
+    def total(self, sums: Floats, size: int) -> float:
         return float(sums.sum())
 
     def measure(
-        self, details: NDArray[Any], ends: NDArray[np.int64], interval: Interval | None, table: NDArray[Any] | None
-    ) -> tuple[NDArray[np.float64], int]:
+        self, details: Array, ends: Counts, interval: Interval | None, table: Array | None
+    ) -> tuple[Floats, int]:
         mask = sign_off(details.dtype)
         kind = mask.dtype.type
         # an empty interval has low above high

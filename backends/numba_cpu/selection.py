@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wavefilt import threads
 from wavefilt.statistics import counts as host_counts
+from wavefilt.statistics.batch import RANKS, least_risk
 from wavefilt.statistics.interface import Risk
 
 from . import memory
@@ -31,7 +32,6 @@ SAMPLED = 1 << 12  # shorter rows are selected from directly
 STEP = 1024
 DIGIT = 16
 COUNTED = 1 << 18  # details that one thread counts at a time
-RANKS = 1 << 14  # sorted magnitudes whose risk is computed at a time
 
 
 def _squares(x: Any) -> float:
@@ -302,7 +302,7 @@ class NumbaStatistics:
                     magnitudes = details[0][rows].copy()
                 np.abs(magnitudes, out=magnitudes)
                 magnitudes.sort(axis=-1)
-                best[level, rows] = _least_risk(risk, magnitudes, sigma[level, rows])
+                best[level, rows] = least_risk(risk, magnitudes, sigma[level, rows])
 
         threads.parallel(work, len(tasks))
         return best
@@ -369,24 +369,3 @@ class _Pool:
             rank -= int(cumulated[digit] - totals[digit])
             prefix = prefix << DIGIT | digit
         return prefix
-
-
-def _least_risk(risk: Risk, magnitudes: NDArray[Any], sigma: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each row of sorted magnitudes the first of least risk; ranks are taken some at a time to save memory."""
-    rows, count = magnitudes.shape
-    best, below = np.zeros(rows), np.zeros((rows, 1))
-    least = risk(below, np.arange(1), below, count)[:, 0]  # 0 is a candidate too
-    alive = sigma > 0
-    scale = np.where(alive, sigma, 1)[:, None]
-    for start in range(0, count, RANKS):
-        part = magnitudes[:, start : start + RANKS].astype(np.float64)
-        squares = (part / scale) ** 2
-        sums = np.cumsum(np.concatenate([below, squares], axis=1), axis=1)[:, 1:]
-        below = sums[:, -1:]
-        values = risk(squares, np.arange(start + 1, start + part.shape[1] + 1), sums, count)
-        where = np.argmin(values, axis=1)[:, None]
-        value = np.take_along_axis(values, where, 1)[:, 0]
-        found = np.take_along_axis(part, where, 1)[:, 0]
-        best = np.where(value < least, found, best)
-        least = np.minimum(least, value)
-    return np.where(alive, best, 0.0)

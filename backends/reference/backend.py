@@ -11,7 +11,7 @@ import numpy as np
 import pywt
 from numpy.typing import NDArray
 
-from wavefilt.backends.interface import Pyramid, Pyramid2
+from wavefilt.backends.interface import Backend, Pyramid, Pyramid2
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import TRANSFORMS, Scope, check
@@ -19,7 +19,7 @@ from wavefilt.vocabulary import TRANSFORMS, Scope, check
 from . import dwt2, modwt
 
 
-class PyWavelets:
+class PyWavelets(Backend):
     name = "pywavelets"
     dtypes = ("float32", "float64", "complex64", "complex128")
 

@@ -27,7 +27,7 @@ from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import summary
 from wavefilt.benchmarks.common.tables import Sheet, quartiles, size
 from wavefilt.method import Method
-from wavefilt.statistics.distributed import Known
+from wavefilt.statistics.mergeable import State
 
 Ki, Mi = 1 << 10, 1 << 20
 WAVELET, LEVEL, BACKEND, PROCESSES = "db8", 5, "numba", (1, 2)
@@ -133,11 +133,11 @@ def merging(case: Case) -> dict[str, Any]:
     for task in stream.data:
         own, key = sum(step["stop"] - step["start"] for step in task["startstops"]), str(task["key"])
         spent["all"] += own
-        if any(word in key for word in ("-merged", "-known", "-found")):
+        if any(word in key for word in ("-merged", "-state", "-thresholds")):
             spent["merging"] += own
-        elif "-look" in key:
+        elif "-count" in key:
             spent["looks"] += own  # and what dask fused with them: reading, in the first one
-    looks = Known.nothing(Method(scope=case.scope), np.array([case.samples]), 1, ITEM).looks  # type: ignore[arg-type]
+    looks = State.of(Method(scope=case.scope), np.array([case.samples]), 1, np.dtype("f4")).passes  # type: ignore[arg-type]
     chunks = case.traces * case.samples // (case.chunk[0] * case.chunk[1])
     return {**asdict(case), "name": case.name, "chunks": chunks, "looks": looks, "tasks": len(stream.data),
             "seconds": seconds, "spent": spent, "share": spent["merging"] / spent["all"]}  # fmt: skip

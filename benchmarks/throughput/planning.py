@@ -22,11 +22,12 @@ import numpy as np
 from wavefilt.benchmarks.common.tables import Sheet, number
 from wavefilt.method import Method
 from wavefilt.outofcore.sizes import in_bytes
-from wavefilt.statistics.distributed import TOGETHER, Known
+from wavefilt.statistics.mergeable import State
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 NEEDED = ("cpu", "cuda_h200", "dask", "streaming")
 ITEM = 4  # bytes of a float32 sample
+MERGED = 16  # parts of a pass that `wavefilt.dask` merges at a time
 SCOPES = {"trace": "each trace", "record": "the record"}
 
 
@@ -87,11 +88,11 @@ def passes(volume: Volume, scope: str, node: Node) -> list[Pass]:
     if scope == "trace":
         return [last]
     counts = np.array([volume.size // ITEM >> i for i in range(1, volume.level + 1)], np.int64)
-    known = Known.nothing(Method(rule="bayes", scope="record"), counts, 1, ITEM)
-    tables = sum(interval.table(int(counts[i - 1])).nbytes for i, _, interval in known.search.places())
-    look = Pass(volume.size, 0, volume.chunks * tables * TOGETHER / (TOGETHER - 1),
-                volume.size / node.look + volume.chunks * node.merge, last.tasks)  # fmt: skip
-    return [look] * known.looks + [last]
+    state = State.of(Method(rule="bayes", scope="record"), counts, 1, np.dtype("f4"))
+    tables = sum(table.nbytes for table in state.tables())
+    sent = volume.chunks * tables * MERGED / (MERGED - 1)
+    look = Pass(volume.size, 0, sent, volume.size / node.look + volume.chunks * node.merge, last.tasks)
+    return [look] * state.passes + [last]
 
 
 def seconds(one: Pass, node: Node, site: Site, nodes: int) -> dict[str, float]:

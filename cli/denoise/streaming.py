@@ -56,10 +56,10 @@ def within(source: str, target: str, options: dict[str, Any]) -> int | None:
     samples = samples_bytes(source, options)
     if samples is None:
         return None
-    from wavefilt.outofcore.memory_budget import WHOLE
+    from wavefilt.outofcore.memory_budget import whole_bytes_factor
 
     there = memory.available()
-    return int(there / 2) if WHOLE.get(options["backend"], max(WHOLE.values())) * samples > there else None
+    return int(there / 2) if whole_bytes_factor(options["backend"]) * samples > there else None
 
 
 def samples_bytes(source: str, options: dict[str, Any]) -> int | None:

@@ -11,8 +11,8 @@ from wavefilt.chunking import passes as chunked
 from wavefilt.chunking.chunks import cut, halo
 from wavefilt.denoising.traces import run
 from wavefilt.method import Method
-from wavefilt.statistics import chunked as counting
-from wavefilt.statistics.chunked import ChunkedStatistics, HostTally
+from wavefilt.statistics.mergeable import PassStatistics, State
+from wavefilt.statistics.radix_select import Search
 from wavefilt.vocabulary import MODES
 
 WAVELETS = ["haar", "db4", "bior3.5", "sym8"]
@@ -25,8 +25,8 @@ def backend(request):
 
 @pytest.fixture
 def small_tables(monkeypatch):
-    """Of float64 magnitudes, for more looks: the real ones take longer to sum up than the rest of a small test."""
-    monkeypatch.setitem(counting.BINS, 8, 1 << 16)
+    """Of float64 magnitudes, for more passes: the real ones take longer to sum up than the rest of a small test."""
+    monkeypatch.setitem(chunked.BINS, 8, 1 << 16)
 
 
 def _traces(rows, n, dtype="f4"):
@@ -178,8 +178,7 @@ def test_chunks_have_two_lengths_and_keep_to_the_limit(wavelet, level):
 
 
 def test_sure_says_so_when_its_details_do_not_fit():
-    statistics = ChunkedStatistics(
-        np.array([1 << 60]), np.dtype("f4"), lambda look: None, HostTally, np.asarray, lambda details: None
-    )
+    state = State(np.array([1 << 60]), 1, np.dtype("f4"), Search({}, 1 << 16, 4), squares=False)
+    statistics = PassStatistics(state, run=lambda begin: [])
     with pytest.raises(MemoryError, match=r"rule='sure' .* 1152921504606846976 of level 1 do not fit"):
         statistics.minimise(lambda square, rank, below, count: square, np.ones((1, 1)))

@@ -20,7 +20,7 @@ import wavefilt
 from wavefilt import cli
 from wavefilt.chunking.chunks import halo
 from wavefilt.method import Method
-from wavefilt.statistics.distributed import Known, merged
+from wavefilt.statistics.mergeable import HostTally, State, merged
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -163,16 +163,19 @@ def test_statistics_add_up_in_any_order(groups, dtype):
     every = np.concatenate(parts, axis=1).reshape(groups, -1)
     method = Method(rule="bayes", scope="record" if groups == 1 else "trace")
     real = every.real.dtype
-    known = Known.nothing(method, np.array([every.shape[1]]), groups, real.itemsize)
-    while known.looks:
-        looks = [known.look([[part]]) for part in parts]
-        random.Random(1).shuffle(looks)
-        known = known.after(merged([merged(looks[:1]), merged(looks[1:])]))
-    medians = known.search.medians(real)[1]
+    state = State.of(method, np.array([every.shape[1]]), groups, real)
+    while state.passes:
+        tallies = [HostTally(state) for part in parts]
+        for tally, part in zip(tallies, parts, strict=True):
+            tally.add([[(0, part)]])
+        counted = [tally.result() for tally in tallies]
+        random.Random(1).shuffle(counted)
+        state = state.after(merged([merged(counted[:1]), merged(counted[1:])]))
+    medians = state.medians[1]
     low, high = (every.shape[1] - 1) // 2, every.shape[1] // 2
     middle = np.sort(np.abs(every), axis=1)[:, [low, high]]
     assert np.array_equal(medians, middle.mean(axis=1, dtype="f8"))
-    np.testing.assert_allclose(known.sums[0], np.sum(np.abs(every.astype("c16")) ** 2, axis=1), rtol=1e-6)
+    np.testing.assert_allclose(state.mean_square[0], np.mean(np.abs(every.astype("c16")) ** 2, axis=1), rtol=1e-6)
 
 
 def test_nothing_is_computed_before_it_is_asked_for():
@@ -449,10 +452,10 @@ def test_a_scheduler_has_a_limit_of_its_own(tmp_path, capsys):
     assert "--max-memory does not go with --scheduler" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("scope", "itemsize", "looks"), [("record", 4, 2), ("record", 8, 4), ("trace", 4, 3),
+@pytest.mark.parametrize(("scope", "itemsize", "passes"), [("record", 4, 2), ("record", 8, 4), ("trace", 4, 3),
                                                            ("trace", 8, 6)])  # fmt: skip
-def test_tables_are_small_enough_to_travel(scope, itemsize, looks):
-    known = Known.nothing(Method(scope=scope), np.array([1000]), 1, itemsize)
-    ((_, _, interval),) = known.search.places()
-    assert (interval.low, interval.high, known.looks) == (0, 2 ** (8 * itemsize - 1) - 1, looks)
+def test_tables_are_small_enough_to_travel(scope, itemsize, passes):
+    state = State.of(Method(scope=scope), np.array([1000]), 1, np.dtype(f"f{itemsize}"))
+    ((_, _, interval),) = state.places
+    assert (interval.low, interval.high, state.passes) == (0, 2 ** (8 * itemsize - 1) - 1, passes)
     assert interval.table(1000).nbytes <= (1 << 18 if scope == "record" else 1 << 13)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,7 +151,7 @@ def test_chunks_of_the_file_and_parts_of_traces(tmp_path, monkeypatch, shape, ch
     monkeypatch.setattr(chunked, "BLOCK", 1000)
     x = np.moveaxis(_samples([n for i, n in enumerate(shape) if i != (axis or 0)] + [shape[axis or 0]])
                     if axis is not None else _samples(shape), -1, -1 if axis is None else axis)  # fmt: skip
-    monkeypatch.setattr(memory_budget, "WHOLE", {"pywavelets": 1e9})
+    monkeypatch.setattr(memory_budget, "_extra", lambda method, level: 1e15)
     monkeypatch.setattr(memory_budget, "plan", lambda *a: _smaller(plan(*a), 450))
     options = {"axis": axis, "scope": scope, "wavelet": "db2", "rule": "universal"}
     for source in (_zarr(tmp_path / "x.zarr", x, chunks), _hdf5(tmp_path / "x.h5", x, chunks)):
@@ -164,8 +165,8 @@ def test_chunks_of_the_file_and_parts_of_traces(tmp_path, monkeypatch, shape, ch
 
 
 def _smaller(plan, samples):
-    assert not plan.whole
-    return memory_budget.Plan(**{**vars(plan), "chunk": samples * 4, "buffer": 4 * samples})
+    assert isinstance(plan, memory_budget.Chunks)
+    return replace(plan, chunk=samples * 4, buffer=4 * samples)
 
 
 def test_batches_end_where_chunks_do(tmp_path, monkeypatch):
@@ -209,7 +210,7 @@ def test_chunks_that_do_not_suit_the_limit(tmp_path, monkeypatch):
     opened = wavefilt.io.sources.open_source(wide, wavefilt.io.Layout())
     method = wavefilt.method.Method()
     plan = memory_budget.plan(opened.shape, opened.dtype, method, enough, "auto", opened.neighbours, opened.overhead)
-    assert plan.whole
+    assert isinstance(plan, memory_budget.WholeTraces)
     assert plan.together >= 4096 / memory_budget.REREAD
 
 

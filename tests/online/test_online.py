@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wavefilt
-from wavefilt.online.sliding_window import RENEWALS
+from wavefilt.online.sliding_window import UPDATES
 from wavefilt.thresholding.shrinkage import apply
 from wavefilt.vocabulary import MODES
 
@@ -142,7 +142,7 @@ def _running(x, wavelet, level, window, threshold):
             if k == due:
                 known = d[max(k + 1 - size, 0) : k + 1]
                 value = threshold(known, np.median(np.abs(known)) / 0.6744897501960817)
-                due = k + max(len(known) // RENEWALS, 1)
+                due = k + max(len(known) // UPDATES, 1)
             shrunk[k] = np.sign(d[k]) * max(abs(d[k]) - value, 0)
         details.append(shrunk)
     for d in reversed(details):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from wavefilt.errors import FormatError
 from wavefilt.io.arrays import contiguous
 from wavefilt.outofcore import memory_budget, prefetch, streaming
 from wavefilt.outofcore.sizes import in_bytes, spelled
-from wavefilt.statistics import reproducible
+from wavefilt.statistics import summation
 
 RULES = ["universal", "minimax", "bayes", "fdr", "ebayes", "ebayes-cauchy", 0.4, [0.0, 0.3, 0.5]]
 
@@ -45,14 +46,14 @@ def tiny(monkeypatch):
             found, (shape, dtype, method) = plan(*arguments), arguments[:3]
             parts = memory_budget.cut(*shape, method.bank.dec_len, found.level, chunk)
             longest = max((part.rows.stop - part.rows.start) * part.length for part in parts)
-            changes = {"chunk": chunk * dtype.itemsize, "buffer": longest, "bins": 4096, "gathered": selection.SHORT}
-            assert not found.whole
-            return memory_budget.Plan(**{**vars(found), **changes})
+            assert isinstance(found, memory_budget.Chunks)
+            return replace(found, chunk=chunk * dtype.itemsize, buffer=longest, bins=4096)
 
-        monkeypatch.setattr(memory_budget, "WHOLE", dict.fromkeys(memory_budget.WHOLE, 1e15))
+        monkeypatch.setattr(memory_budget, "_extra", lambda method, level: 1e15)
         monkeypatch.setattr(streaming.memory_budget, "plan", forced)
         monkeypatch.setattr(selection, "SHORT", 1000)
-        monkeypatch.setattr(reproducible, "LEAF", 600)
+        monkeypatch.setattr(summation.PairwiseSums, "whole", 1000)
+        monkeypatch.setattr(summation, "LEAF", 600)
 
     return force
 
@@ -200,7 +201,8 @@ def test_what_chunks_cannot_do_is_named_with_the_memory_it_takes(tmp_path, optio
     assert os.listdir(tmp_path) == ["x.npy"]
     enough = in_bytes(re.search(r"max_memory='([^']+)'", str(error.value))[1])
     method = wavefilt.method.Method(**options)
-    assert memory_budget.plan((1, 3_000_000), np.dtype("f4"), method, enough, "auto").whole
+    plan = memory_budget.plan((1, 3_000_000), np.dtype("f4"), method, enough, "auto")
+    assert isinstance(plan, memory_budget.WholeTraces)
 
 
 @pytest.mark.parametrize(("value", "words"), [(np.nan, "NaN at trace 1, sample 20000 .* max_memory='.*' here; raise"),
@@ -299,7 +301,7 @@ def test_an_interruption_leaves_nothing(tmp_path, name, code):
 
 
 def test_pairwise_is_the_order_of_numpy():
-    pairwise, rng = reproducible.Pairwise(), np.random.default_rng(3)
+    pairwise, rng = summation.PairwiseSums(), np.random.default_rng(3)
     for size in (1, 7, 65536, 65537, 131073, 1_000_003):
         values = rng.standard_normal(size).astype("f4")
         ends = pairwise.ends(size)
@@ -312,9 +314,9 @@ def test_the_sample_may_mislead(tmp_path, tiny, monkeypatch, backend):
     tiny(3000)
     x = _traces(1, 30000)
     for scale in (1e-6, 1e6, 0):
-        sample = streaming.StreamedRows._sample
-        monkeypatch.setattr(streaming.StreamedRows, "_sample",
-                            lambda *a, scale=scale, sample=sample: [scale * d for d in sample(*a)])  # fmt: skip
+        sample = streaming.FileRows._sample
+        scaled = lambda *a, scale=scale, sample=sample: [scale * d for d in sample(*a)]  # noqa: E731
+        monkeypatch.setattr(streaming.FileRows, "_sample", scaled)
         _same(tmp_path, x, rule="universal", backend=backend)
 
 
@@ -371,7 +373,7 @@ def test_no_sizes(text):
 
 
 def test_energy_of_complex_samples_and_silence():
-    energy = prefetch.Energy()
+    energy = prefetch.Energy(summation.PairwiseSums())
     assert energy.removed == 0
     x = np.array([[3 + 4j, 1j]], "c8")
     energy.add(x, x * np.float32(0.5))

@@ -27,10 +27,10 @@ def small(monkeypatch):
 @pytest.fixture
 def tiny(monkeypatch):
     """The limit that makes pieces of so many samples of float64, traces never being whole."""
-    monkeypatch.setattr(memory_budget, "WHOLE", dict.fromkeys(memory_budget.WHOLE, 1e15))
+    monkeypatch.setattr(memory_budget, "_extra", lambda method, level: 1e15)
     monkeypatch.setattr(memory_budget, "FIXED", 0)
     monkeypatch.setattr(memory_budget, "LEAST", 8)
-    return lambda size: int(memory_budget.HELD * 8 * size) + 1
+    return lambda size: int(memory_budget.RESIDENT * 8 * size) + 1
 
 
 def _traces(rows, n, dtype="f8"):
@@ -122,7 +122,8 @@ def test_chunks_of_a_file_that_many_traces_share(tiny, small):
         method = wavefilt.method.Method("haar", 2, scope=scope)
         with pytest.raises(ValueError, match="40 neighbouring traces lie in the same chunks"):
             memory_budget.plan((40, 200), np.dtype("f8"), method, tiny(limit), small, neighbours=40)
-    assert memory_budget.plan((40, 200), np.dtype("f8"), method, tiny(3000), small, neighbours=40).held
+    plan = memory_budget.plan((40, 200), np.dtype("f8"), method, tiny(3000), small, neighbours=40)
+    assert isinstance(plan, memory_budget.DeviceResident)
 
 
 @inside
@@ -164,7 +165,8 @@ def gpu():
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
 def test_files_on_a_gpu(tmp_path, gpu, options, dtype):
     x = (100 * _traces(2, 1_500_001)).astype(dtype)
-    assert not memory_budget.plan(x.shape, np.dtype("f4"), wavefilt.method.Method(**options), 24 << 20, "cuda").whole
+    plan = memory_budget.plan(x.shape, np.dtype("f4"), wavefilt.method.Method(**options), 24 << 20, "cuda")
+    assert not isinstance(plan, memory_budget.WholeTraces)
     report, _ = _compare(tmp_path, x, "24MiB", "cuda", **options)
     assert report.backend == "cuda"
 

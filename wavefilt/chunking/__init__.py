@@ -1,1 +1,1 @@
-"""Traces in chunks with halos, and denoising by passes over them."""
+"""Traces in chunks with halos (`chunks`), and denoising by passes over them (`passes`)."""

@@ -1,74 +1,108 @@
 """Denoising rows chunk by chunk, with the result of denoising them whole.
 
-Chunks go to the backend several times: once for every look at the details that the statistics take, and once to be
-reconstructed. Coefficients are not kept in between, unless there is one chunk only.
+Chunks go to the backend several times: once for every pass over the details that the statistics take, and once to be
+reconstructed. Coefficients are not kept in between, unless there is one chunk only. A `Rows` says where the chunks
+come from, where they go, and who makes a pass over them; what a pass counts is the same for all of them
+(`wavefilt.statistics.mergeable`), and for the blocks of a Dask array, which do the same `Job` in tasks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt.backends.interface import Backend, Pyramid
+from wavefilt.arrays import Array, Counts, DType
 from wavefilt.chunking.chunks import Chunk, cut
 from wavefilt.method import Method
-from wavefilt.statistics.chunked import ChunkedStatistics, Details, HostTally, Tally, not_finite
 from wavefilt.statistics.interface import Measured, Statistics
-from wavefilt.thresholding.block_shrinkage import Blocks
+from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, Run, State, Tally, Worker
+from wavefilt.statistics.radix_select import Search
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets.filters import detail_lengths
 
-Visit = Callable[[Callable[[Chunk, Pyramid], None]], None]
+if TYPE_CHECKING:
+    from wavefilt.backends.interface import Backend, Pyramid
+
+BINS = {4: 1 << 16, 8: 1 << 21}
+"""Of a table for magnitudes of so many bytes: two passes find a float32, three a float64."""
+
+Visit = Callable[[Chunk, "Pyramid"], None]
+"""What is done with a chunk and its coefficients."""
+Result = TypeVar("Result")
+Begin = Callable[[], tuple[Visit, Callable[[], Result]]]
+"""Begins one thread's share of a pass: what it does with every chunk, and what gives the result of all of them."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with every chunk of rows of so many samples: a method, to a level of at least 1."""
+
+    method: Method
+    level: int
+    samples: int
+
+    @cached_property
+    def lengths(self) -> Counts:
+        """Details of a whole row at each level, finest first."""
+        bank, mode = self.method.bank, self.method.mode
+        return np.array(detail_lengths(self.samples, bank.dec_len, mode, self.level), np.int64)
+
+    def decompose(self, backend: Backend, x: Array) -> Pyramid:
+        """The coefficients of a chunk's samples."""
+        return backend.decompose(x, self.method.bank, self.method.mode, self.level)
+
+    def details(self, chunk: Chunk, finest_first: Sequence[Array], row: int = 0) -> Details:
+        """Those details that are the chunk's own, and their places in a group whose first row is ``row``."""
+        found = []
+        for i, (details, length) in enumerate(zip(finest_first, self.lengths.tolist(), strict=True), 1):
+            starts = [(chunk.rows.start - row) * length + (part.start >> i) for part in chunk.parts]
+            found.append([(start, details[:, own]) for start, own in zip(starts, chunk.owned(i), strict=True)])
+        return found
 
 
 class Rows:
     """Rows (traces, samples) in host memory, and the array ``out`` of that shape and dtype that takes the result.
 
-    Both are only ever sliced. A backend with memory of its own brings a class like this for its arrays.
+    Both are only ever sliced. Rows elsewhere, and a backend with memory of its own, have a class derived from this.
     """
 
-    tally: type[Tally] = HostTally
-    cheap = False
-    """Whether a further look at chunks costs little, their details being kept."""
+    summing = True
+    """Whether the first pass sums squares even if nobody has asked: a further pass costs more."""
     elsewhere = False
-    """Whether `show` has even a single chunk looked at by another thread."""
+    """Whether `run` has even a single chunk denoised by another thread."""
 
-    def __init__(self, x: Any, out: Any, backend: Backend) -> None:
+    def __init__(self, x: Array, out: Array, backend: Backend) -> None:
         self.x, self.out, self.backend = x, out, backend
-        self.shape: tuple[int, int] = tuple(x.shape)
+        self.shape: tuple[int, int] = (x.shape[0], x.shape[1])
         self.itemsize: int = x.dtype.itemsize
-        self.dtype: np.dtype[Any] = np.empty(0, x.dtype).real.dtype
+        self.dtype: DType = np.empty(0, x.dtype).real.dtype
 
     @property
     def nbytes(self) -> int:
         return self.shape[0] * self.shape[1] * self.itemsize
 
-    def expect(self, chunks: Sequence[Chunk]) -> None:
-        """Told that these chunks will be taken, in this order."""
-
-    def decompose(self, chunk: Chunk, method: Method, level: int) -> Pyramid:
-        """The coefficients of a chunk."""
-        return self.backend.decompose(self.take(chunk), method.bank, method.mode, level)
-
-    def show(
-        self, group: Sequence[Chunk], decompose: Callable[[Chunk], Pyramid], look: Callable[[Chunk, Pyramid], None]
-    ) -> None:
-        """Have every chunk of a group looked at, in any order; a look may be another thread's."""
-        self.expect(group)
+    def run(self, group: Sequence[Chunk], job: Job, begin: Begin[Result]) -> list[Result]:
+        """Make a pass over the chunks of a group, in any order; the results of the threads that do, in theirs."""
+        visit, result = begin()
         for chunk in group:
-            look(chunk, decompose(chunk))  # not named: its memory is free for the next
+            visit(chunk, self.decompose(chunk, job))  # not named: its memory is free for the next
+        return [result()]
 
-    def take(self, chunk: Chunk) -> Any:
+    def decompose(self, chunk: Chunk, job: Job) -> Pyramid:
+        """The coefficients of a chunk."""
+        return job.decompose(self.backend, self.take(chunk))
+
+    def take(self, chunk: Chunk) -> Array:
         """The samples of a chunk, C-contiguous, shape (rows, chunk.length)."""
         parts = [self.x[chunk.rows, part.first : part.last] for part in chunk.parts]
         return np.concatenate(parts, axis=1) if len(parts) > 1 else np.ascontiguousarray(parts[0])
 
-    def put(self, chunk: Chunk, y: Any) -> None:
+    def put(self, chunk: Chunk, y: Array) -> None:
         """Write what is to be kept of a denoised chunk."""
         for own, place in chunk.kept():
             self.out[chunk.rows, place] = y[:, own]
@@ -77,40 +111,34 @@ class Rows:
         """Write a row as it came."""
         self.out[row] = self.x[row]
 
-    def coefficients(self, pyramid: Pyramid) -> tuple[Any, ...]:
-        """(cA_n, cD_n, ..., cD_1) where `tally` takes them."""
+    def coefficients(self, pyramid: Pyramid) -> tuple[Array, ...]:
+        """(cA_n, cD_n, ..., cD_1) where `tally` and `finite` take them."""
         return pyramid.coefficients
 
-    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Any:
-        """As the backend does, into memory from which `put` takes it."""
-        return self.backend.reconstruct(pyramid, shrinkage)
+    def finite(self, coefficients: Array) -> bool:
+        """Whether all of these are finite."""
+        return bool(np.isfinite(np.abs(coefficients)).all())
 
-    def to_host(self, details: Any) -> NDArray[Any]:
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Array:
+        """As the backend does, into memory from which `put` takes it."""
+        return self.backend.reconstruct(pyramid, shrinkage)  # type: ignore[no-any-return]
+
+    def to_host(self, details: Array) -> Array:
         """Details in host memory."""
         return np.asarray(details)
 
-    def statistics(self, group: list[Chunk], method: Method, level: int, visit: Visit) -> Statistics:
-        """Of the details of a group of chunks, which ``visit`` shows as often as it is called."""
+    def tally(self, state: State) -> Tally:
+        """What counts details where they are."""
+        return HostTally(state, self.backend.summation.tabulate)
 
-        def visit_details(look: Callable[[Details], None]) -> None:
-            def owned(chunk: Chunk, pyramid: Pyramid) -> None:
-                finest_first = self.coefficients(pyramid)[:0:-1]
-                look([[details[:, part] for part in chunk.owned(i)] for i, details in enumerate(finest_first, 1)])
+    def statistics(self, job: Job, group: Sequence[Chunk], run: Run) -> PassStatistics:
+        """Of the details of a group of chunks, by passes that ``run`` makes."""
+        return PassStatistics(self.state(job, group, BINS[self.dtype.itemsize]), run, self.tally, self.to_host)
 
-            visit(owned)
-
-        counts, pooled = self.counts(group, method, level), lambda details: self.pooled(details, method)
-        return ChunkedStatistics(counts, self.dtype, visit_details, self.tally, self.to_host, pooled, cheap=self.cheap)
-
-    def counts(self, group: list[Chunk], method: Method, level: int) -> NDArray[np.int64]:
-        """Details of a group of chunks at each level."""
-        lengths = detail_lengths(self.shape[1], method.bank.dec_len, method.mode, level)
-        return np.array(lengths, np.int64) * np.int64(group[-1].rows.stop - group[0].rows.start)
-
-    def pooled(self, details: NDArray[Any], like: Method) -> Statistics:
-        """Statistics of details (1, coefficients) in host memory."""
-        pyramid = Pyramid((details[:, :0], details), like.bank, like.mode, 2 * details.size)
-        return self.backend.statistics([pyramid], "record")
+    def state(self, job: Job, group: Sequence[Chunk], bins: int) -> State:
+        """Before the first pass over a group of chunks."""
+        counts = job.lengths * np.int64(group[-1].rows.stop - group[0].rows.start)
+        return State(counts, 1, self.dtype, Search({}, bins, self.dtype.itemsize), self.summing)
 
 
 def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = False) -> Measured | None:
@@ -134,61 +162,78 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
 
     Raises
     ------
+    ValueError
+        For a rule of blocks, where a trace does not fit in one chunk.
     MemoryError
-        If rule "sure", for which all details of a level are sorted, finds no host memory for them.
+        If a rule sorts all details of a level, and they do not fit in host memory.
     """
     if method.fixed_thresholds and not report:
-        method = replace(method, sigma=0.0)  # nobody asks for the noise, which is a look or more at all details
+        method = replace(method, sigma=0.0)  # nobody asks for the noise, which is a pass or more over all details
     count, samples = rows.shape
-    function = method.function(samples)
+    job, function = Job(method, level, samples), method.function(samples)
     chunks = cut(count, samples, method.bank.dec_len, level, limit // rows.itemsize)
     pooled = method.scope == "record"
     groups = [chunks] if pooled else [list(group) for _, group in groupby(chunks, lambda chunk: chunk.rows.start)]
     sigma, thresholds, power = np.empty((3, level, count))
     for group in groups:
         own = slice(group[0].rows.start, group[-1].rows.stop)
-        visit, statistics = _seen(rows, group, method, level)
+        run, statistics = _measured(rows, job, group)
         found = method.thresholds(statistics, samples * (count if pooled else 1))
         sigma[:, own], thresholds[:, own] = found
         if report:
             power[:, own] = statistics.mean_square()
-        if isinstance(function, Blocks) and len(group) > 1:
+        if method.spec.blocks and len(group) > 1:
             raise ValueError(
                 f"rule={method.rule!r} shrinks neighbouring details together: it needs whole traces in memory"
             )
-        if not np.isfinite(found).all() or not _finish(rows, visit, Shrinkage(function, thresholds, sigma)):
+        shrinkage = Shrinkage(function, thresholds, sigma)
+        if not np.isfinite(found).all() or not all(run(partial(_writing, rows, shrinkage))):
             return None
         for row in np.flatnonzero(~thresholds[:, own].any(axis=0)):
             rows.leave(own.start + int(row))
     return Measured(sigma, thresholds, power if report else None)
 
 
-def _seen(rows: Rows, group: list[Chunk], method: Method, level: int) -> tuple[Visit, Statistics]:
-    """A function that shows the chunks of a group, decomposed, one after the other, and the statistics of all."""
-
-    def decompose(chunk: Chunk) -> Pyramid:
-        return rows.decompose(chunk, method, level)
-
+def _measured(rows: Rows, job: Job, group: Sequence[Chunk]) -> tuple[Callable[[Begin[bool]], list[bool]], Statistics]:
+    """What makes another pass over a group of chunks, and the statistics of their details."""
     if len(group) == 1 and not rows.elsewhere:
-        pyramid = decompose(group[0])
-        return lambda look: look(group[0], pyramid), rows.backend.statistics([pyramid], method.scope)
+        (chunk,) = group
+        pyramid = rows.decompose(chunk, job)
 
-    def visit(look: Callable[[Chunk, Pyramid], None]) -> None:
-        rows.show(group, decompose, look)
+        def again(begin: Begin[bool]) -> list[bool]:
+            visit, result = begin()
+            visit(chunk, pyramid)
+            return [result()]
 
-    return visit, rows.statistics(group, method, level, visit)
+        return again, rows.backend.statistics([pyramid], job.method.scope)
+
+    def count(begin: Callable[[], Worker[Result]]) -> list[Result]:
+        return rows.run(group, job, partial(_counting, rows, job, group[0].rows.start, begin))
+
+    return partial(rows.run, group, job), rows.statistics(job, group, count)
 
 
-def _finish(rows: Rows, visit: Visit, shrinkage: Shrinkage) -> bool:
-    """Write the chunks denoised; whether all samples were finite, as every one has a share in an approximation.
+def _counting(
+    rows: Rows, job: Job, first: int, begin: Callable[[], Worker[Result]]
+) -> tuple[Visit, Callable[[], Result]]:
+    """Adding the details of chunks of a group, whose first row is given, to a worker."""
+    worker = begin()
+
+    def add(chunk: Chunk, pyramid: Pyramid) -> None:
+        worker.add(job.details(chunk, rows.coefficients(pyramid)[:0:-1], first))
+
+    return add, worker.result
+
+
+def _writing(rows: Rows, shrinkage: Shrinkage) -> tuple[Visit, Callable[[], bool]]:
+    """Writing chunks denoised; whether all samples were finite, as every one has a share in an approximation.
 
     The shrinkage is of all rows.
     """
-    tally = rows.tally(rows.dtype, [not_finite(rows.dtype)], 0)
+    finite = []
 
     def write(chunk: Chunk, pyramid: Pyramid) -> None:
-        tally.count(0, rows.coefficients(pyramid)[0])
+        finite.append(rows.finite(rows.coefficients(pyramid)[0]))
         rows.put(chunk, rows.reconstruct(pyramid, shrinkage.of_rows(chunk.rows)))
 
-    visit(write)
-    return not tally.counts()[0].any()
+    return write, lambda: all(finite)

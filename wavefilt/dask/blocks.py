@@ -1,28 +1,35 @@
-"""Denoising dask arrays lazily: on threads, processes or the machines of a cluster, with the one machine's result."""
+"""Denoising dask arrays lazily: on threads, processes or the machines of a cluster, with the one machine's result.
+
+Blocks of whole traces are denoised one by one. Blocks of cut traces, or of a record, are the chunks of a job as in
+`wavefilt.chunking.passes`: one task counts in each block, others merge the counts, and the next pass depends on them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wavefilt import arrays, backends
+from wavefilt.arrays import Array, DType, Floats
+from wavefilt.backends.interface import Backend, Pyramid
 from wavefilt.chunking.chunks import Chunk, Part, halo
+from wavefilt.chunking.passes import Job, Result
 from wavefilt.denoising import options as plugins
 from wavefilt.denoising.traces import denoise as denoise_array
+from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
-from wavefilt.statistics import distributed
-from wavefilt.statistics.distributed import TOGETHER, Known, Look, merged, tabulate
+from wavefilt.statistics.mergeable import Counted, HostTally, PassStatistics, State, Worker, merged
+from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.vocabulary import check
 from wavefilt.wavelets import modwt_boundary
-from wavefilt.wavelets.filters import WaveletLike, detail_lengths
+from wavefilt.wavelets.filters import WaveletLike
 
 try:
     import dask.array as da
@@ -33,6 +40,14 @@ try:
 except ImportError as error:
     raise ImportError(f'wavefilt.dask needs dask ({error}): pip install "wavefilt[dask]"') from error
 
+TOGETHER = 16
+"""Parts of a pass that are merged at a time."""
+
+Block: TypeAlias = tuple[int, ...]
+Key: TypeAlias = tuple[str | int, ...]
+Graph = dict[str | Key, tuple[Any, ...] | list[Any]]
+"""Tasks by their keys, as dask has them: a function and its arguments, which may be keys."""
+
 
 def denoise(array: Any, wavelet: WaveletLike = "db8", *, axis: int = -1, backend: str = "auto", **options: Any) -> Any:
     """`wavefilt.denoise` of a dask array, lazily: a dask array of the same shape, chunks and floating dtype.
@@ -41,12 +56,13 @@ def denoise(array: Any, wavelet: WaveletLike = "db8", *, axis: int = -1, backend
     transform and spins. The backend is a name. Chunks may be of NumPy or CuPy arrays.
 
     Where chunks hold whole traces and thresholds are each trace's own, every option serves and gaps (NaN) are cut out.
-    Where traces are cut (chunks along ``axis``) or all traces share thresholds (``scope="record"``), chunks are looked
-    at several times: rules are then "universal", "minimax", "bayes" or numbers, ``sigma`` is no window, ``transform``
-    "dwt" without spins, every sample finite; and where traces are cut, the mode is none that joins the ends of a trace.
-    Noise and thresholds are those of the whole traces or record: medians exactly, mean squares to rounding.
+    Where traces are cut (chunks along ``axis``) or all traces share thresholds (``scope="record"``), there are several
+    passes over the chunks: rules are then mergeable ("universal", "minimax", "bayes" and numbers), ``sigma`` is no
+    window, ``transform`` "dwt" without spins, every sample finite; and where traces are cut, the mode is none that
+    joins the ends of a trace. Noise and thresholds are those of the whole traces or record: medians exactly, mean
+    squares to rounding.
 
-    Chunks are read anew for each look, one to four times: persist what is expensive to compute.
+    Chunks are read anew for each pass, one to four times: persist what is expensive to compute.
 
     Raises
     ------
@@ -79,9 +95,11 @@ def denoise(array: Any, wavelet: WaveletLike = "db8", *, axis: int = -1, backend
     _check_mergeable(method, cut=array.numblocks[axis] > 1)
     if depth == 0:
         return array.astype(dtype)
-    job = _Job(replace(method, sigma=0.0) if method.fixed_thresholds else method, depth, array.shape[axis], backend)
+    method = replace(method, sigma=0.0) if method.fixed_thresholds else method
+    job = _BlockJob(method, depth, array.shape[axis], backend)
     last = da.moveaxis(array, axis, -1)
-    done = _looked_at(last.rechunk({last.ndim - 1: aligned(last.chunks[-1], job.reach, 1 << depth)}), job, dtype)
+    chunks = aligned(last.chunks[-1], job.reach, 1 << depth)
+    done = _by_passes(last.rechunk({last.ndim - 1: chunks}), job, dtype)
     return da.moveaxis(done.rechunk(last.chunks), -1, axis)
 
 
@@ -90,7 +108,7 @@ def aligned(sizes: Sequence[int], reach: int, step: int) -> tuple[int, ...]:
     total, edges = sum(sizes), [0]
     for edge in np.cumsum(sizes)[:-1]:
         near = round(int(edge) / step) * step
-        if near - edges[-1] >= reach and total - near >= reach and near > edges[-1]:
+        if near - edges[-1] >= max(reach, 1) and total - near >= max(reach, 1):
             edges.append(near)
     return tuple(b - a for a, b in pairwise([*edges, total]))
 
@@ -100,8 +118,9 @@ def _check_mergeable(method: Method, cut: bool) -> None:
     what = "traces cut into chunks" if cut else "a record of several chunks"
     help = "rechunk the samples' axis to one chunk" + ("" if method.scope == "trace" else ' and use scope="trace"')
     wrong = None
-    if isinstance(method.rule, str) and method.rule not in distributed.RULES:
-        wrong = f"rule={method.rule!r} (possible are {', '.join(distributed.RULES)} and numbers)"
+    if not method.spec.mergeable:
+        possible = RULES.where(lambda spec: spec.mergeable)
+        wrong = f"rule={method.rule!r} (possible are {', '.join(possible)} and numbers)"
     elif method.window is not None:
         wrong = "a noise window"
     elif method.transform != "dwt" or method.spins > 1:
@@ -113,28 +132,31 @@ def _check_mergeable(method: Method, cut: bool) -> None:
 
 
 @dataclass(frozen=True)
-class _Job:
-    """What tasks need to know: a method, its levels, the samples of a whole trace, and a backend's name."""
+class _BlockJob(Job):
+    """What tasks need to know: the job, and a backend's name."""
 
-    method: Method
-    level: int
-    samples: int
     backend: str
 
     @property
     def reach(self) -> int:
         return halo(self.method.bank.dec_len, self.level)
 
-    def look(self, block: Any, part: Part, known: Known) -> Look:
-        """At the details that are the block's own."""
+    def count(self, block: Array, part: Part, state: State) -> Counted:
+        """What a pass counts in the details that are the block's own."""
         pyramid, chosen = self._decomposed(_host(block))
-        chunk = self._chunk(block, part)
-        host = getattr(chosen, "to_host", np.asarray)
-        finest_first = [host(details) for details in pyramid.coefficients[:0:-1]]
-        owned = [[d[:, own] for own in chunk.owned(i)] for i, d in enumerate(finest_first, 1)]
-        return known.look(owned, getattr(chosen, "tabulate", tabulate))
+        finest_first = [chosen.to_host(details) for details in pyramid.coefficients[:0:-1]]
+        tally = HostTally(state, chosen.summation.tabulate)
+        tally.add(self.details(self._chunk(block, part), finest_first))
+        return tally.result()
 
-    def finish(self, block: Any, part: Part, found: tuple[Any, Any], dtype: np.dtype[Any]) -> Any:
+    def thresholds(self, state: State, rows: int) -> tuple[Floats, Floats]:
+        """Noise and thresholds (levels, groups), finest level first, of groups of so many rows each."""
+        found = self.method.thresholds(PassStatistics(state, _no_pass), self.samples * rows)
+        if not np.isfinite(found).all():
+            raise ValueError(SQUARES_OVERFLOW)
+        return found
+
+    def finish(self, block: Array, part: Part, found: tuple[Floats, Floats], dtype: DType) -> Array:
         """The block's own samples denoised, in its shape, and an array of its kind."""
         rows = _host(block)
         pyramid, chosen = self._decomposed(rows)
@@ -149,25 +171,25 @@ class _Job:
         home = backends.home(block)
         return y if home is None else home.to_device(y, block)
 
-    def decide(self, known: Known, rows: int, dtype: np.dtype[Any]) -> Any:
-        """Noise and thresholds of the groups, of so many rows each."""
-        return known.thresholds(self.method, self.samples * rows, dtype)
-
-    def _chunk(self, block: Any, part: Part) -> Chunk:
+    def _chunk(self, block: Array, part: Part) -> Chunk:
         return Chunk(slice(0, prod(block.shape[:-1])), self.samples, (part,))
 
-    def _decomposed(self, rows: NDArray[Any]) -> tuple[Any, Any]:
+    def _decomposed(self, rows: Array) -> tuple[Pyramid, Backend]:
         if not np.isfinite(rows).all():
             raise ValueError(
                 "a sample is NaN or infinite: gaps need whole traces in a chunk and thresholds of each trace "
                 '(rechunk the axis of the samples to one chunk, scope="trace")'
             )
-        bank, name = self.method.bank, arrays.dtype_name(rows.dtype)
-        chosen = backends.choose(self.backend, name, (rows.shape[0], rows.shape[1]), bank.dec_len)
-        return chosen.decompose(rows, bank, self.method.mode, self.level), chosen
+        name, shape = arrays.dtype_name(rows.dtype), (rows.shape[0], rows.shape[1])
+        chosen = backends.choose(self.backend, name, shape, self.method.bank.dec_len)
+        return self.decompose(chosen, rows), chosen
 
 
-def _host(block: Any) -> NDArray[Any]:
+def _no_pass(begin: Callable[[], Worker[Result]]) -> list[Result]:
+    raise TypeError("a rule that says it is mergeable asked for more than the noise and the mean squares it needs")
+
+
+def _host(block: Array) -> Array:
     """Rows (traces, samples) of the dtype of computation in host memory."""
     home = backends.home(block)
     if home is None:
@@ -175,46 +197,45 @@ def _host(block: Any) -> NDArray[Any]:
     return home.to_host(home.take(block, -1).rows)
 
 
-def _looked_at(x: Any, job: _Job, dtype: np.dtype[Any]) -> Any:
-    """The array, whose last axis is the samples', denoised by thresholds for which its blocks are looked at."""
+def _by_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
+    """The array, whose last axis is the samples', denoised by thresholds from several passes over its blocks."""
     depth = job.reach if x.numblocks[-1] > 1 else 0
     around = da.overlap.overlap(x, {x.ndim - 1: depth}, {x.ndim - 1: "none"}, allow_rechunk=False) if depth else x
     edges = np.cumsum((0, *x.chunks[-1])).tolist()
     parts = [Part(max(a - depth, 0), a, b, min(b + depth, job.samples)) for a, b in pairwise(edges)]
-    compute = arrays.compute_dtype(x.dtype)
-    real = np.empty(0, compute).real.dtype
+    real = np.empty(0, arrays.compute_dtype(x.dtype)).real.dtype
     blocks = list(np.ndindex(*x.numblocks))
     lot_of, shapes = _lots(x, job.method.scope, blocks)
-    members: list[list[tuple[int, ...]]] = [[] for _ in shapes]
+    members: list[list[Block]] = [[] for _ in shapes]
     for block in blocks:
         members[lot_of[block]].append(block)
-    lengths = np.array(detail_lengths(job.samples, job.method.bank.dec_len, job.method.mode, job.level))
-    known: list[Any] = [Known.nothing(job.method, lengths * rows, groups, real.itemsize) for groups, rows in shapes]
+    begin = [State.of(job.method, job.lengths * rows, groups, real) for groups, rows in shapes]
+    states: list[State | Key] = list(begin)
     name = f"wavefilt-{tokenize(x.name, repr(job.method), job.method.bank.filter_bank, job.level, job.backend)}"
-    source, needed, tasks = around, list[Any](), dict[Any, Any]()
-    for look in range(known[0].looks):
-        layer, tasks = f"{name}-{look}", {}
+    source, needed = around, list[Delayed]()
+    for number in range(begin[0].passes):
+        layer, tasks = f"{name}-{number}", Graph()
         for lot, own in enumerate(members):
-            keys = [(f"{layer}-look", *block) for block in own]
+            keys: list[Key] = [(f"{layer}-count", *block) for block in own]
             for key, block in zip(keys, own, strict=True):
-                tasks[key] = (job.look, (source.name, *block), parts[block[-1]], known[lot])
+                tasks[key] = (job.count, (source.name, *block), parts[block[-1]], states[lot])
             whole = _tree(tasks, keys, (f"{layer}-merged", lot))
-            tasks[f"{layer}-known", lot] = (Known.after, known[lot], whole)
-            known[lot] = (f"{layer}-known", lot)
-        tasks[layer] = list(known)
-        state = Delayed(layer, HighLevelGraph.from_collections(layer, tasks, [source, *needed]), layer=layer)
-        source, needed = bind(around, state), [state]  # read anew, once a look is over: blocks are not kept in between
-    tasks = {(f"{name}-found", lot): (job.decide, known[lot], rows, real) for lot, (_, rows) in enumerate(shapes)}
+            tasks[f"{layer}-state", lot] = (State.after, states[lot], whole)
+            states[lot] = (f"{layer}-state", lot)
+        tasks[layer] = list(states)
+        done = Delayed(layer, HighLevelGraph.from_collections(layer, tasks, [source, *needed]), layer=layer)
+        source, needed = bind(around, done), [done]  # read anew, once a pass is over: blocks are not kept in between
+    tasks = Graph()
+    for lot, (_, rows) in enumerate(shapes):
+        tasks[f"{name}-thresholds", lot] = (job.thresholds, states[lot], rows)
     for block in blocks:
-        found = (f"{name}-found", lot_of[block])
+        found = (f"{name}-thresholds", lot_of[block])
         tasks[name, *block] = (job.finish, (source.name, *block), parts[block[-1]], found, dtype)
     graph = HighLevelGraph.from_collections(name, tasks, [source, *needed])
     return da.Array(graph, name, x.chunks, meta=x._meta.astype(dtype))
 
 
-def _lots(
-    x: Any, scope: str, blocks: list[tuple[int, ...]]
-) -> tuple[dict[tuple[int, ...], int], list[tuple[int, int]]]:
+def _lots(x: da.Array, scope: str, blocks: list[Block]) -> tuple[dict[Block, int], list[tuple[int, int]]]:
     """Blocks whose details are counted together: the lot of each, and for each lot its groups and a group's traces."""
     if scope == "record":
         return dict.fromkeys(blocks, 0), [(1, prod(x.shape[:-1]))]
@@ -223,12 +244,12 @@ def _lots(
     return {block: leads[block[:-1]] for block in blocks}, [(own, 1) for own in groups]
 
 
-def _tree(tasks: dict[Any, Any], keys: list[Any], name: tuple[Any, ...]) -> Any:
-    """Add tasks that merge these looks, some at a time, in their order; the key of the last."""
-    round = 0
-    while len(keys) > 1 or round == 0:
-        merges = [(*name, round, i) for i in range(0, len(keys), TOGETHER)]
-        for key in merges:
-            tasks[key] = (merged, keys[key[-1] : key[-1] + TOGETHER])
-        keys, round = merges, round + 1
+def _tree(tasks: Graph, keys: list[Key], name: tuple[str, int]) -> Key:
+    """Add tasks that merge what these counted, some at a time, in their order; the key of the last."""
+    depth = 0
+    while len(keys) > 1 or depth == 0:
+        starts = range(0, len(keys), TOGETHER)
+        for i in starts:
+            tasks[*name, depth, i] = (merged, keys[i : i + TOGETHER])
+        keys, depth = [(*name, depth, i) for i in starts], depth + 1
     return keys[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
@@ -80,17 +81,17 @@ def check_workers(client: Any) -> None:
     """Raise RuntimeError, naming them, if workers lack this package or have another version of it."""
     own = version("wavefilt")
     found = client.run(version, "wavefilt", on_error="return")  # of the standard library: every worker can load it
-    wrong = {address: "no wavefilt" if isinstance(answer, Exception) else f"wavefilt {answer}"
-             for address, answer in found.items() if answer != own}  # fmt: skip
-    if wrong:
-        listed = ", ".join(f"{address} has {what}" for address, what in wrong.items())
+    others = {address: answer for address, answer in found.items() if answer != own}
+    if others:
+        names = (("no wavefilt" if isinstance(v, Exception) else f"wavefilt {v}") for v in others.values())
+        listed = ", ".join(f"{address} has {name}" for address, name in zip(others, names, strict=True))
         raise RuntimeError(f"workers need wavefilt {own}: {listed}")
 
 
 @contextmanager
 def _unheard() -> Iterator[None]:
     """Processes started in here are deaf to Ctrl-C, which a terminal sends to all; this one hears it on leaving."""
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":
         yield
         return
     from multiprocessing import resource_tracker
@@ -106,7 +107,7 @@ def _unheard() -> Iterator[None]:
 def _processes(scheduler: str) -> int:
     number = scheduler.removeprefix(LOCAL).removeprefix(":")
     if scheduler == LOCAL:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     if not number.isdecimal() or int(number) < 1:
         raise ValueError(f"scheduler={scheduler!r} is neither local, local:N nor an address such as tcp://host:8786")
     return int(number)

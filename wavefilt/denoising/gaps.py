@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wavefilt.errors import NonFiniteSample
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -38,15 +40,12 @@ def whole(traces: NDArray[Any]) -> list[Piece]:
 def pieces(traces: NDArray[Any]) -> list[Piece]:
     """The pieces between NaN samples of traces (traces, samples), runs of one length in one batch.
 
-    Raises ValueError, naming the first trace and sample, if there is an infinite value.
+    Raises NonFiniteSample, naming the first, if there is an infinite value.
     """
     infinite = np.argwhere(np.isinf(traces))
     if infinite.size:
-        trace, sample = infinite[0]
-        raise ValueError(
-            f"infinite value at trace {trace}, sample {sample} (counted from 0), {len(infinite)} in all; "
-            "replace them, or set them to NaN to have them treated as gaps"
-        )
+        hint = f", {len(infinite)} in all; replace them, or set them to NaN to have them treated as gaps"
+        raise NonFiniteSample(*infinite[0], hint)
     edges = np.diff(np.pad(~np.isnan(traces), ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     lengths = np.nonzero(edges == -1)[1] - starts

@@ -1,4 +1,4 @@
-"""Denoising samples while they come, with a constant latency."""
+"""Denoising real-time streams with a constant latency."""
 
 from wavefilt.online.denoiser import OnlineDenoiser
 

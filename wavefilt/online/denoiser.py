@@ -1,41 +1,44 @@
-"""Denoising samples while they come, with a constant latency."""
+"""Denoising a real-time stream with a constant latency.
+
+Samples pass through one `Analysis` a level, their details are shrunk, and one `Synthesis` a level gives samples again.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from wavefilt.arrays import Array
 from wavefilt.method import Method, check_whole, is_number
 from wavefilt.online.filter_bank import Analysis, Synthesis
-from wavefilt.online.sliding_window import Fixed, Running
+from wavefilt.online.sliding_window import FixedThreshold, SlidingWindow
+from wavefilt.statistics.batch import ReferenceStatistics
+from wavefilt.thresholding.rules import RULES
 from wavefilt.vocabulary import Mode, Shrink
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, gain
 
-RULES = ("universal", "minimax", "bayes")
-"""Rules that need no more than the latest details; the others look at all details of a trace."""
-
 
 class OnlineDenoiser:
-    """Removes noise from a stream: `push` samples, and as many come back denoised, `latency` samples later.
+    """Denoises a real-time stream: `push` samples, and as many come back denoised, `latency` samples later.
 
     Parameters
     ----------
     wavelet, level, rule, shrink, mode
-        As for `wavefilt.denoise`, the level being a number. Rules are "universal", "minimax", "bayes" and thresholds
-        in numbers; modes all but "periodic" and "periodization", which join the ends.
+        As for `wavefilt.denoise`, the level being a number. Rules are the causal ones, "universal", "minimax" and
+        "bayes", and thresholds in numbers; modes all but "periodic" and "periodization", which join the ends.
     noise : "running", float, or one float a level
-        Standard deviation of the noise: running, from the median absolute detail of the last ``window`` samples, for
-        each level and channel; or given, in the units of the samples, coarsest level first. Thresholds given in
-        numbers need none.
+        Standard deviation of the noise: "running" estimates it from the median absolute detail of the last ``window``
+        samples, for each level and channel; numbers are in the units of the samples, coarsest level first. Thresholds
+        given in numbers need none.
     window : int, optional
-        In samples: how far running noise and the power that "bayes" takes look back, and the n of "universal" and
-        "minimax". At level j these are window / 2^j details, at least 1.
+        Length, in samples, of the sliding window for running noise and the power that "bayes" takes, and the n of
+        "universal" and "minimax". At level j these are window / 2^j details, at least 1.
     channels : int, optional
         Pushes have shape (channels, samples); without it (samples,).
     dtype : "float32" or "float64"
@@ -43,7 +46,7 @@ class OnlineDenoiser:
 
     Notes
     -----
-    With noise and thresholds that do not run, all samples are, bit for bit, those of
+    With given noise and thresholds that follow from it, all samples are bit-identical to
     ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, both ends included, however the
     stream is cut into pushes. A stream shorter than (taps - 1) 2^level, which `denoise` refuses, is still taken to
     that level; one shorter than the filter or 2^level comes back unchanged.
@@ -54,8 +57,8 @@ class OnlineDenoiser:
         For what `wavefilt.denoise` refuses, a rule or mode that needs the whole trace, or a missing window.
     """
 
-    _waiting: NDArray[Any]
-    _ready: NDArray[Any]
+    _waiting: Array
+    _ready: Array
 
     def __init__(
         self,
@@ -72,8 +75,9 @@ class OnlineDenoiser:
     ) -> None:
         check_whole("level", level, 1)
         self._method = Method(wavelet, level, mode, rule, shrink)
-        if isinstance(rule, str) and rule not in RULES:
-            raise ValueError(f"rule={rule!r} needs the whole trace; online are {', '.join(RULES)} and numbers")
+        if not self._method.spec.causal:
+            causal = ", ".join(RULES.where(lambda spec: spec.causal))
+            raise ValueError(f"rule={rule!r} needs the whole trace; online are {causal} and numbers")
         if mode in modwt_boundary.ROUND:
             raise ValueError(f"mode={mode!r} joins the ends of a trace, and a stream has no end yet")
         self._dtype = np.dtype(dtype)
@@ -93,7 +97,7 @@ class OnlineDenoiser:
         """By how many samples the output lags behind, (taps - 1)(2^level - 1), the least that exact results need."""
         return int(self._method.bank.dec_len - 1) * ((1 << self._level) - 1)
 
-    def push(self, samples: ArrayLike) -> NDArray[Any]:
+    def push(self, samples: ArrayLike) -> Array:
         """Take any number of samples; return those denoised that are due: all but the last `latency` taken so far.
 
         Raises ValueError, and takes nothing, where a sample is NaN, masked, infinite or too large for the transform:
@@ -110,7 +114,7 @@ class OnlineDenoiser:
                 self._waiting = self._waiting[:, whole:]
         return self._emit(max(self._taken_in - self.latency, 0) - self._given_out)
 
-    def flush(self) -> NDArray[Any]:
+    def flush(self) -> Array:
         """The rest of the samples, the stream having ended. What is pushed next begins another one."""
         if self._taken_in < self._least:
             self._ready = self._waiting
@@ -120,16 +124,16 @@ class OnlineDenoiser:
         self._restart()
         return rest
 
-    def _given(self, noise: Any) -> list[float] | None:
-        """Noise of each level, coarsest first; None where it runs."""
+    def _given(self, noise: str | float | Sequence[float]) -> list[float] | None:
+        """Noise of each level, coarsest first; None where it is that of the sliding window."""
         if isinstance(noise, str):
             if noise != "running":
                 raise ValueError(f"noise={noise!r} must be 'running', a number, or one number a level")
             return None
         values = list(np.atleast_1d(np.asarray(noise, object)))
         if len(values) not in (1, self._level) or not all(is_number(v) and 0 <= v < math.inf for v in values):
-            raise ValueError(f"noise={noise!r} must be one finite number of at least 0, or one for each of the "
-                             f"{self._level} levels")  # fmt: skip
+            allowed = f"one finite number of at least 0, or one for each of the {self._level} levels"
+            raise ValueError(f"noise={noise!r} must be {allowed}")
         sigma = [float(value) for value in values]
         return sigma * self._level if len(sigma) == 1 else sigma
 
@@ -142,18 +146,20 @@ class OnlineDenoiser:
         if self._window is not None:
             check_whole("window", self._window, 2)
 
-    def _shrinker(self, level: int) -> Fixed | Running:
+    def _shrinker(self, level: int) -> FixedThreshold | SlidingWindow:
         """What shrinks the details of a level."""
         method, function = self._method, cast(Shrink, self._method.shrink_word)
         numbers = method.fixed_thresholds
         if numbers:
-            return Fixed(function, numbers[-level] if len(numbers) > 1 else numbers[0])
+            return FixedThreshold(function, numbers[-level] if len(numbers) > 1 else numbers[0])
         assert self._window is not None
-        window, rule = int(self._window), method.rule_function
+        window, size = int(self._window), max(int(self._window) >> level, 1)
         sigma = None if self._sigma is None else self._sigma[-level]
-        if sigma is None or method.rule == "bayes":
-            return Running(function, rule, window, max(window >> level, 1), sigma)
-        return Fixed(function, float(rule(cast(Any, None), np.array(sigma), window)))
+        if sigma is None or method.spec.needs:
+            return SlidingWindow(function, method.rule_function, window, size, sigma)
+        nothing = ReferenceStatistics([np.zeros((1, size))])  # what the rule does not ask for
+        found = method.rule_function(nothing, np.array([[sigma]]), window)
+        return FixedThreshold(function, float(found[0, 0]))
 
     def _restart(self) -> None:
         """Nothing was taken yet."""
@@ -166,9 +172,9 @@ class OnlineDenoiser:
         self._there = [Analysis(bank, mode, nothing) for _ in levels]
         self._back = [Synthesis(bank, mode, nothing) for _ in levels]
         self._shrinkers = [self._shrinker(level) for level in levels]
-        self._nothing_to_do = all(isinstance(s, Fixed) and s.threshold == 0 for s in self._shrinkers)
+        self._nothing_to_do = all(isinstance(s, FixedThreshold) and s.threshold == 0 for s in self._shrinkers)
 
-    def _taken(self, samples: ArrayLike) -> NDArray[Any]:
+    def _taken(self, samples: ArrayLike) -> Array:
         """Samples as (channels, samples) of the dtype, checked."""
         x = np.asarray(samples)
         if x.ndim != 1 + (self._channels is not None) or (x.ndim == 2 and len(x) != self._channels):
@@ -188,7 +194,7 @@ class OnlineDenoiser:
             )
         return x
 
-    def _advance(self, x: NDArray[Any], last: bool) -> None:
+    def _advance(self, x: Array, last: bool) -> None:
         """Send samples down all levels and up again."""
         if self._nothing_to_do:  # as `denoise` does: bit for bit as they came
             self._ready = np.concatenate([self._ready, x], axis=1)
@@ -201,7 +207,7 @@ class OnlineDenoiser:
             x = back.push(x, shrunk.pop())
         self._ready = np.concatenate([self._ready, x], axis=1)
 
-    def _emit(self, count: int) -> NDArray[Any]:
+    def _emit(self, count: int) -> Array:
         """The next so many samples, in the shape of a push."""
         y, self._ready = self._ready[:, :count].copy(), self._ready[:, count:]
         self._given_out += count

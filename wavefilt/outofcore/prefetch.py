@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wavefilt import threads
+from wavefilt.arrays import Array
 from wavefilt.io.sources import Source, Target
+from wavefilt.statistics.summation import Summation
 
 Piece = tuple[slice, int, int]
 """Rows, and their samples first to last."""
@@ -24,24 +24,20 @@ class Ahead:
     """Parts of a source, each of one piece or more side by side, read into two buffers in turn."""
 
     def __init__(
-        self, source: Source, executor: ThreadPoolExecutor, size: int, dtype: np.dtype[Any],
-        passed: Callable[[int], None], empty: Callable[..., NDArray[Any]] = np.empty,
-    ) -> None:  # fmt: skip
-        """``size`` is that of the largest part in samples, ``passed`` is told the number of samples of every part.
-
-        ``empty(size, dtype)`` makes a buffer.
-        """
-        self.dtype, self.size = dtype, size
+        self, source: Source, executor: ThreadPoolExecutor, buffers: Sequence[Array], passed: Callable[[int], None]
+    ) -> None:
+        """Two buffers hold the largest part each; ``passed`` is told the number of samples of every part."""
+        self.dtype, self.size = buffers[0].dtype, buffers[0].size
         self._source, self._executor, self._passed = source, executor, passed
-        self._buffers = [empty(size, dtype) for _ in range(2)]
+        self._buffers = list(buffers)
         self._expected: list[Sequence[Piece]] = []
-        self._next: tuple[Sequence[Piece], Future[NDArray[Any]]] | None = None
+        self._next: tuple[Sequence[Piece], Future[Array]] | None = None
 
     def expect(self, parts: Sequence[Sequence[Piece]]) -> None:
         """Told that these will be taken, in this order."""
         self._expected = list(reversed(parts))
 
-    def take(self, part: Sequence[Piece]) -> NDArray[Any]:
+    def take(self, part: Sequence[Piece]) -> Array:
         """The samples (rows, samples), C-contiguous; they stay until the next part is taken."""
         if self._next is None or self._next[0] != part:
             if self._next is not None:
@@ -57,15 +53,15 @@ class Ahead:
         self._passed(taken.size)
         return taken
 
-    def call(self, function: Callable[[], Any]) -> Any:
+    def call(self, function: Callable[[], None]) -> None:
         """Do something with the source between the parts."""
-        return self._executor.submit(function).result()
+        self._executor.submit(function).result()
 
     def _begin(self, part: Sequence[Piece]) -> None:
         self._buffers.reverse()
         self._next = part, self._executor.submit(self._read, part, self._buffers[0])
 
-    def _read(self, part: Sequence[Piece], buffer: NDArray[Any]) -> NDArray[Any]:
+    def _read(self, part: Sequence[Piece], buffer: Array) -> Array:
         rows, length = part[0][0], sum(last - first for _, first, last in part)
         out = buffer[: (rows.stop - rows.start) * length].reshape(-1, length)
         at = 0
@@ -82,7 +78,7 @@ class Behind:
         self._target, self._executor = target, executor
         self._last: Future[None] | None = None
 
-    def put(self, rows: slice, first: int, values: NDArray[Any]) -> None:
+    def put(self, rows: slice, first: int, values: Array) -> None:
         """Have values written that nobody changes any more; raises what went wrong with those before."""
         self.finish()
         self._last = self._executor.submit(self._target.write, rows, first, values)
@@ -94,33 +90,18 @@ class Behind:
             last.result()
 
 
-Energies = Callable[[NDArray[Any], NDArray[Any], float], tuple[float, float]]
-"""Σ |x - y|² and Σ |x|² of two rows times a scale."""
-
-
-def energies(x: NDArray[Any], y: NDArray[Any], scale: float) -> tuple[float, float]:
-    """`Energies` by NumPy."""
-    wide = np.result_type(x, np.float64)
-    before = x.astype(wide) * scale
-    change = before - y.astype(wide) * scale
-    return (
-        float(np.einsum("i,i->", change, change.conj()).real),
-        float(np.einsum("i,i->", before, before.conj()).real),
-    )
-
-
 class Energy:
-    """Σ (x - y)² over Σ x², of samples that pass by; gaps are left out."""
+    """Σ |x - y|² over Σ |x|², of samples that pass by; gaps are left out."""
 
-    def __init__(self, of: Energies = energies) -> None:
-        self._scale, self._of = 0.0, of
+    def __init__(self, summation: Summation) -> None:
+        self._scale, self._of = 0.0, summation.energies
         self._sums = np.zeros(2)
 
     @property
     def removed(self) -> float:
         return float(self._sums[0] / self._sums[1]) if self._sums[1] > 0 else 0.0
 
-    def add(self, x: NDArray[Any], y: NDArray[Any]) -> None:
+    def add(self, x: Array, y: Array) -> None:
         """Samples and denoised ones, of one shape."""
         if not self._scale:
             peak = float(np.nanmax(np.abs(x[:1, :BLOCK]), initial=0))

@@ -1,8 +1,8 @@
 """Files larger than memory denoised: `denoise_file`, with the samples that `denoise` gives, bit for bit.
 
-Where traces (with scope "record" all of them) fit in the limit, batches of whole traces go the ordinary way. A longer
-one goes chunk by chunk (`wavefilt.chunking.passes`): once or twice for the statistics, once to be written; with a
-device it is held there whole (`wavefilt.outofcore.device_staging`). One thread reads ahead, one writes behind.
+Where traces (with scope "record" all of them) fit in the limit, batches of whole traces are denoised as in memory. A
+longer one goes chunk by chunk (`wavefilt.chunking.passes`): once or twice for the statistics, once to be written; with
+a device it is resident there (`wavefilt.outofcore.device_staging`). One thread reads ahead, one writes behind.
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt import arrays, backends
-from wavefilt.chunking import passes as chunked
+from wavefilt import arrays
+from wavefilt.arrays import Array, DType, Floats
+from wavefilt.backends.interface import Backend, DeviceBackend
+from wavefilt.chunking import passes
 from wavefilt.denoising import options as plugins
-from wavefilt.denoising.traces import check_size, run
-from wavefilt.errors import SQUARES_OVERFLOW
+from wavefilt.denoising.traces import run
+from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.dataset_paths import split
 from wavefilt.io.layout import Layout
 from wavefilt.io.sources import Source, open_source
 from wavefilt.method import Method
-from wavefilt.outofcore.file_rows import StreamedRows
+from wavefilt.outofcore.device_staging import Noise
+from wavefilt.outofcore.file_rows import FileRows
+from wavefilt.outofcore.memory_budget import Chunks, DeviceResident, Plan, WholeTraces
 from wavefilt.outofcore.prefetch import Ahead, Behind, Energy
 from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.wavelets.filters import WaveletLike
@@ -36,9 +39,9 @@ from wavefilt.wavelets.filters import WaveletLike
 from . import device_staging, memory_budget
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes of samples that went through, and those that will in all: more if another look is needed."""
+"""Called with the bytes of samples that went through, and those that will in all: more if another pass is needed."""
 
-TOLD = 1 << 17
+REPORTED = 1 << 17
 """Traces whose noise and thresholds a report is about at most: of more, evenly chosen ones."""
 
 
@@ -68,7 +71,7 @@ def denoise_file(
     *,
     max_memory: str | int = "1GiB",
     overwrite: bool = False,
-    backend: str | backends.Backend = "auto",
+    backend: str | Backend = "auto",
     progress: Progress | None = None,
     format: str | None = None,
     dtype: str | None = None,
@@ -133,7 +136,7 @@ def stream(
     target: Path,
     method: Method,
     limit: int,
-    backend: str | backends.Backend,
+    backend: str | Backend,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Report:
@@ -144,17 +147,23 @@ def stream(
     work = _Work(source, method, plan, progress)
     with source.create(target, overwrite=overwrite) as out:
         with ThreadPoolExecutor(1, "wavefilt-read") as reading, ThreadPoolExecutor(1, "wavefilt-write") as writing:
-            empty = plan.backend.host_buffer if plan.held else np.empty  # type: ignore[attr-defined]
-            ahead = Ahead(source, reading, plan.buffer, dtype, work.read, empty)
+            ahead = Ahead(source, reading, [_buffer(plan, dtype) for _ in range(2)], work.read)
             behind = Behind(out, writing)
-            (work.batches if plan.whole else work.held if plan.held else work.chunks)(ahead, behind)
+            work.run(plan, ahead, behind)
             behind.finish()
         source.check_unchanged()
     seconds = time.perf_counter() - start
-    medians = [[float(np.median(row)) for row in rows] for rows in work.told()]
-    passes = work.taken / math.prod(source.shape)
-    return Report(source.shape, source.format, method, plan.backend.name, plan.level, medians[0], medians[1],
-                  work.energy.removed, passes, seconds)  # fmt: skip
+    sigma, thresholds = ([float(np.median(row)) for row in rows] for rows in work.found())
+    passes, removed = work.taken / math.prod(source.shape), work.energy.removed
+    what = source.shape, source.format, method, plan.backend.name, plan.level
+    return Report(*what, sigma, thresholds, removed, passes, seconds)
+
+
+def _buffer(plan: Plan, dtype: DType) -> Array:
+    """Memory for the largest part."""
+    if isinstance(plan, DeviceResident):
+        return cast(DeviceBackend, plan.backend).host_buffer(plan.buffer, dtype)
+    return np.empty(plan.buffer, dtype)
 
 
 @dataclass
@@ -163,15 +172,15 @@ class _Work:
 
     source: Source
     method: Method
-    plan: memory_budget.Plan
+    plan: Plan
     progress: Progress | None
     energy: Energy = field(init=False)
     done: int = 0
     taken: int = 0
-    _told: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = field(default_factory=list)
+    _found: Noise = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.energy = Energy(self.plan.energies)
+        self.energy = Energy(self.plan.backend.summation)
 
     def read(self, samples: int) -> None:
         """Count samples that were taken from the source."""
@@ -185,56 +194,53 @@ class _Work:
             size = math.prod(self.source.shape) * self.source.dtype.itemsize
             self.progress(self.done, size * max(self.plan.passes, math.ceil(self.done / size)))
 
-    def batches(self, ahead: Ahead, behind: Behind) -> None:
-        """Whole traces, as many at a time as fit."""
+    def run(self, plan: Plan, ahead: Ahead, behind: Behind) -> None:
+        """Denoise all of the file as planned."""
+        if isinstance(plan, WholeTraces):
+            self._whole_traces(plan, ahead, behind)
+        elif isinstance(plan, Chunks):
+            self._chunks(plan, ahead, behind)
+        elif isinstance(plan, DeviceResident):
+            shape = self.source.shape
+            self._found += device_staging.denoise(shape, plan, self.method, ahead, behind, self.energy, self.passed)
+
+    def _whole_traces(self, plan: WholeTraces, ahead: Ahead, behind: Behind) -> None:
+        """As many traces at a time as fit."""
         rows, samples = self.source.shape
-        each, some = self.plan.together, -(-rows // TOLD)
+        each, step = plan.together, -(-rows // REPORTED)
         batches = [slice(a, min(a + each, rows)) for a in range(0, rows, each)]
         ahead.expect([[(batch, 0, samples)] for batch in batches])
         for batch in batches:
             x = ahead.take([(batch, 0, samples)])
             try:
-                outcome = run(x, self.method, self.plan.backend)
-            except ValueError as error:
-                infinite = np.argwhere(np.isinf(x))
-                if not len(infinite) or "infinite value" not in str(error):
-                    raise
-                trace, sample = infinite[0] + (batch.start, 0)
-                raise ValueError(
-                    f"infinite value at trace {trace}, sample {sample} (counted from 0); replace it, or set it to NaN "
-                    "to have it treated as a gap"
-                ) from error
+                outcome = run(x, self.method, plan.backend)
+            except NonFiniteSample as error:
+                hint = "; replace it, or set it to NaN to have it treated as a gap"
+                raise NonFiniteSample(error.trace + batch.start, error.sample, hint) from error
             self.energy.add(x, outcome.samples)
             behind.put(batch, 0, outcome.samples)
-            self._told += [(e.sigma[:, ::some], e.thresholds[:, ::some]) for e in outcome.estimates]
+            self._found += [(e.sigma[:, ::step], e.thresholds[:, ::step]) for e in outcome.estimates]
 
-    def chunks(self, ahead: Ahead, behind: Behind) -> None:
+    def _chunks(self, plan: Chunks, ahead: Ahead, behind: Behind) -> None:
         """Traces, or a record, that do not fit."""
-        plan = self.plan
-        check = lambda peak: check_size(np.empty((0, 0), ahead.dtype), peak, plan.level, self.method)  # noqa: E731
-        rows = StreamedRows(self.source, plan, ahead, behind, self.energy, check)
+        rows = FileRows(self.source, plan, self.method, ahead, behind, self.energy)
         if plan.level == 0:
             for row in range(self.source.shape[0]):
                 rows.leave(row)
             return
-        measured = chunked.denoise(rows, self.method, plan.level, plan.chunk)
+        measured = passes.denoise(rows, self.method, plan.level, plan.chunk)
         if measured is None:
             raise ValueError(SQUARES_OVERFLOW)
-        self._told.append((measured.sigma, measured.thresholds))
+        self._found.append((measured.sigma, measured.thresholds))
 
-    def held(self, ahead: Ahead, behind: Behind) -> None:
-        """Traces, or a record, that fit in the memory of a device only."""
-        shape = self.source.shape
-        self._told += device_staging.denoise(shape, self.plan, self.method, ahead, behind, self.energy, self.passed)
-
-    def told(self) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+    def found(self) -> tuple[list[Floats], list[Floats]]:
         """Noise and thresholds, for each level of all traces that have it."""
-        if self.method.fixed_thresholds and not self.plan.whole:
-            self._told = [(sigma[:0], thresholds) for sigma, thresholds in self._told]
-        sigmas, thresholds = ([found[i] for found in self._told] for i in range(2))
+        if self.method.fixed_thresholds and not isinstance(self.plan, WholeTraces):
+            self._found = [(sigma[:0], thresholds) for sigma, thresholds in self._found]
+        sigmas, thresholds = ([found[i] for found in self._found] for i in range(2))
         return _by_level(sigmas), _by_level(thresholds)
 
 
-def _by_level(found: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+def _by_level(found: list[Floats]) -> list[Floats]:
     depth = max(map(len, found), default=0)
     return [np.concatenate([levels[i] for levels in found if len(levels) > i]) for i in range(depth)]

@@ -11,6 +11,9 @@ from wavefilt.statistics.interface import Risk
 
 from . import counts as host_counts
 
+RANKS = 1 << 14
+"""Sorted magnitudes whose risk is computed at a time."""
+
 
 class ReferenceStatistics:
     """Statistics of details given as one array (groups, coefficients) a level, finest first."""
@@ -40,16 +43,33 @@ class ReferenceStatistics:
         return host_counts.histogram(self._details[level - 1], widths, bins)
 
     def minimise(self, risk: Risk, sigma: Floats) -> Floats:
-        best = np.zeros_like(sigma)
-        for row, details, scale in zip(best, self._details, sigma, strict=True):
-            magnitudes = np.sort(np.abs(details).astype(np.float64), axis=-1)
-            magnitudes = np.pad(magnitudes, ((0, 0), (1, 0)))  # 0 is a candidate too
-            alive = scale > 0
-            squares = (magnitudes[alive] / scale[alive, None]) ** 2
-            rank = np.arange(squares.shape[-1])
-            values = risk(squares, rank, np.cumsum(squares, axis=-1), details.shape[-1])
-            row[alive] = np.take_along_axis(magnitudes[alive], np.argmin(values, axis=-1)[:, None], -1)[:, 0]
-        return best
+        levels = zip(self._details, sigma, strict=True)
+        return np.array([least_risk(risk, np.sort(np.abs(d), axis=-1), scale) for d, scale in levels])
+
+
+def least_risk(risk: Risk, magnitudes: Array, sigma: Floats) -> Floats:
+    """The first of each row of sorted magnitudes (rows, coefficients), or 0, where the risk is least, shape (rows,).
+
+    ``sigma`` (rows,) is the scale of the squares that the risk sees; where it is 0 the result is 0. Few ranks are
+    taken at a time, to save memory.
+    """
+    rows, count = magnitudes.shape
+    best, below = np.zeros(rows), np.zeros((rows, 1))
+    least = risk(below, np.arange(1), below, count)[:, 0]  # 0 is a candidate too
+    alive = sigma > 0
+    scale = np.where(alive, sigma, 1)[:, None]
+    for start in range(0, count, RANKS):
+        part = magnitudes[:, start : start + RANKS].astype(np.float64)
+        squares = (part / scale) ** 2
+        sums = np.cumsum(np.concatenate([below, squares], axis=1), axis=1)[:, 1:]
+        below = sums[:, -1:]
+        values = risk(squares, np.arange(start + 1, start + part.shape[1] + 1), sums, count)
+        where = np.argmin(values, axis=1)[:, None]
+        value = np.take_along_axis(values, where, 1)[:, 0]
+        found = np.take_along_axis(part, where, 1)[:, 0]
+        best = np.where(value < least, found, best)
+        least = np.minimum(least, value)
+    return np.where(alive, best, 0.0)
 
 
 def _median(magnitudes: Array) -> Floats:

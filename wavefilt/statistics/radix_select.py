@@ -1,18 +1,18 @@
-"""Exact medians of magnitudes that are only counted: in intervals of their bits, which become narrower.
+"""Exact medians of magnitudes by radix selection: counts in intervals of their bits, which become narrower.
 
-Magnitudes in the order of their bits are in the order of their values. Each time all are looked at, those in an
-interval are counted by bins; the bin that holds the wanted rank is the next interval, until it holds one value only.
-Counts are whole numbers: those of parts of the magnitudes may be added up in any order.
+Magnitudes in the order of their bits are in the order of their values. Each pass over all of them counts those in an
+interval by bins; the bin that holds the wanted rank is the next interval, until it holds one value only. Counts are
+whole numbers: those of parts of the magnitudes may be added up in any order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from wavefilt.arrays import Array, Counts, DType, Floats
 
 
 @dataclass(frozen=True, order=True)
@@ -33,15 +33,21 @@ class Interval:
         """All magnitudes of so many bytes."""
         return Interval.within(0, (1 << 8 * itemsize - 1) - 1, bins)
 
+    @staticmethod
+    def not_finite(dtype: DType) -> Interval:
+        """All magnitudes that are not finite, and they alone, in one bin."""
+        mantissa, top = np.finfo(dtype).nmant, (1 << 8 * dtype.itemsize - 1) - 1
+        return Interval(top >> mantissa << mantissa, top, mantissa)
+
     @property
     def bins(self) -> int:
         return (self.high - self.low >> self.shift) + 1
 
-    def table(self, count: int) -> NDArray[Any]:
+    def table(self, count: int) -> Array:
         """No counts yet, for so many magnitudes at most."""
         return np.zeros(self.bins, np.uint32 if count >> 32 == 0 else np.int64)
 
-    def tabulate(self, magnitudes: NDArray[Any], table: NDArray[Any]) -> None:
+    def tabulate(self, magnitudes: Array, table: Array) -> None:
         """Count those inside."""
         bits = magnitudes.view(f"u{magnitudes.itemsize}")
         place = bits - bits.dtype.type(self.low)  # wraps if below
@@ -63,7 +69,7 @@ class Search:
 
     @staticmethod
     def begin(
-        counts: NDArray[np.int64], levels: Sequence[int], groups: int, itemsize: int, bins: int,
+        counts: Counts, levels: Sequence[int], groups: int, itemsize: int, bins: int,
         guesses: Mapping[int, Interval] | None = None,
     ) -> Search:  # fmt: skip
         """``counts`` (levels,) is the number of details of one group at every level, finest first.
@@ -77,8 +83,8 @@ class Search:
                       bins, itemsize)  # fmt: skip
 
     @property
-    def looks(self) -> int:
-        """Looks that are still needed, if guesses are right."""
+    def passes(self) -> int:
+        """Passes that are still needed, if guesses are right."""
         digit = self.bins.bit_length() - 1
         return max((-(-(a.high - a.low).bit_length() // digit) for _, _, a in self.places()), default=0)
 
@@ -86,7 +92,7 @@ class Search:
         """Level, group and interval of what is to be counted next; nothing once all are found."""
         return sorted({(i, g, found[0]) for (i, g, _), found in self.found.items() if not _settled(*found)})
 
-    def narrowed(self, tables: Sequence[NDArray[Any]], below: Sequence[int] | None = None) -> Search:
+    def narrowed(self, tables: Sequence[Array], below: Sequence[int] | None = None) -> Search:
         """With what was counted at `places`; where there are guesses, also how many lie below each interval."""
         places = self.places()
         counted = {
@@ -100,7 +106,7 @@ class Search:
                 found[i, g, rank] = self._narrower(interval, rank, less if known is None else known, upto)
         return Search(found, self.bins, self.itemsize)
 
-    def _narrower(self, interval: Interval, rank: int, below: int, upto: NDArray[np.int64]) -> tuple[Interval, int]:
+    def _narrower(self, interval: Interval, rank: int, below: int, upto: Counts) -> tuple[Interval, int]:
         if rank < below:
             low, high, below = 0, interval.low - 1, 0
         elif rank >= below + int(upto[-1]):
@@ -112,7 +118,7 @@ class Search:
             below += int(upto[k - 1]) if k else 0
         return Interval.within(low, high, self.bins), below
 
-    def medians(self, dtype: np.dtype[Any]) -> dict[int, NDArray[np.float64]]:
+    def medians(self, dtype: DType) -> dict[int, Floats]:
         """Of each level, shape (groups,): the mean of the middle two."""
         bits: dict[int, dict[int, list[int]]] = {}
         for (i, g, _), (interval, _) in sorted(self.found.items()):

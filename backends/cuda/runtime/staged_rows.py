@@ -1,4 +1,4 @@
-"""Rows held in device memory that come and go piece by piece, through pinned memory."""
+"""Device-resident rows that come and go piece by piece, through pinned memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Held:
 
     clear: Callable[[], None]
 
-    def held(self, shape: tuple[int, int], dtype: Any) -> Any:
+    def resident(self, shape: tuple[int, int], dtype: Any) -> Any:
         """Room for rows on the current GPU. Raises MemoryError."""
         try:
             return guarded(lambda: cuda.device_array(shape, dtype), self.clear)
@@ -28,8 +28,8 @@ class Held:
         buffer: NDArray[Any] = cuda.pinned_array(size, dtype)
         return buffer
 
-    def send(self, samples: NDArray[Any], held: Any, place: int) -> None:
-        held.reshape(-1)[place : place + samples.size].copy_to_device(samples.reshape(-1))
+    def send(self, samples: NDArray[Any], resident: Any, place: int) -> None:
+        resident.reshape(-1)[place : place + samples.size].copy_to_device(samples.reshape(-1))
 
-    def fetch(self, held: Any, place: int, out: NDArray[Any]) -> None:
-        held.reshape(-1)[place : place + out.size].copy_to_host(out.reshape(-1))
+    def fetch(self, resident: Any, place: int, out: NDArray[Any]) -> None:
+        resident.reshape(-1)[place : place + out.size].copy_to_host(out.reshape(-1))
