@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from datetime import UTC, datetime
 from typing import Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from wavefilt.denoising.options import Options, history_line, method
 from wavefilt.denoising.traces import denoise
@@ -87,7 +88,7 @@ class DatasetAccessor:
         return dataset.assign(denoised).assign_attrs(history=_extended(dataset.attrs, line))
 
 
-def _extended(attributes: dict[str, object], line: str) -> str:
+def _extended(attributes: Mapping[str, ArrayLike], line: str) -> str:
     """The history in these attributes, with this line after the time, as in the CF conventions."""
     before = [str(old) for old in np.atleast_1d(attributes.get("history", [])) if str(old)]
     return "\n".join([*before, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {line}"])

@@ -28,6 +28,7 @@ from wavefilt.benchmarks.common.measuring import summary
 from wavefilt.benchmarks.common.tables import Sheet, quartiles, size
 from wavefilt.method import Method
 from wavefilt.statistics.mergeable import State
+from wavefilt.vocabulary import Scope
 
 Ki, Mi = 1 << 10, 1 << 20
 WAVELET, LEVEL, BACKEND, PROCESSES = "db8", 5, "numba", (1, 2)
@@ -43,7 +44,7 @@ class Case:
     traces: int
     samples: int
     chunk: tuple[int, int]
-    scope: str = "trace"
+    scope: Scope = "trace"
 
     @property
     def name(self) -> str:
@@ -86,7 +87,7 @@ def _energies(block: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def _at_once(volume: Any, case: Case) -> NDArray[np.float64]:
     """The same without dask, the volume in memory."""
-    denoised = wavefilt.denoise(volume[:], WAVELET, level=LEVEL, scope=case.scope, backend=BACKEND)  # type: ignore[arg-type]
+    denoised = wavefilt.denoise(volume[:], WAVELET, level=LEVEL, scope=case.scope, backend=BACKEND)
     return _energies(denoised)[:, 0]
 
 
@@ -137,7 +138,7 @@ def merging(case: Case) -> dict[str, Any]:
             spent["merging"] += own
         elif "-count" in key:
             spent["looks"] += own  # and what dask fused with them: reading, in the first one
-    looks = State.of(Method(scope=case.scope), np.array([case.samples]), 1, np.dtype("f4")).passes  # type: ignore[arg-type]
+    looks = State.of(Method(scope=case.scope), np.array([case.samples]), 1, np.dtype("f4")).passes
     chunks = case.traces * case.samples // (case.chunk[0] * case.chunk[1])
     return {**asdict(case), "name": case.name, "chunks": chunks, "looks": looks, "tasks": len(stream.data),
             "seconds": seconds, "spent": spent, "share": spent["merging"] / spent["all"]}  # fmt: skip

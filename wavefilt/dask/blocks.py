@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -49,7 +49,14 @@ Graph = dict[str | Key, tuple[Any, ...] | list[Any]]
 """Tasks by their keys, as dask has them: a function and its arguments, which may be keys."""
 
 
-def denoise(array: Any, wavelet: WaveletLike = "db8", *, axis: int = -1, backend: str = "auto", **options: Any) -> Any:
+def denoise(
+    array: Any,
+    wavelet: WaveletLike = "db8",
+    *,
+    axis: int = -1,
+    backend: str = "auto",
+    **options: Unpack[plugins.Options],
+) -> Any:
     """`wavefilt.denoise` of a dask array, lazily: a dask array of the same shape, chunks and floating dtype.
 
     ``options`` are those of `wavefilt.denoise` but ``return_noise``: level, mode, rule, shrink, sigma, scope, keep,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def denoise_file(
     ns: int | None = None,
     component: str | None = None,
     axis: int | None = None,
-    **options: Any,
+    **options: Unpack[plugins.Options],
 ) -> Report:
     """Denoise a file of any size into another, within a limit of memory.
 

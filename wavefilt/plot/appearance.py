@@ -26,8 +26,8 @@ def style(axes: Axes, grid: bool = False) -> None:
 def tag(axes: Axes, text: str) -> None:
     """A panel's name in its upper left corner, readable over lines."""
     box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
-    look = {"fontsize": MEDIUM, "fontweight": "bold", "va": "top", "color": COLORS[text.split()[0]], "bbox": box}
-    axes.text(0.006, 0.95, text, transform=axes.transAxes, **look)
+    where, color = axes.transAxes, COLORS[text.split()[0]]
+    axes.text(0.006, 0.95, text, transform=where, fontsize=MEDIUM, fontweight="bold", va="top", bbox=box, color=color)
 
 
 def legend(axes: Axes, columns: int = 2) -> None:

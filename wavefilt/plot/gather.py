@@ -97,8 +97,8 @@ def _image(axes: Axes, gather: Gather, panel: str) -> None:
     columns = before if panel == "before" else [gather.pair(i).column(panel, gather.duration) for i in shown]
     values = np.array(columns) - (panel != "removed") * np.array(means)[:, None]
     axes.set_facecolor(GAP_COLOR)
-    look = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, "aspect": "auto", "interpolation": "nearest"}
-    axes.imshow((values / scales[:, None]).T, extent=(-0.5, len(gather) - 0.5, gather.duration, 0), **look)
+    extent, drawn = (-0.5, len(gather) - 0.5, gather.duration, 0), (values / scales[:, None]).T
+    axes.imshow(drawn, "RdBu_r", aspect="auto", extent=extent, interpolation="nearest").set_clim(-1, 1)
 
 
 def _scales(traces: list[Floats], percentile: float) -> Floats:

@@ -42,9 +42,10 @@ def draw_spectrograms(figure: Figure, cell: SubplotSpec, gather: Gather) -> None
             say(axes, "no variation")
         return
     extent = (0, len(pair) * pair.interval, 0, 0.5 / pair.interval)
-    look = {"cmap": "magma", "vmin": -RANGE_DB, "vmax": 0, "aspect": "auto", "interpolation": "bilinear"}
     for axes, power in zip(panels, powers, strict=True):
-        image = axes.imshow(_decibels(power / largest), origin="lower", extent=extent, **look)
+        drawn = _decibels(power / largest)
+        image = axes.imshow(drawn, "magma", aspect="auto", origin="lower", extent=extent, interpolation="bilinear")
+        image.set_clim(-RANGE_DB, 0)
     bar = figure.colorbar(image, cax=figure.add_subplot(grid[2], label="decibels"))
     bar.ax.set_title("dB", fontsize=SMALL, pad=5)
     bar.ax.tick_params(labelsize=SMALL)

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -94,10 +95,9 @@ def reading(path: str) -> Iterator[None]:
 
 def _zarr() -> ModuleType:
     try:
-        import zarr
+        return import_module("zarr")
     except ImportError as error:
         raise FormatError(f'Zarr needs zarr ({error}): pip install "wavefilt[formats]"') from error
-    return zarr
 
 
 def opened(path: str | Path, component: str | None = None) -> tuple[str, zarr.Array]:

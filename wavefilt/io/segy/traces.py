@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -34,11 +35,10 @@ WORKSPACE = 2 << 20
 
 def _segyio() -> ModuleType:
     try:
-        import segyio
-        import segyio.su
+        import_module("segyio.su")
+        return import_module("segyio")
     except ImportError as error:
         raise FormatError(f'SEG-Y and SU need segyio ({error}): pip install "wavefilt[seismic]"') from error
-    return segyio
 
 
 class SegyTraces:
