@@ -16,8 +16,8 @@ from wavefilt import __version__
 from .failure import Failure
 
 COMMANDS = {
-    "denoise": "Denoise files: wavelet shrinkage, the result in the same format.",
-    "info": "Say what is in a file: format, traces, sampling, noise by level.",
+    "denoise": "Denoise files by wavelet shrinkage; results keep the input format.",
+    "info": "Show what a file holds: format, traces, sampling, noise by level.",
     "wavelets": "List the wavelets.",
     "backends": "List the backends and what they need.",
     "bench": "Measure this machine.",
@@ -57,9 +57,8 @@ def group() -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
     if threading.current_thread() is threading.main_thread():
-        for name in ("SIGTERM", "SIGHUP"):  # so that a killed run removes its temporary file
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), _terminate)
+        for name in {"SIGTERM", "SIGHUP"} & signal.Signals.__members__.keys():
+            signal.signal(signal.Signals[name], _terminate)  # a killed run removes its temporary file
     try:
         code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
     except Failure as failure:
@@ -72,7 +71,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         click.echo("Interrupted.", err=True)
         code = 130
     except BrokenPipeError:
-        # the reader of our output went away; point the stream elsewhere so that closing it is silent
+        # the reader of the output has closed it; closing the stream again would fail
         sys.stdout = None
         code = 1
     except OSError as error:

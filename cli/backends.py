@@ -6,9 +6,11 @@ import json
 
 import click
 
+from .options import as_json
+
 
 @click.command("backends")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@as_json
 def command(as_json: bool) -> None:
     """List the backends: which can run here, and what the others need."""
     from wavefilt import backends

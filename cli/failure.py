@@ -1,8 +1,13 @@
-"""An error that ends the command, with one of the documented exit codes."""
+"""Errors that end the command, each with one of the documented exit codes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import click
+
+from wavefilt.errors import BackendUnavailable, FormatError
 
 
 class Failure(Exception):
@@ -14,3 +19,40 @@ class Failure(Exception):
 
     def show(self) -> None:
         click.echo(f"wavefilt: error: {self}", err=True)
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """What the user asked for is wrong: exit code 2. A backend or a GPU is missing: 5."""
+    try:
+        yield
+    except BackendUnavailable as error:
+        raise Failure(str(error), 5) from error
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def read_errors(path: str) -> Iterator[None]:
+    """The file cannot be read: exit code 3. An option of its layout is wrong: 2."""
+    try:
+        yield
+    except FormatError as error:
+        raise Failure(str(error), 3) from error
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror or error}", 3) from error
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def run_errors(path: str, *notes: str, more_memory: Callable[[], str] = str) -> Iterator[None]:
+    """The file cannot be processed: exit code 1, and a message with the ``notes``, for memory also what would help."""
+    try:
+        yield
+    except BackendUnavailable as error:
+        raise Failure(str(error), 5) from error
+    except MemoryError as error:
+        raise Failure("; ".join([f"{path}: not enough memory{more_memory()}", *notes]), 1) from error
+    except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:
+        raise Failure("; ".join([f"{path}: {str(error).removeprefix(f'{path}: ')}", *notes]), 1) from error

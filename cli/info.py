@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 
-from .failure import Failure
-from .reading import layout_options, read
+from wavefilt.io import Layout
+
+from .failure import run_errors, usage_errors
+from .options import add, as_json
+from .reading import LAYOUT, read
 
 
 @click.command("info")
 @click.argument("path", metavar="FILE")
-@layout_options
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-def command(path: str, as_json: bool, **layout: Any) -> None:
-    """Say what is in a file: format, traces, sampling interval, noise and energy by level.
+@add(*LAYOUT, as_json)
+def command(path: str, as_json: bool, format: str | None, **layout: object) -> None:
+    """Show what a file holds: format, traces, sampling interval, noise and energy by level.
 
-    The noise is that of the default wavelet: the median absolute detail over 0.6745, median of all traces.
+    The noise is estimated with the default wavelet: the median absolute detail over 0.6745, median of all traces.
     """
     from wavefilt import report
 
-    try:
-        recording, _ = read(path, layout)
+    with usage_errors():
+        described = Layout(**layout)  # type: ignore[arg-type]
+    with run_errors(path):
+        recording, _ = read(path, described, format)
         facts = report.examine(recording) | {"input": path}
-    except MemoryError as error:
-        raise Failure(f"{path}: not enough memory", 1) from error
-    except (ValueError, TypeError) as error:
-        raise Failure(f"{path}: {error}", 1) from error
     if as_json:
         click.echo(json.dumps(facts, allow_nan=False))
         return

@@ -1,23 +1,21 @@
-"""Options that say how a file is laid out, and reading it with them: shared by the commands that read."""
+"""Options for the layout of a file, and reading it with them: shared by the commands that read."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import sys
-from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from wavefilt.errors import FormatError
+import wavefilt
+from wavefilt.io import FORMATS, Layout
 from wavefilt.recording import Recording
 
-from .failure import Failure
-
-F = TypeVar("F", bound=Callable[..., Any])
-
+from .failure import Failure, read_errors
+from .options import Named
 
 MOST_COLUMNS = 1 << 16
 
@@ -37,50 +35,37 @@ def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     return tuple(chosen)
 
 
-OPTIONS = [
-    click.option("--format", "format", metavar="NAME", help="Read as this format instead of looking at the content."),
+LAYOUT = [
+    click.option("--format", cls=Named, names=FORMATS.names, help="By default found by content: one of ObsPy's, or"),
     click.option("--dtype", metavar="TYPE", help="Raw: f4, f8, i2 or i4."),
     click.option("--endian", metavar="ORDER", help="Raw: little or big."),
-    click.option("--ns", type=int, metavar="N", help="Raw: samples a trace."),
-    click.option("--dt", type=float, metavar="SECONDS", help="Sampling interval, where the file has none."),
-    click.option(
-        "--columns", metavar="LIST", callback=columns, help="ASCII: columns that are traces, from 1, as 2,4-6."
-    ),
+    click.option("--ns", type=int, metavar="N", help="Raw: samples per trace."),
+    click.option("--dt", type=float, metavar="SECONDS", help="Sampling interval, if the file records none."),
+    click.option("--columns", metavar="LIST", callback=columns, help="ASCII: trace columns, counted from 1, as 2,4-6."),
     click.option("--delimiter", metavar="CHAR", help="ASCII: comma, semicolon, tab or space."),
     click.option("--component", metavar="NAME", help="npz, HDF5, Zarr: the array to read; FILE::NAME does the same."),
-    click.option("--axis", type=int, metavar="N", help="npy, npz, HDF5, Zarr: the axis of the samples; else the last."),
+    click.option(
+        "--axis", type=int, metavar="N", help="npy, npz, HDF5, Zarr: axis of the samples. [default: the last]"
+    ),
 ]
+"""They arrive as the fields of `wavefilt.io.Layout`, and ``format``."""
 
 
-def layout_options(function: F) -> F:
-    """Add the options to a command; they arrive as keywords of `wavefilt.read`."""
-    for option in reversed(OPTIONS):
-        function = option(function)
-    return function
-
-
-def read(path: str, layout: dict[str, Any], digest: bool = False) -> tuple[Recording, str | None]:
-    """Read a file, or standard input for ``-``; with ``digest`` also the SHA-256 of the very bytes read (of no folder).
+def read(path: str, layout: Layout, format: str | None, digest: bool = False) -> tuple[Recording, str | None]:
+    """Read a file, or standard input for ``-``; with ``digest`` also the SHA-256 of its bytes (not of a folder).
 
     Raises Failure with exit code 3, UsageError (2) for an option value that makes no sense, MemoryError.
     """
-    import wavefilt
     from wavefilt.io.dataset_paths import resolve
 
-    try:
-        file, described = resolve(path, wavefilt.io.Layout(**{k: v for k, v in layout.items() if k != "format"}))
+    with read_errors(path):
+        file, described = resolve(path, layout)
         if path != "-" and (not digest or Path(file).is_dir()):
-            return wavefilt.read(path, **layout), None
+            return wavefilt.read(path, format=format, **asdict(layout)), None
         content = NamedBytes(_content(file), file)
-        layout = layout | {"component": described.component}
+        layout = replace(layout, component=described.component)
         sha256 = hashlib.sha256(content.getbuffer()).hexdigest() if digest else None
-        return wavefilt.read(content, **layout), sha256
-    except FormatError as error:
-        raise Failure(str(error), 3) from error
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror or error}", 3) from error
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+        return wavefilt.read(content, format=format, **asdict(layout)), sha256
 
 
 class NamedBytes(io.BytesIO):

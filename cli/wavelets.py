@@ -6,10 +6,13 @@ import json
 
 import click
 
+from .failure import usage_errors
+from .options import as_json
+
 
 @click.command("wavelets")
 @click.argument("family", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@as_json
 def command(family: str | None, as_json: bool) -> None:
     """List the discrete wavelets, all or those of one FAMILY (db, sym, coif, bior, ...).
 
@@ -20,10 +23,8 @@ def command(family: str | None, as_json: bool) -> None:
 
     banks = [as_wavelet(name) for name in names()]
     if family is not None:
-        try:
+        with usage_errors():
             check("family", family, sorted({bank.short_family_name for bank in banks}))
-        except ValueError as error:
-            raise click.UsageError(str(error)) from error
         banks = [bank for bank in banks if bank.short_family_name == family]
     banks.sort(key=lambda bank: (bank.short_family_name, bank.dec_len, bank.name))
     rows = [
@@ -42,8 +43,7 @@ def command(family: str | None, as_json: bool) -> None:
         return
     click.echo(f"{'name':8} {'taps':>4} {'moments':>7}  {'family':24} {'orthogonal':10} symmetry")
     for row in rows:
-        moments = row["vanishing_moments"] or "-"
-        orthogonal = "yes" if row["orthogonal"] else "no"
-        click.echo(
-            f"{row['name']:8} {row['taps']:4} {moments:>7}  {row['family']:24} {orthogonal:10} {row['symmetry']}"
-        )
+        values = row | {"orthogonal": "yes" if row["orthogonal"] else "no"}
+        values["vanishing_moments"] = row["vanishing_moments"] or "-"
+        line = "{name:8} {taps:4} {vanishing_moments:>7}  {family:24} {orthogonal:10} {symmetry}"
+        click.echo(line.format(**values))

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from math import inf
 from typing import Any
@@ -17,27 +17,27 @@ from wavefilt.cli.failure import Failure
 
 from . import batch_summary, single_file
 from .batch_summary import Outcome, Summary
-from .messages import tell
+from .messages import show
+from .options import Options
 
 SMALL = 4 << 20
 """Bytes of a file up to which one core works on it; a larger one gets them all."""
 SECONDS, RATE = 0.008, 25e6
-"""What a small file takes one core: seconds, and bytes a second beyond that. The number of processes depends on it."""
+"""Time of a small file on one core: seconds, and bytes per second beyond that. It sets the number of processes."""
 START = 1.0
-"""Seconds of work that are worth the start of a process."""
+"""Seconds of work that justify starting a process."""
 
 
-def denoise(files: list[tuple[str, str]], method: Any, options: dict[str, Any]) -> None:
-    """Denoise them all, say what was done, and keep the log.
+def denoise(files: list[tuple[str, str]], options: Options) -> None:
+    """Denoise them all, report what was done, and keep the log.
 
     Raises Failure: of one file its own, of several with exit code 4, or without ``keep_going`` that of the first.
     """
     many, found = len(files) > 1, Summary(len(files))
-    quiet, dry = options["quiet"], options["dry_run"]
-    lines = not many or dry or options["verbose"]
-    with batch_summary.log(None if dry else options["log"]) as log:
+    lines = not many or options.dry_run or options.verbose
+    with batch_summary.log(None if options.dry_run else options.log) as log:
         try:
-            with _bar(files, quiet) as moved:
+            with _bar(len(files), options.quiet) as moved:
 
                 def add(outcome: Outcome) -> bool:
                     """Whether to go on."""
@@ -45,39 +45,39 @@ def denoise(files: list[tuple[str, str]], method: Any, options: dict[str, Any]) 
                     log(outcome)
                     with moved(found):
                         if outcome.error is None:
-                            tell(outcome.facts, options, lines)
-                    return not found.failures or options["keep_going"]
+                            show(outcome.facts, options, lines)
+                    return not found.failures or options.keep_going
 
-                _each(files, partial(attempt, method=method, options=options), options, add)
-        except BaseException:  # interrupted, or the log's disk is full: the failures are told all the same
+                _each(files, partial(attempt, options=options), options, add)
+        except BaseException:  # interrupted, or the log's disk is full: the failures are reported all the same
             if found.failures:
                 Failure(found.failed(files), 1).show()
             raise
         finally:
-            if many and not quiet and not dry:
+            if many and not options.quiet and not options.dry_run:
                 click.echo(found.table(), err=True)
     for first in found.failures.values():
         if not many:
             raise Failure(str(first.error), first.code)
-        raise Failure(found.failed(files), 4 if options["keep_going"] else first.code)
+        raise Failure(found.failed(files), 4 if options.keep_going else first.code)
 
 
-def attempt(source: str, target: str, method: Any, options: dict[str, Any]) -> Outcome:
+def attempt(source: str, target: str, options: Options) -> Outcome:
     """How a file ended. Raises UsageError for options that make no sense, whatever the file."""
     start = time.perf_counter()
     try:
-        facts = single_file.denoise(source, target, method, options)
+        facts = single_file.denoise(source, target, options)
     except Failure as error:
         return Outcome(source, target, time.perf_counter() - start, error=str(error), code=error.code)
     return Outcome(source, target, time.perf_counter() - start, facts)
 
 
 def _each(
-    files: list[tuple[str, str]], work: Callable[..., Outcome], options: dict[str, Any], add: Callable[[Outcome], bool]
+    files: list[tuple[str, str]], work: Callable[..., Outcome], options: Options, add: Callable[[Outcome], bool]
 ) -> None:
     """Do the work of every file, the shared ones first, until ``add`` wants no more."""
     # a GPU has room for one file's work at a time, and --max-memory is the limit of one file
-    alone = len(files) == 1 or options["backend"] == "cuda" or options["max_memory"] or options["dry_run"]
+    alone = len(files) == 1 or options.backend == "cuda" or options.max_memory or options.dry_run
     small = {} if alone else {file: size for file in files if (size := _size(file[0])) <= SMALL}
     workers = _workers(list(small.values()))
     if workers > 1:
@@ -104,22 +104,23 @@ def _workers(sizes: list[float]) -> int:
 
 
 @contextmanager
-def _bar(files: list[tuple[str, str]], quiet: bool) -> Iterator[Callable[[Summary], Any]]:
-    """Called when a file ended, it moves the bar on, and gives a context in which messages do not run into the bar.
+def _bar(count: int, quiet: bool) -> Iterator[Callable[[Summary], AbstractContextManager[Any]]]:
+    """Called when a file has ended: moves the bar, and gives a context in which messages do not run into the bar.
 
-    There is a bar for several files, where standard error is a terminal.
+    There is a bar for several files if standard error is a terminal.
     """
-    if quiet or len(files) == 1 or not sys.stderr.isatty():
+    if quiet or count == 1 or not sys.stderr.isatty():
         yield nullcontext
         return
     from tqdm import tqdm
 
-    with tqdm(total=len(files), unit="file", leave=False) as bar:
+    with tqdm(total=count, unit="file", leave=False) as bar:
 
-        def moved(found: Summary) -> Any:
+        def moved(found: Summary) -> AbstractContextManager[Any]:
             if found.failures:
                 bar.set_postfix(failed=len(found.failures), refresh=False)
             bar.update()
-            return bar.external_write_mode()
+            shown: AbstractContextManager[Any] = bar.external_write_mode()
+            return shown
 
         yield moved

@@ -1,4 +1,4 @@
-"""What a batch of files came to: one table of the same length however many files, the failures, a log line a file."""
+"""The results of a batch of files: one table however many files there are, the failures, a log line for each file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Any
 
 from wavefilt.cli.failure import Failure
 
+Facts = dict[str, Any]
+"""Plain numbers and texts about a file, as in its JSON."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -20,15 +23,15 @@ class Outcome:
     source: str
     target: str
     seconds: float
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
     error: str | None = None
     code: int = 0
 
     def json(self) -> str:
         """A line of the log: the object of ``--json``, and how the file ended."""
-        ended = {"input": self.source, "output": self.target, "status": "failed" if self.error else "done",
-                 "elapsed_s": self.seconds, "error": self.error}  # fmt: skip
-        return json.dumps(ended | self.facts, allow_nan=False)
+        status = "failed" if self.error else "done"
+        ended = {"input": self.source, "output": self.target, "status": status, "elapsed_s": self.seconds}
+        return json.dumps({**ended, "error": self.error, **self.facts}, allow_nan=False)
 
 
 @dataclass
@@ -86,7 +89,7 @@ def _number(value: float, whole: bool) -> str:
 
 @contextmanager
 def log(path: str | None) -> Iterator[Callable[[Outcome], None]]:
-    """What writes the line of a file to a new log as it ends; without a path it writes nothing.
+    """A function that writes the line of a file to a new log; without a path it writes nothing.
 
     Raises Failure, with 2 if the log cannot be opened, 1 if it cannot be written.
     """

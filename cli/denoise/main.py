@@ -6,15 +6,21 @@ from typing import Any
 
 import click
 
-from wavefilt.cli.failure import Failure
-from wavefilt.cli.reading import layout_options
-from wavefilt.vocabulary import ESTIMATORS, MODES, RULES, SCOPES, SHRINKS, TRANSFORMS
+from wavefilt import backends
+from wavefilt.cli.failure import usage_errors
+from wavefilt.cli.options import COUNT, FILE, FOLDER, SETTINGS, Named, add
+from wavefilt.cli.reading import LAYOUT
+from wavefilt.thresholding.rules import RULES
+from wavefilt.thresholding.shrinkage import FUNCTIONS
+from wavefilt.vocabulary import ESTIMATORS, SCOPES, TRANSFORMS
+from wavefilt.wavelets.boundary import EXTENSIONS
 
 from . import batch, paths, scheduler, single_file, streaming
+from .options import Options
 
 
 def word_or_numbers(ctx: click.Context, param: click.Parameter, value: str) -> str | float | list[float]:
-    """A number, numbers separated by commas, or a word, which is checked with the rest of the method."""
+    """A number, numbers separated by commas, or a name, which is checked with the rest of the method."""
     try:
         numbers = [float(part) for part in value.split(",")]
     except ValueError:
@@ -46,98 +52,113 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
         ctx.call_on_close(lambda: set_num_threads(None))
 
 
-@click.command("denoise", epilog="Example: wavefilt denoise seismic.dat -w db8 --rule bayes --plot seismic.png")
+def shrinks() -> list[str]:
+    return [*FUNCTIONS.names(), *ESTIMATORS]
+
+
+OUTPUT = [
+    click.option(
+        "-o", "--output", metavar="OUT", help="Output file; - is standard output. [default: NAME.denoised.EXT]"
+    ),
+    click.option("--out-dir", type=FOLDER, metavar="DIR", help="Output folder; the folders of the inputs are kept."),
+]
+METHOD = [
+    click.option("-w", "--wavelet", default="db8", help="Discrete wavelet; db8 has 16 taps."),
+    click.option("-l", "--level", metavar="N|auto", callback=whole_or_auto, default="auto", help="auto: at most 5."),
+    click.option(
+        "--rule",
+        metavar="NAME|T[,T...]",
+        callback=word_or_numbers,
+        default="bayes",
+        help="Threshold rule: a threshold, one per level (coarsest first), or one of",
+        cls=Named,
+        names=RULES.names,
+    ),
+    click.option("--shrink", cls=Named, names=shrinks, help="Threshold function, by default that of the rule:"),
+    click.option(
+        "--keep", type=click.IntRange(min=0), default=0, metavar="N", help="Keep the N coarsest levels as is."
+    ),
+    click.option(
+        "--transform",
+        cls=Named,
+        names=lambda: TRANSFORMS,
+        default="dwt",
+        help="Transform; modwt is shift-invariant, and slower:",
+    ),
+    click.option("--spins", type=COUNT, default=1, metavar="K", help="dwt: average over K circular shifts."),
+    click.option("--noise-window", type=float, nargs=2, metavar="T0 T1", help="Estimate noise between these seconds."),
+    click.option(
+        "--sigma",
+        metavar="level|global|S",
+        callback=word_or_numbers,
+        default="level",
+        help="Noise: of each level, of the finest level, or a standard deviation in the units of the file.",
+    ),
+    click.option("--mode", cls=Named, names=EXTENSIONS.names, default="symmetric", help="Boundary mode:"),
+    click.option("--scope", type=click.Choice(SCOPES), default="trace", help="Thresholds per trace or per record."),
+    click.option("--two-dimensional", is_flag=True, help="Transform the traces of a file along both axes, as a panel."),
+]
+COMPUTING = [
+    click.option("--backend", cls=Named, names=lambda: ["auto", *backends.names()], default="auto", help="Backend:"),
+    click.option(
+        "-j",
+        "threads",
+        type=COUNT,
+        metavar="N",
+        callback=use_threads,
+        expose_value=False,
+        help="Cores: N processes for small files, N threads in a large one. [default: all]",
+    ),
+    click.option("--scheduler", metavar="ADDRESS|local[:N]", help="Zarr: a Dask scheduler, or N processes here."),
+    click.option("--fast-math", is_flag=True, help="cuda: let the compiler reorder and approximate arithmetic."),
+    click.option("--devices", metavar="all|N,...", callback=gpus, help="cuda: GPUs of this host to share the traces."),
+]
+RUN = [
+    click.option(
+        "--max-memory",
+        metavar="SIZE",
+        callback=streaming.size,
+        help="npy, raw, SEG-Y, SU, HDF5, Zarr: limit for a file of any size, as 1GiB. "
+        "[default: half of the free memory for files that would not fit]",
+    ),
+    click.option("--overwrite", is_flag=True, help="Replace existing output files."),
+    click.option("--dry-run", is_flag=True, help="Print what would be done and write nothing."),
+    click.option(
+        "--keep-going/--fail-fast", default=True, help="Go on after a file that fails (exit code 4), or stop."
+    ),
+    click.option("--log", type=FILE, metavar="FILE", help="Write one line of JSON for each file as it ends."),
+    click.option("--plot", type=FILE, help="Draw input, output and residual (png, pdf, svg)."),
+    click.option("--removed", type=click.Path(), metavar="FILE", help="Write the residual, what was removed."),
+    click.option("--sidecar", is_flag=True, help="Write every resolved parameter to OUT.wavefilt.json."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file on standard output."),
+    click.option("-v", "--verbose", is_flag=True, help="Print noise and thresholds by level, and notes."),
+    click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
+]
+
+
+@click.command(
+    "denoise",
+    context_settings=SETTINGS,
+    epilog="Example: wavefilt denoise seismic.dat -w db8 --rule bayes --plot seismic.png",
+)
 @click.argument("inputs", nargs=-1, required=True, metavar="IN...")
-@click.option("-o", "--output", metavar="OUT", help="Write here; - is standard output. [default: NAME.denoised.EXT]")
-@click.option("--out-dir", type=click.Path(file_okay=False), metavar="DIR",
-              help="Write NAME.denoised.EXT into this folder, in folders as the inputs are.")  # fmt: skip
-@click.option("-w", "--wavelet", default="db8", show_default=True, help="A discrete wavelet; db8 has 16 taps.")
-@click.option(
-    "-l",
-    "--level",
-    metavar="N|auto",
-    callback=whole_or_auto,
-    default="auto",
-    show_default=True,
-    help="Levels; auto is at most 5.",
-)
-@click.option("--rule", metavar="NAME|T[,T...]", callback=word_or_numbers, default="bayes", show_default=True,
-              help=f"{', '.join(RULES)}, a threshold, or one a level (coarsest first).")  # fmt: skip
-@click.option(
-    "--shrink", type=click.Choice((*SHRINKS, *ESTIMATORS)), help="Threshold function. [default: the rule's own]"
-)
-@click.option(
-    "--keep", type=click.IntRange(min=0), default=0, metavar="N", help="Leave the N coarsest levels as they are."
-)
-@click.option("--transform", type=click.Choice(TRANSFORMS), default="dwt", show_default=True,
-              help="modwt does not depend on where samples begin, and takes longer.")  # fmt: skip
-@click.option("--spins", type=click.IntRange(min=1), default=1, metavar="K",
-              help="dwt: the mean over K shifts of the samples.")  # fmt: skip
-@click.option("--noise-window", type=float, nargs=2, metavar="T0 T1",
-              help="Estimate the noise between these seconds of each trace.")  # fmt: skip
-@click.option("--sigma", metavar="level|global|S", callback=word_or_numbers, default="level", show_default=True,
-              help="Noise estimate: of each level, of the finest level, or a number in the file's units.")  # fmt: skip
-@click.option("--mode", type=click.Choice(MODES), default="symmetric", show_default=True, help="Boundary mode.")
-@click.option("--scope", type=click.Choice(SCOPES), default="trace", show_default=True,
-              help="Thresholds for each trace or for the whole record.")  # fmt: skip
-@click.option("--two-dimensional", is_flag=True,
-              help="The traces of a file are one section: transform it along both axes.")  # fmt: skip
-@click.option("--backend", default="auto", show_default=True, help="Where to compute: see wavefilt backends.")
-@click.option("-j", "threads", type=click.IntRange(min=1), metavar="N", callback=use_threads, expose_value=False,
-              help="Cores to use: N processes for small files, N threads in a large one. [default: all]")  # fmt: skip
-@scheduler.option
-@click.option("--fast-math", is_flag=True, help="cuda: let the compiler reorder and approximate arithmetic.")
-@click.option("--devices", metavar="all|N,...", callback=gpus, help="cuda: GPUs of this host that share the traces.")
-@layout_options
-@click.option("--max-memory", metavar="SIZE", callback=streaming.size,
-              help="npy, raw, SEG-Y, SU, HDF5, Zarr: files of any size within so much memory, as 1GiB. "
-                   "[default: for those that would not fit, half of what there is]")  # fmt: skip
-@click.option("--overwrite", is_flag=True, help="Replace existing output files.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done and write nothing.")
-@click.option("--keep-going/--fail-fast", default=True, show_default=True,
-              help="After a bad file go on and end with exit code 4, or stop.")  # fmt: skip
-@click.option("--log", type=click.Path(dir_okay=False), metavar="FILE",
-              help="Write a line of JSON here as each file ends.")  # fmt: skip
-@click.option("--plot", type=click.Path(dir_okay=False), help="Draw before, after and removed noise (png, pdf, svg).")
-@click.option("--removed", type=click.Path(), metavar="FILE", help="Write what was removed here.")
-@click.option("--sidecar", is_flag=True, help="Write every resolved parameter to OUT.wavefilt.json.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file on standard output.")
-@click.option("-v", "--verbose", is_flag=True, help="Noise and thresholds by level, and remarks.")
-@click.option("-q", "--quiet", is_flag=True, help="Errors only.")
-def command(inputs: tuple[str, ...], **options: Any) -> None:
-    """Denoise files and write the results in the format they came in, headers kept.
+@add(*OUTPUT, *METHOD, *COMPUTING, *LAYOUT, *RUN)
+def command(inputs: tuple[str, ...], **parsed: Any) -> None:
+    """Denoise files and write the results in the input format, headers kept.
 
-    The format is found by content. Patterns may be in quotes: 'survey/**/*.dat'; without --out-dir they leave out
-    earlier results, *.denoised.*, which are taken if they are named so. - reads standard input and, without -o, writes
-    standard output.
+    The format is found by content. Quoted patterns are expanded: 'survey/**/*.dat'; without --out-dir they skip earlier
+    results, *.denoised.*, unless they name them. - reads standard input and, without -o, writes standard output.
     """
-    from wavefilt.denoising.panels import SectionMethod
-    from wavefilt.errors import BackendUnavailable
-    from wavefilt.method import Method
-
-    names = ("wavelet", "level", "mode", "rule", "shrink", "sigma", "scope", "keep", "transform", "spins")
-    try:
-        kind = SectionMethod if options["two_dimensional"] else Method
-        method = kind(**{name: options[name] for name in names})
-        for name, given in (("--fast-math", options["fast_math"]), ("--devices", options["devices"])):
-            if given and options["backend"] != "cuda":
-                raise click.UsageError(f"{name} is an option of --backend cuda")
-        if options["noise_window"] and options["two_dimensional"]:
-            raise click.UsageError("--noise-window is for traces, not for --two-dimensional; leave one out")
-        if options["noise_window"] and options["sigma"] != "level":
-            raise click.UsageError("--noise-window and --sigma both tell the noise: give one")
-        if options["scheduler"]:
-            scheduler.denoise(inputs, method, options)
+    with usage_errors():
+        options = Options.of(parsed)
+        if options.scheduler:
+            scheduler.denoise(inputs, options, options.scheduler)
             return
         single_file.backend(options)
-    except BackendUnavailable as error:
-        raise Failure(str(error), 5) from error
-    except (ValueError, TypeError) as error:
-        raise click.UsageError(str(error)) from error
-    beside = options["output"] is None and options["out_dir"] is None
-    if options["max_memory"]:
+    if options.max_memory:
         streaming.check_options(options)
+    beside = options.output is None and options.out_dir is None
     files = paths.plan(paths.expanded(inputs, results=not beside), options)
-    if options["max_memory"]:
+    if options.max_memory:
         streaming.check_files(files)
-    batch.denoise(files, method, options)
+    batch.denoise(files, options)

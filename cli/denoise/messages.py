@@ -1,33 +1,35 @@
-"""What `wavefilt denoise` says of a file: a line for people, details, or an object of JSON."""
+"""The messages of `wavefilt denoise` about a file: one line, details, or a JSON object."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 
+from .batch_summary import Facts
+from .options import Options
 
-def tell(facts: dict[str, Any], options: dict[str, Any], line: bool) -> None:
-    """JSON on standard output, the line (if wanted) and details on standard error: that of data stays clean.
+
+def show(facts: Facts, options: Options, line: bool) -> None:
+    """JSON on standard output; the line (if wanted) and details on standard error.
 
     Notes are details, but those of a file that stays as it was, or is streamed unasked, go with the line.
     """
-    if options["as_json"]:
+    if options.as_json:
         click.echo(json.dumps(facts, allow_nan=False))
-    line = line and not options["quiet"]
+    line = line and not options.quiet
     if line:
         click.echo(_intention(facts) if "dry_run" in facts else _line(facts), err=True)
-    if options["verbose"] and "dry_run" not in facts:
+    if options.verbose and "dry_run" not in facts:
         for text in _details(facts):
             click.echo(text, err=True)
-    unasked = "max_memory" in facts and not options["max_memory"]
-    if options["verbose"] or (line and (unasked or facts["level"] == 0)):
+    unasked = "max_memory" in facts and not options.max_memory
+    if options.verbose or (line and (unasked or facts["level"] == 0)):
         for note in facts["notes"]:
             click.echo(f"  note: {note}", err=True)
 
 
-def _line(facts: dict[str, Any]) -> str:
+def _line(facts: Facts) -> str:
     sigma = sorted(set(facts["sigma"]))
     spread = "..".join(f"{value:.3g}" for value in (sigma if len(sigma) < 3 else [sigma[0], sigma[-1]])) or "unknown"
     return (
@@ -36,7 +38,7 @@ def _line(facts: dict[str, Any]) -> str:
     )
 
 
-def _intention(facts: dict[str, Any]) -> str:
+def _intention(facts: Facts) -> str:
     size = facts["bytes"] / 2**20
     return (
         f"{facts['input']} -> {facts['output']}  {facts['format']}, {facts['traces']} traces x {facts['samples']} "
@@ -44,14 +46,16 @@ def _intention(facts: dict[str, Any]) -> str:
     )
 
 
-def _method(facts: dict[str, Any]) -> str:
+def _method(facts: Facts) -> str:
     rule = facts["rule"] if isinstance(facts["rule"], str) else "thresholds"
-    way = "2-D " if "dimensions" in facts else "MODWT " if facts["transform"] == "modwt" else ""
+    transform = "" if facts["transform"] == "dwt" else f"{facts['transform'].upper()} "
+    if "dimensions" in facts:
+        transform = "2-D "
     spins = f" {facts['spins']} spins" if facts["spins"] > 1 else ""
-    return f"{facts['wavelet']} {way}L{facts['level']} {rule} {facts['shrink']}{spins}"
+    return f"{facts['wavelet']} {transform}L{facts['level']} {rule} {facts['shrink']}{spins}"
 
 
-def _details(facts: dict[str, Any]) -> list[str]:
+def _details(facts: Facts) -> list[str]:
     from wavefilt.denoising.panels import BANDS
 
     rows = zip(facts["sigma"], facts["thresholds"], strict=False)

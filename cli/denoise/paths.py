@@ -7,16 +7,15 @@ import os
 import re
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import click
 
-from wavefilt.cli.failure import Failure
+from wavefilt.cli.failure import Failure, usage_errors
 from wavefilt.io.dataset_paths import MARK, refuse_dataset, split
 
+from .options import Options
+
 WILD = re.compile(r"[*?]")
-
-
 RESULT = ".denoised"
 """What comes before the suffix in the name of a result."""
 
@@ -71,53 +70,49 @@ def _before_wildcards(pattern: str) -> str:
     return str(Path(*takewhile(lambda part: not WILD.search(part), Path(pattern).parts)))
 
 
-def plan(inputs: dict[str, str], options: dict[str, Any]) -> list[tuple[str, str]]:
+def plan(inputs: dict[str, str], options: Options) -> list[tuple[str, str]]:
     """Input and output of every file, checked before anything is computed; ``inputs`` are those of `expanded`.
 
     Raises UsageError (exit code 2).
     """
-    output, folder = options["output"], options["out_dir"]
+    output, folder = options.output, options.out_dir
     if output is not None and (folder is not None or len(inputs) > 1):
         raise click.UsageError("-o takes one input and no --out-dir; use --out-dir for several")
     if "" in (output, folder):
         raise click.UsageError("an output name is empty")
-    for name in ("plot", "removed"):
-        if len(inputs) > 1 and options[name]:
+    for name, given in (("plot", options.plot), ("removed", options.removed)):
+        if len(inputs) > 1 and given:
             raise click.UsageError(f"--{name} takes one input")
-    if options["quiet"] and options["verbose"]:
-        raise click.UsageError("-q and -v contradict each other")
-    if options["plot"]:
-        _check_plot(Path(options["plot"]))
-    try:
+    if options.plot:
+        _check_plot(Path(options.plot))
+    with usage_errors():
         top = os.path.commonpath([os.path.abspath(place) for place in inputs.values()]) if folder else None
         jobs = [(source, output or _default_output(source, folder, top)) for source in inputs]
-        if any(target == "-" for _, target in jobs) and (options["as_json"] or options["sidecar"]):
+        if any(target == "-" for _, target in jobs) and (options.as_json or options.sidecar):
             raise click.UsageError("--json and --sidecar need an output file, not standard output")
         _check_outputs(jobs, options)
-        if folder and not options["dry_run"]:
+        if folder and not options.dry_run:
             for parent in {Path(target).parent for _, target in jobs}:
                 parent.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise click.UsageError(str(error)) from error
     return jobs
 
 
-def _check_outputs(jobs: list[tuple[str, str]], options: dict[str, Any]) -> None:
+def _check_outputs(jobs: list[tuple[str, str]], options: Options) -> None:
     """Raise UsageError or OSError unless all outputs are files of their own that may be written."""
     from wavefilt.io import check_destination
     from wavefilt.io.arrays.zarr import check_folder
 
     stores = {Path(target): Path(split(source)[0]) for source, target in jobs if os.path.isdir(split(source)[0])}
-    if stores and options["removed"]:
-        stores[Path(options["removed"])] = next(iter(stores.values()))
-    outputs = [Path(options[name]) for name in ("plot", "removed", "log") if options[name]]
+    if stores and options.removed:
+        stores[Path(options.removed)] = next(iter(stores.values()))
+    outputs = [Path(name) for name in (options.plot, options.removed, options.log) if name]
     for source, target in jobs:
         source, dataset = split(source)
         if dataset is not None:
             refuse_dataset(Path(target))
         # an input that is not there fails when it is read, as one of the batch
         if target != "-" and (source == "-" or os.path.lexists(source)):
-            outputs += [Path(target), sidecar(Path(target))] if options["sidecar"] else [Path(target)]
+            outputs += [Path(target), sidecar(Path(target))] if options.sidecar else [Path(target)]
     files: dict[Path, Path] = {}
     for path in outputs:
         if path in stores or path.is_file() or not path.exists():
@@ -130,12 +125,12 @@ def _check_outputs(jobs: list[tuple[str, str]], options: dict[str, Any]) -> None
         if path in taken or (os.path.exists(path) and _identity(path) in taken):
             raise click.UsageError(f"{path} is the input; choose another output")
     for path in outputs:
-        if options["out_dir"] and not path.parent.is_dir():
+        if options.out_dir and not path.parent.is_dir():
             continue  # it will be made
         if path in stores:
-            check_folder(stores[path], path, overwrite=options["overwrite"])
+            check_folder(stores[path], path, overwrite=options.overwrite)
         else:
-            check_destination(path, overwrite=options["overwrite"])
+            check_destination(path, overwrite=options.overwrite)
 
 
 def _identity(path: Path) -> tuple[int, int]:

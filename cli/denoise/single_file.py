@@ -3,86 +3,95 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from wavefilt.cli.failure import Failure
+from wavefilt.cli.failure import run_errors
 from wavefilt.cli.reading import read
+from wavefilt.method import Method
+from wavefilt.recording import Recording
 from wavefilt.vocabulary import check
 
 from . import paths, streaming
+from .batch_summary import Facts
+from .options import Options
 
-LAYOUT = ("format", "dtype", "endian", "ns", "dt", "columns", "delimiter", "component", "axis")
+if TYPE_CHECKING:
+    from wavefilt.backends import Backend
 
 
-def denoise(source: str, target: str, method: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """What was done, or with ``dry_run`` would be, as `wavefilt.report.describe` tells it.
+def denoise(source: str, target: str, options: Options) -> Facts:
+    """What was done, or with ``dry_run`` would be, in the terms of `wavefilt.report.describe`.
 
     Raises Failure with its exit code, UsageError (2) for an option that makes no sense.
     """
+    limit = None if options.max_memory else streaming.needed_limit(source, target, options)
+    if limit or options.max_memory:
+        return streaming.denoise(source, target, options, backend(options), limit) | {"output": target}
+
+    def more_memory() -> str:
+        return "" if streaming.samples_bytes(source, options) is None else "; use --max-memory SIZE"
+
+    with run_errors(source, more_memory=more_memory):
+        before, digest = read(source, options.layout, options.format, options.sidecar)
+        start = time.perf_counter()
+        method = options.method
+        if options.noise_window:
+            method = replace(method, sigma=before.window(*options.noise_window))
+        if options.dry_run:
+            return _intended(before, method) | {"input": source, "output": target}
+        after = before.apply(method, backend(options), report=True)
+        return _written(before, after, source, target, options, digest, start)
+
+
+def _written(
+    before: Recording, after: Recording, source: str, target: str, options: Options, digest: str | None, start: float
+) -> Facts:
+    """Write all outputs; what was done since ``start``."""
     from wavefilt import report
     from wavefilt.io import encode, write, write_atomically
 
-    limit = None if options["max_memory"] else streaming.within(source, target, options)
-    if limit or options["max_memory"]:
-        return streaming.denoise(source, target, method, backend(options), options, limit) | {"output": target}
-    overwrite = options["overwrite"]
-    try:
-        before, digest = read(source, {name: options[name] for name in LAYOUT}, options["sidecar"])
-        start = time.perf_counter()
-        if options["noise_window"]:
-            method = replace(method, sigma=before.window(*options["noise_window"]))
-        if options["dry_run"]:
-            return _intended(before, method) | {"input": source, "output": target}
-        after = before.apply(method, backend(options), report=True)
-        facts = report.describe(before, after, time.perf_counter() - start) | {"input": source, "output": target}
-        if target == "-":
-            _write_stdout(encode(after), after.format)
-        else:
-            write(after, Path(target), overwrite=overwrite)
-        if options["removed"]:
-            before.less(after).write(options["removed"], overwrite=overwrite)
-        if options["sidecar"]:
-            given = {name: value for name, value in options.items() if value is not None}
-            details = report.estimates(after)
-            everything = {**facts, "input_sha256": digest, "options": given, "estimates": details}
-            text = json.dumps(everything, indent=1, allow_nan=False) + "\n"
-            write_atomically(paths.sidecar(Path(target)), text.encode(), overwrite=overwrite)
-        if options["plot"]:
-            from wavefilt.plot import plot_denoising
+    facts = report.describe(before, after, time.perf_counter() - start) | {"input": source, "output": target}
+    if target == "-":
+        _write_stdout(encode(after), after.format)
+    else:
+        write(after, Path(target), overwrite=options.overwrite)
+    if options.removed:
+        before.less(after).write(options.removed, overwrite=options.overwrite)
+    if options.sidecar:
+        given = {name: value for name, value in options.given.items() if value is not None}
+        everything = {**facts, "input_sha256": digest, "options": given, "estimates": report.estimates(after)}
+        text = json.dumps(everything, indent=1, allow_nan=False) + "\n"
+        write_atomically(paths.sidecar(Path(target)), text.encode(), overwrite=options.overwrite)
+    if options.plot:
+        from wavefilt.plot import plot_denoising
 
-            plot_denoising(before, after, Path(options["plot"]), overwrite=overwrite)
-    except MemoryError as error:
-        hint = "" if streaming.samples_bytes(source, options) is None else "; use --max-memory SIZE"
-        raise Failure(f"{source}: not enough memory{hint}", 1) from error
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        raise Failure(f"{source}: {str(error).removeprefix(f'{source}: ')}", 1) from error
+        plot_denoising(before, after, Path(options.plot), overwrite=options.overwrite)
     return facts
 
 
-def backend(options: dict[str, Any]) -> Any:
-    """What `run` takes: "auto", or the backend asked for. Raises BackendUnavailable if it cannot run here."""
+def backend(options: Options) -> str | Backend:
+    """``"auto"``, or the backend asked for. Raises BackendUnavailable if it cannot run here."""
     from wavefilt import backends
 
-    check("backend", options["backend"], ["auto", *backends.names()])
-    if options["backend"] == "auto":
+    check("backend", options.backend, ["auto", *backends.names()])
+    if options.backend == "auto":
         return "auto"
-    own = {"fastmath": options["fast_math"], "devices": options["devices"]}
-    return backends.get(options["backend"], **{name: value for name, value in own.items() if value})
+    own = {"fastmath": options.fast_math, "devices": options.devices}
+    return backends.get(options.backend, **{name: value for name, value in own.items() if value})
 
 
-def _intended(before: Any, method: Any) -> dict[str, Any]:
+def _intended(before: Recording, method: Method) -> Facts:
     """What would be done. Raises ValueError where the run would, for want of levels or of samples of noise."""
     from wavefilt import report
 
     before.check(method)
     lengths = [len(trace) for trace in before.traces]
-    shortest = len(lengths) if method.bands > 1 else math.inf
-    level = method.level_for(min(max(lengths), shortest))
+    longest = max(lengths)
+    level = method.level_for(min(longest, len(lengths)) if method.bands > 1 else longest)
     if method.window is not None:
         method.window_in(min(lengths))
     notes = [*before.notes, *([] if level else [report.unchanged(method)])]

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from wavefilt.cli.failure import Failure
-from wavefilt.errors import FormatError
+from wavefilt.cli.failure import Failure, read_errors, run_errors
 from wavefilt.outofcore.sizes import in_bytes, spelled
 
 from . import memory
+from .batch_summary import Facts
+from .options import Options
 
 if TYPE_CHECKING:
+    from wavefilt.backends import Backend
     from wavefilt.io.sources import Source
 
-NOT_STREAMED = ("two_dimensional", "plot", "removed", "sidecar", "dry_run", "columns", "delimiter")
-"""Options that need all samples at once, or that files which are streamed have no use for."""
+NOT_STREAMED = ("two_dimensional", "plot", "removed", "sidecar", "dry_run")
+"""Options that need all samples at once, or of which a file that is streamed has no use."""
+NOT_IN_LAYOUT = ("columns", "delimiter")
 SMALL = 4 << 20
 """Bytes of a file that fits in any memory, so that no time is lost on asking."""
 
@@ -35,11 +38,16 @@ def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int |
         raise click.BadParameter(str(error), ctx, param) from error
 
 
-def check_options(options: dict[str, Any]) -> None:
+def _not_streamed(options: Options) -> list[str]:
+    """The options given that do not go with streaming."""
+    given = {**vars(options), **vars(options.layout)}
+    return [name for name in (*NOT_STREAMED, *NOT_IN_LAYOUT) if given[name]]
+
+
+def check_options(options: Options) -> None:
     """Raise UsageError for an option that needs all samples at once."""
-    for name in NOT_STREAMED:
-        if options[name]:
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --max-memory; leave one out")
+    for name in _not_streamed(options):
+        raise click.UsageError(f"--{name.replace('_', '-')} does not go with --max-memory; leave one out")
 
 
 def check_files(files: list[tuple[str, str]]) -> None:
@@ -48,22 +56,23 @@ def check_files(files: list[tuple[str, str]]) -> None:
         raise click.UsageError("--max-memory needs files, not standard input or output")
 
 
-def within(source: str, target: str, options: dict[str, Any]) -> int | None:
-    """The limit for a file that would probably not fit in memory and can be streamed: half of the memory there is."""
+def needed_limit(source: str, target: str, options: Options) -> int | None:
+    """The limit for a file that would probably not fit in memory and can be streamed: half of the free memory."""
     small = os.path.isfile(source) and os.path.getsize(source) <= SMALL
-    if small or any(options[name] for name in NOT_STREAMED) or not _replaceable(target):
+    if small or _not_streamed(options) or not _replaceable(target):
         return None
     samples = samples_bytes(source, options)
     if samples is None:
         return None
     from wavefilt.outofcore.memory_budget import whole_bytes_factor
 
-    there = memory.available()
-    return int(there / 2) if whole_bytes_factor(options["backend"]) * samples > there else None
+    available = memory.available()
+    needed = whole_bytes_factor(options.backend) * samples
+    return int(available / 2) if needed > available else None
 
 
-def samples_bytes(source: str, options: dict[str, Any]) -> int | None:
-    """Bytes of all samples in the dtype of computation; None for what is not streamed."""
+def samples_bytes(source: str, options: Options) -> int | None:
+    """Bytes of all samples in the dtype of computation; None for a file that is not streamed."""
     from wavefilt.arrays import compute_dtype
     from wavefilt.io.dataset_paths import split
 
@@ -83,18 +92,14 @@ def _replaceable(target: str) -> bool:
     return target != "-" and (not os.path.exists(target) or os.path.isfile(target) or os.path.isdir(target))
 
 
-def _opened(source: str, options: dict[str, Any]) -> Source:
-    from wavefilt.io.layout import Layout
+def _opened(source: str, options: Options) -> Source:
     from wavefilt.io.sources import open_source
 
-    layout = Layout(**{name: options[name] for name in ("dtype", "endian", "ns", "dt", "component", "axis")})
-    return open_source(source, layout, options["format"])
+    return open_source(source, replace(options.layout, columns=None, delimiter=None), options.format)
 
 
-def denoise(
-    source: str, target: str, method: Any, backend: Any, options: dict[str, Any], limit: int | None = None
-) -> dict[str, Any]:
-    """Denoise one file within the limit asked for, or one found by `within`; what was done, as `describe` tells it.
+def denoise(source: str, target: str, options: Options, backend: str | Backend, limit: int | None = None) -> Facts:
+    """Denoise one file within the limit asked for, or one from `needed_limit`; what was done, as `describe` tells it.
 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
@@ -104,29 +109,19 @@ def denoise(
     from wavefilt.report import resolved, unchanged, versions
 
     unasked = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]
-    limit = limit or options["max_memory"]
-    try:
-        opened = _opened(source, options)
-    except NotStreamed as error:
-        raise Failure(str(error), 2) from error
-    except FormatError as error:
-        raise Failure(str(error), 3) from error
-    except OSError as error:
-        raise Failure(f"{source}: {error.strerror or error}", 3) from error
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    try:
-        if options["noise_window"]:
-            start, stop = options["noise_window"]
-            method = replace(method, sigma=window_of(start, stop, opened.interval, source))
-        with _bar(source, options["quiet"]) as progress:
-            report = stream(opened, Path(target), method, limit, backend, options["overwrite"], progress)
-    except MemoryError as error:
-        raise Failure("; ".join([f"{source}: not enough memory", *unasked]), 1) from error
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        raise Failure("; ".join([f"{source}: {str(error).removeprefix(f'{source}: ')}", *unasked]), 1) from error
-    finally:
-        opened.close()
+    limit = limit or options.max_memory
+    assert limit is not None
+    method = options.method
+    with read_errors(source):
+        try:
+            opened = _opened(source, options)
+        except NotStreamed as error:
+            raise Failure(str(error), 2) from error
+    with closing(opened), run_errors(source, *unasked):
+        if options.noise_window:
+            method = replace(method, sigma=window_of(*options.noise_window, opened.interval, source))
+        with _bar(source, options.quiet) as progress:
+            report = stream(opened, Path(target), method, limit, backend, options.overwrite, progress)
     return {
         "input": source,
         "format": report.format,
@@ -147,8 +142,8 @@ def denoise(
 
 
 @contextmanager
-def _bar(source: str, quiet: bool) -> Iterator[Any]:
-    """Bytes that went through, their rate and the time left, on standard error where that is a terminal."""
+def _bar(source: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Bytes processed, their rate and the time left, on standard error where that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

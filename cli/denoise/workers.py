@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -15,7 +16,7 @@ from wavefilt.cli.failure import Failure
 
 from .batch_summary import Outcome
 
-STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+STOPPING = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
 """Signals that end the command."""
 
 
@@ -27,7 +28,7 @@ def shared(
     Files begun are finished, and added, whatever ends this. Raises what ``work`` does, and Failure if a process dies.
     """
     with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin) as pool:
-        with _unheard():
+        with _signals_blocked():
             waiting = {pool.submit(work, *file) for file in files}
         try:
             for future in as_completed(waiting):
@@ -35,8 +36,8 @@ def shared(
                 if not add(future.result()):
                     return False
         except BrokenProcessPool as error:
-            hint = "it was killed, for want of memory perhaps; -j 1 takes one file after another"
-            raise Failure(f"a process that worked on the files is gone: {hint}", 1) from error
+            hint = "it was killed, perhaps for lack of memory; -j 1 processes one file after another"
+            raise Failure(f"a worker process ended: {hint}", 1) from error
         finally:
             pool.shutdown(cancel_futures=True)
             for future in waiting:
@@ -46,9 +47,9 @@ def shared(
 
 
 @contextmanager
-def _unheard() -> Iterator[None]:
-    """Processes started in here are deaf to STOPPING from their first moment; this one hears it on leaving."""
-    if not hasattr(signal, "pthread_sigmask"):
+def _signals_blocked() -> Iterator[None]:
+    """Processes started in here ignore STOPPING from the start; this one receives it on leaving."""
+    if sys.platform == "win32":
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
@@ -59,7 +60,7 @@ def _unheard() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """A worker finishes its file, whatever the terminal sends to all: it ends when its parent says so, or is gone."""
+    """A worker finishes its file whatever signals the terminal sends: it ends when its parent says so, or has ended."""
     from wavefilt import set_num_threads
 
     for number in STOPPING:

@@ -159,7 +159,7 @@ FILES = {
     "an unknown format name": (npy(NOISE), ["--format", "segd"], 2, "format='segd' is not one of"),
     "an unknown wavelet": (npy(NOISE), ["-w", "db99"], 2, "unknown wavelet 'db99'"),
     "an unknown rule": (npy(NOISE), ["--rule", "sur"], 2, "did you mean 'sure'"),
-    "an unknown mode": (npy(NOISE), ["--mode", "mirror"], 2, "--mode"),
+    "an unknown mode": (npy(NOISE), ["--mode", "mirror"], 2, "mode='mirror' is not one of"),
     "a negative threshold": (npy(NOISE), ["--rule", "-3"], 2, "at least 0"),
     "a level that is no number": (npy(NOISE), ["-l", "five"], 2, "neither a whole number nor auto"),
     "columns that are no list": (TEXT.encode(), ["--columns", "a-b"], 2, "2,4-6"),
