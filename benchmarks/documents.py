@@ -10,104 +10,47 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from wavefilt.benchmarks.common import fuzzing
-from wavefilt.benchmarks.cpu import denoise, modwt, panels
-from wavefilt.benchmarks.gpu import blocks_report, launch_shapes, multi_gpu
-from wavefilt.benchmarks.gpu import denoise as cuda
-from wavefilt.benchmarks.gpu import modwt as stationary_gpu
-from wavefilt.benchmarks.gpu import panels as sections_gpu
-from wavefilt.benchmarks.laplace1d import report
-from wavefilt.benchmarks.laplace2d import report as laplace2d_report
-from wavefilt.benchmarks.quality import report as quality_report
-from wavefilt.benchmarks.scaling import report as scaling_report
+from wavefilt.benchmarks.cpu import denoise, panels
+from wavefilt.benchmarks.quality import report as quality
+from wavefilt.benchmarks.report.sections import kind_of
 from wavefilt.benchmarks.ske import validation
-from wavefilt.benchmarks.throughput import batches, dask_scaling, obspy_streams, planning, streaming
-from wavefilt.benchmarks.values import value
-from wavefilt.ske.calibration import load
+from wavefilt.benchmarks.throughput import planning
+from wavefilt.benchmarks.values import RESULTS, value
 
 ROOT = Path(__file__).resolve().parents[1]
 VALUE = re.compile(r"(<!-- value ([^<>]+?) -->)[^<>]*(<!-- end -->)")
 """A number in a sentence, see `benchmarks/values.py`."""
 
 
-def first_calls(result: dict[str, Any]) -> str:
-    """Compile and load times of the CPU kernels in a sentence."""
-    cold, cached = result["first_calls"]["cold"], result["first_calls"]["cached"]
-    return (
-        f"The first call compiles: {cold['db4 float32']:.0f} s for float32, {cold['db8 float64']:.0f} s for float64,\n"
-        f"once for all wavelets. From the cache on disk a new process takes {cached['import']:.1f} s to import numba\n"
-        f"and {cached['db4 float32']:.1f} s for its first call."
-    )
+WITHOUT_TABLE = ("crossover", "cuda_crossover")
+"""Results of which the documents only tell values."""
 
 
 @cache
 def tables() -> dict[str, str]:
-    """What stands between the markers of each name."""
-    results = {
-        name: json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
-        for name in (
-            "batches",
-            "cpu",
-            "blocks_h200",
-            "cuda_h200",
-            "dask",
-            "fuzzing",
-            "laplace1d_cpu",
-            "laplace1d_h200",
-            "laplace2d_cpu",
-            "laplace2d_h200",
-            "launch_shapes_h200",
-            "obspy",
-            "quality",
-            "scaling_cpu",
-            "scaling_h200",
-            "sections",
-            "sections_h200",
-            "several_gpus_h200",
-            "ske_h200",
-            "stationary",
-            "stationary_h200",
-            "streaming",
-            "streaming_h200",
-        )
-    }
-    return {
-        "table of benchmarks/results/batches.json": batches.table(results["batches"]).markdown(),
-        "table of benchmarks/results/cpu.json": f"```\n{denoise.table(results['cpu'])}\n```",
-        "table of benchmarks/results/blocks_h200.json": blocks_report.markdown(results["blocks_h200"]),
-        "table of benchmarks/results/cuda_h200.json": cuda.table(results["cuda_h200"]),
-        "table of benchmarks/results/dask.json": "\n".join(
-            [dask_scaling.table(results["dask"]).markdown(), *dask_scaling.notes(results["dask"])]
-        ),
-        "tables of benchmarks/results/fuzzing.json": fuzzing.markdown(results["fuzzing"]),
-        "table of benchmarks/throughput/planning.py": planning.markdown(results),
-        "table of benchmarks/results/laplace1d_cpu.json": report.markdown(results["laplace1d_cpu"]),
-        "table of benchmarks/results/laplace1d_h200.json": report.markdown(results["laplace1d_h200"]),
-        "table of benchmarks/results/laplace2d_cpu.json": laplace2d_report.markdown(results["laplace2d_cpu"]),
-        "table of benchmarks/results/laplace2d_h200.json": laplace2d_report.markdown(results["laplace2d_h200"]),
-        "table of benchmarks/results/launch_shapes_h200.json": (
-            f"```\n{launch_shapes.table(results['launch_shapes_h200'])}\n```"
-        ),
-        "table of benchmarks/results/obspy.json": obspy_streams.table(results["obspy"]).markdown(),
-        **{
-            f"{chapter} of benchmarks/results/quality.json": text
-            for chapter, text in quality_report.markdown(results["quality"]).items()
-        },
-        "table of benchmarks/results/scaling_cpu.json": scaling_report.markdown(results["scaling_cpu"]),
-        "times of benchmarks/results/sections.json": panels.times_table(results["sections"]).markdown(),
-        "gains of benchmarks/results/sections.json": panels.gains_table(results["sections"]).markdown(),
-        "table of benchmarks/results/sections_h200.json": sections_gpu.table(results["sections_h200"]).markdown(),
-        "table of benchmarks/results/scaling_h200.json": scaling_report.markdown(results["scaling_h200"]),
-        "table of benchmarks/results/several_gpus_h200.json": multi_gpu.markdown(results["several_gpus_h200"]),
-        "table of benchmarks/results/ske_h200.json": validation.table(results["ske_h200"], load("h200")),
-        "table of benchmarks/results/stationary.json": modwt.table(results["stationary"]).markdown(),
-        "table of benchmarks/results/stationary_h200.json": stationary_gpu.table(results["stationary_h200"]).markdown(),
-        "table of benchmarks/results/streaming.json": streaming.table(results["streaming"]).markdown(),
-        "table of benchmarks/results/streaming_h200.json": streaming.table(results["streaming_h200"]).markdown(),
-        "first calls of benchmarks/results/cpu.json": first_calls(results["cpu"]),
-    }
+    """What the documents have between the markers of each name."""
+    results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
+    found = {"table of benchmarks/throughput/planning.py": planning.planned(results, planning.parsed([])).markdown()}
+
+    def add(what: str, name: str, text: str) -> None:
+        found[f"{what} of benchmarks/results/{name}.json"] = text
+
+    for name, result in results.items():
+        kind = kind_of(result)
+        assert kind is not None, name
+        if name == "quality":
+            for chapter, text in quality.markdown(result).items():
+                add(chapter, name, text)
+        elif name == "sections":
+            add("times", name, panels.TIMES(result).markdown())
+            add("gains", name, panels.gains_table(result).markdown())
+        elif name == "ske_h200":
+            add("table", name, validation.shipped_report(result, every=False).markdown())
+        elif name not in WITHOUT_TABLE:
+            add("table", name, kind[1].told(result).markdown())
+    add("first calls", "cpu", denoise.first_calls_told(results["cpu"]))
+    return found
 
 
 def updated(text: str) -> str:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from wavefilt.benchmarks.common.tables import Row as Result
 from wavefilt.benchmarks.common.tables import number
 
 RESULTS = Path(__file__).resolve().parent / "results"
-Result = dict[str, Any]
 
 
 def _case(result: Result, name: str) -> Result:

@@ -10,9 +10,9 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from wavefilt.benchmarks.report import sections
+from wavefilt.benchmarks.report.drawing import swatch
 from wavefilt.benchmarks.report.figures import Plot
 from wavefilt.benchmarks.report.sections import Section
-from wavefilt.benchmarks.report.svg import swatch
 
 INDEX = """# Benchmarks
 
@@ -39,24 +39,23 @@ def _machine(section: Section) -> str:
     return next(iter(section.machine.values()), "").split(",")[0]
 
 
-def _plot(plot: Plot) -> Iterator[str]:
+def _plot(plot: Plot, prefix: str) -> Iterator[str]:
     """The drawings and their legend, which the style of the report colours."""
     yield f"## {plot.title}\n"
     yield f"{plot.note}\n" if plot.note else ""
     yield '```{raw} html\n<div class="study"><div class="panels">'
-    for caption, svg in plot.figures():
+    for caption, svg in plot.figures(prefix):
         yield f"<figure><figcaption>{escape(caption)}</figcaption>{svg}</figure>"
-    legend = [f"<li {line.attributes}>{swatch(line)}{escape(line.label)}</li>" for line in plot.legend]
+    legend = [f"<li>{swatch(line.look)}{escape(line.label)}</li>" for line in plot.legend]
     yield f'</div><ul class="legend">{"".join(legend)}</ul></div>\n```\n'
 
 
 def _page(section: Section) -> str:
     about = ", ".join(filter(None, (_machine(section), section.date)))
     parts = [f"# {section.title}\n", f"{about}. From `benchmarks/results/{section.source}`.\n"]
-    for plot in section.plots:
-        parts += _plot(plot)
-    parts += [sheet.markdown() for sheet in section.sheets]
-    parts += [f"* {note}" for note in section.notes]
+    for i, plot in enumerate(section.plots):
+        parts += _plot(plot, str(i))
+    parts.append(section.report.markdown())
     parts += ["\n## Where it was measured\n", "| | |\n|---|---|"]
     parts += [f"| {what} | {value} |" for what, value in section.machine.items()]
     return "\n".join(parts) + "\n"

@@ -1,17 +1,22 @@
-"""What the commands that measure share: a bar while they do, their table, their JSON."""
+"""What the commands that measure share: a progress bar, their tables, their JSON."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import click
 
+from wavefilt.benchmarks.common.tables import Report, Row, Sheet
 
-def progress(steps: Sequence[Any], describe: Callable[[Any], str]) -> Iterator[Any]:
+Step = TypeVar("Step")
+
+
+def progress(steps: Sequence[Step], describe: Callable[[Step], str]) -> Iterator[Step]:
     """The steps of a study, with a bar on standard error where that is a terminal."""
     from tqdm import tqdm
 
@@ -21,20 +26,25 @@ def progress(steps: Sequence[Any], describe: Callable[[Any], str]) -> Iterator[A
             yield step
 
 
-def finish(result: dict[str, Any], table: Callable[[dict[str, Any]], str], json_path: str | None) -> None:
-    """Print the table; save the numbers where asked."""
-    click.echo(table(result))
+def finish(result: Row, report: Callable[[Row], Report | Sheet], json_path: str | None) -> None:
+    """Print tables and notes, as wide as the terminal; save the numbers where asked."""
+    click.echo(report(result).text(shutil.get_terminal_size().columns))
     save(json_path, result)
 
 
-def alone(run: Callable[[bool], Any], table: Callable[[Any], str]) -> None:
-    """``[--quick] [--json FILE]`` of a study that is a module, and no command of `wavefilt bench`."""
-    arguments = sys.argv[1:]
-    json_path = arguments[arguments.index("--json") + 1] if "--json" in arguments else None
-    finish(run("--quick" in arguments), table, json_path)
+def main(run: Callable[[bool], Row], report: Callable[[Row], Report | Sheet]) -> None:
+    """``python -m MODULE [--quick] [--json FILE]``, for a study that is no command of `wavefilt bench`."""
+
+    @click.command()
+    @click.option("--quick", is_flag=True, help="Small sizes and few repeats, where the study has such.")
+    @click.option("--json", "json_path", type=click.Path(dir_okay=False), metavar="FILE", help="Save the results here.")
+    def command(quick: bool, json_path: str | None) -> None:
+        finish(run(quick), report, json_path)
+
+    command()
 
 
-def save(json_path: str | None, result: Any) -> None:
+def save(json_path: str | None, result: object) -> None:
     """Write a result as JSON if there is a path; a file that exists is replaced."""
     if json_path is not None:
         from wavefilt.io import write_atomically

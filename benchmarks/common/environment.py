@@ -1,4 +1,4 @@
-"""What the figures of a study depend on: processor, GPU, driver, versions, commit. In every JSON of `results/`."""
+"""What measurements depend on: processor, GPU, driver, versions, commit. In every JSON of `results/`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from pathlib import Path
-from typing import Any
 
 from wavefilt import backends, threads
+from wavefilt.benchmarks.common.tables import Row
 from wavefilt.errors import BackendUnavailable
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("wavefilt", "numpy", "scipy", "PyWavelets", "numba", "numba-cuda", "torch", "ptwt")
 
 
-def environment() -> dict[str, Any]:
+def result(study: str, **facts: object) -> Row:
+    """The JSON of a study: its name, the date, the environment, and what it measured."""
+    return {"study": study, "date": date.today().isoformat(), "environment": environment(), **facts}
+
+
+def environment() -> Row:
     """Date, processor, cores and threads in use, load, GPU with its driver, versions of what is installed, commit."""
     from wavefilt.benchmarks.scaling import gsl
 
@@ -28,11 +33,15 @@ def environment() -> dict[str, Any]:
         gpu = None
     return {
         "date": date.today().isoformat(),
-        "processor": _processor(), "cores": threads.available_cpus(), "threads": threads.get_num_threads(),
-        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-        "gpu": gpu, "python": platform.python_version(),
-        "versions": {name: version(name) for name in PACKAGES} | {"GSL": gsl.version()}, "commit": commit(),
-    }  # fmt: skip
+        "processor": _processor(),
+        "cores": threads.available_cpus(),
+        "threads": threads.get_num_threads(),
+        "load": _load(),
+        "gpu": gpu,
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in PACKAGES} | {"GSL": gsl.version()},
+        "commit": commit(),
+    }
 
 
 def version(name: str) -> str | None:
@@ -57,6 +66,14 @@ def commit() -> str | None:
         changed = git("status", "--porcelain", "--untracked-files=no")
         return git("rev-parse", "HEAD") + (" with changes" if changed else "")
     except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _load() -> float | None:
+    """Of the last minute; None where the system does not tell."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
         return None
 
 

@@ -1,54 +1,39 @@
-"""The figures of tests/support/fuzz_readers.py as tables."""
+"""The results of tests/support/fuzz_readers.py as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from wavefilt.benchmarks.common.tables import Report, Row, Table, number
 
-from wavefilt.benchmarks.common.tables import Sheet, number
-
-NAMES = {"detected": "any, detected", "seg2": "SEG-2", "ascii": "ASCII", "raw": "raw", "npy": "npy", "npz": "npz",
-         "wav": "WAV"}  # fmt: skip
-
-
-def tables(result: dict[str, Any]) -> list[Sheet]:
-    """What was read for each kind of file, and long files."""
-    return [_inputs(result), _long(result)]
-
-
-def markdown(result: dict[str, Any]) -> str:
-    return "\n".join(sheet.markdown() for sheet in tables(result))
-
-
-def _inputs(result: dict[str, Any]) -> Sheet:
-    where = result["environment"]
-    title = (
-        f"{result['inputs']:,} inputs of up to {result['longest']} bytes, {result['findings']} of which broke the "
-        f"contract: atheris {result['atheris']}, one process at a time on {where['processor']}, {where['cores']} "
-        f"cores, {result['date']}"
-    )
-    rows = [
-        [
-            NAMES[kind], f"{found['inputs']:,}", f"{found['read']:,}", f"{found['errors']:,}",
-            f"{found['inputs'] / found['seconds']:,.0f}", str(found.get("coverage")), str(found.get("features")),
-            number(1e3 * found["slowest"]), number(found["memory"] / 1024), str(len(found["findings"])),
-        ]
-        for kind, found in result["kinds"].items()
-    ]  # fmt: skip
-    heads: list[Sequence[str]] = [
-        ("kind", ""), ("inputs", ""), ("read", ""), ("refused with", "an error"), ("inputs", "a second"),
-        ("edges", "covered"), ("", "features"), ("slowest,", "ms"), ("most", "memory, KiB"), ("", "findings"),
-    ]  # fmt: skip
-    return Sheet(title, heads, rows)
+NAMES = {"detected": "any, detected", "seg2": "SEG-2", "ascii": "ASCII", "wav": "WAV"}
+INPUTS = Table(
+    "{inputs:,} inputs of up to {longest} bytes, {findings} of which broke the contract: atheris {atheris}, one "
+    "process at a time on {environment[processor]}, {environment[cores]} cores, {date}",
+    {
+        "kind": lambda row: NAMES.get(row["kind"], row["kind"]),
+        "inputs": "{inputs:,}",
+        "read": "{read:,}",
+        "refused with|an error": "{errors:,}",
+        "inputs|a second": lambda row: f"{row['inputs'] / row['seconds']:,.0f}",
+        "edges|covered": lambda row: str(row.get("coverage")),
+        "features": lambda row: str(row.get("features")),
+        "slowest,|ms": "{slowest:ms}",
+        "most|memory, KiB": "{memory:KiB}",
+        "findings": lambda row: str(len(row["findings"])),
+    },
+    lambda result: ({"kind": kind, **found} for kind, found in result["kinds"].items()),
+)
+LONG = Table(
+    "Files of 4 MiB, and memory at the peak beside the file's own bytes",
+    {
+        "long file": "{name}",
+        "MiB": lambda row: number(row["bytes"] / (1 << 20)),
+        "seconds": "{seconds:n}",
+        "memory, times|the file": lambda row: number(row["memory"] / row["bytes"]),
+        "outcome": lambda row: "read" if row["story"] == "read" else "refused",
+    },
+    lambda result: ({"name": name, **found} for name, found in result["long"].items()),
+)
 
 
-def _long(result: dict[str, Any]) -> Sheet:
-    rows = [
-        [name, number(found["bytes"] / (1 << 20)), number(found["seconds"]), number(found["memory"] / found["bytes"]),
-         "read" if found["story"] == "read" else "refused"]
-        for name, found in result["long"].items()
-    ]  # fmt: skip
-    heads: list[Sequence[str]] = [
-        ("long file", ""), ("", "MiB"), ("", "seconds"), ("memory, times", "the file"), ("", "outcome"),
-    ]  # fmt: skip
-    return Sheet("Files of 4 MiB, and memory at the peak beside the file's own bytes", heads, rows)
+def report(result: Row) -> Report:
+    return Report([INPUTS(result), LONG(result)], [f"Made by `{result['command']}`."])

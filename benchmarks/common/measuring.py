@@ -1,30 +1,32 @@
-"""What the studies share: their signal, timers by the clock and by the GPU's events, quartiles, free memory."""
+"""What the studies measure with: their signal, timers by the clock and by the GPU's events, quartiles, memory."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Array
+
+Case = TypeVar("Case")
 BUSY = 200_000
 """Clock cycles of waiting before a short time is taken: 0.1 ms, longer than Python takes to queue it."""
 
 
-def signal(rows: int, samples: int) -> NDArray[Any]:
+def signal(rows: int, samples: int) -> Array:
     """A sweep in noise, different in every trace."""
     rng = np.random.default_rng(7)
     t = np.linspace(0, 1, samples, dtype=np.float32)
-    traces: NDArray[Any] = np.sin(40 * t**2)[None] + 0.3 * rng.standard_normal((rows, samples), dtype=np.float32)
-    return traces
+    return np.asarray(np.sin(40 * t**2)[None] + 0.3 * rng.standard_normal((rows, samples), dtype=np.float32))
 
 
-def difference(y: Any, reference: Any) -> float:
+def difference(y: Array, reference: Array) -> float:
     """Norm of the difference over that of the reference."""
     return float(np.linalg.norm(y.astype(np.float64) - reference) / np.linalg.norm(reference.astype(np.float64)))
 
@@ -35,27 +37,27 @@ def summary(times: list[float]) -> dict[str, float]:
     return {"median": float(median), "low": float(low), "high": float(high), "mean": float(np.mean(times))}
 
 
-def walls(call: Callable[[], Any], repeats: int, warm: int = 4) -> dict[str, float]:
+def walls(call: Callable[[], object], repeats: int, warm: int = 4) -> dict[str, float]:
     """Milliseconds of a call by the clock, after some that are not timed."""
     for _ in range(warm):
         call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(1e3 * (time.perf_counter() - start))
-    return summary(times)
+    return turns([call], repeats)[0]
 
 
-def turns(calls: list[Callable[[], Any]], repeats: int) -> list[dict[str, float]]:
-    """Milliseconds of each, called in turn so that a busy spell of the machine falls on all."""
+def seconds_in_turn(calls: Sequence[Callable[[], object]], repeats: int) -> list[list[float]]:
+    """Seconds of each, called in turn so that other work on the machine falls on all."""
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(repeats):
         for call, record in zip(calls, times, strict=True):
             start = time.perf_counter()
             call()
-            record.append(1e3 * (time.perf_counter() - start))
-    return [summary(record) for record in times]
+            record.append(time.perf_counter() - start)
+    return times
+
+
+def turns(calls: Sequence[Callable[[], object]], repeats: int) -> list[dict[str, float]]:
+    """Median and quartiles of the milliseconds of each, called in turn."""
+    return [summary([1e3 * seconds for seconds in record]) for record in seconds_in_turn(calls, repeats)]
 
 
 def first_call(code: str, repeats: int) -> float:
@@ -63,6 +65,29 @@ def first_call(code: str, repeats: int) -> float:
     command = [sys.executable, "-c", code]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(repeats + 1)]
     return float(np.median([float(run.stdout) for run in runs[1:]]))
+
+
+def crossover_of(code: str, reference: Callable[[], object], work: int, repeats: int) -> dict[str, float]:
+    """From how much work on loading kernels takes less time than the reference, which takes so long a unit of work.
+
+    ``code`` prints the seconds of loading; ``work`` is what the reference does in a call.
+    """
+    each = 1e6 * turns([reference], repeats)[0]["median"] / work
+    load = first_call(code, repeats)
+    return {"load_seconds": load, "reference_ns_per_tap": each, "first": 1e9 * load / each}
+
+
+def peak_beyond(denoise: Callable[[Array, Case], Array], x: Array, case: Case) -> float:
+    """Peak memory of a call beyond input and output, in units of the input; the backend's pool is emptied first."""
+    from wavefilt.backends.numba_cpu import memory
+
+    denoise(x, case)
+    memory.trim()
+    tracemalloc.start()
+    y = denoise(x, case)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return (peak - y.nbytes) / x.nbytes
 
 
 def events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], None] | None = None) -> dict[str, float]:

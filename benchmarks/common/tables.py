@@ -1,30 +1,38 @@
-"""A table of a study: as text within a width, and as Markdown."""
+"""Tables of the studies, described as data: a head and a format for each column."""
 
 from __future__ import annotations
 
 import math
+import string
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+Row = dict[str, Any]
+"""An object in the JSON of a result."""
+Times = Mapping[str, float]
+"""Median and quartiles, by the names "median", "low" and "high"."""
+Column = str | Callable[[Row], str]
 SIZES = {"Mi": 1 << 20, "Ki": 1 << 10}
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Cells under heads of two lines; the first column says what a row is about."""
+    """Cells under heads of one or two lines; the first column says what a row is about."""
 
     title: str
-    heads: list[Sequence[str]]
-    rows: list[list[str]]
+    heads: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str]]
 
     def text(self, width: int) -> str:
-        """In as many pieces as it takes to stay within the width."""
+        """Within the width: columns that do not fit follow below, after the first column once more."""
+        heads = [("", *head)[-2:] for head in self.heads]
         lines, columns = textwrap.wrap(self.title, width), list(zip(*self.rows, strict=True))
-        sizes = [max(map(len, (*head, *column))) for head, column in zip(self.heads, columns, strict=True)]
-        for piece in _pieces(sizes, width):
-            for cells in (*zip(*self.heads, strict=True), *self.rows):
-                lines.append("  ".join(f"{cells[i]:>{sizes[i]}}" for i in piece).rstrip())
+        sizes = [max(map(len, (*head, *column))) for head, column in zip(heads, columns, strict=True)]
+        for part in _parts(sizes, width):
+            for cells in (*zip(*heads, strict=True), *self.rows):
+                lines.append("  ".join(f"{cells[i]:>{sizes[i]}}" for i in part).rstrip())
             lines.append("")
         return "\n".join(lines)
 
@@ -34,16 +42,52 @@ class Sheet:
         return "\n".join([f"**{self.title}**", "", *rows, ""])
 
 
-def _pieces(sizes: list[int], width: int) -> Iterator[list[int]]:
-    """Indices of the columns that fit side by side, the first one in every piece."""
-    piece, used = [0], sizes[0]
+def _parts(sizes: list[int], width: int) -> Iterator[list[int]]:
+    """Indices of the columns that fit side by side, the first one in every part."""
+    part, used = [0], sizes[0]
     for i, size in enumerate(sizes[1:], 1):
-        if used + 2 + size > width and len(piece) > 1:
-            yield piece
-            piece, used = [0], sizes[0]
-        piece.append(i)
+        if used + 2 + size > width and len(part) > 1:
+            yield part
+            part, used = [0], sizes[0]
+        part.append(i)
         used += 2 + size
-    yield piece
+    yield part
+
+
+@dataclass(frozen=True)
+class Table:
+    """How the rows of a result become a sheet.
+
+    Columns are formats by their heads, whose two lines are separated by "|", and what follows "#" only tells them apart
+    from others; see `filled` for formats. ``title`` is a format of the result, and
+    ``rows`` the name of its rows, or makes them of it.
+    """
+
+    title: Column
+    columns: Mapping[str, Column]
+    rows: str | Callable[[Row], Iterable[Row]] = "rows"
+
+    def __call__(self, result: Row) -> Sheet:
+        rows = result[self.rows] if isinstance(self.rows, str) else self.rows(result)
+        cells = [[filled(column, row) for column in self.columns.values()] for row in rows]
+        return Sheet(filled(self.title, result), [head.partition("#")[0].split("|") for head in self.columns], cells)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study says of a result: tables, then notes of a sentence each."""
+
+    sheets: Sequence[Sheet]
+    notes: Sequence[str] = ()
+
+    def text(self, width: int = 120) -> str:
+        """For the terminal."""
+        lines = (textwrap.fill(note, width, subsequent_indent="  ", break_on_hyphens=False) for note in self.notes)
+        return "\n".join([*(sheet.text(width) for sheet in self.sheets), *lines])
+
+    def markdown(self) -> str:
+        """For the documentation."""
+        return "\n".join([*(sheet.markdown() for sheet in self.sheets), *(f"* {note}" for note in self.notes)])
 
 
 def size(samples: int) -> str:
@@ -59,6 +103,44 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
 
 
-def quartiles(times: dict[str, float]) -> str:
+def quartiles(times: Times, factor: float = 1) -> str:
     """A median, and the quartiles around it."""
-    return f"{number(times['median'])} ({number(times['low'])}-{number(times['high'])})"
+    median, low, high = (number(factor * times[name]) for name in ("median", "low", "high"))
+    return f"{median} ({low}-{high})"
+
+
+def spread(times: Times) -> float:
+    """Half the distance of the quartiles, relative to the median."""
+    return (times["high"] - times["low"]) / 2 / times["median"]
+
+
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "n": number,
+    "size": size,
+    "ms": lambda seconds: number(1e3 * seconds),
+    "KiB": lambda count: number(count / 1024),
+    "us": lambda seconds: number(1e6 * seconds),
+    "quartiles": quartiles,
+    "quartiles in ms": lambda seconds: quartiles(seconds, 1e3),
+    "spread": lambda times: f"{number(times['median'])} ±{spread(times):.0%}",
+}
+"""What a format of a column may ask for beside Python's own: ``{samples:size}``."""
+
+
+class _Formatter(string.Formatter):
+    def format_field(self, value: Any, form: str) -> str:
+        if value is None:
+            raise KeyError("no value")
+        return FORMATS[form](value) if form in FORMATS else str(super().format_field(value, form))
+
+
+def filled(column: Column, row: Row) -> str:
+    """The column's cell in a row. A format that begins with "?" gives "-" where the row lacks the value."""
+    if not isinstance(column, str):
+        return column(row)
+    try:
+        return _Formatter().vformat(column.removeprefix("?"), (), row)
+    except (KeyError, TypeError):
+        if column.startswith("?"):
+            return "-"
+        raise

@@ -1,25 +1,23 @@
-"""The numba backend against PyWavelets, side by side: ``python -m wavefilt.benchmarks.cpu.denoise [--quick]``."""
+"""The numba backend and PyWavelets, side by side: `wavefilt bench cpu`."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import pywt
-from numpy.typing import NDArray
 
-from wavefilt.backends.numba_cpu import NumbaCPU, memory
+from wavefilt.arrays import Array
+from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.benchmarks.common.environment import environment
-from wavefilt.benchmarks.common.measuring import summary
+from wavefilt.benchmarks.common.measuring import peak_beyond, seconds_in_turn, summary
+from wavefilt.benchmarks.common.tables import Report, Row, Table
 from wavefilt.denoising.traces import run as denoise_rows
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
@@ -70,7 +68,7 @@ QUICK_SHARE = 16  # --quick divides the larger cases by this
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 
 
-def pywavelets_denoise(x: NDArray[Any], case: Case) -> NDArray[Any]:
+def pywavelets_denoise(x: Array, case: Case) -> Array:
     """What a user of PyWavelets writes: decompose, median, threshold, reconstruct."""
     coefficients = pywt.wavedec(x, case.wavelet, "symmetric", case.level)
     medians = [np.median(np.abs(d), axis=-1, keepdims=True) for d in coefficients[-1:0:-1][: _estimated(case)]]
@@ -92,12 +90,12 @@ def _estimated(case: Case) -> int:
     return case.level if case.sigma == "level" else 1
 
 
-def numba_denoise(x: NDArray[Any], case: Case) -> NDArray[Any]:
+def numba_denoise(x: Array, case: Case) -> Array:
     method = Method(case.wavelet, case.level, rule=case.rule, sigma=case.sigma)
     return denoise_rows(x, method, "numba").samples
 
 
-def _pair(case: Case, x: NDArray[Any]) -> tuple[Callable[[], NDArray[Any]], Callable[[], NDArray[Any]]]:
+def _pair(case: Case, x: Array) -> tuple[Callable[[], Array], Callable[[], Array]]:
     """The case as PyWavelets and as this library do it."""
     single = x[0] if case.traces == 1 else x
     backend, bank = NumbaCPU(), pywt.Wavelet(case.wavelet)
@@ -113,18 +111,7 @@ def _pair(case: Case, x: NDArray[Any]) -> tuple[Callable[[], NDArray[Any]], Call
     )
 
 
-def _seconds(functions: list[Callable[[], Any]], repeats: int) -> list[list[float]]:
-    """Times of each, taken in turn so that a busy spell of the machine falls on all."""
-    times: list[list[float]] = [[] for _ in functions]
-    for _ in range(repeats):
-        for function, record in zip(functions, times, strict=True):
-            start = time.perf_counter()
-            function()
-            record.append(time.perf_counter() - start)
-    return times
-
-
-def _measure(case: Case, repeats: int) -> dict[str, Any]:
+def _measure(case: Case, repeats: int) -> Row:
     x = np.random.default_rng(7).standard_normal((case.traces, case.samples)).astype(case.dtype)
     theirs, ours = _pair(case, x)
     expected, found = theirs(), ours()
@@ -134,8 +121,7 @@ def _measure(case: Case, repeats: int) -> dict[str, Any]:
     del expected, found
     repeats = max(repeats, min(50, 8 * Mi // x.size))  # short cases are cheap to repeat
     copied = np.empty_like(x)
-    times = _seconds([theirs, ours, lambda: np.copyto(copied, x)], repeats)
-    reference, own, copy = map(summary, times)
+    reference, own, copy = map(summary, seconds_in_turn([theirs, ours, lambda: np.copyto(copied, x)], repeats))
     started = time.perf_counter(), time.process_time()
     ours()
     elapsed, used = time.perf_counter() - started[0], time.process_time() - started[1]
@@ -154,24 +140,11 @@ def _measure(case: Case, repeats: int) -> dict[str, Any]:
     }
 
 
-def _memory(samples: int) -> float:
-    """Peak of a whole denoise beyond its input and output, in units of the input."""
-    case = Case("memory", samples, 0, rule="bayes", sigma="level")
-    x = np.random.default_rng(7).standard_normal((1, samples)).astype(case.dtype)
-    numba_denoise(x, case)
-    memory.trim()
-    tracemalloc.start()
-    y = numba_denoise(x, case)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return (peak - y.nbytes) / x.nbytes
-
-
 _START = """
 import time
 import numpy as np, pywt, wavefilt
-from wavefilt.rules import bayes, noise
-from wavefilt.shrinkage import Shrinkage
+from wavefilt.thresholding.rules import bayes, noise
+from wavefilt.thresholding.shrinkage import Shrinkage
 times = [time.perf_counter()]
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
 times.append(time.perf_counter())
@@ -189,86 +162,84 @@ print(*np.diff(times))
 FIRST_CALLS = (("db4", "float32"), ("db8", "float32"), ("db20", "float32"), ("coif17", "float32"), ("db8", "float64"))
 
 
+def _start(calls: Sequence[tuple[str, str]], **variables: str) -> list[float]:
+    """Seconds of the import and of each first call, in a new process with these environment variables."""
+    command = [sys.executable, "-c", _START.format(calls=calls)]
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=True)
+    return [float(word) for word in done.stdout.split()]
+
+
 def first_calls() -> dict[str, dict[str, float]]:
     """Seconds of the import and of each first call, in a process without and one with a cache on disk."""
-    found = {}
+    names = ["import", *(f"{name} {dtype}" for name, dtype in FIRST_CALLS)]
     with tempfile.TemporaryDirectory() as folder:
-        for state in ("cold", "cached"):
-            output = subprocess.run(
-                [sys.executable, "-c", _START.format(calls=FIRST_CALLS)],
-                env=os.environ | {"NUMBA_CACHE_DIR": folder},
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-            names = ["import", *(f"{name} {dtype}" for name, dtype in FIRST_CALLS)]
-            found[state] = dict(zip(names, map(float, output.split()), strict=True))
-    return found
+        runs = {state: _start(FIRST_CALLS, NUMBA_CACHE_DIR=folder) for state in ("cold", "cached")}
+    return {state: dict(zip(names, found, strict=True)) for state, found in runs.items()}
 
 
 def load_seconds(repeats: int = 5) -> float:
     """Import and first call of float32 kernels from the cache on disk, as in `first_calls`; median of processes."""
-    code = _START.format(calls=(FIRST_CALLS[1],))
-    runs = [
-        sum(
-            map(
-                float,
-                subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split(),
-            )
-        )
-        for _ in range(repeats + 1)
-    ]
+    runs = [sum(_start(FIRST_CALLS[1:2])) for _ in range(repeats + 1)]
     return float(np.median(runs[1:]))  # the first may compile
 
 
-def run(quick: bool = False, repeats: int = 7) -> dict[str, Any]:
+def run(quick: bool = False, repeats: int = 7) -> Row:
     """Measure every case; ``quick`` takes smaller arrays, for a test of the benchmark rather than of the library.
 
     Raises RuntimeError if the two results of a case differ.
     """
     share = QUICK_SHARE if quick else 1
-    cases = [c.reduced(share) for c in CASES]
+    whole = Case("memory", 16 * Mi // share, 0, rule="bayes", sigma="level")
+    x = np.random.default_rng(7).standard_normal((1, whole.samples)).astype(whole.dtype)
     return {
         "environment": environment(),
         "quick": quick,
         "repeats": repeats,
-        "cases": [_measure(case, repeats) for case in cases],
-        "memory": _memory(16 * Mi // share),
+        "cases": [_measure(case.reduced(share), repeats) for case in CASES],
+        "memory": peak_beyond(numba_denoise, x, whole),
         "first_calls": {} if quick else first_calls(),
     }
 
 
-def _milliseconds(times: dict[str, float]) -> str:
-    """Median and quartiles."""
-    median, low, high = (1e3 * times[name] for name in ("median", "low", "high"))
-    return f"{median:.2f} ({low:.2f}-{high:.2f})"
-
-
-def table(result: dict[str, Any]) -> str:
-    """The result as text, one line a case."""
+def _title(result: Row) -> str:
     where = result["environment"]
-    lines = [
-        f"{where['processor']}, {where['threads']} threads, load {where['load']:.1f}, "
-        + ", ".join(f"{name} {version}" for name, version in where["versions"].items() if version),
-        f"{'case':<44}{'PyWavelets ms':>21}{'numba ms':>21}{'ratio':>7}{'target':>7}{'':>5}{'cores':>6}"
-        f"{'GB/s':>6}{'of copy':>8}",
-    ]
-    for c in result["cases"]:
-        theirs, ours = (_milliseconds(c[side]) for side in ("pywavelets", "numba"))
-        met = "" if result["quick"] else "yes" if c["met"] else "NO"
-        lines.append(
-            f"{c['name']:<44}{theirs:>21}{ours:>21}{c['ratio']:>7.1f}{c['target']:>7.0f}{met:>5}{c['cores']:>6.1f}"
-            f"{c['gigabytes_per_second']:>6.1f}{c['share_of_copy']:>8.0%}"
-        )
-    lines.append(f"peak memory beyond input and output: {result['memory']:.2f} of the input")
+    versions = ", ".join(f"{name} {version}" for name, version in where["versions"].items() if version)
+    return (
+        f"The numba backend beside PyWavelets (quartiles in brackets): {where['processor']}, {where['threads']} "
+        f"threads, load {where['load']:.1f}, {versions}"
+    )
+
+
+TABLE = Table(
+    _title,
+    {
+        "case": "{name}",
+        "PyWavelets|ms": "{pywavelets:quartiles in ms}",
+        "numba|ms": "{numba:quartiles in ms}",
+        "ratio": "{ratio:n}",
+        "target": "{target:g}",
+        "met": lambda case: "" if case["quick"] else "yes" if case["met"] else "NO",
+        "cores|busy": "{cores:.1f}",
+        "GB/s": "{gigabytes_per_second:.1f}",
+        "of|copy": "{share_of_copy:.0%}",
+    },
+    lambda result: ({**case, "quick": result["quick"]} for case in result["cases"]),
+)
+
+
+def report(result: Row) -> Report:
+    """A row a case, the peak of memory and the seconds of first calls."""
+    notes = [f"Peak memory beyond input and output: {result['memory']:.2f} of the input."]
     for state, seconds in result["first_calls"].items():
-        lines.append(f"{state} seconds: " + ", ".join(f"{name} {s:.2f}" for name, s in seconds.items()))
-    return "\n".join(lines)
+        notes.append(f"{state} seconds: {', '.join(f'{name} {s:.2f}' for name, s in seconds.items())}".capitalize())
+    return Report([TABLE(result)], notes)
 
 
-if __name__ == "__main__":
-    outcome = run("--quick" in sys.argv)
-    if "--json" in sys.argv:
-        print(json.dumps(outcome, indent=1))
-    else:
-        print(table(outcome))
+def first_calls_told(result: Row) -> str:
+    """Compile and load times of the CPU kernels in a sentence."""
+    cold, cached = result["first_calls"]["cold"], result["first_calls"]["cached"]
+    return (
+        f"The first call compiles: {cold['db4 float32']:.0f} s for float32, {cold['db8 float64']:.0f} s for float64,\n"
+        f"once for all wavelets. From the cache on disk a new process takes {cached['import']:.1f} s to import numba\n"
+        f"and {cached['db4 float32']:.1f} s for its first call."
+    )

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import tracemalloc
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import pywt
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from wavefilt.backends.numba_cpu import NumbaCPU, memory
+from wavefilt.arrays import Array, Floats
+from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.backends.reference.backend import PyWavelets
-from wavefilt.benchmarks.common.command import alone
+from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import environment
 from wavefilt.benchmarks.common.implementation import Mismatch
-from wavefilt.benchmarks.common.measuring import difference, first_call, signal, turns
-from wavefilt.benchmarks.common.tables import Sheet, number, quartiles, size
+from wavefilt.benchmarks.common.measuring import crossover_of, difference, peak_beyond, signal, turns
+from wavefilt.benchmarks.common.tables import Row, Table, size
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.thresholding.shrinkage import Shrinkage
 
@@ -48,13 +46,13 @@ CASES = (Case(1, Mi), Case(1, 64 * Ki), Case(256, 4096))
 QUICK_SHARE = 16
 
 
-def _thresholds(median: Any, case: Case) -> NDArray[np.float64]:
+def _thresholds(median: ArrayLike, case: Case) -> Floats:
     """Universal thresholds (levels, traces): white noise fades by sqrt 2 from one level to the next."""
     sigma = MAD_TO_SIGMA * np.atleast_1d(median)[None] / np.sqrt(2.0 ** np.arange(case.level))[:, None]
     return np.asarray(sigma * np.sqrt(2 * np.log(case.samples)))
 
 
-def pywavelets_denoise(x: NDArray[Any], case: Case) -> NDArray[Any]:
+def pywavelets_denoise(x: Array, case: Case) -> Array:
     """What a user of PyWavelets writes: swt, median of the finest details, soft threshold, iswt."""
     coefficients = pywt.swt(x, WAVELET, case.level, trim_approx=True, norm=True)
     thresholds = _thresholds(np.median(np.abs(coefficients[-1]), axis=-1), case)
@@ -64,14 +62,14 @@ def pywavelets_denoise(x: NDArray[Any], case: Case) -> NDArray[Any]:
     return np.asarray(pywt.iswt(coefficients, WAVELET, norm=True))
 
 
-def numba_denoise(x: NDArray[Any], case: Case, mode: str = "periodic") -> NDArray[Any]:
+def numba_denoise(x: Array, case: Case, mode: str = "periodic") -> Array:
     backend = NumbaCPU()
     pyramid = backend.decompose(x, pywt.Wavelet(WAVELET), mode, case.level, "modwt")
     median = backend.statistics([pyramid], "trace").median_abs([1])[0]
     return backend.reconstruct(pyramid, Shrinkage("soft", _thresholds(median, case)))
 
 
-def measure(case: Case, repeats: int) -> dict[str, Any]:
+def measure(case: Case, repeats: int) -> Row:
     """Times of a case in milliseconds. Raises Mismatch if the results differ."""
     x = signal(case.traces, case.samples)
     single = x[0] if case.traces == 1 else x
@@ -92,18 +90,6 @@ def measure(case: Case, repeats: int) -> dict[str, Any]:
     return {"name": case.name, **asdict(case), "error": error, **times, "ratio": ratio, "met": ratio >= case.target}
 
 
-def peak_memory(case: Case) -> float:
-    """Peak of a whole denoise beyond input and output, in units of the input."""
-    x = signal(case.traces, case.samples)
-    numba_denoise(x, case)
-    memory.trim()
-    tracemalloc.start()
-    y = numba_denoise(x, case)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return (peak - y.nbytes) / x.nbytes
-
-
 _FIRST = """
 import time
 import numpy as np, pywt
@@ -118,39 +104,41 @@ print(time.perf_counter() - start)
 def crossover(repeats: int) -> dict[str, float]:
     """From how many samples times taps times levels a process that has loaded no kernels should load them."""
     backend, bank, x, level = PyWavelets(), pywt.Wavelet(WAVELET), signal(1, 256 * Ki), 5
-    work = x.size * bank.dec_len * level
     call = lambda: backend.reconstruct(backend.decompose(x, bank, "symmetric", level, "modwt"))  # noqa: E731
-    reference = 1e6 * turns([call], repeats)[0]["median"] / work
-    load = first_call(_FIRST, repeats)
-    return {"load_seconds": load, "reference_ns_per_tap": reference, "first": 1e9 * load / reference}
+    return crossover_of(_FIRST, call, x.size * bank.dec_len * level, repeats)
 
 
-def run(quick: bool = False, repeats: int = 15) -> dict[str, Any]:
+def run(quick: bool = False, repeats: int = 15) -> Row:
     """Measure every case; ``quick`` takes a sixteenth of the samples and no more than 3 repeats."""
     repeats = min(repeats, 3) if quick else repeats
     cases = [case.reduced(QUICK_SHARE) if quick else case for case in CASES]
     return {
-        "environment": environment(), "quick": quick, "repeats": repeats, "wavelet": WAVELET,
+        "environment": environment(),
+        "quick": quick,
+        "repeats": repeats,
+        "wavelet": WAVELET,
         "cases": [measure(case, repeats) for case in cases],
-        "memory": {case.name: peak_memory(case) for case in cases},
+        "memory": {case.name: peak_beyond(numba_denoise, signal(case.traces, case.samples), case) for case in cases},
         "crossover": crossover(min(repeats, 5)),
-    }  # fmt: skip
+    }
 
 
-def table(result: dict[str, Any]) -> Sheet:
-    """One row a case; times in milliseconds."""
-    where = result["environment"]
-    title = (
-        f"MODWT denoise in milliseconds, median (quartiles): {result['wavelet']}, float32, {where['processor']}, "
-        f"{where['threads']} threads, PyWavelets {where['versions']['PyWavelets']}"
-    )
-    heads: list[Sequence[str]] = [("samples,", "levels"), ("PyWavelets", "swt"), ("numba", "periodic"), ("", "ratio"),
-             ("numba", "symmetric"), ("forward", "alone"), ("inverse", "alone"), ("memory,", "inputs")]  # fmt: skip
-    rows = [[f"{c['name']}, {c['level']}", quartiles(c["pywavelets"]), quartiles(c["numba"]), f"{c['ratio']:.1f}",
-             *(number(c[name]["median"]) for name in ("symmetric", "forward", "inverse")),
-             f"{result['memory'][c['name']]:.1f}"] for c in result["cases"]]  # fmt: skip
-    return Sheet(title, heads, rows)
+TABLE = Table(
+    "MODWT denoise in milliseconds, median (quartiles): {wavelet}, float32, {environment[processor]}, "
+    "{environment[threads]} threads, PyWavelets {environment[versions][PyWavelets]}",
+    {
+        "samples,|levels": "{name}, {level}",
+        "PyWavelets|swt": "{pywavelets:quartiles}",
+        "numba|periodic": "{numba:quartiles}",
+        "|ratio": "{ratio:.1f}",
+        "numba|symmetric": "{symmetric[median]:n}",
+        "forward|alone": "{forward[median]:n}",
+        "inverse|alone": "{inverse[median]:n}",
+        "memory,|inputs": "{memory:.1f}",
+    },
+    lambda result: ({**case, "memory": result["memory"][case["name"]]} for case in result["cases"]),
+)
 
 
 if __name__ == "__main__":
-    alone(run, lambda result: table(result).text(120))
+    main(run, TABLE)

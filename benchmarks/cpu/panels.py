@@ -1,4 +1,4 @@
-"""Two dimensions against PyWavelets and scikit-image: ``python -m wavefilt.benchmarks.cpu.panels [--quick]``.
+"""Two dimensions beside PyWavelets and scikit-image: ``python -m wavefilt.benchmarks.cpu.panels [--quick]``.
 
 Times of one and the same denoise, side by side; and what is gained on a gather and an image whose clean samples are
 known.
@@ -6,24 +6,22 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pywt
-from numpy.typing import NDArray
 
 import wavefilt
+from wavefilt.arrays import Array as Samples
 from wavefilt.backends.reference.backend import PyWavelets
-from wavefilt.benchmarks.common.command import alone
+from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import environment, version
 from wavefilt.benchmarks.common.implementation import Mismatch
-from wavefilt.benchmarks.common.measuring import difference, first_call, turns
-from wavefilt.benchmarks.common.tables import Sheet, number, quartiles
+from wavefilt.benchmarks.common.measuring import crossover_of, difference, turns
+from wavefilt.benchmarks.common.tables import Report, Row, Sheet, Table
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
-Samples = NDArray[Any]
 WAVELET = "db4"
 TOLERANCE = 1e-5  # of float32 results, relative to their norm
 RATIO = 6.0
@@ -57,8 +55,8 @@ def pywavelets_denoise(x: Samples, level: int) -> Samples:
 
 
 def own_denoise(x: Samples, level: int) -> Samples:
-    options = {"rule": "universal", "sigma": "global", "level": level}
-    return np.asarray(wavefilt.denoise(x, WAVELET, axes=(0, 1), backend="numba", **options))  # type: ignore[arg-type]
+    quiet = wavefilt.denoise(x, WAVELET, axes=(0, 1), backend="numba", rule="universal", sigma="global", level=level)
+    return np.asarray(quiet)
 
 
 def scikit_image_denoise(x: Samples, level: int) -> Samples:
@@ -77,7 +75,7 @@ def noisy(case: Case) -> Samples:
     return (events + 0.4 * rng.standard_normal((case.rows, case.columns))).astype(np.float32)
 
 
-def measure(case: Case, repeats: int) -> dict[str, Any]:
+def measure(case: Case, repeats: int) -> Row:
     """Times of a case in milliseconds. Raises Mismatch if the results differ."""
     x = noisy(case)
     calls: dict[str, Callable[[], Samples]] = {
@@ -111,17 +109,15 @@ def crossover(repeats: int) -> dict[str, float]:
     backend, bank, x = PyWavelets(), pywt.Wavelet(WAVELET), noisy(Case(1024, 1024))[None]
     pair, modes = (bank, bank), ("symmetric", "symmetric")
     call = lambda: backend.reconstruct2(backend.decompose2(x, pair, modes, 4))  # noqa: E731
-    reference = 1e6 * turns([call], repeats)[0]["median"] / (x.size * bank.dec_len)
-    load = first_call(_FIRST, repeats)
-    return {"load_seconds": load, "reference_ns_per_tap": reference, "first": 1e9 * load / reference}
+    return crossover_of(_FIRST, call, x.size * bank.dec_len, repeats)
 
 
 def gather(traces: int = 120, samples: int = 1024) -> Samples:
     """Four reflections: Ricker wavelets along hyperbolas."""
     time, offset = 0.002 * np.arange(samples), 12.5 * np.arange(traces)[:, None]
     clean = np.zeros((traces, samples))
-    for start, velocity, size, frequency in ((0.2, 1500, 1, 30), (0.5, 1900, -0.7, 25), (0.9, 2300, 0.6, 22),
-                                             (1.3, 2700, 0.5, 20)):  # fmt: skip
+    reflections = ((0.2, 1500, 1, 30), (0.5, 1900, -0.7, 25), (0.9, 2300, 0.6, 22), (1.3, 2700, 0.5, 20))
+    for start, velocity, size, frequency in reflections:
         square = (np.pi * frequency * (time - np.hypot(start, offset / velocity))) ** 2
         clean += size * (1 - 2 * square) * np.exp(-square)
     return clean
@@ -159,7 +155,7 @@ def scikit_image_bayes(x: Samples) -> Samples:
     return np.asarray(denoise_wavelet(x, wavelet="db8", rescale_sigma=False))
 
 
-WAYS: dict[str, Callable[[Samples], Samples]] = {
+METHODS: dict[str, Callable[[Samples], Samples]] = {
     "traces": lambda x: np.asarray(wavefilt.denoise(x)),
     "two dimensions": lambda x: np.asarray(wavefilt.denoise(x, axes=(0, 1))),
     "the same, sigma global": lambda x: np.asarray(wavefilt.denoise(x, axes=(0, 1), sigma="global")),
@@ -168,69 +164,67 @@ WAYS: dict[str, Callable[[Samples], Samples]] = {
 }
 
 
-def gains(draws: int) -> list[dict[str, Any]]:
+def gains(draws: int) -> list[Row]:
     """dB of signal-to-noise ratio gained, means over draws of noise."""
     rows = []
     for picture, clean in pictures().items():
         for noise, make in NOISES.items():
             for strength in STRENGTHS:
-                row: dict[str, Any] = {"picture": picture, "noise": noise, "strength": strength, "gain": {}}
-                for name, way in WAYS.items():
+                row: Row = {"picture": picture, "noise": noise, "strength": strength, "gain": {}}
+                for name, method in METHODS.items():
                     if name == "scikit-image" and not version(name):
                         continue
                     rng = np.random.default_rng(11)
                     noises = [strength * clean.std() * make(rng, clean.shape) for _ in range(draws)]
-                    row["gain"][name] = float(np.mean([_gain(clean, e, way) for e in noises]))
+                    row["gain"][name] = float(np.mean([_gain(clean, e, method) for e in noises]))
                 rows.append(row)
     return rows
 
 
-def _gain(clean: Samples, noise: Samples, way: Callable[[Samples], Samples]) -> float:
-    return 10 * float(np.log10(np.sum(noise**2) / np.sum((way(clean + noise) - clean) ** 2)))
+def _gain(clean: Samples, noise: Samples, method: Callable[[Samples], Samples]) -> float:
+    return 10 * float(np.log10(np.sum(noise**2) / np.sum((method(clean + noise) - clean) ** 2)))
 
 
-def run(quick: bool = False, repeats: int = 9, draws: int = 5) -> dict[str, Any]:
+def run(quick: bool = False, repeats: int = 9, draws: int = 5) -> Row:
     """Measure every case; ``quick`` takes small ones, 3 repeats and one draw of noise."""
     repeats, draws = (3, 1) if quick else (repeats, draws)
+    found = {"study": "sections", "quick": quick, "repeats": repeats, "wavelet": WAVELET, "draws": draws}
     return {
         "environment": environment() | {"scikit-image": version("scikit-image")},
-        "study": "sections", "quick": quick, "repeats": repeats, "wavelet": WAVELET, "draws": draws,
+        **found,
         "cases": [measure(case, repeats) for case in (QUICK if quick else CASES)],
         "crossover": crossover(min(repeats, 5)),
         "gains": gains(draws),
-    }  # fmt: skip
+    }
 
 
-def times_table(result: dict[str, Any]) -> Sheet:
-    """One row a case; times in milliseconds."""
-    where = result["environment"]
-    title = (
-        f"Universal soft thresholds in milliseconds, median (quartiles): {result['wavelet']}, float32, "
-        f"{where['processor']}, {where['threads']} threads, PyWavelets {where['versions']['PyWavelets']}, "
-        f"scikit-image {where['scikit-image']}"
-    )
-    heads: list[Sequence[str]] = [("section,", "levels"), ("PyWavelets", "wavedec2"), ("scikit-image", "VisuShrink"),
-             ("numba", ""), ("PyWavelets", "/ numba"), ("scikit-image", "/ numba")]  # fmt: skip
-    rows = []
-    for case in result["cases"]:
-        theirs = quartiles(case["scikit_image"]) if "scikit_image" in case else "-"
-        ratios = [
-            number(case["ratios"][name]) if name in case["ratios"] else "-" for name in ("pywavelets", "scikit_image")
-        ]
-        rows.append([f"{case['name']}, {case['level']}", quartiles(case["pywavelets"]), theirs,
-                     quartiles(case["numba"]), *ratios])  # fmt: skip
-    return Sheet(title, heads, rows)
+TIMES = Table(
+    "Universal soft thresholds in milliseconds, median (quartiles): {wavelet}, float32, {environment[processor]}, "
+    "{environment[threads]} threads, PyWavelets {environment[versions][PyWavelets]}, "
+    "scikit-image {environment[scikit-image]}",
+    {
+        "section,|levels": "{name}, {level}",
+        "PyWavelets|wavedec2": "{pywavelets:quartiles}",
+        "scikit-image|VisuShrink": "?{scikit_image:quartiles}",
+        "numba": "{numba:quartiles}",
+        "PyWavelets|/ numba": "{ratios[pywavelets]:n}",
+        "scikit-image|/ numba": "?{ratios[scikit_image]:n}",
+    },
+    "cases",
+)
 
 
-def gains_table(result: dict[str, Any]) -> Sheet:
+def gains_table(result: Row) -> Sheet:
     """One row a picture, a noise and its strength."""
-    title = f"dB of signal-to-noise ratio gained, means over {result['draws']} draws: db8, rule bayes but where said"
-    ways = [name for name in WAYS if name in result["gains"][0]["gain"]]
-    heads: list[Sequence[str]] = [("picture", ""), ("noise, sd", "of the clean"), *((name, "") for name in ways)]
-    rows = [[row["picture"], f"{row['noise']}, {row['strength']:g}", *(f"{row['gain'][name]:+.1f}" for name in ways)]
-            for row in result["gains"]]  # fmt: skip
-    return Sheet(title, heads, rows)
+    columns = {"picture": "{picture}", "noise, sd|of the clean": "{noise}, {strength:g}"}
+    columns |= {name: f"{{gain[{name}]:+.1f}}" for name in METHODS if name in result["gains"][0]["gain"]}
+    title = "dB of signal-to-noise ratio gained, means over {draws} draws: db8, rule bayes but where said"
+    return Table(title, columns, "gains")(result)
+
+
+def report(result: Row) -> Report:
+    return Report([TIMES(result), gains_table(result)])
 
 
 if __name__ == "__main__":
-    alone(run, lambda result: "\n".join([times_table(result).text(120), gains_table(result).text(120)]))
+    main(run, report)

@@ -1,4 +1,4 @@
-"""How long `wavefilt --help` takes beside a bare `import numpy, click`: python -m wavefilt.benchmarks.cpu.startup."""
+"""Time of `wavefilt --help` beside a bare `import numpy, click`: ``python -m wavefilt.benchmarks.cpu.startup``."""
 
 from __future__ import annotations
 

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pywt
-from numpy.typing import NDArray
 
 from wavefilt import backends
+from wavefilt.arrays import Array
 from wavefilt.backends.cuda.work_counts import transforms
-from wavefilt.benchmarks.common.environment import environment
+from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import difference
+from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.scaling.limits import calibration
+from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.benchmarks.ske.cases import Case
 from wavefilt.errors import BackendUnavailable
-from wavefilt.ske.baselines import classic
 from wavefilt.ske.calibrated import Launch, estimate
 from wavefilt.ske.calibration import Calibration
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -63,16 +62,20 @@ Step = tuple[Kernel, int]
 
 
 def run(
-    samples: int = SAMPLES, blocks: Sequence[int] = BLOCKS, repeats: int = 30, device: str | None = None,
-    tile: int = TILE, progress: Callable[[list[Step]], Iterable[Step]] = iter,
-) -> dict[str, Any]:  # fmt: skip
+    samples: int = SAMPLES,
+    blocks: Sequence[int] = BLOCKS,
+    repeats: int = 30,
+    device: str | None = None,
+    tile: int = TILE,
+    progress: Callable[[list[Step]], Iterable[Step]] = iter,
+) -> Row:
     """Milliseconds of each kernel with each block, measured where there is a GPU and estimated, as a table for JSON.
 
     Raises Mismatch if an output differs from that of the CPU backend, ValueError or OSError for an unknown calibration.
     """
     missing = no_gpu()
     chosen, reason = calibration(device, missing)
-    rows: list[dict[str, Any]] = [{"block": block, "times": {}, "skipped": {}, "estimates": {}} for block in blocks]
+    rows: list[Row] = [{"block": block, "times": {}, "skipped": {}, "estimates": {}} for block in blocks]
     of = dict(zip(blocks, rows, strict=True))
     for kernel, block in progress([] if missing else [(kernel, block) for kernel in KERNELS for block in blocks]):
         try:
@@ -84,18 +87,24 @@ def run(
     if chosen is not None:
         for row in rows:
             row["estimates"] = {k.name: _estimates(k.launch(samples, row["block"], tile), chosen) for k in KERNELS}
-    return {
-        "study": "blocks", "date": date.today().isoformat(), "unit": "ms", "samples": samples,
-        "method": f"{samples} samples in one trace, tiles of {tile}; median of {repeats} graphs of 20 launches",
-        "environment": environment(),
-        "columns": {
-            k.name: {"heads": (k.transform, k.wavelet), "missing": missing, "tolerance": TOLERANCE,
-                     "what": f"the finest levels of the {k.transform} transform by {k.wavelet}",
-                     "compared with": "backend numba"} for k in KERNELS
-        },
-        "estimates": {"calibration": getattr(chosen, "name", None), "missing": reason},
-        "rows": rows, "choices": choices(rows),
-    }  # fmt: skip
+    about = {"missing": missing, "tolerance": TOLERANCE, "compared with": "backend numba"}
+    columns = {
+        k.name: {
+            "heads": (k.transform, k.wavelet),
+            "what": f"the finest levels of the {k.transform} transform by {k.wavelet}",
+        }
+        for k in KERNELS
+    }
+    return result(
+        "blocks",
+        unit="ms",
+        samples=samples,
+        method=f"{samples} samples in one trace, tiles of {tile}; median of {repeats} graphs of 20 launches",
+        columns={name: column | about for name, column in columns.items()},
+        estimates={"calibration": chosen and chosen.name, "missing": reason},
+        rows=rows,
+        choices=choices(rows),
+    )
 
 
 def _estimates(launch: Launch, device: Calibration) -> dict[str, float | None]:
@@ -109,12 +118,12 @@ def _estimates(launch: Launch, device: Calibration) -> dict[str, float | None]:
     return found
 
 
-def choices(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def choices(rows: Sequence[Row]) -> dict[str, Row]:
     """For every kernel the block that was fastest, what each model would choose, and its time over the fastest."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Row] = {}
     for kernel in KERNELS:
         times = {row["block"]: row["times"][kernel.name]["median"] for row in rows if kernel.name in row["times"]}
-        entry: dict[str, Any] = {"fastest": min(times, key=times.__getitem__) if times else None}
+        entry: Row = {"fastest": min(times, key=times.__getitem__) if times else None}
         for model in MODELS:
             all_of = {row["block"]: row["estimates"].get(kernel.name, {}).get(model) for row in rows}
             known = {block: value for block, value in all_of.items() if value is not None}
@@ -148,7 +157,7 @@ def _measured(kernel: Kernel, samples: int, block: int, tile: int, repeats: int)
 
 
 @lru_cache(maxsize=1)
-def _expected(wavelet: str, samples: int, level: int) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
+def _expected(wavelet: str, samples: int, level: int) -> tuple[tuple[Array, ...], Array]:
     """Coefficients of the same samples, and what is made of them with the same thresholds."""
     from wavefilt.benchmarks.ske.measure import THRESHOLD, noise
 

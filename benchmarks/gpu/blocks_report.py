@@ -2,70 +2,78 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from wavefilt.benchmarks.common.tables import Sheet, number, size
+from wavefilt.benchmarks.common.columns import labels, place
+from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table, number, size, spread
+
+MODELS = ("calibrated", "classic")
 
 
-def sheets(result: dict[str, Any]) -> Iterator[Sheet]:
+def report(result: Row) -> Report:
+    return Report([*sheets(result)], notes(result))
+
+
+def sheets(result: Row) -> Iterator[Sheet]:
     """Microseconds by block, a sheet for each kernel; then the choices."""
-    first = ("threads", "of a block")
-    for name, column in result["columns"].items():
-        heads: list[Sequence[str]] = [first]
-        heads += [("measured", "us")] if any(name in row["times"] for row in result["rows"]) else []
-        measured = len(heads) > 1
-        models = [
-            m for m in ("calibrated", "classic") if any(m in row["estimates"].get(name, {}) for row in result["rows"])
+    for name, label in labels(result).items():
+        rows = [
+            {"block": row["block"], "times": row["times"].get(name), "estimates": row["estimates"].get(name, {})}
+            for row in result["rows"]
         ]
+        measured = any(row["times"] for row in rows)
+        models = [model for model in MODELS if any(model in row["estimates"] for row in rows)]
+        columns: dict[str, Column] = {"threads|of a block": "{block}"}
+        columns |= {"measured|us": _measured} if measured else {}
         for model in models:
-            heads += [("SKE", model), *([("", "error")] if measured else [])]
-        if len(heads) > 1:
-            cells = [_line(row, name, measured, models) for row in result["rows"]]
-            yield Sheet(f"{' '.join(column['heads'])}, {size(result['samples'])} samples: microseconds", heads, cells)
+            columns |= _estimates(model, measured)
+        if len(columns) > 1:
+            yield Table(f"{label}, {size(result['samples'])} samples: microseconds", columns)({"rows": rows})
     if any(entry["calibrated"]["block"] or entry["fastest"] for entry in result["choices"].values()):
-        heads = [("", "kernel"), ("fastest", "block"), ("SKE calibrated", "would choose"), ("", "regret"),
-                 ("SKE classic", "would choose"), ("", "regret")]  # fmt: skip
-        cells = [
-            _choice(" ".join(result["columns"][name]["heads"]), entry) for name, entry in result["choices"].items()
-        ]
-        yield Sheet("Choice of the block; regret is its time over that of the fastest", heads, cells)
+        yield CHOICES({"rows": [{"label": labels(result)[name], **entry} for name, entry in result["choices"].items()]})
 
 
-def _line(row: dict[str, Any], name: str, measured: bool, models: Sequence[str]) -> list[str]:
-    times, cells = row["times"].get(name), [str(row["block"])]
-    if measured:
-        cells.append("-" if times is None else f"{1e3 * times['median']:.1f} ±{_spread(times):.1%}")
-    for model in models:
-        value = row["estimates"].get(name, {}).get(model)
-        cells.append("-" if value is None else number(1e3 * value))
-        if measured:
-            cells.append("-" if value is None or times is None else f"{value / times['median'] - 1:+.0%}")
-    return cells
+def _measured(row: Row) -> str:
+    times = row["times"]
+    return "-" if times is None else f"{1e3 * times['median']:.1f} ±{spread(times):.1%}"
 
 
-def _spread(times: dict[str, float]) -> float:
-    return (times["high"] - times["low"]) / 2 / times["median"]
+def _estimates(model: str, measured: bool) -> dict[str, Column]:
+    """An estimate, and its error where times were measured."""
+
+    def estimate(row: Row) -> str:
+        value = row["estimates"].get(model)
+        return "-" if value is None else number(1e3 * value)
+
+    def error(row: Row) -> str:
+        value, times = row["estimates"].get(model), row["times"]
+        return "-" if value is None or times is None else f"{value / times['median'] - 1:+.0%}"
+
+    return {f"SKE|{model}": estimate} | ({f"|error#{model}": error} if measured else {})
 
 
-def _choice(label: str, entry: dict[str, Any]) -> list[str]:
-    cells = [label, _or_dash(entry["fastest"])]
-    for model in ("calibrated", "classic"):
-        regret = entry[model]["regret"]
-        cells += [_or_dash(entry[model]["block"]), "-" if regret is None else f"{regret:.3f}"]
-    return cells
+def _or_dash(model: str, key: str, form: str) -> Column:
+    """A number of a model's choice, "-" where there is none."""
+    return lambda row: "-" if row[model][key] is None else format(row[model][key], form)
 
 
-def _or_dash(value: int | None) -> str:
-    return "-" if value is None else str(value)
+CHOICES = Table(
+    "Choice of the block; regret is its time over that of the fastest",
+    {
+        "|kernel": "{label}",
+        "fastest|block": lambda row: "-" if row["fastest"] is None else str(row["fastest"]),
+        "SKE calibrated|would choose": _or_dash("calibrated", "block", ""),
+        "|regret#calibrated": _or_dash("calibrated", "regret", ".3f"),
+        "SKE classic|would choose": _or_dash("classic", "block", ""),
+        "|regret#classic": _or_dash("classic", "regret", ".3f"),
+    },
+)
 
 
-def notes(result: dict[str, Any]) -> list[str]:
-    """Where, how, and what was left out and why."""
-    where, columns = result["environment"], result["columns"]
-    found = [f"{where['processor']}, {where['cores']} cores; {where['gpu'] or 'no GPU'}; {result['date']}.",
-             f"{result['method']}."]  # fmt: skip
+def notes(result: Row) -> list[str]:
+    """Where and how it was measured, and what was left out and why."""
+    columns, label = result["columns"], labels(result)
+    found = [place(result), f"{result['method']}."]
     missing = next(iter(columns.values()))["missing"]
     if missing:
         found.append(f"Not measured: {missing}.")
@@ -76,18 +84,6 @@ def notes(result: dict[str, Any]) -> list[str]:
         found.append(f"No estimates: {result['estimates']['missing']}.")
     else:
         found.append(f"Estimates for {result['estimates']['calibration']}, from counts alone.")
-    return found + [
-        f"Skipped: {' '.join(columns[name]['heads'])}, {row['block']} threads: {why}."
-        for row in result["rows"] for name, why in row["skipped"].items()
-    ]  # fmt: skip
-
-
-def text(result: dict[str, Any], width: int = 80) -> str:
-    """For the terminal."""
-    lines = (textwrap.fill(note, width, subsequent_indent="  ", break_on_hyphens=False) for note in notes(result))
-    return "\n".join([*(sheet.text(width) for sheet in sheets(result)), *lines])
-
-
-def markdown(result: dict[str, Any]) -> str:
-    """For the documentation."""
-    return "\n".join([*(sheet.markdown() for sheet in sheets(result)), *(f"* {note}" for note in notes(result))])
+    for row in result["rows"]:
+        found += [f"Skipped: {label[name]}, {row['block']} threads: {why}." for name, why in row["skipped"].items()]
+    return found

@@ -1,32 +1,32 @@
-"""The GPU backend measured: whole denoises against the targets of the project, kernels against the card's bandwidth.
+"""The GPU backend measured: whole denoises beside the project's targets, kernels beside the bandwidth of a copy.
 
-python -m wavefilt.benchmarks.gpu.denoise --json benchmarks/results/cuda_h200.json
+`wavefilt bench cuda --json benchmarks/results/cuda_h200.json`
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable
-from datetime import date
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import wavefilt
-from wavefilt.benchmarks.common.environment import environment
+from wavefilt.arrays import Array
+from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import difference, events, signal, walls
+from wavefilt.benchmarks.common.tables import Report, Row, Table
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
+Work = Callable[[Any], None]
+"""Launches on a stream."""
 REPEATS = 25
 LEVEL = 8
 MI = 1 << 20
 
-CASES: list[dict[str, Any]] = [
+CASES: list[Row] = [
     {"name": "device, universal, db8", "rows": 1, "samples": 64 * MI, "limit": 0.45},
     {"name": "device, bayes, db8", "rows": 1, "samples": 64 * MI, "limit": 0.70, "rule": "bayes", "sigma": "level"},
     {"name": "device, universal, db4", "rows": 1, "samples": 64 * MI, "limit": 0.40, "wavelet": "db4"},
@@ -40,90 +40,109 @@ CASES: list[dict[str, Any]] = [
 """What is timed: milliseconds to stay below, or None where the project set no target."""
 
 
-def run(repeats: int = REPEATS, scale: int = 1, peers: bool = True) -> dict[str, Any]:
+def run(repeats: int = REPEATS, scale: int = 1, peers: bool = True) -> Row:
     """Measure every case, with sizes divided by ``scale``; outputs are compared with PyWavelets first."""
     from wavefilt.backends.cuda import Cuda
     from wavefilt.backends.cuda.runtime.target import cuda
 
     backend = Cuda()
-    result: dict[str, Any] = {
-        "date": date.today().isoformat(),
-        "device": backend.describe(),
-        "environment": environment(),
-        "repeats": repeats,
-    }
+    found = result("cuda", device=backend.describe(), repeats=repeats)
     samples = 64 * MI // scale
     x = cuda.to_device(signal(1, samples)[0])
     y = cuda.device_array_like(x)
     copy = events(lambda stream: y.copy_to_device(x, stream=stream), repeats)
-    result["copy"] = {"bytes": 2 * x.nbytes, **copy, "TB/s": 2e-9 * x.nbytes / copy["median"]}
-    result["kernels"] = _kernels(x, y, repeats, result["copy"]["TB/s"])
+    found["copy"] = {"bytes": 2 * x.nbytes, **copy, "TB/s": 2e-9 * x.nbytes / copy["median"]}
+    found["kernels"] = _kernels(x, y, repeats, found["copy"]["TB/s"])
     x = y = None  # free for the cases
-    result["cases"] = []
+    found["cases"] = []
     for case in CASES:
         rows = max(case["rows"] // scale, 1) if case["rows"] > 1 else 1
         n = case["samples"] if case["rows"] > 1 else max(case["samples"] // scale, 4096)
-        result["cases"].append({**case, "rows": rows, "samples": n, **_case(backend, case, rows, n, repeats)})
+        found["cases"].append({**case, "rows": rows, "samples": n, **_case(backend, case, rows, n, repeats)})
         backend.clear()
-    result["fastmath"] = _fastmath(samples, repeats)
+    found["fastmath"] = _fastmath(samples, repeats)
     if peers:
-        result["peers"] = _peers(backend, samples, repeats)
-    return result
+        found["peers"] = _peers(backend, samples, repeats)
+    return found
 
 
-def table(result: dict[str, Any]) -> str:
-    """The measurements as Markdown tables."""
-    lines = [
-        f"{result['device']}; {result['date']}; medians of {result['repeats']}, quartiles in brackets, in ms.",
-        f"Copy in the same run: {result['copy']['TB/s']:.2f} TB/s (read + write).",
-        "",
-        "| case | traces x samples | GPU time | whole call | target | reached |",
-        "|---|---|---|---|---|---|",
+def _with_limit(case: Row) -> Row:
+    """The target is about GPU time where the data is resident, else about the whole call."""
+    measured = float((case.get("device") or case["call"])["median"])
+    reached = "" if case["limit"] is None else "yes" if measured <= case["limit"] else "no"
+    return {**case, "target": "" if case["limit"] is None else f"{case['limit']:g}", "reached": reached}
+
+
+CASE = Table(
+    "Whole denoises, ms (quartiles in brackets)",
+    {
+        "case": "{name}",
+        "traces x samples": "{rows} x {samples}",
+        "GPU time": lambda case: _ms(case["device"]) if case.get("device") else "",
+        "whole call": lambda case: _ms(case["call"]),
+        "target": "{target}",
+        "reached": "{reached}",
+    },
+    lambda found: map(_with_limit, found["cases"]),
+)
+KERNEL = Table(
+    "Kernels of a denoise, one by one",
+    {
+        "kernel": "{name}",
+        "ms": "{median:.3f}",
+        "MB moved": lambda kernel: f"{kernel['bytes'] / 1e6:.0f}",
+        "TB/s": "{TB/s:.2f}",
+        "of copy": "{share:.0%}",
+        "registers": "{registers}",
+        "shared KB": lambda kernel: f"{kernel['shared'] / 1024:.1f}",
+        "occupancy": "{occupancy:.0%}",
+    },
+    "kernels",
+)
+FASTMATH = Table(
+    "Fast-math, ms (quartiles in brackets)",
+    {
+        "fast-math": "{fastmath}",
+        "GPU time": lambda row: _ms(row["time"]),
+        "relative difference from PyWavelets": "{error:.1e}",
+    },
+    "fastmath",
+)
+PEERS = Table(
+    "Beside other libraries, ms",
+    {
+        "compared with": "{name}",
+        "its ms": "{theirs:.2f}",
+        "ours": "{ours:.3f}",
+        "ratio": "{ratio:.0f}",
+        "target": "{target}",
+    },
+    "peers",
+)
+
+
+def report(found: Row) -> Report:
+    sheets = [CASE(found), KERNEL(found), FASTMATH(found), *([PEERS(found)] if "peers" in found else [])]
+    notes = [
+        f"{found['device']}; {found['date']}; medians of {found['repeats']}, quartiles in brackets, in ms.",
+        f"Copy in the same run: {found['copy']['TB/s']:.2f} TB/s (read + write).",
     ]
-    for c in result["cases"]:
-        gpu = _ms(c["device"]) if c.get("device") else ""
-        limit = "" if c["limit"] is None else f"{c['limit']:g}"
-        reached = "" if c["limit"] is None else "yes" if _figure(c) <= c["limit"] else "no"
-        lines.append(f"| {c['name']} | {c['rows']} x {c['samples']} | {gpu} | {_ms(c['call'])} | {limit} | {reached} |")
-    lines += [
-        "",
-        "| kernel | ms | MB moved | TB/s | of copy | registers | shared KB | occupancy |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for k in result["kernels"]:
-        lines.append(
-            f"| {k['name']} | {k['median']:.3f} | {k['bytes'] / 1e6:.0f} | {k['TB/s']:.2f} | {k['share']:.0%} | "
-            f"{k['registers']} | {k['shared'] / 1024:.1f} | {k['occupancy']:.0%} |"
-        )
-    lines += ["", "| fast-math | GPU time | relative difference from PyWavelets |", "|---|---|---|"]
-    lines += [f"| {f['fastmath']} | {_ms(f['time'])} | {f['error']:.1e} |" for f in result["fastmath"]]
-    if "peers" in result:
-        lines += ["", "| compared with | its ms | ours | ratio | target |", "|---|---|---|---|---|"]
-        for p in result["peers"]:
-            lines.append(f"| {p['name']} | {p['theirs']:.2f} | {p['ours']:.3f} | {p['ratio']:.0f} | {p['target']} |")
-    return "\n".join(lines)
+    return Report(sheets, notes)
 
 
-def _figure(case: dict[str, Any]) -> float:
-    """What the target is about: GPU time where the data is resident, else the whole call."""
-    return float((case.get("device") or case["call"])["median"])
+def _method(case: Row) -> Method:
+    wavelet, rule, sigma = (
+        case.get(*pair) for pair in (("wavelet", "db8"), ("rule", "universal"), ("sigma", "global"))
+    )
+    return Method(wavelet=wavelet, level=LEVEL, rule=rule, sigma=sigma, shrink="soft")
 
 
-def _method(case: dict[str, Any]) -> Method:
-    return Method(
-        wavelet=case.get("wavelet", "db8"), level=LEVEL, rule=case.get("rule", "universal"),
-        sigma=case.get("sigma", "global"), shrink="soft",
-    )  # fmt: skip
+def _reference(x: Array, method: Method) -> Array:
+    choice = {"rule": method.rule, "sigma": method.sigma, "shrink": method.shrink}
+    return wavefilt.denoise(x, method.wavelet, level=method.level, backend="pywavelets", **choice)
 
 
-def _reference(x: Any, method: Method) -> Any:
-    return wavefilt.denoise(
-        x, method.wavelet, level=method.level, rule=method.rule, sigma=method.sigma, shrink=method.shrink,
-        backend="pywavelets",
-    )  # fmt: skip
-
-
-def _case(backend: Any, case: dict[str, Any], rows: int, samples: int, repeats: int) -> dict[str, Any]:
+def _case(backend: Any, case: Row, rows: int, samples: int, repeats: int) -> Row:
     from wavefilt.backends.cuda.runtime.target import cuda
 
     method, host = _method(case), signal(rows, samples)
@@ -145,7 +164,7 @@ def _case(backend: Any, case: dict[str, Any], rows: int, samples: int, repeats: 
     if not error < 1e-5:
         raise AssertionError(f"{case['name']}: differs from PyWavelets by {error:.1e}")
     del y
-    measured: dict[str, Any] = {"error": error, "call": walls(call, repeats)}
+    measured: Row = {"error": error, "call": walls(call, repeats)}
     if where == "device":
         measured["device"] = graph_time(backend, method, x, out, repeats)
     return measured
@@ -165,7 +184,7 @@ def graph_time(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> 
     return times
 
 
-def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[dict[str, Any]]:
+def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
     """The launches of a denoise with rule universal, one by one."""
     from wavefilt.backends.cuda.dwt.plan import Options, Plan, Shape
     from wavefilt.backends.cuda.runtime.target import cuda
@@ -184,39 +203,39 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[dict[str, Any]]:
         draws, settles = (
             selection.kernels("float32", len(shape.lo), False, threads) for threads in (options.select, options.scan)
         )
-        launches: list[tuple[str, Callable[[Any], None], int, Any, int]] = [
-            ("draw a sample", partial(search.draw, x), 4 * selection.drawn("float32") * len(shape.lo),
-             draws["draw"], options.select)
-        ]  # fmt: skip
+        size = 4 * selection.drawn("float32") * len(shape.lo)
+        launches: list[tuple[str, Work, int, Any, int]] = [
+            ("draw a sample", partial(search.draw, x), size, draws["draw"], options.select)
+        ]
         for i, (first, levels) in enumerate(zip(plan.firsts, plan.fused, strict=True)):
-            name, size = f"levels {first + 1}-{first + levels}", 8 * n[first]
-            launches += [
-                (f"forward and search, {name}" if i == 0 else f"forward, {name}",
-                 partial(plan.forward_launch, i, x, True, search=search), size + (listed if i == 0 else 0),
-                 plan.forward_kernel(i, i == 0), options.threads),
-                (f"shrink and inverse, {name}", partial(plan.inverse_launch, i, y, True, "soft", thresholds), size,
-                 plan.inverse_kernel(i, "soft"), options.threads),
-            ]  # fmt: skip
+            name, size, searching = f"levels {first + 1}-{first + levels}", 8 * n[first], i == 0
+            work = partial(plan.forward_launch, i, x, True, search=search)
+            kernel, what = plan.forward_kernel(i, searching), "forward and search" if searching else "forward"
+            launches.append((f"{what}, {name}", work, size + listed * searching, kernel, options.threads))
+            work = partial(plan.inverse_launch, i, y, True, "soft", thresholds)
+            launches.append(
+                (f"shrink and inverse, {name}", work, size, plan.inverse_kernel(i, "soft"), options.threads)
+            )
         launches.append(("settle the median", search.settle, 2 * listed, settles["settle"], options.scan))
 
         def searched(stream: Any, search: Any = search, plan: Any = plan) -> None:
             search.draw(x, stream)
             plan.forward_launch(0, x, True, stream, search)
 
-        before: dict[str, Callable[[Any], None]] = {
+        before: dict[str, Work] = {
             "forward and search": partial(search.draw, x),
             "settle the median": searched,
         }
         for name, work, size, kernel, threads in launches:
             times = events(work, repeats, before.get(name.partition(",")[0]))
             rate = 1e-9 * size / times["median"]
-            found.append({"name": f"{name}, {wavelet}", **times, "bytes": size, "TB/s": rate, "share": rate / copy,
-                          **_resources(kernel, threads)})  # fmt: skip
+            measured = {**times, "bytes": size, "TB/s": rate, "share": rate / copy}
+            found.append({"name": f"{name}, {wavelet}", **measured, **_resources(kernel, threads)})
         plan.release()
     return found
 
 
-def _resources(kernel: Any, threads: int) -> dict[str, Any]:
+def _resources(kernel: Any, threads: int) -> Row:
     """Registers and shared memory that the driver reports, and the share of a multiprocessor's threads they allow."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -232,7 +251,7 @@ def _resources(kernel: Any, threads: int) -> dict[str, Any]:
     return {"threads": threads, "registers": registers, "shared": shared, "occupancy": blocks * threads / most}
 
 
-def _fastmath(samples: int, repeats: int) -> list[dict[str, Any]]:
+def _fastmath(samples: int, repeats: int) -> list[Row]:
     """Time and accuracy of the transforms with and without fast-math, for one case."""
     from wavefilt.backends.cuda import Cuda
     from wavefilt.backends.cuda.runtime.target import cuda
@@ -251,7 +270,7 @@ def _fastmath(samples: int, repeats: int) -> list[dict[str, Any]]:
     return found
 
 
-def _peers(backend: Any, samples: int, repeats: int) -> list[dict[str, Any]]:
+def _peers(backend: Any, samples: int, repeats: int) -> list[Row]:
     """The same denoise by PyWavelets on one core and by ptwt on the same GPU."""
     from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.cpu.denoise import Case, pywavelets_denoise
@@ -264,8 +283,7 @@ def _peers(backend: Any, samples: int, repeats: int) -> list[dict[str, Any]]:
         start = time.perf_counter()
         pywavelets_denoise(host[0], Case("", samples, 0, wavelet=wavelet))
         theirs = 1e3 * (time.perf_counter() - start)
-        found.append({"name": f"PyWavelets, one core, {wavelet}", "theirs": theirs, "ours": ours,
-                      "ratio": theirs / ours, "target": ">= 200"})  # fmt: skip
+        found.append(_peer(f"PyWavelets, one core, {wavelet}", theirs, ours, ">= 200"))
         try:
             import ptwt
             import torch
@@ -277,10 +295,13 @@ def _peers(backend: Any, samples: int, repeats: int) -> list[dict[str, Any]]:
         ours = graph_time(backend, method, x, out, repeats)["median"]
         tensor = torch.as_tensor(x, device="cuda")
         theirs = _torch_times(partial(torch_denoise, ptwt, torch, tensor, wavelet), torch, repeats)
-        found.append({"name": f"ptwt, same GPU, {wavelet}", "theirs": theirs, "ours": ours,
-                      "ratio": theirs / ours, "target": ">= 20"})  # fmt: skip
+        found.append(_peer(f"ptwt, same GPU, {wavelet}", theirs, ours, ">= 20"))
         backend.clear()
     return found
+
+
+def _peer(name: str, theirs: float, ours: float, target: str) -> Row:
+    return {"name": name, "theirs": theirs, "ours": ours, "ratio": theirs / ours, "target": target}
 
 
 def torch_denoise(ptwt: Any, torch: Any, x: Any, wavelet: str) -> Any:
@@ -307,20 +328,3 @@ def _torch_times(work: Callable[[], Any], torch: Any, repeats: int) -> float:
 
 def _ms(times: dict[str, float]) -> str:
     return f"{times['median']:.3f} [{times['low']:.3f}, {times['high']:.3f}]"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, help="write the measurements to this file")
-    parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--scale", type=int, default=1, help="divide the sizes by this, for a quick look")
-    parser.add_argument("--no-peers", action="store_true", help="leave out PyWavelets and ptwt")
-    arguments = parser.parse_args()
-    result = run(arguments.repeats, arguments.scale, not arguments.no_peers)
-    print(table(result))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

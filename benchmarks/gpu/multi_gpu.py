@@ -1,26 +1,25 @@
-"""One GPU against several of one host: python -m wavefilt.benchmarks.gpu.multi_gpu [--json FILE].
+"""One GPU beside several of one host: ``python -m wavefilt.benchmarks.gpu.multi_gpu [--json FILE]``.
 
-A batch resident on the GPUs, the same batch from ordinary and from pinned NumPy arrays, and one long trace, split.
+A batch resident on the GPUs, the same batch from pageable and from pinned NumPy arrays, and one long trace, split.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wavefilt import backends
-from wavefilt.benchmarks.common.command import alone
-from wavefilt.benchmarks.common.environment import environment
+from wavefilt.arrays import Array
+from wavefilt.benchmarks.common.command import main
+from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import signal, turns, walls
-from wavefilt.benchmarks.common.tables import Sheet, number
+from wavefilt.benchmarks.common.tables import Report, Row, Table
 from wavefilt.method import Method
 
 ROWS, SAMPLES, LEVEL = 4, 1 << 26, 8
@@ -30,7 +29,7 @@ TARGETS = {2: 1.8, 4: 3.4}
 """How many times as fast as one GPU a resident batch is to be."""
 
 
-def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> dict[str, Any]:
+def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> Row:
     """Milliseconds by number of GPUs, 1, 2, 4, ... up to all. Raises Mismatch if a result is not that of one GPU."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -43,30 +42,28 @@ def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> dict[str
     expected = one.denoise(x, METHOD, LEVEL)[0]
     line = x.reshape(1, -1)
     long = one.denoise(line, METHOD, LEVEL)[0]
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, Row] = {}
     for count in counts:
         found[count] = {"resident": _resident(x, count, expected, repeats)}
     using: dict[int, Any] = {
         count: one if count == 1 else backends.get("cuda", devices=list(range(count))) for count in counts
     }
-    for way, data, right in (("numpy", x, expected), ("pinned", pinned, expected), ("long", line, long)):
-        calls: list[Callable[[], Any]] = []
+    for name, data, right in (("numpy", x, expected), ("pinned", pinned, expected), ("long", line, long)):
+        calls: list[Callable[[], tuple[Array, object]]] = []
         for count in counts:
-            work = using[count].split if way == "long" and count > 1 else using[count].denoise
+            work = using[count].split if name == "long" and count > 1 else using[count].denoise
             calls.append(partial(work, data, METHOD, LEVEL))
         for count, call in zip(counts, calls, strict=True):
             for _ in range(3):
-                _same(call()[0], right, f"{way}, {count} GPUs")
+                _same(call()[0], right, f"{name}, {count} GPUs")
         for count, times in zip(counts, turns(calls, repeats), strict=True):
-            found[count][way] = times
-    return {
-        "study": "several GPUs", "date": date.today().isoformat(), "unit": "ms", "environment": environment(),
-        "batch": [rows, samples], "method": "db8, 8 levels, universal, noise of the finest level",
-        "host copy, GB/s": _host_copy(x), "gpus": [{"count": count} | times for count, times in found.items()],
-    }  # fmt: skip
+            found[count][name] = times
+    facts = {"batch": [rows, samples], "method": "db8, 8 levels, universal, noise of the finest level"}
+    gpus = [{"count": count} | times for count, times in found.items()]
+    return result("several GPUs", unit="ms", **facts, gpus=gpus) | {"host copy, GB/s": _host_copy(x)}
 
 
-def _resident(x: NDArray[Any], count: int, expected: NDArray[Any], repeats: int) -> dict[str, float]:
+def _resident(x: Array, count: int, expected: Array, repeats: int) -> dict[str, float]:
     """A batch that lies on the GPUs, a part on each."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -87,12 +84,12 @@ def _resident(x: NDArray[Any], count: int, expected: NDArray[Any], repeats: int)
     return walls(call, 4 * repeats, 10)
 
 
-def _same(y: NDArray[Any], expected: NDArray[Any], what: str) -> None:
+def _same(y: Array, expected: Array, what: str) -> None:
     if not np.array_equal(y, expected):
         raise Mismatch(f"{what}: not what one GPU gives, {np.abs(y - expected).max()} apart")
 
 
-def _host_copy(x: NDArray[Any], repeats: int = 5) -> float:
+def _host_copy(x: Array, repeats: int = 5) -> float:
     """Read and written by as many threads as transfers have: what all GPUs' transfers from NumPy share."""
     from wavefilt.backends.cuda.runtime.transfer import THREADS
 
@@ -112,44 +109,32 @@ def _host_copy(x: NDArray[Any], repeats: int = 5) -> float:
     return 2 * x.nbytes / (1e6 * walls(copy, repeats, 1)["median"])
 
 
-def table(result: dict[str, Any]) -> Sheet:
-    """Milliseconds, and how many times as fast as one GPU."""
-    first = result["gpus"][0]
-    rows = []
-    for row in result["gpus"]:
-        cells = [str(row["count"])]
-        for way in HEADS:
-            cells += [number(row[way]["median"]), f"{first[way]['median'] / row[way]['median']:.2f}"]
-        rows.append(cells)
-    heads: list[Any] = [("", "GPUs")]
-    for head in HEADS.values():
-        heads += [(head, "ms"), ("times one", "GPU")]
-    batch = " x ".join(map(str, result["batch"]))
-    title = f"{batch} float32, {result['method']}: {result['environment']['gpu']}"
-    return Sheet(title, heads, rows)
+def _rows(found: Row) -> Iterator[Row]:
+    """With how many times as fast as one GPU."""
+    first = found["gpus"][0]
+    for row in found["gpus"]:
+        yield {**row, "ratios": {name: first[name]["median"] / row[name]["median"] for name in HEADS}}
 
 
-def note(result: dict[str, Any]) -> str:
-    """What all transfers share."""
-    size = 4e-9 * result["batch"][0] * result["batch"][1]
-    last = result["gpus"][-1]
-    rate = {way: 1e3 * factor * size / last[way]["median"] for way, factor in (("numpy", 5), ("pinned", 2))}
-    return (
-        f"Threads copy host memory at {result['host copy, GB/s']:.0f} GB/s, reading and writing counted. With "
+COLUMNS = {"|GPUs": "{count}"}
+for _name, _head in HEADS.items():
+    COLUMNS |= {f"{_head}|ms": f"{{{_name}[median]:n}}", f"times one|GPU#{_name}": f"{{ratios[{_name}]:.2f}}"}
+TABLE = Table("{batch[0]} x {batch[1]} float32, {method}: {environment[gpu]}", COLUMNS, _rows)
+
+
+def report(found: Row) -> Report:
+    """Milliseconds, how many times as fast as one GPU, and the memory traffic that all transfers share."""
+    size = 4e-9 * found["batch"][0] * found["batch"][1]
+    last = found["gpus"][-1]
+    rate = {name: 1e3 * factor * size / last[name]["median"] for name, factor in (("numpy", 5), ("pinned", 2))}
+    note = (
+        f"Threads copy host memory at {found['host copy, GB/s']:.0f} GB/s, reading and writing counted. With "
         f"{last['count']} GPUs a pinned batch and its result are {rate['pinned']:.0f} GB/s of that memory's traffic. "
-        "An ordinary batch is read, copied to pinned memory (which is read and written for that), read by a GPU, and "
+        "A pageable batch is read, copied to pinned memory (which is read and written for that), read by a GPU, and "
         f"its result written: {rate['numpy']:.0f} GB/s. More GPUs find no more of it."
     )
-
-
-def markdown(result: dict[str, Any]) -> str:
-    return f"{table(result).markdown()}\n\n{note(result)}"
-
-
-def text(result: dict[str, Any]) -> str:
-    """The table, and what all transfers share."""
-    return f"{table(result).text(140)}\n{note(result)}"
+    return Report([TABLE(found)], [note])
 
 
 if __name__ == "__main__":
-    alone(lambda quick: run(), text)
+    main(lambda quick: run(), report)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 from functools import partial
 from typing import Any
 
 import wavefilt
 from wavefilt import backends
-from wavefilt.benchmarks.common.command import alone
-from wavefilt.benchmarks.common.environment import environment
+from wavefilt.benchmarks.common.command import main
+from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import difference, events, walls
-from wavefilt.benchmarks.common.tables import Sheet, number
+from wavefilt.benchmarks.common.tables import Row, Table
 from wavefilt.benchmarks.cpu.panels import TOLERANCE, WAVELET, Case, noisy
 from wavefilt.denoising.panels import SectionMethod
 
@@ -24,14 +23,13 @@ TARGET = 1.0
 """Milliseconds in which the first case should be done."""
 
 
-def run(cases: Sequence[Case] = CASES, repeats: int = REPEATS) -> dict[str, Any]:
+def run(cases: Sequence[Case] = CASES, repeats: int = REPEATS) -> Row:
     """Milliseconds of GPU time of whole denoises and of their parts. Raises Mismatch for a wrong result."""
     rows = [_measure(backends.get("cuda"), case, repeats) for case in cases]
-    return {"study": "sections on a GPU", "date": date.today().isoformat(), "environment": environment(),
-            "wavelet": WAVELET, "repeats": repeats, "rows": rows}  # fmt: skip
+    return result("sections on a GPU", wavelet=WAVELET, repeats=repeats, rows=rows)
 
 
-def _measure(backend: Any, case: Case, repeats: int) -> dict[str, Any]:
+def _measure(backend: Any, case: Case, repeats: int) -> Row:
     from wavefilt.backends.cuda.runtime.target import cuda
 
     host, level = noisy(case), case.level
@@ -40,8 +38,8 @@ def _measure(backend: Any, case: Case, repeats: int) -> dict[str, Any]:
     out = cuda.device_array_like(x)
     call = partial(backend.denoise2, x, method, level, out=out)
     call()
-    on_cpu = partial(wavefilt.denoise, host, WAVELET, level=level, rule="universal", sigma="global", axes=(0, 1),
-                     backend="numba")  # fmt: skip
+    on_cpu = partial(wavefilt.denoise, host, WAVELET, level=level, axes=(0, 1), backend="numba")
+    on_cpu = partial(on_cpu, rule="universal", sigma="global")
     error = difference(out.copy_to_host()[0], on_cpu())
     if not error <= TOLERANCE:
         raise Mismatch(f"{case.name}: differs from the CPU by {error:.1e}")
@@ -59,8 +57,8 @@ def _measure(backend: Any, case: Case, repeats: int) -> dict[str, Any]:
     backend._plans.give_back(plan)
     times["numba"] = walls(on_cpu, LEAST, 1)
     backend.clear()
-    return {"rows": case.rows, "columns": case.columns, "level": level, "error": error, **times,
-            "share": floor(times["copy"]["median"], level) / times["denoise"]["median"]}  # fmt: skip
+    share = floor(times["copy"]["median"], level) / times["denoise"]["median"]
+    return {"rows": case.rows, "columns": case.columns, "level": level, "error": error, **times, "share": share}
 
 
 def floor(copy: float, level: int) -> float:
@@ -68,23 +66,20 @@ def floor(copy: float, level: int) -> float:
     return 2 * copy * sum(0.25**j for j in range(level))
 
 
-def table(result: dict[str, Any]) -> Sheet:
-    """One row a case; GPU times in milliseconds."""
-    heads: list[Sequence[str]] = [("section,", "levels"), ("denoise", "ms"), ("share of", "copy speed"),
-             ("forward", "ms"), ("inverse", "ms"), ("first level", "both, ms"), ("numba", "CPU, ms")]  # fmt: skip
-    rows = []
-    for row in result["rows"]:
-        both = " + ".join(number(row[f"first {name}"]["median"]) for name in ("forward", "inverse"))
-        times = [number(row[name]["median"]) for name in ("forward", "inverse")]
-        rows.append([f"{row['rows']} x {row['columns']}, {row['level']}", number(row["denoise"]["median"]),
-                     f"{row['share']:.0%}", *times, both, number(row["numba"]["median"])])  # fmt: skip
-    where = result["environment"]
-    title = (
-        f"Universal soft thresholds, {result['wavelet']}, float32, samples in device memory: {where['gpu']}; numba: "
-        f"{where['threads']} threads"
-    )
-    return Sheet(title, heads, rows)
+TABLE = Table(
+    "Universal soft thresholds, {wavelet}, float32, samples in device memory: {environment[gpu]}; numba: "
+    "{environment[threads]} threads",
+    {
+        "section,|levels": "{rows} x {columns}, {level}",
+        "denoise|ms": "{denoise[median]:n}",
+        "share of|copy speed": "{share:.0%}",
+        "forward|ms": "{forward[median]:n}",
+        "inverse|ms": "{inverse[median]:n}",
+        "first level|both, ms": "{first forward[median]:n} + {first inverse[median]:n}",
+        "numba|CPU, ms": "{numba[median]:n}",
+    },
+)
 
 
 if __name__ == "__main__":
-    alone(lambda quick: run(QUICK if quick else CASES), lambda result: table(result).text(120))
+    main(lambda quick: run(QUICK if quick else CASES), TABLE)

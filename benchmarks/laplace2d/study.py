@@ -6,18 +6,20 @@ Each output is compared, exactly, before it is timed. `wavefilt bench laplace2d 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date
-from typing import Any
 
-from wavefilt.benchmarks.common.environment import environment
+from wavefilt.benchmarks.common.columns import recorded
+from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Implementation, measured, missing
+from wavefilt.benchmarks.common.tables import Row
+from wavefilt.benchmarks.laplace1d.study import estimate_errors
 from wavefilt.benchmarks.laplace2d.cases import COPIES, COPY, IMPLEMENTATIONS, Problem
 from wavefilt.benchmarks.laplace2d.counts import explained, launch
 from wavefilt.benchmarks.laplace2d.variants import CHANNELS, COMPILED_FOR, VARIANTS, Variant
 from wavefilt.benchmarks.scaling.limits import calibration
+from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.ske import CAPABILITIES
-from wavefilt.ske.baselines import classic
 from wavefilt.ske.calibrated import estimate
+from wavefilt.ske.calibration import Calibration
 
 QUICK_SIZE = (640, 480)
 REPEATS, BUDGET, QUICK_BUDGET = 25, 3.0, 0.1
@@ -27,9 +29,12 @@ BASE = "plain"
 
 
 def run(
-    problem: Problem, repeats: int = REPEATS, budget: float = BUDGET, device: str | None = None,
+    problem: Problem,
+    repeats: int = REPEATS,
+    budget: float = BUDGET,
+    device: str | None = None,
     progress: Callable[[Sequence[Implementation]], Iterable[Implementation]] = iter,
-) -> dict[str, Any]:  # fmt: skip
+) -> Row:
     """Times in milliseconds of every implementation, as a table for JSON.
 
     ``device`` is the calibration for the estimates, as `wavefilt ske estimate` takes it; by default that of this
@@ -41,10 +46,9 @@ def run(
     why = {i.name: missing(i) for i in every}
     chosen, reason = calibration(device, why["gpu_copy"])
     times, skipped = measured(problem, progress([i for i in every if not why[i.name]]), repeats, budget)
-    row: dict[str, Any] = {
-        "image": problem.name, "width": problem.width, "height": problem.height, "samples": problem.samples,
-        "bytes": 2 * CHANNELS * problem.samples, "times": times, "skipped": skipped, "estimates": {}, "explained": {},
-    }  # fmt: skip
+    shape = {"width": problem.width, "height": problem.height, "samples": problem.samples}
+    row: Row = {"image": problem.name, **shape, "bytes": 2 * CHANNELS * problem.samples}
+    row |= {"times": times, "skipped": skipped, "estimates": {}, "explained": {}}
     capability = _capability(chosen, why["gpu_copy"])
     for variant in VARIANTS:
         registers = _registers(variant) if variant.name in times else None
@@ -52,26 +56,25 @@ def run(
         row["explained"][variant.name] = explained(variant, counted, problem.width, capability)
         if chosen is not None:
             found = estimate(counted, chosen)
-            row["estimates"][variant.name] = {
-                "calibrated": 1e3 * found.seconds, "classic": 1e3 * classic(counted, chosen),
-            }  # fmt: skip
+            models = {"calibrated": 1e3 * found.seconds, "classic": 1e3 * classic(counted, chosen)}
+            row["estimates"][variant.name] = models
             row["explained"][variant.name]["mostly"] = found.resource
-    return {
-        "study": "laplace2d", "date": date.today().isoformat(), "unit": "ms",
-        "method": "5x5 Laplace filter (all -1, centre 24) on interleaved RGB bytes, zeros beyond the edges, clamped to "
-                  f"0..255; median and quartiles of up to {repeats} runs in {budget:g} s, on the GPU by device events "
-                  "around the kernel, the image resident",
-        "environment": environment(),
-        "columns": {
-            i.name: {"heads": i.heads, "what": i.what, "missing": why[i.name], "tolerance": i.tolerance,
-                     "compared with": "its input" if i.oracle == COPY else i.oracle} for i in every
-        },
-        "estimates": {"calibration": getattr(chosen, "name", None), "missing": reason},
-        "capability": capability, "rows": [row | _derived(row)],
-    }  # fmt: skip
+    method = (
+        "5x5 Laplace filter (all -1, centre 24) on interleaved RGB bytes, zeros beyond the edges, clamped to 0..255; "
+    )
+    method += f"median and quartiles of up to {repeats} runs in {budget:g} s, on the GPU by device events around the "
+    return result(
+        "laplace2d",
+        unit="ms",
+        method=f"{method}kernel, the image resident",
+        columns=recorded(every, why, lambda one: "its input" if one.oracle == COPY else one.oracle),
+        estimates={"calibration": chosen and chosen.name, "missing": reason},
+        capability=capability,
+        rows=[row | _derived(row)],
+    )
 
 
-def _capability(chosen: Any, no_gpu: str | None) -> str:
+def _capability(chosen: Calibration | None, no_gpu: str | None) -> str:
     """Whose multiprocessors the kernels' occupancy is told for: the calibration's, this GPU's, or the registers'."""
     if chosen is not None:
         return str(chosen.capability)
@@ -91,7 +94,7 @@ def _registers(variant: Variant) -> int | None:
     return None if SIMULATED else int(next(reversed(kernel(variant).overloads.values())).regs_per_thread)
 
 
-def _derived(row: dict[str, Any]) -> dict[str, Any]:
+def _derived(row: Row) -> Row:
     """Of the medians: pixels a second, ratios to the plain loop, shares of a copy's bandwidth, errors of estimates."""
     medians = {name: times["median"] for name, times in row["times"].items()}
     copy = {name: medians.get("gpu_copy" if name.startswith("gpu_") else "host_copy") for name in medians}
@@ -100,8 +103,5 @@ def _derived(row: dict[str, Any]) -> dict[str, Any]:
         "ratios": {name: medians[BASE] / median for name, median in medians.items() if BASE in medians},
         "copy": {name: 1e-6 * row["bytes"] / medians[name] for name in ("host_copy", "gpu_copy") if name in medians},
         "shares": {name: copy[name] / median for name, median in medians.items() if copy[name]},
-        "estimate errors": {
-            name: {model: value / medians[name] - 1 for model, value in models.items()}
-            for name, models in row["estimates"].items() if name in medians
-        },
-    }  # fmt: skip
+        "estimate errors": estimate_errors(row["estimates"], medians),
+    }

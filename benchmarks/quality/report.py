@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from wavefilt.benchmarks.common.tables import Sheet, number
+from wavefilt.benchmarks.common.tables import Report, Row, Sheet, number
 from wavefilt.benchmarks.quality.targets import ERRORS, NEAR, WORSE, grouped, published, reached, verdicts
 
 from . import published as literature
 
-Row = dict[str, Any]
 Heads = list[Sequence[str]]
 FOUR: Heads = [("", name) for name in literature.FOUR]
+
+
+def report(result: Row) -> Report:
+    """In the order of the parts."""
+    return Report([sheet for found in chapters(result).values() for sheet in found], notes(result))
 
 
 def chapters(result: Row) -> dict[str, list[Sheet]]:
@@ -29,24 +31,14 @@ def chapters(result: Row) -> dict[str, list[Sheet]]:
     }
 
 
-def sheets(result: Row) -> list[Sheet]:
-    """In the order of the parts."""
-    return [sheet for found in chapters(result).values() for sheet in found]
-
-
 def _published(ratio: int, rows: Sequence[Row], seeds: int) -> Sheet:
     heads: Heads = [("", "method"), ("", "grid"), *(("", name) for name in literature.SIGNALS)]
     cells = []
     for like, group in grouped(rows, "like"):
         if like:
             theirs = literature.XING[like][ratio]
-            cells.append(
-                [
-                    f"{like}, published",
-                    "",
-                    *(f"{number(mean)} ±{number(error)}" for mean, error in zip(*theirs, strict=True)),
-                ]
-            )
+            values = [f"{number(mean)} ±{number(error)}" for mean, error in zip(*theirs, strict=True)]
+            cells.append([f"{like}, published", "", *values])
         for row in group:
             shares = [f" {share:+.1%}" for share, _ in published(row).values()] if like else [""] * len(row["mean"])
             values = [number(value) + share for value, share in zip(row["mean"].values(), shares, strict=True)]
@@ -61,32 +53,26 @@ def _reached(rows: Sequence[Row]) -> Sheet:
     for row in rows:
         if row["like"] not in ("", "smash"):
             near, signal, share = reached(row)
-            cells.append([row["method"], row["like"], row["grid"], str(row["ratio"]), f"{near} of {len(row['mean'])}",
-                          f"{share:+.1%} ({signal})"])  # fmt: skip
-    return Sheet(f"Signals within {NEAR:.0%} or {ERRORS} standard errors of the published mean, or, of EbayesThresh, "
-                 f"at most {WORSE:.0%} above it", heads, cells)  # fmt: skip
+            of, farthest = f"{near} of {len(row['mean'])}", f"{share:+.1%} ({signal})"
+            cells.append([row["method"], row["like"], row["grid"], str(row["ratio"]), of, farthest])
+    title = f"Signals within {NEAR:.0%} or {ERRORS} standard errors of the published mean, or, of EbayesThresh, "
+    return Sheet(f"{title}at most {WORSE:.0%} above it", heads, cells)
 
 
 def _baseline(rows: Sequence[Row], draws: int) -> Sheet:
     cells = []
     for row in rows:
         theirs = [f" ({value:.3f})" for value in literature.BASELINE[row["like"]]] if row["like"] else [""] * 4
-        fewer = row["like"] in literature.FEWER
-        values = row["rmse"].values()
-        cells.append(
-            [
-                row["method"],
-                str(row["levels"]),
-                str(draws),
-                *(f"{value:.3f}{'' if fewer else cell}" for value, cell in zip(values, theirs, strict=True)),
-            ]
-        )
+        name, levels, fewer = row["method"], str(row["levels"]), row["like"] in literature.FEWER
+        cells.append([name, levels, str(draws), *_beside(row["rmse"], [""] * 4 if fewer else theirs)])
         if fewer:
-            values = row["rmse of 30"].values()
-            cells.append([row["method"], str(row["levels"]), str(literature.DRAWS),
-                          *(f"{value:.3f}{cell}" for value, cell in zip(values, theirs, strict=True))])  # fmt: skip
+            cells.append([name, levels, str(literature.DRAWS), *_beside(row["rmse of 30"], theirs)])
     title = "sd(f)/σ = 7, 2048 samples: root mean square error over σ (in brackets: the baseline)"
     return Sheet(title, [("", "method"), ("", "levels"), ("", "draws"), *FOUR], cells)
+
+
+def _beside(rmse: Mapping[str, float], theirs: Sequence[str]) -> list[str]:
+    return [f"{value:.3f}{cell}" for value, cell in zip(rmse.values(), theirs, strict=True)]
 
 
 def _fresh(rows: Sequence[Row], draws: int) -> Sheet:
@@ -99,15 +85,11 @@ def _fresh(rows: Sequence[Row], draws: int) -> Sheet:
 
 
 def _spins(rows: Sequence[Row]) -> Sheet:
-    heads: Heads = [
-        ("", "shifts"),
-        *((f"{how},", name) for name in literature.FOUR for how in ("consecutive", "spread")),
-    ]
-    cells = [[str(row["spins"]), *(f"{row[how][name]:.3f}" for name in literature.FOUR
-                                   for how in ("consecutive", "spread"))] for row in rows]  # fmt: skip
-    return Sheet(
-        f"Mean over shifts of the samples, {rows[0]['method']}, 6 levels, {literature.DRAWS} draws", heads, cells
-    )
+    columns = [(how, name) for name in literature.FOUR for how in ("consecutive", "spread")]
+    heads: Heads = [("", "shifts"), *((f"{how},", name) for how, name in columns)]
+    cells = [[str(row["spins"]), *(f"{row[how][name]:.3f}" for how, name in columns)] for row in rows]
+    title = f"Mean over shifts of the samples, {rows[0]['method']}, 6 levels, {literature.DRAWS} draws"
+    return Sheet(title, heads, cells)
 
 
 def _records(rows: Sequence[Row], noises: int) -> Iterator[Sheet]:
@@ -124,8 +106,8 @@ def _choices(rows: Sequence[Row]) -> Sheet:
     columns = [(what, how) for what in ("records", "functions") for how in ("mean", "worst")]
     cells = [[row["method"], *(f"{row[what][how]:+.2f}" for what, how in columns)] for row in rows]
     heads: Heads = [("", "changed"), *((f"{what},", how) for what, how in columns)]
-    return Sheet("The defaults with one thing changed: dB gained over all records, and over the four at sd(f)/σ = 7",
-                 heads, cells)  # fmt: skip
+    title = "The defaults with one thing changed: dB gained over all records, and over the four at sd(f)/σ = 7"
+    return Sheet(title, heads, cells)
 
 
 def notes(result: Row) -> list[str]:
@@ -133,17 +115,11 @@ def notes(result: Row) -> list[str]:
     where = result["environment"]
     found = [f"{where['processor']}, {where['cores']} cores; {result['date']}; {result['seconds']:.0f} s."]
     found += verdicts(result)
-    return found + [f"Not run: {' '.join(column['heads']).strip()}: {column['missing']}."
-                    for column in result["columns"].values() if column["missing"]]  # fmt: skip
-
-
-def text(result: Row, width: int = 80) -> str:
-    """For the terminal."""
-    lines = (textwrap.fill(note, width, subsequent_indent="  ", break_on_hyphens=False) for note in notes(result))
-    return "\n".join([*(sheet.text(width) for sheet in sheets(result)), *lines])
+    missing = {" ".join(c["heads"]).strip(): c["missing"] for c in result["columns"].values() if c["missing"]}
+    return found + [f"Not run: {name}: {why}." for name, why in missing.items()]
 
 
 def markdown(result: Row) -> dict[str, str]:
     """For the documentation, chapter by chapter, the notes last."""
-    found = {name: "\n".join(sheet.markdown() for sheet in sheets) for name, sheets in chapters(result).items()}
-    return found | {"notes": "\n".join(f"* {note}" for note in notes(result))}
+    found = {name: Report(sheets).markdown() for name, sheets in chapters(result).items()}
+    return found | {"notes": Report([], notes(result)).markdown()}

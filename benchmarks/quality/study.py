@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from wavefilt.benchmarks.common.environment import environment, version
+from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.quality.methods import SCIKIT_IMAGE, missing
 from wavefilt.benchmarks.quality.signals import Samples, classic, published
 
@@ -39,8 +40,6 @@ GRIDS = {"WaveLab": 7, "PyWavelets": 0}
 SETTING: dict[str, Any] = {"wavelet": "sym8", "mode": "periodization", "sigma": "global"}
 LEVELS = 7
 """2³ to 2⁹ of 1024 samples, as in WavDen: ⌊log₂ ln n⌋ + 1 is 3."""
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)

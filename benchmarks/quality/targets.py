@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from wavefilt.benchmarks.common.tables import Row
+
 from . import published as literature
 
 NEAR, ERRORS, WORSE, ROW = 0.06, 2, 0.05, 0.02
 """Of a published mean, or in standard errors; worse than EbayesThresh; worse than a row of the baseline."""
-
-Row = dict[str, Any]
 
 
 def published(row: Row) -> dict[str, tuple[float, float]]:
@@ -59,28 +59,30 @@ def _baseline(rows: Sequence[Row]) -> Iterator[str]:
         shares = _shares(row, row["like"], "rmse of 30" if row["like"] in literature.FEWER else "rmse")
         over[row["like"]] = max(shares) - 1
     missed = [f"{like} {share:+.1%}" for like, share in over.items() if share > ROW]
-    yield (f"Rows of the baseline reached to {ROW:.0%} or better on all four signals: {len(over) - len(missed)} of "
-           f"{len(over)}{'; not ' + ', '.join(missed) if missed else ''}.")  # fmt: skip
+    reached, but = f"{len(over) - len(missed)} of {len(over)}", f"; not {', '.join(missed)}" if missed else ""
+    yield f"Rows of the baseline reached to {ROW:.0%} or better on all four signals: {reached}{but}."
     best = literature.BASELINE[literature.BEST]
     named = [f"{row['method']}, {row['levels']} levels" for row in rows if max(_shares(row, literature.BEST)) < 1]
-    yield (f"Below the best row of the baseline ({', '.join(f'{value:.3f}' for value in best)}) on all four signals: "
-           f"{'; '.join(named) or 'none'}.")  # fmt: skip
+    values = ", ".join(f"{value:.3f}" for value in best)
+    yield f"Below the best row of the baseline ({values}) on all four signals: {'; '.join(named) or 'none'}."
 
 
 def _fresh(row: Row) -> str:
     margins = row["standard errors lower"]
     lowest = min(margins, key=lambda signal: margins[signal])
     lower = {s: 1 - row["rmse"][s] / row["rmse of the other"][s] for s in margins}
-    return (f"On draws that it was not chosen on, {row['method']} with {row['levels']} levels is "
-            f"{min(lower.values()):.1%} to {max(lower.values()):.1%} below {row['against']} with 6, "
-            f"{margins[lowest]:.1f} standard errors or more ({lowest}).")  # fmt: skip
+    return (
+        f"On draws that it was not chosen on, {row['method']} with {row['levels']} levels is "
+        f"{min(lower.values()):.1%} to {max(lower.values()):.1%} below {row['against']} with 6, "
+        f"{margins[lowest]:.1f} standard errors or more ({lowest})."
+    )
 
 
 def _records(rows: Sequence[Row]) -> Iterator[str]:
     worse = []
     for method in rows[0]["gain_db"]:
-        lost = {f"{row['signal']}, {row['noise']}, {row['snr_db']} dB": row["gain_db"][method] for row in rows
-                if row["gain_db"][method] < 0}  # fmt: skip
+        gains = {f"{row['signal']}, {row['noise']}, {row['snr_db']} dB": row["gain_db"][method] for row in rows}
+        lost = {case: gain for case, gain in gains.items() if gain < 0}
         if lost:
             case = min(lost, key=lambda case: lost[case])
             worse.append((method, len(lost), f"{lost[case]:+.1f} dB ({case})"))
@@ -90,6 +92,6 @@ def _records(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def grouped(rows: Sequence[Row], key: str) -> Iterator[tuple[Any, list[Row]]]:
-    """Neighbours that agree in ``key``."""
+    """Consecutive rows that agree in ``key``."""
     for value, group in groupby(rows, key=lambda row: row[key]):
         yield value, list(group)

@@ -11,9 +11,9 @@ from string import Template
 from wavefilt import __version__
 from wavefilt.benchmarks.common.tables import SIZES, Sheet
 
+from .drawing import swatch
 from .figures import Plot
 from .sections import DAMAGED, NotAStudy, Section
-from .svg import swatch
 
 NUMBER = re.compile(r"(?:>= )?([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?) ?(Ki|Mi|%|dB|)(?: ±.*| ?[(\[].*)?")
 """A cell that sorts as a number: 64 Ki, 2.74 ±2%, +25%, 0.41 [0.40, 0.42], 1.4 (1.3-1.5), >= 20."""
@@ -50,23 +50,26 @@ def _section(name: str, section: Section) -> str:
     parts = [f'<section id="{name}" aria-labelledby="{name}-title">']
     parts += [f'<h2 id="{name}-title">{escape(section.title)}</h2>', f'<p class="about">{escape(about)}</p>']
     try:
-        parts += [*map(_plot, section.plots), *map(_table, section.sheets)]
+        plots = [_plot(plot, f"{name}-{i}") for i, plot in enumerate(section.plots)]
+        parts += [*plots, *map(_table, section.report.sheets)]
     except DAMAGED as error:
         raise NotAStudy(f"{section.source}: a damaged result of a study: {error!r}") from error
-    if section.notes:
-        parts += ['<ul class="notes">', *(f"<li>{escape(note)}</li>" for note in section.notes), "</ul>"]
+    if section.report.notes:
+        parts += ['<ul class="notes">', *(f"<li>{escape(note)}</li>" for note in section.report.notes), "</ul>"]
     if facts:
         parts += ["<details><summary>Where it was measured</summary>", "<dl>", *facts, "</dl>", "</details>"]
     return "\n".join([*parts, "</section>"])
 
 
-def _plot(plot: Plot) -> str:
+def _plot(plot: Plot, prefix: str) -> str:
     parts = ['<div class="plot">', f"<h3>{escape(plot.title)}</h3>"]
     parts += [f'<p class="about">{escape(plot.note)}</p>'] if plot.note else []
     parts.append('<div class="panels">')
-    for caption, svg in plot.figures():
+    for caption, svg in plot.figures(prefix):
         parts += ["<figure>", f"<figcaption>{escape(caption)}</figcaption>" if caption else "", svg, "</figure>"]
-    legend = [f"<li {line.attributes}>{swatch(line)}{escape(line.label)}</li>" for line in plot.legend]
+    legend = [
+        f'<li data-line="{escape(line.label)}">{swatch(line.look)}{escape(line.label)}</li>' for line in plot.legend
+    ]
     return "\n".join([*parts, "</div>", *(['<ul class="legend">', *legend, "</ul>"] if legend else []), "</div>"])
 
 

@@ -5,35 +5,33 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from wavefilt.benchmarks.common.tables import number, size
+from wavefilt.benchmarks.common.tables import Row, number, size
+from wavefilt.benchmarks.ske import validation
+from wavefilt.ske import calibration
 
+from .drawing import Line, Look, Point, in_turn, looks
 from .figures import Bar, Bars, Dots, Lines, Panel, Plot
-from .styles import in_turn, looks
-from .svg import Line, Look, Point
-
-Row = dict[str, Any]
 
 
 def cpu(result: Row) -> list[Plot]:
     """Times faster than PyWavelets, case by case, with what the project set itself."""
-    bars = [
-        Bar(c["name"], c["ratio"], f"{c['name']}\n{number(c['ratio'])} times as fast, target {c['target']:g}\n"
-            f"{number(1e3 * c['pywavelets']['median'])} ms by {number(1e3 * c['numba']['median'])} ms", c["target"])
-        for c in result["cases"]
-    ]  # fmt: skip
-    return [Bars("Speed-up", "Times as fast as PyWavelets on one core; the mark is the target.", bars)]
+    bars = []
+    for c in result["cases"]:
+        times = " ms by ".join(number(1e3 * c[name]["median"]) for name in ("pywavelets", "numba"))
+        words = f"{c['name']}\n{number(c['ratio'])} times as fast, target {c['target']:g}\n{times} ms"
+        bars.append(Bar(c["name"], c["ratio"], words, c["target"]))
+    return [Bars("Speed-up", "Times as fast as PyWavelets on one core; the mark is the target.", (), bars)]
 
 
 def cuda(result: Row) -> list[Plot]:
     """How near the bandwidth of a copy each kernel comes."""
-    bars = [
-        Bar(k["name"], 100 * k["share"], f"{k['name']}\n{k['share']:.0%} of a copy's bandwidth\n"
-            f"{number(k['median'])} ms for {k['bytes'] / 1e6:.0f} MB: {k['TB/s']:.2f} TB/s", 100)
-        for k in result["kernels"]
-    ]  # fmt: skip
-    return [Bars("Bandwidth of the kernels", "Per cent of a copy's in the same run; the mark is the copy.", bars)]
+    bars = []
+    for k in result["kernels"]:
+        rate = f"{number(k['median'])} ms for {k['bytes'] / 1e6:.0f} MB: {k['TB/s']:.2f} TB/s"
+        words = f"{k['name']}\n{k['share']:.0%} of a copy's bandwidth\n{rate}"
+        bars.append(Bar(k["name"], 100 * k["share"], words, 100))
+    return [Bars("Bandwidth of the kernels", "Per cent of a copy's in the same run; the mark is the copy.", (), bars)]
 
 
 def cuda_crossover(result: Row) -> list[Plot]:
@@ -41,14 +39,13 @@ def cuda_crossover(result: Row) -> list[Plot]:
     panels = []
     for wavelet in dict.fromkeys(row["wavelet"] for row in result["calls"]):
         rows = [row for row in result["calls"] if row["wavelet"] == wavelet]
-        lines = [
-            Line(name, look, [Point(row["samples"], 1e3 * row[name],
-                                    f"{name}\n{size(row['samples'])} samples: {number(1e3 * row[name])} ms")
-                              for row in rows if name in row])
-            for name, look in looks(["pywavelets", "numba", "cuda"]).items()
-        ]  # fmt: skip
+        lines = []
+        for name, look in looks(["pywavelets", "numba", "cuda"]).items():
+            times = {row["samples"]: 1e3 * row[name] for row in rows if name in row}
+            points = [Point(n, ms, f"{name}\n{size(n)} samples: {number(ms)} ms") for n, ms in times.items()]
+            lines.append(Line(name, look, points))
         panels.append(Panel(wavelet, lines, {row["samples"]: size(row["samples"]) for row in rows}))
-    return [Lines("Time", "samples", "ms of a call, NumPy array in and out", panels)]
+    return [Lines.of("Time", "samples", "ms of a call, NumPy array in and out", panels)]
 
 
 def crossover(result: Row) -> list[Plot]:
@@ -60,14 +57,14 @@ def crossover(result: Row) -> list[Plot]:
         lines = [Line("PyWavelets", Look("slate", ""), [Point(n, 1) for n in (min(ticks), max(ticks))])]
         for entry, look in zip(entries, in_turn(entry["wavelet"] for entry in entries).values(), strict=True):
             label = f"numba, {entry['wavelet']}"
-            points = [
-                Point(n, theirs / ours, f"{label}\n{m} x {size(n)} samples: {number(theirs / ours)} times as fast\n"
-                      f"{number(1e3 * theirs)} ms by {number(1e3 * ours)} ms")
-                for (m, n), theirs, ours in zip(entry["shapes"], entry["pywavelets"], entry["numba"], strict=True)
-            ]  # fmt: skip
+            points = []
+            for (m, n), theirs, ours in zip(entry["shapes"], entry["pywavelets"], entry["numba"], strict=True):
+                words = f"{label}\n{m} x {size(n)} samples: {number(theirs / ours)} times as fast\n"
+                words += f"{number(1e3 * theirs)} ms by {number(1e3 * ours)} ms"
+                points.append(Point(n, theirs / ours, words))
             lines.append(Line(label, look, points))
         panels.append(Panel(rows, lines, ticks))
-    return [Lines("Speed-up of a denoise", "samples of a row", "times as fast as PyWavelets on one core", panels)]
+    return [Lines.of("Speed-up of a denoise", "samples of a row", "times as fast as PyWavelets on one core", panels)]
 
 
 def launch_shapes(result: Row) -> list[Plot]:
@@ -85,7 +82,7 @@ def launch_shapes(result: Row) -> list[Plot]:
         lines.append(Line(wavelet, look, points))
     ticks = {row["samples"]: size(row["samples"]) for row in rows}
     unit = "times as fast as {} threads, tile {}".format(*result["fixed"])
-    return [Lines("The first of the ranking", "samples", unit, [Panel("one trace", lines, ticks)])]
+    return [Lines.of("The first of the ranking", "samples", unit, [Panel("one trace", lines, ticks)])]
 
 
 def quality(result: Row) -> list[Plot]:
@@ -97,15 +94,21 @@ def quality(result: Row) -> list[Plot]:
     for rule, look in rules.items():
         for sigma in ("level", "global"):
             method = f"{rule}, {sigma}"
-            points = [Point(i, row["gain_db"][method], f"{method}\n{case}: {row['gain_db'][method]:+.1f} dB")
-                      for i, (case, row) in enumerate(zip(cases, rows, strict=True))]  # fmt: skip
+            gains = [(case, row["gain_db"][method]) for case, row in zip(cases, rows, strict=True)]
+            points = [Point(i, gain, f"{method}\n{case}: {gain:+.1f} dB") for i, (case, gain) in enumerate(gains)]
             lines.append(Line(method, replace(look, hollow=sigma == "global", dash=""), points))
-    return [Dots("Gain in SNR", "dB by rule and by the level at which the noise is estimated", cases, lines)]
+    return [Dots("Gain in SNR", "dB by rule and by the level at which the noise is estimated", lines, cases)]
 
 
-def ske(rows: Sequence[Row], predictions: Mapping[str, Sequence[float]]) -> list[Plot]:
+def ske(result: Row) -> list[Plot]:
     """Predicted over measured microseconds, a panel a model; hollow are the kernels that the models were fitted to."""
-    seconds = [row["seconds"] for row in rows] + [value for values in predictions.values() for value in values]
+    try:
+        device = calibration.of(result["device"]["name"])
+    except calibration.WrongDevice:
+        return []
+    rows = [row for row in result["rows"] if "error" not in row]
+    predictions: Mapping[str, Sequence[float]] = validation.Validation(rows, device).predictions
+    seconds = [row["seconds"] for row in rows] + [float(value) for values in predictions.values() for value in values]
     ends = [1e6 * limit(seconds) for limit in (min, max)]
     kernels = in_turn(row["kernel"] for row in rows)
     panels = []
@@ -124,4 +127,4 @@ def ske(rows: Sequence[Row], predictions: Mapping[str, Sequence[float]]) -> list
             look = replace(kernels[kernel], hollow=fit, dash="")
             lines.append(Line(f"{kernel}, fitted" if fit else kernel, look, found))
         panels.append(Panel(model, lines))
-    return [Lines("Predicted and measured", "measured μs", "predicted μs", panels)]
+    return [Lines.of("Predicted and measured", "measured μs", "predicted μs", panels)]

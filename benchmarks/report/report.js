@@ -50,7 +50,7 @@ function show(point) {
   emphasise(point.closest(".plot"), point.closest("[data-line]")?.dataset.line);
   tip.textContent = point.dataset.text;
   tip.hidden = false;
-  const at = (point.querySelector("rect, .marker")).getBoundingClientRect();
+  const at = point.getBoundingClientRect();
   const left = Math.min(Math.max((at.left + at.right - tip.offsetWidth) / 2, 8), innerWidth - tip.offsetWidth - 8);
   const above = at.top - tip.offsetHeight - 10;
   tip.style.transform = `translate(${left}px, ${above > 8 ? above : at.bottom + 10}px)`;

@@ -49,7 +49,7 @@ def estimates(problem: Problem, device: Any) -> dict[str, float]:
     """The kernels' time by the SKE model, calibrated and classic."""
     from wavefilt.backends.cuda.work_counts.statistics import denoise
     from wavefilt.benchmarks.ske import estimate
-    from wavefilt.ske.baselines import classic
+    from wavefilt.benchmarks.ske.baselines import classic
 
     wanted = estimate.problem(problem.wavelet, problem.samples, level=LEVEL)
     return {

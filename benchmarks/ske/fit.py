@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pywt
 
 from wavefilt.backends.cuda.work_counts import statistics, transforms
-from wavefilt.ske import baselines, calibrated, fit
+from wavefilt.benchmarks.common.tables import Row
+from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration
 
+from . import baselines, least_squares
 from .cases import LEVEL, Case
 
-Row = dict[str, Any]
 Known = tuple[list[Launch], float]
 TURNS = 1 << 18
 """Steps of the chains, chases and barriers as the fit sees them: so many that their launch does not count."""
@@ -100,10 +100,10 @@ def parameters(known: Sequence[Known], device: Calibration) -> Calibration:
     for _ in range(MOST_ROUNDS):
         table = np.array([features(made, device) for made, _ in known])
         now = np.array([device.theta[name] for name in PARTS])
-        left = float(np.square(fit.relative(table @ np.append(now, 1.0), times)).sum())
+        left = float(np.square(least_squares.relative(table @ np.append(now, 1.0), times)).sum())
         if left < least:
             best, least = device, left
-        found = fit.nonnegative(table[:, :-1], times, table[:, -1])
+        found = least_squares.nonnegative(table[:, :-1], times, table[:, -1])
         if np.allclose(found, now, rtol=1e-6, atol=1e-9):
             break
         device = replace(device, theta=dict(zip(PARTS, map(float, (found + now) / 2), strict=True)))
@@ -120,18 +120,18 @@ def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
     kernels = [(launches(row), float(row["seconds"])) for row in chosen]
     known = kernels + microbenchmarks(device)
     device = parameters(known, device)
-    errors = fit.relative([predicted(made, device) for made, _ in known], [time for _, time in known])
+    errors = least_squares.relative([predicted(made, device) for made, _ in known], [time for _, time in known])
     ours = np.abs(errors[: len(kernels)])
     seconds = [time for _, time in kernels]
     single = [made[0] for made, _ in kernels]
     at = [calibrated.parts(launch, device) for launch in single]
     base = [baselines.classic(launch, device, 1.0, 1.0) for launch in single]
-    scale, rw, rb = fit.geometric(base, [p.n for p in at], [p.nb for p in at], seconds)
+    scale, rw, rb = least_squares.geometric(base, [p.n for p in at], [p.nb for p in at], seconds)
     plain = [baselines.classic(launch, device) for launch in single]
-    start, rate = fit.launch_and_bandwidth([launch.bytes for launch in single], seconds)
+    start, rate = least_squares.launch_and_bandwidth([launch.bytes for launch in single], seconds)
     warps, times = zip(*device.warps, strict=True)
     return replace(
-        device, hiding=fit.hiding(warps, times),
+        device, hiding=least_squares.hiding(warps, times),
         fit={
             "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
             "microbenchmarks": sorted({made[0].name for made, _ in known[len(kernels) :]}),

@@ -1,28 +1,26 @@
-"""The calibrated SKE model against measured times, by the protocol of docs/ske.md.
-
-python -m wavefilt.benchmarks.ske.validation measure --json ROWS.json      # on a GPU
-python -m wavefilt.benchmarks.ske.validation table ROWS.json --device h200 # anywhere
-"""
+"""The calibrated SKE model beside measured times, by the protocol of docs/ske.md: `wavefilt ske validate`."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from wavefilt.arrays import Floats
 from wavefilt.benchmarks.common.environment import environment
-from wavefilt.ske import baselines, fit
+from wavefilt.benchmarks.common.tables import Report, Row, Sheet, Table
+from wavefilt.ske import calibration
 from wavefilt.ske.calibrated import PARTS, Launch
-from wavefilt.ske.calibration import Calibration, load
+from wavefilt.ske.calibration import Calibration
 
+from . import baselines, least_squares
 from .cases import cases, quick
-from .fit import Row, fitted, launches, parameters, predicted
+from .fit import launches, parameters, predicted
 
 SHORT = 10e-6
 """Kernels below these seconds are reported apart: they are mostly launch, which any model gets right."""
@@ -30,7 +28,7 @@ NOISY, FLAT = 0.05, 0.10
 """Rows whose quartiles lie further apart are marked; blocks whose times differ by less have no order to predict."""
 
 
-def measure(device: dict[str, Any], path: Path | None = None, few: bool = False, repeats: int = 30) -> Row:
+def measure(device: Row, path: Path | None = None, few: bool = False, repeats: int = 30) -> Row:
     """Measure every case, writing the file after each so that none is lost."""
     from .measure import rows
 
@@ -49,7 +47,7 @@ def measure_fit() -> list[Row]:
     return list(rows((case for case in cases() if case.fit), repeats=15))
 
 
-def this_device() -> dict[str, Any]:
+def this_device() -> Row:
     """What names the current GPU."""
     from .calibration import Device
 
@@ -72,108 +70,146 @@ MODELS: dict[str, Callable[[Sequence[Launch], Calibration], float]] = {
 }
 
 
-def summary(errors: ArrayLike) -> str:
-    e = np.asarray(errors, np.float64)
-    return f"{np.abs(e).mean():.1%} | {np.median(np.abs(e)):.1%} | {np.abs(e).max():.1%} | {e.mean():+.1%}"
+ERRORS = ["rows", "mean", "median", "max", "signed"]
+"""Heads of relative errors, after what they are of."""
 
 
-def choices(rows: Sequence[Row], predictions: Sequence[float]) -> list[tuple[str, float, float | None]]:
+@dataclass(frozen=True)
+class Validation:
+    """Measured rows beside what every model predicts for them, in seconds."""
+
+    rows: list[Row]
+    device: Calibration
+
+    @cached_property
+    def made(self) -> list[list[Launch]]:
+        return [launches(row) for row in self.rows]
+
+    @cached_property
+    def times(self) -> Floats:
+        return np.array([row["seconds"] for row in self.rows])
+
+    @cached_property
+    def held_out(self) -> Floats:
+        return np.array([not row["fit"] for row in self.rows])
+
+    @cached_property
+    def long(self) -> Floats:
+        return self.times >= SHORT
+
+    @cached_property
+    def predictions(self) -> dict[str, Floats]:
+        return {name: np.array([model(made, self.device) for made in self.made]) for name, model in MODELS.items()}
+
+    def errors(self, model: str = "SKE calibrated") -> Floats:
+        return least_squares.relative(self.predictions[model], self.times)
+
+
+def _summary(what: str, errors: Floats) -> list[str]:
+    e, least = np.abs(errors), str(len(errors))
+    return [what, least, f"{e.mean():.1%}", f"{np.median(e):.1%}", f"{e.max():.1%}", f"{errors.mean():+.1%}"]
+
+
+def _by_model(v: Validation) -> Sheet:
+    """Of every model on the kernels held out, and of the calibrated one on those it was fitted to."""
+    cells = []
+    parts = [(name, v.errors(name), v.held_out) for name in MODELS]
+    for name, errors, mask in [*parts, ("SKE calibrated, fit rows", v.errors(), ~v.held_out)]:
+        for what, those in (("at least 10 us", mask & v.long), ("under 10 us", mask & ~v.long)):
+            if those.any():
+                cells.append(_summary(f"{name}, {what}", errors[those]))
+    title = "Relative errors on kernels that the models were not fitted to"
+    return Sheet(title, [[head] for head in ("held out", *ERRORS)], cells)
+
+
+def _by_kernel(v: Validation) -> Sheet:
+    cells, kernels = [], [f"{row['kernel']} {row['wavelet']}" for row in v.rows]
+    for kernel in dict.fromkeys(kernels):
+        mask = (np.array(kernels) == kernel) & v.long
+        if mask.any():
+            role = "held out" if v.held_out[mask].any() else "fit"
+            cells.append(_summary(f"{kernel} ({role})", v.errors()[mask]))
+    heads = [[head] for head in ("SKE calibrated by kernel", *ERRORS)]
+    return Sheet("Relative errors by kernel, at least 10 μs", heads, cells)
+
+
+def choices(rows: Sequence[Row], predictions: Sequence[float]) -> Iterator[tuple[str, float, float | None]]:
     """For every kernel and size measured with several blocks: regret, and rank correlation unless times are flat."""
     from scipy.stats import spearmanr
 
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    groups: dict[str, list[int]] = defaultdict(list)
     for i, row in enumerate(rows):
-        groups[row["kernel"], row["wavelet"], row["rows"], row["samples"], row["tile"]].append(i)
-    found = []
+        what = f"{row['kernel']}, {row['wavelet']}, {row['rows']} x {row['samples']}"
+        groups[f"{what}, {row['tile']}"].append(i)
     for key, members in groups.items():
-        if len(members) < 3:
-            continue
-        times, models = (np.array([values[i] for i in members]) for values in
-                         ([row["seconds"] for row in rows], predictions))  # fmt: skip
-        regret = float(times[models.argmin()] / times.min())
-        flat = times.max() / times.min() - 1 < FLAT
-        rho = None if flat else float(spearmanr(models, times).statistic)
-        found.append((f"{key[0]}, {key[1]}, {key[2]} x {key[3]}", regret, rho))
-    return found
+        if len(members) >= 3:
+            times, models = np.array([[rows[i]["seconds"], predictions[i]] for i in members]).T
+            flat = times.max() / times.min() - 1 < FLAT
+            rho = None if flat else float(spearmanr(models, times).statistic)
+            yield key.rpartition(",")[0], float(times[models.argmin()] / times.min()), rho
 
 
-def table(result: Row, device: Calibration, every: bool = False) -> str:
+def _left_out(v: Validation) -> Sheet:
+    """A fit on all kernels but one."""
+    cells, kernels = [], np.array([row["kernel"] for row in v.rows])
+    for kernel in dict.fromkeys(map(str, kernels)):
+        rest = kernels != kernel
+        mask = ~rest & v.long
+        if rest.sum() >= len(PARTS) and mask.any():
+            other = parameters([(v.made[i], float(v.times[i])) for i in np.flatnonzero(rest)], v.device)
+            found = [predicted(v.made[i], other) for i in np.flatnonzero(mask)]
+            cells.append(_summary(kernel, least_squares.relative(found, v.times[mask])))
+    heads = [[head] for head in ("left out of a fit on all", *ERRORS)]
+    return Sheet("Relative errors on a kernel left out of the fit", heads, cells)
+
+
+def _every(v: Validation) -> Sheet:
+    cells, errors = [], [v.errors(name) for name in MODELS]
+    for i, row in enumerate(v.rows):
+        name = f"{row['kernel']} {row['wavelet']} {row['rows']} x {row['samples']}, {row['threads']}, {row['tile']}"
+        cells.append([name + (" (fit)" if row["fit"] else ""), f"{1e6 * v.times[i]:.2f}", f"{row['spread']:.1%}"])
+        cells[-1] += [f"{of[i]:+.0%}" for of in errors]
+    return Sheet("Every row", [[head] for head in ("row", "measured us", "spread", *MODELS)], cells)
+
+
+def report(result: Row, device: Calibration, every: bool = False) -> Report:
     """Errors on the held-out kernels, of every model; regret of the blocks it would choose; one kernel left out."""
-    rows = [row for row in result["rows"] if "error" not in row]
-    made = [launches(row) for row in rows]
-    times = np.array([row["seconds"] for row in rows])
-    test = np.array([not row["fit"] for row in rows])
-    long = times >= SHORT
-    lines = [f"{device.name}; {len(rows)} rows, {int(test.sum())} held out, "
-             f"{sum(row['spread'] > NOISY for row in rows)} with a spread above {NOISY:.0%}", ""]  # fmt: skip
-    head = "| mean | median | max | signed |\n|---|---|---|---|---|---|"
-    lines += [f"| held out | rows {head}"]
-    all_of = {name: np.array([model(m, device) for m in made]) for name, model in MODELS.items()}
-    for name, predictions in all_of.items():
-        errors = fit.relative(predictions, times)
-        for what, mask in (("at least 10 us", test & long), ("under 10 us", test & ~long)):
-            if mask.any():
-                lines.append(f"| {name}, {what} | {int(mask.sum())} | {summary(errors[mask])} |")
-    errors = fit.relative(all_of["SKE calibrated"], times)
-    for what, mask in (("at least 10 us", ~test & long), ("under 10 us", ~test & ~long)):
-        if mask.any():
-            lines.append(f"| SKE calibrated, fit rows, {what} | {int(mask.sum())} | {summary(errors[mask])} |")
-    lines += ["", f"| SKE calibrated by kernel | rows {head}"]
-    for kernel in dict.fromkeys((row["kernel"], row["wavelet"]) for row in rows):
-        mask = np.array([(row["kernel"], row["wavelet"]) == kernel for row in rows]) & long
-        if mask.any():
-            role = "fit" if not test[mask].any() else "held out"
-            lines.append(f"| {' '.join(kernel)} ({role}) | {int(mask.sum())} | {summary(errors[mask])} |")
-    held = [row for row, t in zip(rows, test, strict=True) if t]
-    lines += ["", "| blocks of | regret | rank correlation |", "|---|---|---|"]
-    found = choices(held, all_of["SKE calibrated"][test])
-    for name, regret, rho in found:
-        lines.append(f"| {name} | {regret:.3f} | {'flat' if rho is None else f'{rho:.2f}'} |")
+    v = Validation([row for row in result["rows"] if "error" not in row], device)
+    held = [row for row, held_out in zip(v.rows, v.held_out, strict=True) if held_out]
+    found = [*choices(held, v.predictions["SKE calibrated"][v.held_out])]
+    chosen = [[name, f"{regret:.3f}", "flat" if rho is None else f"{rho:.2f}"] for name, regret, rho in found]
+    heads = [[head] for head in ("blocks of", "regret", "rank correlation")]
+    sheets = [_by_model(v), _by_kernel(v), Sheet("Choice of the block: its time over that of the best", heads, chosen)]
+    noisy = sum(row["spread"] > NOISY for row in v.rows)
+    notes = [
+        f"{device.name}; {len(v.rows)} rows, {len(held)} held out, {noisy} with a spread above {NOISY:.0%}",
+        "theta: " + ", ".join(f"{name} {value:.3g}" for name, value in device.theta.items()),
+    ]
     if found:
         regrets = [regret for _, regret, _ in found]
-        lines += ["", f"Regret: median {np.median(regrets):.3f}, worst {max(regrets):.3f}"]
-    lines += ["", "| left out of a fit on all | mean | median | max | signed |", "|---|---|---|---|---|"]
-    kernels = np.array([row["kernel"] for row in rows])
-    for kernel in dict.fromkeys(kernels):
-        rest = kernels != kernel
-        if rest.sum() >= len(PARTS) and (~rest & long).any():
-            other = parameters([(made[i], float(times[i])) for i in np.flatnonzero(rest)], device)
-            errors = fit.relative(
-                [predicted(made[i], other) for i in np.flatnonzero(~rest & long)], times[~rest & long]
-            )
-            lines.append(f"| {kernel} | {summary(errors)} |")
-    lines += ["", "theta: " + ", ".join(f"{name} {value:.3g}" for name, value in device.theta.items())]
-    if every:
-        lines += ["", f"| row | measured us | spread | {' | '.join(MODELS)} |", "|---" * (3 + len(MODELS)) + "|"]
-        for i, row in enumerate(rows):
-            name = f"{row['kernel']} {row['wavelet']} {row['rows']} x {row['samples']}, {row['threads']}, {row['tile']}"
-            values = " | ".join(f"{p[i] / times[i] - 1:+.0%}" for p in all_of.values())
-            name += " (fit)" if row["fit"] else ""
-            lines.append(f"| {name} | {1e6 * times[i]:.2f} | {row['spread']:.1%} | {values} |")
-    return "\n".join(lines)
+        notes.insert(1, f"Regret: median {np.median(regrets):.3f}, worst {max(regrets):.3f}")
+    return Report([*sheets, _left_out(v), *([_every(v)] if every else [])], notes)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["measure", "table"])
-    parser.add_argument("rows", nargs="?", type=Path, help="measured rows")
-    parser.add_argument("--json", type=Path, help="write the rows (measure) or the fitted calibration (table) here")
-    parser.add_argument("--device", help="a calibration: a shipped name or a file")
-    parser.add_argument("--quick", action="store_true", help="measure a few cases only")
-    parser.add_argument("--repeats", type=int, default=30)
-    parser.add_argument("--every", action="store_true", help="print every row")
-    arguments = parser.parse_args()
-    if arguments.what == "measure":
-        measure(this_device(), arguments.json, arguments.quick, arguments.repeats)
-        return
-    result = json.loads(arguments.rows.read_text())
-    device = load(arguments.device)
-    device.require(result["device"]["name"])
-    device = fitted(result["rows"], device)
-    if arguments.json:
-        arguments.json.write_text(device.to_json())
-    print(table(result, device, arguments.every))
+MEASURED = Table(
+    "Measured kernels",
+    {
+        "kernel": "{kernel}",
+        "wavelet": "{wavelet}",
+        "rows": "{rows}",
+        "samples": "{samples:size}",
+        "threads": "{threads}",
+        "tile": "{tile}",
+        "μs": "{seconds:us}",
+        "spread": "{spread:.1%}",
+    },
+    lambda result: (row for row in result["rows"] if "error" not in row),
+)
 
 
-if __name__ == "__main__":
-    main()
+def shipped_report(result: Row, every: bool = True) -> Report:
+    """With the shipped calibration of the GPU; without one, what was measured alone."""
+    try:
+        return report(result, calibration.of(result["device"]["name"]), every)
+    except calibration.WrongDevice as error:
+        return Report([MEASURED(result)], [f"No predictions: {error}."])

@@ -1,10 +1,7 @@
-"""One command for many small files against a command for each.
+"""One command for many small files against a command for each: ``python -m wavefilt.benchmarks.throughput.batches``.
 
-``python -m wavefilt.benchmarks.throughput.batches [--quick]
-[--json FILE]``.
-
-Some commands are timed, and so are batches of all files, in turn; for all files as many commands take so many times
-their median. Outputs of both must be the same bytes.
+Some commands are timed, and so are batches of all files, in turn; the time of a command for each file is their median
+times the number of files. Outputs of both must be the same bytes.
 """
 
 from __future__ import annotations
@@ -13,18 +10,17 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
-from wavefilt.benchmarks.common.command import alone
-from wavefilt.benchmarks.common.environment import ROOT, environment
+from wavefilt.benchmarks.common.command import main
+from wavefilt.benchmarks.common.environment import ROOT, result
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import signal, summary
-from wavefilt.benchmarks.common.tables import Sheet, number, quartiles
+from wavefilt.benchmarks.common.tables import Row, Table
 from wavefilt.threads import available_cpus
 
 FILES, ROUNDS, COMMANDS = 1000, 3, 12
@@ -56,7 +52,7 @@ def _timed(arguments: Sequence[str | Path]) -> float:
     return time.perf_counter() - start
 
 
-def measure(make: Callable[[Path, int], str], count: int, rounds: int, commands: int) -> dict[str, Any]:
+def measure(make: Callable[[Path, int], str], count: int, rounds: int, commands: int) -> Row:
     """Milliseconds of a command for one file, and seconds of one for all with one core and with all cores.
 
     Raises Mismatch if their outputs differ.
@@ -78,8 +74,8 @@ def measure(make: Callable[[Path, int], str], count: int, rounds: int, commands:
                 batches[n].append(_timed([folder / "*", "--out-dir", out, "-j", str(n)]))
                 _compare(one, out, count)
     command, all_alone = summary(singles), 1e-3 * count * summary(singles)["median"]
-    found = [{"cores": n, **(taken := summary(seconds)), "ratio": all_alone / taken["median"]}
-             for n, seconds in batches.items()]  # fmt: skip
+    taken = {n: summary(seconds) for n, seconds in batches.items()}
+    found = [{"cores": n, **times, "ratio": all_alone / times["median"]} for n, times in taken.items()]
     return {"name": what, "files": count, "commands": len(singles), "command": command, "batches": found}
 
 
@@ -93,34 +89,34 @@ def _compare(one: Path, out: Path, count: int) -> None:
             raise Mismatch(f"{path.name} differs between a command and a batch")
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+def run(quick: bool = False) -> Row:
     """Every kind of file."""
     sizes = QUICK if quick else (FILES, ROUNDS, COMMANDS)
-    rows = [measure(make, *sizes) for make in MAKERS]
-    return {"study": "batches", "environment": environment(), "quick": quick, "rows": rows}
+    return result("batches", quick=quick, rows=[measure(make, *sizes) for make in MAKERS])
 
 
-def table(result: dict[str, Any]) -> Sheet:
-    """A row for each kind of file and number of cores; times in seconds."""
-    where, first = result["environment"], result["rows"][0]
-    title = (
-        f"{first['files']} small files by one command each and by one command for all, in seconds: median (quartiles) "
-        f"on {where['processor']}, {where['cores']} cores, load of other work {where['load'] or 0:.1f}. The first is "
-        f"{first['files']} times the median of {first['commands']} commands"
-    )
-    heads: list[Sequence[str]] = [
-        ("traces x", "samples"), ("a command", "a file"), ("", "-j"), ("one command", "for all"), ("files", "a second"),
-        ("", "ratio"),
-    ]  # fmt: skip
-    rows = [
-        [
-            row["name"], number(1e-3 * row["files"] * row["command"]["median"]), str(batch["cores"]), quartiles(batch),
-            number(row["files"] / batch["median"]), f"{batch['ratio']:.0f}",
-        ]
-        for row in result["rows"] for batch in row["batches"]
-    ]  # fmt: skip
-    return Sheet(title, heads, rows)
+def _rows(found: Row) -> Iterator[Row]:
+    for row in found["rows"]:
+        commands = 1e-3 * row["files"] * row["command"]["median"]
+        for batch in row["batches"]:
+            yield {**row, "commands": commands, "batch": batch, "rate": row["files"] / batch["median"]}
+
+
+TABLE = Table(
+    "{rows[0][files]} small files by one command each and by one command for all, in seconds: median (quartiles) on "
+    "{environment[processor]}, {environment[cores]} cores, load of other work {environment[load]:.1f}. The first is "
+    "{rows[0][files]} times the median of {rows[0][commands]} commands",
+    {
+        "traces x|samples": "{name}",
+        "a command|a file": "{commands:n}",
+        "|-j": "{batch[cores]}",
+        "one command|for all": "{batch:quartiles}",
+        "files|a second": "{rate:n}",
+        "|ratio": "{batch[ratio]:.0f}",
+    },
+    _rows,
+)
 
 
 if __name__ == "__main__":
-    alone(run, lambda result: table(result).text(120))
+    main(run, TABLE)

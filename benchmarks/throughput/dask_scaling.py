@@ -1,6 +1,4 @@
-"""Denoising a volume by dask on one and on two processes.
-
-``python -m wavefilt.benchmarks.throughput.dask_scaling [--quick]``.
+"""Denoising a volume by Dask on one and on two processes: ``python -m wavefilt.benchmarks.throughput.dask_scaling``.
 
 Blocks are read from an uncompressed zarr array; what comes back is the energy of each trace, so that no copy of the
 result is timed. Besides: what merging statistics costs of a run over many chunks, by the workers' own clocks.
@@ -11,24 +9,26 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 import wavefilt
-from wavefilt.benchmarks.common.command import alone
-from wavefilt.benchmarks.common.environment import environment, version
+from wavefilt.benchmarks.common.command import main
+from wavefilt.benchmarks.common.environment import result, version
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import summary
-from wavefilt.benchmarks.common.tables import Sheet, quartiles, size
+from wavefilt.benchmarks.common.tables import Report, Row, Table, quartiles, size
 from wavefilt.method import Method
 from wavefilt.statistics.mergeable import State
 from wavefilt.vocabulary import Scope
+
+if TYPE_CHECKING:
+    import dask.array
+    import zarr
 
 Ki, Mi = 1 << 10, 1 << 20
 WAVELET, LEVEL, BACKEND, PROCESSES = "db8", 5, "numba", (1, 2)
@@ -56,19 +56,19 @@ QUICK = (Case(8, 64 * Ki, (2, 64 * Ki)), Case(8, 64 * Ki, (2, 16 * Ki), "record"
 MERGED, QUICK_MERGED = Case(1024, Mi, (1, Mi), "record"), Case(8, 64 * Ki, (1, 64 * Ki), "record")
 
 
-def _volume(folder: str, case: Case) -> Any:
+def _volume(folder: str, case: Case) -> zarr.Array:
     """A new zarr array of noise around a sine."""
     import zarr
 
-    volume = zarr.create_array(f"{folder}/{case.name}.zarr", shape=(case.traces, case.samples), chunks=case.chunk,
-                               dtype="f4", compressors=None)  # fmt: skip
+    shape, path = (case.traces, case.samples), f"{folder}/{case.name}.zarr"
+    volume = zarr.create_array(path, shape=shape, chunks=case.chunk, dtype="f4", compressors=None)
     rng, t = np.random.default_rng(1), np.arange(case.samples)
     for trace in range(case.traces):
         volume[trace] = np.sin(t / (20 + trace)) + rng.standard_normal(case.samples, np.float32)
     return volume
 
 
-def _energy(volume: Any, case: Case) -> Any:
+def _energy(volume: zarr.Array, case: Case) -> dask.array.Array:
     """The energy of each denoised trace, lazily."""
     import dask.array as da
 
@@ -85,13 +85,13 @@ def _energies(block: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.array([[np.einsum("i,i", trace, trace, dtype="f8")] for trace in block])
 
 
-def _at_once(volume: Any, case: Case) -> NDArray[np.float64]:
+def _at_once(volume: zarr.Array, case: Case) -> NDArray[np.float64]:
     """The same without dask, the volume in memory."""
     denoised = wavefilt.denoise(volume[:], WAVELET, level=LEVEL, scope=case.scope, backend=BACKEND)
     return _energies(denoised)[:, 0]
 
 
-def measure(case: Case, repeats: int) -> dict[str, Any]:
+def measure(case: Case, repeats: int) -> Row:
     """Seconds on each number of processes. Raises Mismatch if the energies are not those of one machine."""
     from wavefilt.dask import cluster
 
@@ -116,7 +116,7 @@ def measure(case: Case, repeats: int) -> dict[str, Any]:
     return {**asdict(case), "name": case.name, "seconds": times, "ratio": ratio, "worst": worst}
 
 
-def merging(case: Case) -> dict[str, Any]:
+def merging(case: Case) -> Row:
     """Which share of the workers' time the merging of statistics takes, with the transfers it waits for."""
     from distributed import get_task_stream
 
@@ -140,52 +140,44 @@ def merging(case: Case) -> dict[str, Any]:
             spent["looks"] += own  # and what dask fused with them: reading, in the first one
     looks = State.of(Method(scope=case.scope), np.array([case.samples]), 1, np.dtype("f4")).passes
     chunks = case.traces * case.samples // (case.chunk[0] * case.chunk[1])
-    return {**asdict(case), "name": case.name, "chunks": chunks, "looks": looks, "tasks": len(stream.data),
-            "seconds": seconds, "spent": spent, "share": spent["merging"] / spent["all"]}  # fmt: skip
+    share = spent["merging"] / spent["all"]
+    counted = {"chunks": chunks, "looks": looks, "tasks": len(stream.data)}
+    return {**asdict(case), "name": case.name, **counted, "seconds": seconds, "spent": spent, "share": share}
 
 
-def run(quick: bool, repeats: int = 3) -> dict[str, Any]:
+def run(quick: bool, repeats: int = 3) -> Row:
     """All cases, and the share of merging."""
-    return {
-        "study": "dask", "date": datetime.now(UTC).date().isoformat(),
-        "environment": environment() | {"dask": version("dask"), "zarr": version("zarr")},
-        "quick": quick, "repeats": repeats, "wavelet": WAVELET, "level": LEVEL, "backend": BACKEND,
-        "rows": [measure(case, 1 if quick else repeats) for case in (QUICK if quick else CASES)],
-        "merging": merging(QUICK_MERGED if quick else MERGED),
-    }  # fmt: skip
+    repeats = 1 if quick else repeats
+    found = result("dask", quick=quick, repeats=repeats, wavelet=WAVELET, level=LEVEL, backend=BACKEND)
+    found["environment"] |= {"dask": version("dask"), "zarr": version("zarr")}
+    found["rows"] = [measure(case, repeats) for case in (QUICK if quick else CASES)]
+    return found | {"merging": merging(QUICK_MERGED if quick else MERGED)}
 
 
-def table(result: dict[str, Any]) -> Sheet:
-    """One row a case; times in seconds."""
-    where = result["environment"]
-    title = (
-        f"Denoising a volume by dask in seconds, median (quartiles): {result['wavelet']}, {result['level']} levels, "
-        f"bayes, {result['backend']}, float32, {where['processor']}, {where['cores']} cores, dask {where['dask']}"
-    )
-    heads: list[Sequence[str]] = [("volume,", "scope"), ("chunk", ""), ("1 process", ""), ("2 processes", ""),
-                                  ("", "ratio")]  # fmt: skip
-    rows = [
-        [
-            f"{row['name']}, {row['scope']}",
-            " x ".join(size(n) for n in row["chunk"]),
-            *(quartiles(row["seconds"][str(n)]) for n in PROCESSES),
-            f"{row['ratio']:.2f}",
-        ]
-        for row in result["rows"]
-    ]
-    return Sheet(title, heads, rows)
+TABLE = Table(
+    "Denoising a volume by dask in seconds, median (quartiles): {wavelet}, {level} levels, bayes, {backend}, float32, "
+    "{environment[processor]}, {environment[cores]} cores, dask {environment[dask]}",
+    {
+        "volume,|scope": "{name}, {scope}",
+        "chunk": "{chunk[0]:size} x {chunk[1]:size}",
+        "1 process": lambda row: quartiles(row["seconds"]["1"]),
+        "2 processes": lambda row: quartiles(row["seconds"]["2"]),
+        "|ratio": "{ratio:.2f}",
+    },
+)
 
 
-def notes(result: dict[str, Any]) -> list[str]:
-    """What merging costs, and how many cores there were to share."""
-    one = result["merging"]
-    return [
+def report(found: Row) -> Report:
+    """Times of the cases, what merging costs, and how many cores there were to share."""
+    one, where = found["merging"], found["environment"]
+    note = (
         f"Merging the statistics of {one['chunks']} chunks ({one['name']}, scope {one['scope']}) took "
         f"{100 * one['share']:.1f} % of the time of the tasks of two processes, waiting for transfers included; the "
-        f"run took {one['seconds']:.1f} s. The load of the machine at the beginning was "
-        f"{result['environment']['load']:.1f} on {result['environment']['cores']} cores."
-    ]
+        f"run took {one['seconds']:.1f} s. The load of the machine at the beginning was {where['load']:.1f} on "
+        f"{where['cores']} cores."
+    )
+    return Report([TABLE(found)], [note])
 
 
 if __name__ == "__main__":
-    alone(run, lambda result: "\n".join([table(result).text(120), *notes(result)]))
+    main(run, report)

@@ -1,6 +1,4 @@
-"""ObsPy streams in one batch against a loop.
-
-``python -m wavefilt.benchmarks.throughput.obspy_streams [--quick] [--json FILE]``.
+"""ObsPy streams in one batch against a loop: ``python -m wavefilt.benchmarks.throughput.obspy_streams``.
 
 Loops are ObsPy's ``stream.copy().filter("wavelet")``, which looks the filter up for each trace, and one of
 `wavefilt.denoise` over the traces of a copy; the batch is ``wavefilt.obspy.denoise(stream)``, which copies as well.
@@ -8,16 +6,19 @@ Loops are ObsPy's ``stream.copy().filter("wavelet")``, which looks the filter up
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wavefilt import BackendUnavailable, backends
-from wavefilt.benchmarks.common.command import alone
-from wavefilt.benchmarks.common.environment import environment, version
+from wavefilt.benchmarks.common.command import main
+from wavefilt.benchmarks.common.environment import result, version
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import difference, signal, turns
-from wavefilt.benchmarks.common.tables import Sheet, quartiles
+from wavefilt.benchmarks.common.tables import Row, Table
+
+if TYPE_CHECKING:
+    from obspy import Stream
 
 TOLERANCE = 1e-6  # of float32 results, relative to their norm
 
@@ -34,32 +35,31 @@ class Case:
     def name(self) -> str:
         return f"{self.traces} x {self.samples}" + (f", {self.lengths} lengths" if self.lengths > 1 else "")
 
-    def stream(self) -> Any:
+    def stream(self) -> Stream:
         from obspy import Stream, Trace
 
         rows = signal(self.traces, self.samples)
         return Stream([Trace(row[i % self.lengths :].copy()) for i, row in enumerate(rows)])
 
 
-CASES = (
-    Case(3, 3000), Case(24, 4096), Case(1000, 3000), Case(1000, 3000, 20), Case(200, 3000, 200), Case(24, 360_000),
-)  # fmt: skip
+SHAPES = ((3, 3000), (24, 4096), (1000, 3000), (1000, 3000, 20), (200, 3000, 200), (24, 360_000))
+CASES = tuple(Case(*shape) for shape in SHAPES)
 QUICK = (Case(3, 1024), Case(24, 1024), Case(24, 1024, 4))
 
 
-def measure(case: Case, backend: str, repeats: int) -> dict[str, Any]:
-    """Milliseconds of each way. Raises Mismatch if their results differ."""
+def measure(case: Case, backend: str, repeats: int) -> Row:
+    """Milliseconds of each method. Raises Mismatch if their results differ."""
     import wavefilt.obspy
 
     stream = case.stream()
 
-    def loop() -> Any:
+    def loop() -> Stream:
         copy = stream.copy()
         for trace in copy:
             trace.data = wavefilt.denoise(trace.data, backend=backend)
         return copy
 
-    calls: dict[str, Callable[[], Any]] = {
+    calls: dict[str, Callable[[], Stream]] = {
         "filter": lambda: stream.copy().filter("wavelet", backend=backend),
         "loop": loop,
         "batch": lambda: wavefilt.obspy.denoise(stream, backend=backend),
@@ -69,43 +69,41 @@ def measure(case: Case, backend: str, repeats: int) -> dict[str, Any]:
     if not error <= TOLERANCE:
         raise Mismatch(f"{case.name}, {backend}: results differ by {error:.1e} of their norm")
     times = dict(zip(calls, turns(list(calls.values()), repeats), strict=True))
-    return {"name": case.name, **asdict(case), "backend": backend, "error": error, **times,
-            "ratio": times["loop"]["median"] / times["batch"]["median"]}  # fmt: skip
+    ratio = times["loop"]["median"] / times["batch"]["median"]
+    return {"name": case.name, **asdict(case), "backend": backend, "error": error, **times, "ratio": ratio}
 
 
-def run(quick: bool = False, repeats: int = 7) -> dict[str, Any]:
+def run(quick: bool = False, repeats: int = 7) -> Row:
     """Every case with every backend that can run here."""
     usable = [name for name, state in backends.available().items() if not isinstance(state, BackendUnavailable)]
     repeats = min(repeats, 3) if quick else repeats
     rows = [measure(case, name, repeats) for case in (QUICK if quick else CASES) for name in usable]
-    return {"study": "obspy", "environment": environment() | {"obspy": version("obspy")}, "quick": quick,
-            "repeats": repeats, "rows": rows}  # fmt: skip
+    found = result("obspy", quick=quick, repeats=repeats, rows=rows)
+    found["environment"]["obspy"] = version("obspy")
+    return found
 
 
-def table(result: dict[str, Any]) -> Sheet:
-    """A row for each case and backend; times in milliseconds."""
-    where = result["environment"]
-    title = (
+def _title(found: Row) -> str:
+    where = found["environment"]
+    return (
         f"Denoising an ObsPy stream in milliseconds, median (quartiles): db8, bayes, float32, {where['processor']}, "
         f"{where['threads']} threads, load of other work {where['load'] or 0:.1f}, ObsPy {where['obspy']}"
+        + (f", {where['gpu']}" if where["gpu"] else "")
     )
-    if where["gpu"]:
-        title += f", {where['gpu']}"
-    heads: list[Sequence[str]] = [
-        ("traces x", "samples"), ("", "backend"), ("trace by trace,", "Stream.filter"),
-        ("trace by trace,", "wavefilt.denoise"), ("together,", "wavefilt.obspy.denoise"), ("last two,", "ratio"),
-    ]  # fmt: skip
-    rows = [
-        [
-            row["name"],
-            row["backend"],
-            *(quartiles(row[way]) for way in ("filter", "loop", "batch")),
-            f"{row['ratio']:.1f}",
-        ]
-        for row in result["rows"]
-    ]
-    return Sheet(title, heads, rows)
+
+
+TABLE = Table(
+    _title,
+    {
+        "traces x|samples": "{name}",
+        "|backend": "{backend}",
+        "trace by trace,|Stream.filter": "{filter:quartiles}",
+        "trace by trace,|wavefilt.denoise": "{loop:quartiles}",
+        "together,|wavefilt.obspy.denoise": "{batch:quartiles}",
+        "last two,|ratio": "{ratio:.1f}",
+    },
+)
 
 
 if __name__ == "__main__":
-    alone(run, lambda result: table(result).text(120))
+    main(run, TABLE)

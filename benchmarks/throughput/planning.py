@@ -1,6 +1,4 @@
-"""What a volume takes on clusters, from the rates of one node.
-
-``python -m wavefilt.benchmarks.throughput.planning --help``.
+"""What a volume takes on clusters, from the rates of one node: ``python -m wavefilt.benchmarks.throughput.planning``.
 
 Chunks are read, computed and written at the same time, so a pass over the volume takes as long as the resource that
 needs longest (`seconds`); passes come one after the other. Thresholds of each trace, where chunks hold whole traces,
@@ -15,11 +13,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from wavefilt.benchmarks.common.tables import Sheet, number
+from wavefilt.benchmarks.common.tables import Report, Row, Table, number
 from wavefilt.method import Method
 from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.statistics.mergeable import State
@@ -33,7 +30,7 @@ SCOPES = {"trace": "each trace", "record": "the record"}
 
 @dataclass(frozen=True)
 class Node:
-    """Bytes a second that one node reads or writes (``disk``), receives or sends (``network``), looks at, denoises.
+    """Bytes a second that one node reads or writes (``disk``), receives or sends (``network``), counts, denoises.
 
     ``merge`` is its time to merge the counts of one chunk, in seconds.
     """
@@ -81,8 +78,8 @@ class Volume:
 def passes(volume: Volume, scope: str, node: Node) -> list[Pass]:
     """Those for the statistics, then the last: rule universal or bayes with σ of each level.
 
-    A look at a chunk gives a table of counts for each level. Sixteen are merged at a time, so that each travels at
-    most once, and what they were merged to likewise: 16/15 of all tables.
+    Counting a chunk gives a table for each level. Sixteen are merged at a time, so that each is sent at most once, and
+    so is what they were merged to: 16/15 of all tables.
     """
     last = Pass(volume.size, volume.size, 0, volume.size / node.denoise, volume.tasks * volume.chunks)
     if scope == "trace":
@@ -91,8 +88,8 @@ def passes(volume: Volume, scope: str, node: Node) -> list[Pass]:
     state = State.of(Method(rule="bayes", scope="record"), counts, 1, np.dtype("f4"))
     tables = sum(table.nbytes for table in state.tables())
     sent = volume.chunks * tables * MERGED / (MERGED - 1)
-    look = Pass(volume.size, 0, sent, volume.size / node.look + volume.chunks * node.merge, last.tasks)
-    return [look] * state.passes + [last]
+    counting = Pass(volume.size, 0, sent, volume.size / node.look + volume.chunks * node.merge, last.tasks)
+    return [counting] * state.passes + [last]
 
 
 def seconds(one: Pass, node: Node, site: Site, nodes: int) -> dict[str, float]:
@@ -119,7 +116,7 @@ def saturation(one: Pass, node: Node, site: Site) -> int:
     return math.ceil(max(found.values()) / fixed)
 
 
-def plan(volume: Volume, kinds: dict[str, Node], site: Site, nodes: Sequence[int]) -> list[dict[str, Any]]:
+def plan(volume: Volume, kinds: dict[str, Node], site: Site, nodes: Sequence[int]) -> list[Row]:
     """For each kind of node, scope and number of nodes: seconds, of which the statistics, bytes and bottlenecks."""
     rows = []
     for kind, node in kinds.items():
@@ -128,16 +125,14 @@ def plan(volume: Volume, kinds: dict[str, Node], site: Site, nodes: Sequence[int
             for n in nodes:
                 times = [seconds(one, node, site, n) for one in all_passes]
                 spent = [max(found.values()) for found in times]
-                rows.append({
-                    "node": kind, "scope": scope, "nodes": n, "passes": len(spent), "seconds": sum(spent),
-                    "statistics": sum(spent[:-1]), "moved": sum(one.read + one.written for one in all_passes),
-                    "limits": list(dict.fromkeys(max(found, key=lambda name: found[name]) for found in times)),
-                    "saturation": max(saturation(one, node, site) for one in all_passes),
-                })  # fmt: skip
+                row = {"node": kind, "scope": scope, "nodes": n, "passes": len(spent), "seconds": sum(spent)}
+                row |= {"statistics": sum(spent[:-1]), "moved": sum(one.read + one.written for one in all_passes)}
+                row["limits"] = list(dict.fromkeys(max(found, key=lambda name: found[name]) for found in times))
+                rows.append(row | {"saturation": max(saturation(one, node, site) for one in all_passes)})
     return rows
 
 
-def measured(results: dict[str, Any], cores: int, gpus: int, disk: float, network: float) -> dict[str, Node]:
+def measured(results: Row, cores: int, gpus: int, disk: float, network: float) -> dict[str, Node]:
     """Nodes with the rates of the studies in `NEEDED`: those of one core, or GPU, times their number."""
     cpu, merging = results["cpu"], results["dask"]["merging"]
     case = next(row for row in cpu["cases"] if row["name"] == "denoise 16 Mi, bayes, sigma per level")
@@ -150,26 +145,29 @@ def measured(results: dict[str, Any], cores: int, gpus: int, disk: float, networ
     return {f"{cores} cores": by_cpu, f"{cores} cores, {gpus} GPU": replace(by_cpu, denoise=gpus * gpu)}
 
 
-def tasks_of(results: dict[str, Any]) -> float:
+def tasks_of(results: Row) -> float:
     """Tasks for each chunk and pass, as they were counted."""
     merging = results["dask"]["merging"]
     return float(merging["tasks"] / merging["chunks"] / (merging["looks"] + 1))
 
 
-def table(rows: list[dict[str, Any]], size: int) -> Sheet:
-    """One row a kind of node, scope and number of nodes."""
-    heads: list[Sequence[str]] = [("node", ""), ("thresholds", "of"), ("nodes", ""), ("passes", ""), ("moved", "TB"),
-        ("hours", ""), ("statistics", "hours"), ("limited", "by"), ("saturates", "at nodes")]  # fmt: skip
-    cells = [
-        [row["node"], SCOPES[row["scope"]], str(row["nodes"]), str(row["passes"]), number(row["moved"] / 1e12),
-         number(row["seconds"] / 3600), number(row["statistics"] / 3600), ", then ".join(row["limits"]),
-         str(row["saturation"])]
-        for row in rows
-    ]  # fmt: skip
-    return Sheet(f"{number(size / 1e12)} TB of float32", heads, cells)
+TABLE = Table(
+    lambda found: f"{number(found['size'] / 1e12)} TB of float32",
+    {
+        "node": "{node}",
+        "thresholds|of": lambda row: SCOPES[row["scope"]],
+        "nodes": "{nodes}",
+        "passes": "{passes}",
+        "moved|TB": lambda row: number(row["moved"] / 1e12),
+        "hours": lambda row: number(row["seconds"] / 3600),
+        "statistics|hours": lambda row: number(row["statistics"] / 3600),
+        "limited|by": lambda row: ", then ".join(row["limits"]),
+        "saturates|at nodes": "{saturation}",
+    },
+)
 
 
-def notes(results: dict[str, Any], kinds: dict[str, Node], site: Site, volume: Volume) -> list[str]:
+def notes(results: Row, kinds: dict[str, Node], site: Site, volume: Volume) -> list[str]:
     """The rates used: measured and assumed."""
     streamed = results["streaming"]["limits"][0]
     rate = results["streaming"]["bytes"] / (1e-3 * streamed["ms"]["median"])
@@ -188,7 +186,7 @@ def _rate(value: float) -> str:
     return f"{number(value / 1e9)} GB/s"
 
 
-def load() -> dict[str, Any]:
+def load() -> Row:
     """The results needed. Raises FileNotFoundError that names the study to run."""
     found = {}
     for name in NEEDED:
@@ -201,8 +199,8 @@ def load() -> dict[str, Any]:
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Options, each with an assumption to begin with."""
-    parser = argparse.ArgumentParser(prog="python -m wavefilt.benchmarks.throughput.planning", description=__doc__,
-                                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)  # fmt: skip
+    form = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(f"python -m {__spec__.name}", description=__doc__, formatter_class=form)
     parser.add_argument("--volume", type=_bytes, default="100TB", help="bytes of float32 samples")
     parser.add_argument("--nodes", type=_numbers, default="1,16,256", help="numbers of nodes")
     parser.add_argument("--disk", type=_bytes, default="5GB", help="bytes a second that one node reads or writes")
@@ -243,25 +241,19 @@ def _numbers(text: str) -> list[int]:
     return [_number(part) for part in text.split(",")]
 
 
-def planned(results: dict[str, Any], given: argparse.Namespace) -> tuple[Sheet, list[str]]:
+def planned(results: Row, given: argparse.Namespace) -> Report:
     """Table and notes for these options."""
     kinds = measured(results, given.cores, given.gpus, given.disk, given.network)
     volume = Volume(given.volume, given.chunk, given.level, tasks_of(results))
     site = Site(given.shared, 1e-3 * given.task)
-    return table(plan(volume, kinds, site, given.nodes), volume.size), notes(results, kinds, site, volume)
-
-
-def markdown(results: dict[str, Any]) -> str:
-    """For the documentation, by the assumptions to begin with."""
-    sheet, lines = planned(results, parsed([]))
-    return "\n".join([sheet.markdown(), *(f"* {line}" for line in lines)])
+    sheet = TABLE({"rows": plan(volume, kinds, site, given.nodes), "size": volume.size})
+    return Report([sheet], notes(results, kinds, site, volume))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the plan."""
     given = parsed(arguments)
-    sheet, lines = planned(load(), given)
-    print(sheet.text(120), *lines, sep="\n")
+    print(planned(load(), given).text())
 
 
 if __name__ == "__main__":

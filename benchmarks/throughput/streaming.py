@@ -1,6 +1,6 @@
 """A file streamed beside the same samples in memory.
 
-python -m wavefilt.benchmarks.throughput.streaming [FILE.json] [BACKEND].
+``python -m wavefilt.benchmarks.throughput.streaming [FILE.json] [BACKEND]``.
 
 Files of float32 in the page cache; every run of the file in a process of its own, whose peak is taken beside that of
 loading the libraries. The backend is numba, or the one named.
@@ -15,27 +15,26 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import wavefilt
-from wavefilt.benchmarks.common.environment import environment
+from wavefilt.arrays import Array
+from wavefilt.benchmarks.common.command import save
+from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import summary
-from wavefilt.benchmarks.common.tables import Sheet, number
+from wavefilt.benchmarks.common.tables import Row, Table
 from wavefilt.outofcore.sizes import in_bytes
 
 GIB, LIMITS, REPEATS = 4, ("1GiB", "256MiB", "64MiB"), 3
-PIECE = 1 << 22
+CHUNK = 1 << 22
+MIB = 1 << 20
 
 
-def run(
-    gib: float = GIB, limits: tuple[str, ...] = LIMITS, repeats: int = REPEATS, backend: str = "numba"
-) -> dict[str, Any]:
+def run(gib: float = GIB, limits: tuple[str, ...] = LIMITS, repeats: int = REPEATS, backend: str = "numba") -> Row:
     """Milliseconds in memory and streamed at each limit, with the peak of memory; the samples compared each time."""
     samples = int(gib * (1 << 28))
     memory: list[float] = []
@@ -55,48 +54,42 @@ def run(
                 _compare(target, y)
                 target.unlink()
             del y
-    rows: list[dict[str, Any]] = []
+    whole, rows = summary(memory), []
     for limit, found in streamed.items():
-        times = summary([each["ms"] for each in found])
-        peak = max(each["peak"] for each in found)
-        rows.append({"limit": in_bytes(limit), "ms": times, "synced_ms": summary([e["synced_ms"] for e in found]),
-                     "peak": peak, "passes": found[0]["passes"]})  # fmt: skip
-    whole = summary(memory)
-    for row in rows:
-        row["rate"] = whole["median"] / row["ms"]["median"]
-        row["synced_rate"] = whole["median"] / row["synced_ms"]["median"]
-    return {
-        "study": "streaming", "date": datetime.now(UTC).date().isoformat(), "environment": environment(),
-        "backend": backend, "bytes": 4 * samples, "memory_ms": whole, "limits": rows,
-    }  # fmt: skip
+        row: Row = {"limit": in_bytes(limit), "peak": max(one["peak"] for one in found), "passes": found[0]["passes"]}
+        for name, rate in (("ms", "rate"), ("synced_ms", "synced_rate")):
+            row[name] = summary([one[name] for one in found])
+            row[rate] = whole["median"] / row[name]["median"]
+        rows.append(row)
+    return result("streaming", backend=backend, bytes=4 * samples, memory_ms=whole, limits=rows)
 
 
 def _write(path: Path, samples: int) -> None:
-    """A sweep in noise, a piece at a time."""
+    """A sweep in noise, written in chunks."""
     rng = np.random.default_rng(7)
     x = np.lib.format.open_memmap(path, "w+", "f4", (samples,))
-    for a in range(0, samples, PIECE):
-        part = x[a : a + PIECE]
+    for a in range(0, samples, CHUNK):
+        part = x[a : a + CHUNK]
         part[:] = np.sin(np.linspace(0, 4000, len(part))) + 0.3 * rng.standard_normal(len(part), dtype=np.float32)
 
 
-def _compare(path: Path, y: np.ndarray[Any, Any]) -> None:
+def _compare(path: Path, y: Array) -> None:
     z = np.load(path, mmap_mode="r")
-    for a in range(0, len(y), PIECE):
-        if not np.array_equal(z[a : a + PIECE], y[a : a + PIECE]):
-            raise Mismatch(f"streamed samples differ from those in memory between {a} and {a + PIECE}")
+    for a in range(0, len(y), CHUNK):
+        if not np.array_equal(z[a : a + CHUNK], y[a : a + CHUNK]):
+            raise Mismatch(f"streamed samples differ from those in memory between {a} and {a + CHUNK}")
 
 
 def _measured(source: Path, target: Path, limit: str, backend: str) -> dict[str, float]:
     """One run in a process of its own."""
-    done = subprocess.run([sys.executable, "-m", __spec__.name, "--one", source, target, limit, backend], check=True,
-                          capture_output=True, text=True)  # fmt: skip
+    command = [sys.executable, "-m", __spec__.name, "--one", source, target, limit, backend]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
 def one(source: str, target: str, limit: str, backend: str) -> dict[str, float]:
-    """Milliseconds until all is written, and until the disk has it; bytes of memory at most, beside the libraries'."""
+    """Milliseconds until all is written and until it is on the disk; peak bytes of memory beyond the libraries'."""
     small = Path(target).with_name("small.npy")
     np.save(small, np.zeros(1 << 16, "f4"))
     for name in ("numba", backend):  # the first sums up energies for the others
@@ -104,7 +97,7 @@ def one(source: str, target: str, limit: str, backend: str) -> dict[str, float]:
     os.unlink(target)
     before, synced, fsync = _peak(), 0.0, os.fsync
 
-    def timed(fd: Any) -> None:
+    def timed(fd: int) -> None:
         nonlocal synced
         start = time.perf_counter()
         fsync(fd)
@@ -124,22 +117,36 @@ def _peak() -> int:
     return 1024 * int(found[1])
 
 
-def table(result: dict[str, Any]) -> Sheet:
-    """A row for each limit."""
-    mib, whole = 1 << 20, result["memory_ms"]["median"]
-    rows = [["in memory", number(result["bytes"] / mib / whole * 1e3), "1", "1", "", ""]]
-    for row in result["limits"]:
-        rows.append([
-            f"{row['limit'] // mib} MiB", number(result["bytes"] / mib / row["ms"]["median"] * 1e3),
-            f"{row['rate']:.2f}", f"{row['synced_rate']:.2f}", f"{row['peak'] / mib:.0f} MiB", f"{row['passes']:.1f}",
-        ])  # fmt: skip
-    heads: list[Sequence[str]] = [
-        ("limit", ""), ("rate", "MiB/s"), ("of that", "in memory"), ("until the disk", "has it"),
-        ("peak", "of memory"), ("times", "read"),
-    ]  # fmt: skip
-    size = result["bytes"] / 2**30
-    where = result["environment"]["gpu"] if result["backend"] == "cuda" else result["backend"]
-    return Sheet(f"One trace of {size:g} GiB float32, db8, rule bayes, {where}, median", heads, rows)
+def _rows(found: Row) -> Iterator[Row]:
+    """Rates in MiB a second; the samples in memory first."""
+
+    def rate(times: Row) -> float:
+        return 1e3 * found["bytes"] / MIB / float(times["median"])
+
+    yield {"name": "in memory", "speed": rate(found["memory_ms"]), "relative": "1", "synced": "1"}
+    for row in found["limits"]:
+        relative, synced = (f"{row[name]:.2f}" for name in ("rate", "synced_rate"))
+        made = {"name": f"{row['limit'] // MIB} MiB", "speed": rate(row["ms"]), "relative": relative, "synced": synced}
+        yield made | {"peak": f"{row['peak'] / MIB:.0f} MiB", "passes": f"{row['passes']:.1f}"}
+
+
+def _title(found: Row) -> str:
+    where = found["environment"]["gpu"] if found["backend"] == "cuda" else found["backend"]
+    return f"One trace of {found['bytes'] / 2**30:g} GiB float32, db8, rule bayes, {where}, median"
+
+
+TABLE = Table(
+    _title,
+    {
+        "limit": "{name}",
+        "rate|MiB/s": "{speed:n}",
+        "of that|in memory": "{relative}",
+        "until the disk|has it": "{synced}",
+        "peak|of memory": lambda row: row.get("peak", ""),
+        "times|read": lambda row: row.get("passes", ""),
+    },
+    _rows,
+)
 
 
 if __name__ == "__main__":
@@ -147,7 +154,6 @@ if __name__ == "__main__":
         print(json.dumps(one(*sys.argv[2:])))
     else:
         path, backend = (*sys.argv[1:], None, None)[:2]
-        result = run(backend=backend or "numba")
-        print(table(result).text(100))
-        if path:
-            Path(path).write_text(json.dumps(result, indent=1) + "\n")
+        found = run(backend=backend or "numba")
+        print(TABLE(found).text(100))
+        save(path, found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 
 import click
@@ -33,5 +32,4 @@ def command(samples: int, repeats: int, quick: bool, device: str | None, json_pa
             result = study.run(samples, study.BLOCKS[1::2] if quick else study.BLOCKS, repeats, device, progress=steps)
     except Mismatch as error:
         raise Failure(str(error), 1) from error
-    width = shutil.get_terminal_size().columns
-    finish(result, lambda found: report.text(found, width), json_path)
+    finish(result, report.report, json_path)

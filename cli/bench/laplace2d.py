@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -68,7 +67,6 @@ def command(
         raise Failure(str(error), 1) from error
     except ImportError as error:
         raise click.UsageError(str(error)) from error
-    width = shutil.get_terminal_size().columns
-    finish(result, lambda found: report.text(found, width), json_path)
+    finish(result, report.report, json_path)
     if output:
         write_atomically(Path(output), filtered, overwrite=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def cpu(quick: bool, repeats: int, json_path: str | None) -> None:
     """The numba backend against PyWavelets' own composition, side by side in one run."""
     from wavefilt.benchmarks.cpu import denoise as study
 
-    finish(study.run(quick=quick, repeats=repeats), study.table, json_path)
+    finish(study.run(quick=quick, repeats=repeats), study.report, json_path)
 
 
 @command.command("cuda")
@@ -55,7 +54,7 @@ def cuda(quick: bool, repeats: int, json_path: str | None) -> None:
         result = study.run(min(repeats, 5), 16, False) if quick else study.run(repeats)
     except BackendUnavailable as error:
         raise Failure(str(error), 5) from error
-    finish(result, study.table, json_path)
+    finish(result, study.report, json_path)
 
 
 @command.command("scaling", epilog="Example: wavefilt bench scaling --json scaling.json --plot figures")
@@ -102,7 +101,6 @@ def scaling(
         raise Failure(str(error), 1) from error
     except (ValueError, ImportError, OSError) as error:
         raise click.UsageError(str(error)) from error
-    width = shutil.get_terminal_size().columns
-    finish(result, lambda found: report.text(found, width), json_path)
+    finish(result, report.report, json_path)
     for path, data in files.items():
         write_atomically(path, data, overwrite=True)

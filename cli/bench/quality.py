@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 
 import click
@@ -23,5 +22,4 @@ def command(quick: bool, json_path: str | None) -> None:
 
     steps = partial(progress, describe=lambda step: f"{step.part}: {step.label}")
     result = study.run(quick, steps, partial(save, json_path))
-    width = shutil.get_terminal_size().columns
-    finish(result, lambda found: report.text(found, width), json_path)
+    finish(result, report.report, json_path)

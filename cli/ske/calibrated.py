@@ -125,7 +125,7 @@ def validate(device: str | None, rows_path: str | None, json_path: str | None, q
             result = study.measure(study.this_device(), Path(json_path) if json_path else None, quick)
         calibration = _calibration(device)
         calibration.require(result["device"]["name"])
-        click.echo(study.table(result, fit.fitted(result["rows"], calibration), every))
+        click.echo(study.report(result, fit.fitted(result["rows"], calibration), every).text())
 
 
 COMMANDS = (calibrate, estimate, tune, validate)

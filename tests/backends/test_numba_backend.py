@@ -292,7 +292,7 @@ def test_the_benchmark_on_small_arrays(monkeypatch):
     result = cpu.run(quick=True, repeats=1)
     assert [case["name"] for case in result["cases"]] == ["denoise", "forward", "inverse", "batch"]
     assert all(case["ratio"] > 0 and case["error"] < 1e-5 for case in result["cases"])
-    assert len(cpu.table(result).splitlines()) == 7
+    assert len(cpu.report(result).sheets[0].rows) == 4
 
 
 def test_memory_is_used_again_and_never_while_in_use():

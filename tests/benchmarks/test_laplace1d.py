@@ -75,8 +75,8 @@ def test_estimates_need_no_gpu(result):
     (row,) = result["rows"]
     assert set(row["estimates"]) == {f"gpu_{name}" for name in KERNELS}
     assert row["estimate errors"] == {}
-    lines = {cells[0]: cells for cells in laplace1d_report.sheet(result).rows}
-    heads = [" ".join(head).strip() for head in laplace1d_report.sheet(result).heads]
+    lines = {cells[0]: cells for cells in laplace1d_report.report(result).sheets[0].rows}
+    heads = [" ".join(head).strip() for head in laplace1d_report.report(result).sheets[0].heads]
     for model in ("calibrated", "classic"):
         value = float(lines["GPU shared"][heads.index(f"SKE {model}")])
         assert value == pytest.approx(row["estimates"]["gpu_shared"][model], rel=0.01)
@@ -95,7 +95,7 @@ def test_an_estimate_has_its_error_and_the_document_its_place():
     columns = {n: {"heads": ("of", n), "what": "x", "missing": None} for n in ("python", "loop", "gpu_shared")}
     found = {"columns": columns, "rows": [row], "method": "m", "date": "d", "estimates": {"calibration": "c"}}
     found["environment"] = {"processor": "p", "cores": 1, "gpu": "g"}
-    assert laplace1d_report.sheet(found).rows == [
+    assert laplace1d_report.report(found).sheets[0].rows == [
         ["of python", *["-"] * 12],
         ["of loop", "2.00", "2.00 ±0%", "503", "1.00", "-", "4e-08", "-", "-", "-", "-", "5.62", "1.0"],
         ["of gpu_shared", "0.0100", "0.0100 ±0%", "503", "200", "80.0%", "4e-08",
@@ -107,14 +107,14 @@ def test_an_estimate_has_its_error_and_the_document_its_place():
 @outside
 @pytest.mark.parametrize("width", [80, 200])
 def test_the_table_keeps_to_the_width(result, width):
-    text = laplace1d_report.text(result, width)
+    text = laplace1d_report.report(result).text(width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
     for one in (*IMPLEMENTATIONS, *COPIES):
         assert f"{one.label}: {one.what}." in words
         assert (missing(one) or "") in words
     assert "2008" not in text  # that was at another size
-    assert laplace1d_report.markdown(result).count("\n| ") == len(IMPLEMENTATIONS) + len(COPIES) + 2
+    assert laplace1d_report.report(result).markdown().count("\n| ") == len(IMPLEMENTATIONS) + len(COPIES) + 2
 
 
 @outside

@@ -116,8 +116,8 @@ def test_estimates_need_no_gpu(result):
     (row,) = result["rows"]
     assert set(row["estimates"]) == set(row["explained"]) == set(VARIANT)
     assert row["estimate errors"] == {}
-    lines = {cells[0]: cells for cells in report.sheet(result).rows}
-    heads = [" ".join(head).strip() for head in report.sheet(result).heads]
+    lines = {cells[0]: cells for cells in report.report(result).sheets[0].rows}
+    heads = [" ".join(head).strip() for head in report.report(result).sheets[0].heads]
     for model in ("calibrated", "classic"):
         value = float(lines["GPU wide"][heads.index(f"SKE {model}")])
         assert value == pytest.approx(row["estimates"]["gpu_wide"][model], rel=0.01)
@@ -140,7 +140,7 @@ def test_an_estimate_has_its_error():
         "environment": {"processor": "p", "cores": 1, "gpu": "g"},
         "estimates": {"calibration": "c"} | {"missing": 0},
     }
-    assert report.sheet(found).rows == [
+    assert report.report(found).sheets[0].rows == [
         ["of plain", "400 ±0%", "10.0", "1.00", *["-"] * 5],
         ["of gpu_tile", "0.200 ±0%", "20000", "2000", "25%", "0.250", "+25%", "0.100", "-50%"],
         ["of gpu_copy", "0.0500 ±0%", "80000", "8000", "100%", *["-"] * 4],
@@ -152,14 +152,14 @@ def test_an_estimate_has_its_error():
 @outside
 @pytest.mark.parametrize("width", [80, 200])
 def test_the_table_keeps_to_the_width(result, width):
-    text = report.text(result, width)
+    text = report.report(result).text(width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
     for one in (*IMPLEMENTATIONS, *COPIES):
         assert f"{one.label}: {one.what}" in words
         assert (missing(one) or "") in words
     assert "turns of a read from the tile 2, of a write 1; 32 registers and 4800 bytes shared" in words
-    assert report.markdown(result).count("\n| ") == len(IMPLEMENTATIONS) + len(COPIES) + 2
+    assert report.report(result).markdown().count("\n| ") == len(IMPLEMENTATIONS) + len(COPIES) + 2
 
 
 @outside

@@ -210,10 +210,10 @@ def test_the_committed_study_is_whole_and_reaches_its_targets(committed):
 def test_tables_and_notes_say_who_is_missing(committed):
     committed["columns"]["scikit-image"]["missing"] = "scikit-image is not installed"
     assert "Not run: scikit-image: scikit-image is not installed." in report.notes(committed)
-    for sheet in report.sheets(committed):
+    for sheet in report.report(committed).sheets:
         assert sheet.rows
         assert {len(row) for row in sheet.rows} == {len(sheet.heads)}
-    assert max(map(len, report.text(committed, 100).splitlines())) <= 100
+    assert max(map(len, report.report(committed).text(100).splitlines())) <= 100
 
 
 def test_what_is_not_installed_is_told():

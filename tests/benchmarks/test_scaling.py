@@ -60,7 +60,7 @@ def test_ratios_are_of_the_medians(result):
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_table_keeps_to_the_width(result, width):
-    text = report.text(result, width)
+    text = report.report(result).text(width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
     assert "4 Ki" in words
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_skipped(monkeypatch):
     result = study.run((TINY,), ("db4",), repeats=1)
     assert result["rows"][0]["times"] == {}
     assert result["rows"][0]["skipped"]["numba"].endswith("GiB of memory, 0.0 are free")
-    assert "Skipped: numba all cores, db4, 4 Ki: needs" in " ".join(report.text(result).split())
+    assert "Skipped: numba all cores, db4, 4 Ki: needs" in " ".join(report.report(result).text().split())
 
 
 def test_crossover_is_the_last_change():

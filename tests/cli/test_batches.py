@@ -308,7 +308,7 @@ def test_the_study_in_small(here, monkeypatch):
     where = {"processor": "x", "cores": 2, "load": 0}
     assert (
         "| npy, 24 x 1000 | 0.750 | 1 | 0.250 (0.250-0.250) | 12.0 | 3 |"
-        in batches.table({"environment": where, "rows": [row]}).markdown()
+        in batches.TABLE({"environment": where, "rows": [row]}).markdown()
     )
     monkeypatch.setattr(batches, "_timed", lambda arguments: Path(arguments[2]).mkdir(exist_ok=True) or 1)
     with pytest.raises(Mismatch, match="wrote 0 of 3 files"):

@@ -144,7 +144,7 @@ def test_the_measurement_compares_results(monkeypatch):
     row = study.measure(study.Case(4, 400, 2), "pywavelets", 1)
     assert row["error"] < 1e-6
     result = {"environment": {"processor": "p", "threads": 1, "load": 0.0, "obspy": "1", "gpu": None}, "rows": [row]}
-    assert study.table(result).rows[0][:2] == ["4 x 400, 2 lengths", "pywavelets"]
+    assert study.TABLE(result).rows[0][:2] == ["4 x 400, 2 lengths", "pywavelets"]
     monkeypatch.setattr(wavefilt.obspy, "denoise", lambda stream, **options: stream)
     with pytest.raises(study.Mismatch, match="results differ"):
         study.measure(study.Case(2, 400), "pywavelets", 1)

@@ -9,7 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from wavefilt.ske import baselines, calibrated, calibration, fit
+from wavefilt.benchmarks.ske import baselines
+from wavefilt.benchmarks.ske import least_squares as fit
+from wavefilt.ske import calibrated, calibration
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration, Operation, WrongDevice
 

@@ -109,7 +109,7 @@ def test_validation_recovers_what_rows_were_made_with(device):
     result = {"device": {"name": known.name}, "rows": [*rows, {"error": "x"}]}
     found = ske_fit.parameters([(ske_fit.launches(row), row["seconds"]) for row in rows], known).theta
     assert found == pytest.approx(theta, rel=0.02)
-    text = validation.table(result, replace(ske_fit.fitted(rows, known), theta=theta))
+    text = validation.report(result, replace(ske_fit.fitted(rows, known), theta=theta)).markdown()
     assert "| SKE calibrated, at least 10 us |" in text
     assert "Regret: median 1.000, worst 1.000" in text
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .calibrated import Launch, interpolated
-from .calibration import Calibration
-from .capability import CAPABILITIES
-from .classic import R_BLOCKS, R_WARPS, Kernel
-from .classic import estimate as classic_estimate
-from .tables import INSTRUCTIONS, MEMORIES, Device
+from wavefilt.ske.calibrated import Launch, interpolated
+from wavefilt.ske.calibration import Calibration
+from wavefilt.ske.capability import CAPABILITIES
+from wavefilt.ske.classic import R_BLOCKS, R_WARPS, Kernel
+from wavefilt.ske.classic import estimate as classic_estimate
+from wavefilt.ske.tables import INSTRUCTIONS, MEMORIES, Device
 
 LANES = {"7.0": 64, "7.2": 64, "7.5": 64, "8.0": 64, "8.6": 128, "8.7": 128, "8.9": 128, "9.0": 128, "10.0": 128}
 """P: float32 lanes of an SM by capability, from the CUDA C++ Programming Guide; no driver tells them."""
