@@ -49,5 +49,5 @@ def not_run(result: Row) -> list[str]:
 
 def estimated(result: Row) -> str:
     """What device the estimates are of, or why there are none."""
-    device, missing = result["estimates"]["calibration"], result["estimates"]["missing"]
-    return f"Estimates for {device}." if device else f"No estimates: {missing}."
+    device = result["estimates"]["calibration"]
+    return f"Estimates for {device}." if device else f"No estimates: {result['estimates']['missing']}."

@@ -21,6 +21,7 @@ def command(files: tuple[Path, ...], output: Path) -> None:
     from wavefilt.benchmarks.report import page as report_page
     from wavefilt.benchmarks.report import sections as report
     from wavefilt.io import write_atomically
+    from wavefilt.plot import check_target
 
     if not files:
         files = tuple(sorted(report.RESULTS.glob("*.json")))
@@ -32,10 +33,13 @@ def command(files: tuple[Path, ...], output: Path) -> None:
     if output.resolve() in [path.resolve() for path in files]:
         raise click.UsageError(f"{output} is one of the files to read")
     try:
+        check_target("plots.svg")  # that there is matplotlib
         sections = report.sections(files)
         page = report_page.page(sections)
     except report.NotAStudy as error:
         raise Failure(str(error), 3) from error
+    except ImportError as error:
+        raise click.UsageError(str(error)) from error
     except OSError as error:
         raise Failure(f"{error.filename}: {error.strerror or error}", 3) from error
     write_atomically(output, page.encode(), overwrite=True)
