@@ -10,7 +10,7 @@ from wavefilt._version import __version__ as __version__
 from wavefilt.decomposition.stationary import imodwt, iswt, modwt, swt
 from wavefilt.decomposition.wavedec import dwt, idwt, wavedec, waverec
 from wavefilt.decomposition.wavedec2 import wavedec2, waverec2
-from wavefilt.denoising.traces import denoise
+from wavefilt.denoising.api import denoise
 from wavefilt.errors import BackendUnavailable, FormatError
 from wavefilt.io import read
 from wavefilt.recording import Recording

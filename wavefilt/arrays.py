@@ -95,3 +95,15 @@ def take(x: Any, *axes: int) -> Traces:
     moved = np.moveaxis(samples, axes, range(-len(axes), 0))
     shape = moved.shape[-len(axes) :]
     return Traces(np.ascontiguousarray(moved.reshape(moved.size // prod(shape), *shape), dtype), array, axes)
+
+
+DLPACK_CUDA = 2
+"""DLPack's number for memory of a CUDA device."""
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether an array lives in the memory of a CUDA device."""
+    found = hasattr(x, "__cuda_array_interface__")
+    if not found and hasattr(x, "__dlpack_device__"):
+        found = x.__dlpack_device__()[0] == DLPACK_CUDA
+    return found

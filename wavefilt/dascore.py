@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Unpack
 
 from wavefilt.backends import Backend
+from wavefilt.denoising.api import denoise
 from wavefilt.denoising.options import Options, history_line, method
-from wavefilt.denoising.traces import denoise
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pywt
-from numpy.typing import NDArray
 
+from wavefilt import transforms
+from wavefilt.arrays import Floats
 from wavefilt.thresholding import rules, shrinkage
+from wavefilt.transforms import Analysis, Band, Transform
+from wavefilt.transforms.base import noise_gains
 from wavefilt.vocabulary import (
     ESTIMATORS,
     SCOPES,
     SIGMAS,
-    TRANSFORMS,
     Estimator,
     Mode,
     Scope,
     Shrink,
     Sigma,
-    Transform,
     Window,
     check,
 )
@@ -41,9 +42,6 @@ AUTO_LEVEL = 5
 class Method:
     """How to denoise, checked: every option of `denoise` but the axis and the backend."""
 
-    bands: ClassVar[int] = 1
-    """Groups of details that a level has, each with a threshold of its own: one for traces."""
-
     wavelet: WaveletLike = "db8"
     level: int | None = None
     mode: Mode = "symmetric"
@@ -52,9 +50,12 @@ class Method:
     sigma: Sigma | float | Window = "level"
     scope: Scope = "trace"
     keep: int = 0
-    transform: Transform = "dwt"
+    transform: str = "dwt"
     spins: int = 1
+    dimensions: Literal[1, 2] = 1
     bank: pywt.Wavelet = field(init=False, repr=False, compare=False)
+    kind: Transform = field(init=False, repr=False, compare=False)
+    """The transform that is meant, of traces or of panels."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bank", as_wavelet(self.wavelet))
@@ -79,12 +80,9 @@ class Method:
             )
         if self.level is not None:
             check_whole("level", self.level, 0)
-        check("transform", self.transform, TRANSFORMS)
+        object.__setattr__(self, "kind", transforms.find(self.transform, self.dimensions))
         check_whole("spins", self.spins, 1)
-        if self.transform == "modwt" and self.spins > 1:
-            raise ValueError("transform='modwt' does not depend on shifts: leave spins out")
-        if self.transform == "modwt" and self.shrink_word == "block":
-            raise ValueError(f"rule={self.rule!r} shrinks blocks of transform='dwt'; use spins for shifts of it")
+        self.kind.check(self)
         check_whole("keep", self.keep, 0)
 
     def _check_shrink(self) -> None:
@@ -150,17 +148,21 @@ class Method:
         word: Any = self.shrink_word
         return shrinkage.Posterior(self.spec.prior, word) if word in ESTIMATORS else word
 
-    def deepest(self, samples: int) -> int:
-        """Levels that a trace may have at most: as `pywt.dwt_max_level`, of the MODWT log2 of its length."""
-        return max_level(samples, self.bank) if self.transform == "dwt" else max(samples, 1).bit_length() - 1
+    def analysis(self, level: int) -> Analysis:
+        """The transform to this level, by the filters and the mode of this method along every axis."""
+        return self.kind.analysis(self.bank, self.mode, level)
 
-    def level_for(self, samples: int) -> int:
-        """Levels used for a trace of this many samples.
+    def deepest(self, *shape: int) -> int:
+        """Levels that a trace of so many samples, or a panel of this shape, may have at most."""
+        return self.kind.deepest(shape, self.bank)
+
+    def level_for(self, *shape: int) -> int:
+        """Levels used for a trace of this many samples, or a panel of this shape.
 
         Raises ValueError if the level asked for is above the maximum for this length and filter, or if thresholds
         are given for another number of levels.
         """
-        deepest = self.deepest(samples)
+        deepest, samples = self.deepest(*shape), min(shape)
         level = min(AUTO_LEVEL, max_level(samples, self.bank)) if self.level is None else int(self.level)
         if level > deepest:
             raise ValueError(
@@ -173,39 +175,45 @@ class Method:
         return level
 
     def thresholds(
-        self, statistics: Statistics, samples: int, sigma: NDArray[np.float64] | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Noise and thresholds (levels, groups), finest level first, of groups of so many samples.
+        self, statistics: Statistics | None, samples: int, sigma: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Noise and thresholds (bands, groups), finest band first, of groups of so many samples.
 
-        ``sigma`` is the noise if it is known from elsewhere. The coarsest levels that are kept have threshold 0.
-        Not finite where samples are not, or where float64 does not hold the squares of the details.
+        ``sigma`` is the noise if it is known from elsewhere; ``statistics`` may then be None for rules that ask
+        for nothing else. The coarsest levels that are kept have threshold 0. Not finite where samples are not, or
+        where float64 does not hold the squares of the coefficients.
         """
         if sigma is None:
+            assert statistics is not None
             assert not isinstance(self.sigma, tuple)
-            sigma = rules.noise(statistics, self.sigma) * self.fading(len(statistics.counts), self.sigma)
+            sigma = rules.noise(statistics, self.sigma) * self.noise_gains(len(statistics.counts), self.sigma)
+        level = self.kind.levels(len(sigma))
+        bands = self.kind.bands(level)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = np.array(self.rule_function(statistics, sigma, samples))
             if self.fixed_thresholds:
-                found *= self.fading(len(found))
-        found[max(len(found) - self.bands * self.keep, 0) :] = 0
+                found = self._given(bands) * noise_gains(bands, False) * np.ones_like(sigma)
+            else:
+                found = np.array(self.rule_function(statistics, sigma, samples))  # type: ignore[arg-type]
+        found[[band.level > level - self.keep for band in bands]] = 0
         return sigma, found
 
-    def fading(self, levels: int, sigma: object = None) -> NDArray[np.float64]:
-        """What white noise, or a threshold for it, is multiplied by at each level, shape (levels, 1).
+    def _given(self, bands: tuple[Band, ...]) -> Floats:
+        """Thresholds given as numbers, coarsest level first; a segment with fewer levels has those of the finest."""
+        given = self.fixed_thresholds
+        return np.array([given[-band.level] if len(given) > 1 else given[0] for band in bands], np.float64)[:, None]
 
-        The MODWT's filters are scaled by 2^{-j/2} at level j (Percival and Walden 2000, chapter 5). Noise found at the
-        finest level has the first factor already, noise found at each level all of them.
+    def noise_gains(self, bands: int, sigma: object = None) -> Floats:
+        """What white noise, or a threshold for it, is multiplied by in each band, shape (bands, 1).
+
+        Noise found in the finest band ("global") has the first factor already, noise found in each band all of them.
         """
-        if self.transform == "dwt" or sigma == "level":
-            return np.ones((levels, 1))
-        return np.exp2(-0.5 * (np.arange(levels, dtype=np.float64) + (sigma != "global")))[:, None]
+        if sigma == "level":
+            return np.ones((bands, 1))
+        return noise_gains(self.kind.bands(self.kind.levels(bands)), relative=sigma == "global")
 
     @property
     def rule_function(self) -> rules.Rule:
         """The function that finds the thresholds."""
-        if self.fixed_thresholds:
-            given = self.fixed_thresholds
-            return rules.fixed(given if len(given) == 1 else [value for value in given for _ in range(self.bands)])
         return self.spec.hard if self.spec.hard and self.shrink_word == "hard" else self.spec.function
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from wavefilt.arrays import Array, Traces, take
 from wavefilt.backends import Backend
+from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.denoising.options import Options, history_line, method
-from wavefilt.denoising.traces import denoise as denoise_array
 from wavefilt.recording import Recording
 from wavefilt.wavelets.filters import WaveletLike
 

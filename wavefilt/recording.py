@@ -13,8 +13,7 @@ from wavefilt import arrays
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.denoising.options import Options, check_names
-from wavefilt.denoising.panels import SectionMethod
-from wavefilt.denoising.traces import Outcome, run
+from wavefilt.denoising.pipeline import Outcome, run
 from wavefilt.method import Method, window_of
 from wavefilt.vocabulary import Window
 from wavefilt.wavelets.filters import WaveletLike
@@ -99,11 +98,10 @@ class Recording:
         ``axes=(0, 1)``: all traces, in their order, are one panel. Their lengths must then be the same.
         """
         check_names(options, backend, "two_dimensional")
-        kind = SectionMethod if two_dimensional else Method
-        return self.apply(kind(wavelet, **options), backend)
+        return self.apply(Method(wavelet, **options, dimensions=2 if two_dimensional else 1), backend)
 
     def apply(self, method: Method, backend: str | Backend = "auto", report: bool = False) -> Recording:
-        """`denoise` with a `Method`; ``report`` as in `wavefilt.denoising.traces.run`.
+        """`denoise` with a `Method`; ``report`` as in `wavefilt.denoising.pipeline.run`.
 
         Traces of a sequence are returned each in its own dtype of computation. Raises ValueError for two dimensions
         and traces of several lengths.
@@ -123,7 +121,7 @@ class Recording:
     def check(self, method: Method) -> None:
         """Raise ValueError for traces of several lengths where they should be a panel."""
         lengths = {len(trace) for trace in self.traces}
-        if method.bands > 1 and len(lengths) > 1:
+        if method.dimensions == 2 and len(lengths) > 1:
             raise ValueError(
                 f"{self.source}: a panel needs traces of one length, not of {min(lengths)} to {max(lengths)} "
                 "samples; leave axes (--two-dimensional) out"

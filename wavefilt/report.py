@@ -67,7 +67,7 @@ def unchanged(method: Method) -> str:
     """The note for samples that are unchanged because there are no levels."""
     if method.level == 0:
         return "unchanged: no levels were asked for"
-    if method.bands > 1:
+    if method.dimensions == 2:
         return f"unchanged: too few traces or samples for one level of {method.bank.name} in two dimensions"
     return "unchanged: no trace is long enough for one level"
 
@@ -86,7 +86,7 @@ def resolved(method: Method, level: int) -> Facts:
         "keep": method.keep,
         "transform": method.transform,
         "spins": method.spins,
-        **({"dimensions": 2} if method.bands > 1 else {}),
+        **({"dimensions": 2} if method.dimensions == 2 else {}),
     }
 
 
@@ -102,9 +102,9 @@ def estimates(after: Recording) -> list[Facts]:
     assert after.outcome is not None
     return [
         {
-            "traces" if after.outcome.method.bands == 1 else "sections": e.piece.rows.tolist(),
-            "first_samples": e.piece.starts.tolist(),
-            "samples": e.piece.samples,
+            "traces" if after.outcome.method.dimensions == 1 else "sections": e.segments.rows.tolist(),
+            "first_samples": e.segments.starts.tolist(),
+            "samples": e.segments.samples,
             "sigma": e.sigma.T.tolist(),
             "thresholds": e.thresholds.T.tolist(),
         }

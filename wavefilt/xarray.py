@@ -9,8 +9,8 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wavefilt.denoising.api import denoise
 from wavefilt.denoising.options import Options, history_line, method
-from wavefilt.denoising.traces import denoise
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
 

@@ -6,6 +6,10 @@ The constants are read off ``benchmarks/results/cuda_crossover.json``, which
 
 from __future__ import annotations
 
+from math import prod
+
+from wavefilt.transforms import Analysis
+
 LOADED = 1 << 10
 """Samples in all from which it wins with the kernels in memory: the smallest measured."""
 
@@ -16,6 +20,7 @@ loaded: set[tuple[str, int]] = set()
 """Dtypes and numbers of taps whose kernels this process has used; the backend adds to them."""
 
 
-def faster(samples: int, taps: int, dtype: str) -> bool:
-    """Whether the GPU takes less time for so many samples in all, in this process as it is."""
-    return samples >= (LOADED if (dtype, taps) in loaded else FIRST)
+def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
+    """Whether the GPU takes less time for a batch (batch, *shape), in this process as it is; of the DWT alone."""
+    least = LOADED if (dtype, analysis.taps) in loaded else FIRST
+    return analysis.transform.name == "dwt" and prod(shape) >= least

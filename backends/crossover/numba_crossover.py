@@ -6,6 +6,12 @@ wrote on 2 cores of a Xeon at 2.5 GHz (Cascade Lake).
 
 from __future__ import annotations
 
+from math import prod
+
+from wavefilt.transforms import Analysis
+
+DTYPES = ("float32", "float64")
+
 ROW = 512
 """Samples a row must have: of shorter rows PyWavelets does many in less time where other work takes one of the cores.
 
@@ -26,24 +32,36 @@ FIRST2 = 90_000_000
 """Samples times taps from which transforms of two axes do, by ``benchmarks/results/sections.json``."""
 
 loaded: set[str] = set()
-"""Names of the dtypes whose kernels this process has used, with the word "modwt" or "sections" before for those; the
+"""Names of the dtypes whose kernels this process has used, with "modwt" or "dwt2" before for those transforms; the
 backend adds them."""
 
 
-def faster(rows: int, samples: int, taps: int, dtype: str) -> bool:
-    """Whether numba takes less time than PyWavelets for traces (rows, samples), in this process as it is."""
+def _dwt(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
+    rows, samples = shape
     if samples < ROW:
         return False
     if dtype in loaded:
         return rows * samples >= LOADED
-    return rows * samples >= FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
+    return rows * samples >= FIRST[min(FIRST, key=lambda measured: abs(measured - analysis.taps))]
 
 
-def faster_modwt(samples: int, taps: int, level: int, dtype: str) -> bool:
-    """The same for a MODWT of so many samples in all."""
-    return f"modwt {dtype}" in loaded or samples * taps * level >= FIRST_MODWT
+def _modwt(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
+    return f"modwt {dtype}" in loaded or prod(shape) * analysis.taps * analysis.level >= FIRST_MODWT
 
 
-def faster2(samples: int, taps: int, dtype: str) -> bool:
-    """The same for transforms of two axes of so many samples in all."""
-    return f"sections {dtype}" in loaded or samples * taps >= FIRST2
+def _dwt2(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
+    return f"dwt2 {dtype}" in loaded or prod(shape) * analysis.taps >= FIRST2
+
+
+_FASTER = {"dwt": _dwt, "modwt": _modwt, "dwt2": _dwt2}
+
+
+def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
+    """Whether numba takes less time than PyWavelets for a batch (batch, *shape), in this process as it is."""
+    known = _FASTER.get(analysis.transform.name)
+    return known is not None and dtype in DTYPES and known(shape, analysis, dtype)
+
+
+def note(transform: str, dtype: str) -> None:
+    """Remember that this process has used the kernels of a transform."""
+    loaded.add(dtype if transform == "dwt" else f"{transform} {dtype}")

@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import pywt
 from numpy.typing import NDArray
 
 from wavefilt.backends.crossover import cuda_crossover
@@ -20,7 +19,7 @@ from wavefilt.backends.cuda.dwt2.plan import SectionsPlan, SectionsShape, Sectio
 from wavefilt.backends.cuda.modwt import backend
 from wavefilt.backends.cuda.modwt.backend import ModwtBackend
 from wavefilt.backends.cuda.modwt.denoiser import ModwtDenoiser
-from wavefilt.backends.cuda.modwt.plan import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
+from wavefilt.backends.cuda.modwt.plan import ModwtPlan, ModwtShape, ModwtStatistics
 from wavefilt.backends.cuda.multi_gpu.recorded import Recorded
 from wavefilt.backends.cuda.runtime import diagnosis, interop
 from wavefilt.backends.cuda.runtime.graph import Graph
@@ -30,12 +29,12 @@ from wavefilt.backends.cuda.runtime.target import SIMULATED
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring, pinned
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.thresholding import kernels
-from wavefilt.backends.interface import Pyramid, Pyramid2
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.statistics.summation import Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.vocabulary import TRANSFORMS, Scope, check
+from wavefilt.transforms import Analysis, Pyramid
+from wavefilt.vocabulary import Scope
 
 from . import chunked_rows
 
@@ -54,16 +53,11 @@ class CudaPyramid(Pyramid):
     plan: Plan
     stream: Any
 
-    def __init__(self, plan: Plan, stream: Any, wavelet: pywt.Wavelet, mode: str, on_host: bool) -> None:
-        shape = plan.shape
-        values = {"plan": plan, "stream": stream, "wavelet": wavelet, "mode": mode, "samples": shape.samples}
+    def __init__(self, plan: Plan, stream: Any, analysis: Analysis, on_host: bool) -> None:
+        values = {"plan": plan, "stream": stream, "analysis": analysis, "shape": (plan.shape.samples,)}
         for name, value in values.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_on_host", on_host)
-
-    @property
-    def level(self) -> int:
-        return self.plan.shape.level
 
     @cached_property
     def coefficients(self) -> tuple[Any, ...]:
@@ -82,6 +76,7 @@ class Cuda(SectionsBackend, Held):
 
     name = "cuda"
     dtypes = ("float32", "float64")
+    transforms = ("dwt", "modwt", "dwt2")
     device = True
     whole_bytes_factor, chunk_bytes_factor = 9.0, None
 
@@ -129,14 +124,13 @@ class Cuda(SectionsBackend, Held):
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
 
-    def decompose(
-        self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int, transform: str = "dwt", start_level: int = 0
-    ) -> CudaPyramid | CudaModwt:
-        check("transform", transform, TRANSFORMS)
-        if transform == "modwt":
-            return self._modwt.decompose(x, wavelet, mode, level, start_level)
-        device = interop.on_device(x)
-        shape = Shape.of(wavelet, mode, _dtype(x), level, *x.shape)
+    def decompose(self, x: Any, analysis: Analysis) -> Pyramid:
+        if analysis.transform.name == "modwt":
+            return self._modwt.decompose(x, analysis)
+        if analysis.transform.name == "dwt2":
+            return self.decompose2(x, analysis)
+        device, level = interop.on_device(x), analysis.level
+        shape = Shape.of(analysis.wavelets[0], analysis.modes[0], _dtype(x), level, *x.shape)
         plan, stream = self._plans.borrow(shape, self._options, x if device else None)
         rows, samples = x.shape
         source = self.ring.brought(x, plan, stream)
@@ -144,16 +138,17 @@ class Cuda(SectionsBackend, Held):
             plan.forward(source, interop.aligned(source, rows, samples), stream)
         else:
             plan.start(source, stream)
-        pyramid = CudaPyramid(plan, stream, wavelet, mode, not device)
+        pyramid = CudaPyramid(plan, stream, analysis, not device)
         self._plans.lend(pyramid, plan)
         return pyramid
 
     def statistics(
         self, pyramids: Sequence[Any], scope: Scope
     ) -> CudaStatistics | ModwtStatistics | SectionsStatistics:
-        if isinstance(pyramids[0], Pyramid2):
+        name = pyramids[0].analysis.transform.name
+        if name == "dwt2":
             return self.statistics2(pyramids, scope == "record")
-        if pyramids[0].transform == "modwt":
+        if name == "modwt":
             return backend.statistics(self._modwt, pyramids, scope == "record")
         for pyramid in pyramids[1:]:
             pyramid.stream.synchronize()
@@ -161,8 +156,10 @@ class Cuda(SectionsBackend, Held):
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, like: Any = None) -> Any:
         """The rows, in host memory, or of the library of ``like`` if that is an array on a GPU."""
-        if pyramid.transform == "modwt":
+        if pyramid.analysis.transform.name == "modwt":
             return self._modwt.reconstruct(pyramid, shrinkage, like)
+        if pyramid.analysis.transform.name == "dwt2":
+            return self.reconstruct2(pyramid, shrinkage, like)
         if not isinstance(pyramid, CudaPyramid):
             pyramid = self._packed(pyramid)
         plan, stream, s = pyramid.plan, pyramid.stream, pyramid.plan.shape
@@ -194,6 +191,8 @@ class Cuda(SectionsBackend, Held):
         memory are denoised some at a time, and those too long, or that share thresholds, chunk by chunk; MemoryError
         if that fails as well.
         """
+        if method.dimensions == 2:
+            return self.denoise2(x, method, level, report, out)
         try:
             done: tuple[Any, Measured | None] | None
             done = guarded(partial(self.whole, x, method, level, report, out), self.clear)
@@ -266,7 +265,7 @@ class Cuda(SectionsBackend, Held):
         """A plan, which is to be given back, with a stream and a denoiser for it."""
         make_plan: Any
         make_denoiser: Any
-        if method.bands > 1:
+        if method.dimensions == 2:
             pair, modes, size = (method.bank, method.bank), (method.mode, method.mode), (x.shape[1], x.shape[2])
             shape: Any = SectionsShape.of(pair, modes, _dtype(x), level, len(x), size)
             make_plan, make_denoiser = SectionsPlan, SectionsDenoiser
@@ -354,10 +353,11 @@ class Cuda(SectionsBackend, Held):
     def _packed(self, pyramid: Pyramid) -> CudaPyramid:
         """Coefficients from elsewhere, copied into the buffers of a plan."""
         smooth = pyramid.coefficients[0]
-        shape = Shape.of(pyramid.wavelet, pyramid.mode, _dtype(smooth), pyramid.level, smooth.shape[0], pyramid.samples)
+        analysis, size = pyramid.analysis, (smooth.shape[0], pyramid.samples)
+        shape = Shape.of(analysis.wavelets[0], analysis.modes[0], _dtype(smooth), analysis.level, *size)
         plan, stream = self._plans.borrow(shape, self._options)
         plan.fill([c if isinstance(c, np.ndarray) else interop.to_host(c) for c in pyramid.coefficients], stream)
-        packed = CudaPyramid(plan, stream, pyramid.wavelet, pyramid.mode, True)
+        packed = CudaPyramid(plan, stream, analysis, True)
         self._plans.lend(packed, plan)
         return packed
 

@@ -12,7 +12,6 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
-from wavefilt.backends.interface import Pyramid
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk
 from wavefilt.method import Method
@@ -20,6 +19,7 @@ from wavefilt.statistics.interface import Measured
 from wavefilt.statistics.mergeable import Counted, Details, State
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Pyramid
 
 if TYPE_CHECKING:
     from wavefilt.backends.cuda.backend import Cuda, CudaPyramid

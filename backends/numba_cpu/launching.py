@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from wavefilt import threads
 from wavefilt.backends.numba_cpu.dwt import kernels
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Pyramid
 
 from . import memory
 
@@ -59,3 +61,12 @@ def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int]) -> tuple[int,
     if shrinkage is None:
         return kernels.KEEP, np.empty(shape)
     return FUNCTIONS[str(shrinkage.function)], np.ascontiguousarray(shrinkage.thresholds, float)
+
+
+def mismatch(pyramid: Pyramid, wanted: Sequence[tuple[int, ...]]) -> ValueError:
+    """The error of coefficients that do not belong together; ``wanted`` are the shapes that would."""
+    found = ", ".join(f"{c.dtype} {c.shape}" for c in pyramid.coefficients)
+    what = f"{pyramid.samples} samples" if len(pyramid.shape) == 1 else f"a panel {pyramid.shape}"
+    return ValueError(
+        f"coefficients {found} do not belong together: {what} have {', '.join(map(str, wanted))} of one dtype"
+    )

@@ -19,6 +19,7 @@ from wavefilt.benchmarks.common.tables import Report, Row, Table
 from wavefilt.benchmarks.cpu.denoise import load_seconds
 from wavefilt.thresholding.rules import bayes, noise
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT
 from wavefilt.vocabulary import Scope
 from wavefilt.wavelets.filters import max_level
 
@@ -39,7 +40,7 @@ FIRST_ROW = 512
 def denoise(backend: backends.Backend, x: Array, bank: pywt.Wavelet, scope: Scope) -> object:
     """The defaults of `wavefilt.denoise`, for rows without gaps."""
     level = min(5, max_level(x.shape[1], bank))
-    pyramid = backend.decompose(x, bank, "symmetric", level)
+    pyramid = backend.decompose(x, DWT.analysis(bank, "symmetric", level))
     statistics = backend.statistics([pyramid], scope)
     thresholds = bayes(statistics, noise(statistics, "level"), x.shape[1])
     thresholds = np.broadcast_to(thresholds, (level, len(x)))
@@ -47,7 +48,7 @@ def denoise(backend: backends.Backend, x: Array, bank: pywt.Wavelet, scope: Scop
 
 
 def forward(backend: backends.Backend, x: Array, bank: pywt.Wavelet) -> object:
-    return backend.decompose(x, bank, "symmetric", max_level(x.shape[1], bank))
+    return backend.decompose(x, DWT.analysis(bank, "symmetric", max_level(x.shape[1], bank)))
 
 
 WORK: dict[str, Callable[[backends.Backend, Array, pywt.Wavelet], object]] = {

@@ -18,9 +18,10 @@ from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.benchmarks.common.environment import environment
 from wavefilt.benchmarks.common.measuring import peak_beyond, seconds_in_turn, summary
 from wavefilt.benchmarks.common.tables import Report, Row, Table
-from wavefilt.denoising.traces import run as denoise_rows
+from wavefilt.denoising.pipeline import run as denoise_rows
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
+from wavefilt.transforms import DWT
 from wavefilt.vocabulary import Rule, Sigma
 
 
@@ -102,12 +103,12 @@ def _pair(case: Case, x: Array) -> tuple[Callable[[], Array], Callable[[], Array
     if case.work == "denoise":
         return lambda: pywavelets_denoise(single, case), lambda: numba_denoise(x, case)
     coefficients = pywt.wavedec(single, bank, "symmetric", case.level)
-    pyramid = backend.decompose(x, bank, "symmetric", case.level)
+    pyramid = backend.decompose(x, DWT.analysis(bank, "symmetric", case.level))
     if case.work == "inverse":
         return lambda: pywt.waverec(coefficients, bank, "symmetric"), lambda: backend.reconstruct(pyramid)
     return (
         lambda: pywt.wavedec(single, bank, "symmetric", case.level)[-1],
-        lambda: backend.decompose(x, bank, "symmetric", case.level).coefficients[-1],
+        lambda: backend.decompose(x, DWT.analysis(bank, "symmetric", case.level)).coefficients[-1],
     )
 
 
@@ -151,7 +152,7 @@ times.append(time.perf_counter())
 for name, dtype in {calls}:
     x = np.random.default_rng(7).standard_normal((1, 1 << 14)).astype(dtype)
     backend = NumbaCPU()
-    pyramid = backend.decompose(x, pywt.Wavelet(name), "symmetric", 3)
+    pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet(name), "symmetric", 3))
     statistics = backend.statistics([pyramid], "trace")
     thresholds = bayes(statistics, noise(statistics, "level"), 1 << 14)
     backend.reconstruct(pyramid, Shrinkage("soft", thresholds))

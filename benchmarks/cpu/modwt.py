@@ -18,6 +18,7 @@ from wavefilt.benchmarks.common.measuring import crossover_of, difference, peak_
 from wavefilt.benchmarks.common.tables import Row, Table, size
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import MODWT
 
 Ki, Mi = 1 << 10, 1 << 20
 WAVELET = "db8"
@@ -64,7 +65,7 @@ def pywavelets_denoise(x: Array, case: Case) -> Array:
 
 def numba_denoise(x: Array, case: Case, mode: str = "periodic") -> Array:
     backend = NumbaCPU()
-    pyramid = backend.decompose(x, pywt.Wavelet(WAVELET), mode, case.level, "modwt")
+    pyramid = backend.decompose(x, MODWT.analysis(pywt.Wavelet(WAVELET), mode, case.level))
     median = backend.statistics([pyramid], "trace").median_abs([1])[0]
     return backend.reconstruct(pyramid, Shrinkage("soft", _thresholds(median, case)))
 
@@ -77,12 +78,12 @@ def measure(case: Case, repeats: int) -> Row:
     if not error <= TOLERANCE:
         raise Mismatch(f"{case.name}: results differ by {error:.1e} of their norm")
     backend, bank = NumbaCPU(), pywt.Wavelet(WAVELET)
-    pyramid = backend.decompose(x, bank, "periodic", case.level, "modwt")
+    pyramid = backend.decompose(x, MODWT.analysis(bank, "periodic", case.level))
     calls = {
         "pywavelets": lambda: pywavelets_denoise(single, case),
         "numba": lambda: numba_denoise(x, case),
         "symmetric": lambda: numba_denoise(x, case, "symmetric"),
-        "forward": lambda: backend.decompose(x, bank, "periodic", case.level, "modwt"),
+        "forward": lambda: backend.decompose(x, MODWT.analysis(bank, "periodic", case.level)),
         "inverse": lambda: backend.reconstruct(pyramid),
     }
     times = dict(zip(calls, turns(list(calls.values()), repeats), strict=True))
@@ -96,7 +97,7 @@ import numpy as np, pywt
 start = time.perf_counter()
 from wavefilt.backends.numba_cpu import NumbaCPU
 backend = NumbaCPU()
-backend.reconstruct(backend.decompose(np.ones((1, 1024), "f4"), pywt.Wavelet("db8"), "periodic", 3, "modwt"))
+backend.reconstruct(backend.decompose(np.ones((1, 1024), "f4"), MODWT.analysis(pywt.Wavelet("db8"), "periodic", 3)))
 print(time.perf_counter() - start)
 """
 
@@ -104,7 +105,7 @@ print(time.perf_counter() - start)
 def crossover(repeats: int) -> dict[str, float]:
     """From how many samples times taps times levels a process that has loaded no kernels should load them."""
     backend, bank, x, level = PyWavelets(), pywt.Wavelet(WAVELET), signal(1, 256 * Ki), 5
-    call = lambda: backend.reconstruct(backend.decompose(x, bank, "symmetric", level, "modwt"))  # noqa: E731
+    call = lambda: backend.reconstruct(backend.decompose(x, MODWT.analysis(bank, "symmetric", level)))  # noqa: E731
     return crossover_of(_FIRST, call, x.size * bank.dec_len * level, repeats)
 
 

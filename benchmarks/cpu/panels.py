@@ -21,6 +21,7 @@ from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import crossover_of, difference, turns
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet, Table
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
+from wavefilt.transforms import DWT2, Analysis
 
 WAVELET = "db4"
 TOLERANCE = 1e-5  # of float32 results, relative to their norm
@@ -99,7 +100,7 @@ start = time.perf_counter()
 from wavefilt.backends.numba_cpu import NumbaCPU
 backend, pair = NumbaCPU(), (pywt.Wavelet("db4"),) * 2
 x = np.ones((1, 64, 64), "f4")
-backend.reconstruct2(backend.decompose2(x, pair, ("symmetric",) * 2, 2))
+backend.reconstruct(backend.decompose(x, DWT2.analysis(pair[0], "symmetric", 2)))
 print(time.perf_counter() - start)
 """
 
@@ -108,7 +109,7 @@ def crossover(repeats: int) -> dict[str, float]:
     """From how many samples times taps a process that has loaded no kernels should load them."""
     backend, bank, x = PyWavelets(), pywt.Wavelet(WAVELET), noisy(Case(1024, 1024))[None]
     pair, modes = (bank, bank), ("symmetric", "symmetric")
-    call = lambda: backend.reconstruct2(backend.decompose2(x, pair, modes, 4))  # noqa: E731
+    call = lambda: backend.reconstruct(backend.decompose(x, Analysis(DWT2, pair, modes, 4)))  # noqa: E731
     return crossover_of(_FIRST, call, x.size * bank.dec_len, repeats)
 
 

@@ -27,6 +27,7 @@ from wavefilt.errors import BackendUnavailable
 from wavefilt.ske.calibrated import Launch, estimate
 from wavefilt.ske.calibration import Calibration
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT
 
 SAMPLES, TILE, LEVEL = 1 << 26, 4096, 8
 BLOCKS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
@@ -162,7 +163,7 @@ def _expected(wavelet: str, samples: int, level: int) -> tuple[tuple[Array, ...]
     from wavefilt.benchmarks.ske.measure import THRESHOLD, noise
 
     backend, x = backends.get("numba"), noise(samples)[None]
-    pyramid = backend.decompose(x, pywt.Wavelet(wavelet), "symmetric", level)
+    pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet(wavelet), "symmetric", level))
     shrinkage = Shrinkage("soft", np.full((level, 1), THRESHOLD))
     return pyramid.coefficients, backend.reconstruct(pyramid, shrinkage)
 

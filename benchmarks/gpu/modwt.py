@@ -14,6 +14,7 @@ from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import difference, events, signal, walls
 from wavefilt.benchmarks.common.tables import Row, Table, size
 from wavefilt.method import Method
+from wavefilt.transforms import MODWT
 from wavefilt.vocabulary import Rule, Sigma
 
 LEVEL, REPEATS, TOLERANCE = 8, 25, 1e-5
@@ -53,7 +54,7 @@ def run(cases: Sequence[tuple[int, int]] = CASES, repeats: int = REPEATS) -> Row
 
 def _kernels(backend: Any, x: Any, out: Any, repeats: int) -> Row:
     """Both transforms by the GPU's clock, and the memory that their plan takes."""
-    plan = backend.decompose(x, Method("db8").bank, "symmetric", LEVEL, "modwt").plan
+    plan = backend.decompose(x, MODWT.analysis(Method("db8").bank, "symmetric", LEVEL)).plan
     source, target = x.reshape(-1), out.reshape(-1)
     return {
         "forward": events(lambda on: plan.forward(source, on), repeats),

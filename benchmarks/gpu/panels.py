@@ -14,7 +14,7 @@ from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import difference, events, walls
 from wavefilt.benchmarks.common.tables import Row, Table
 from wavefilt.benchmarks.cpu.panels import TOLERANCE, WAVELET, Case, noisy
-from wavefilt.denoising.panels import SectionMethod
+from wavefilt.method import Method
 
 REPEATS, LEAST = 25, 3
 CASES = (Case(8192, 8192), Case(4096, 4096), Case(1024, 1024), Case(240, 4096))
@@ -33,7 +33,7 @@ def _measure(backend: Any, case: Case, repeats: int) -> Row:
     from wavefilt.backends.cuda.runtime.target import cuda
 
     host, level = noisy(case), case.level
-    method = SectionMethod(WAVELET, level, rule="universal", sigma="global")
+    method = Method(WAVELET, level, dimensions=2, rule="universal", sigma="global")
     x = cuda.to_device(host.reshape(1, *host.shape))  # numba-cuda walks an axis added by None element by element
     out = cuda.device_array_like(x)
     call = partial(backend.denoise2, x, method, level, out=out)

@@ -42,7 +42,7 @@ class Way:
         if self.thresholds is None and (level or 0) <= max_level(x.shape[1], method.bank):
             return np.asarray(wavefilt.denoise(x, level=level, backend="numba", **options))
         backend = backends.get("numba")
-        pyramid = backend.decompose(np.ascontiguousarray(x), method.bank, method.mode, level or 0, method.transform)
+        pyramid = backend.decompose(np.ascontiguousarray(x), method.analysis(level or 0))
         statistics = backend.statistics([pyramid], "trace")
         sigma, found = method.thresholds(statistics, x.shape[1])
         if self.thresholds is not None:

@@ -56,9 +56,11 @@ def _method(facts: Facts) -> str:
 
 
 def _details(facts: Facts) -> list[str]:
-    from wavefilt.denoising.panels import BANDS
 
     rows = zip(facts["sigma"], facts["thresholds"], strict=False)
-    bands = [f" {band}" for band in BANDS] if "dimensions" in facts else [""]
+    from wavefilt.transforms import find
+
+    kind = find(facts["transform"], facts.get("dimensions", 1))
+    bands = [f" {band}" for band in kind.band_names] if kind.dimensions > 1 else [""]
     names = [f"level {i}{band}" for i in range(1, facts["level"] + 1) for band in bands]
     return [f"  {name}: sigma {s:.4g}, threshold {t:.4g}" for name, (s, t) in zip(names, rows, strict=False)]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from wavefilt.denoising.panels import SectionMethod
 from wavefilt.io import Layout
 from wavefilt.method import Method
 
@@ -48,8 +47,8 @@ class Options:
     def of(cls, parsed: dict[str, Any]) -> Options:
         """From the parameters of the command. Raises UsageError for values, or for two of them, that make no sense."""
         layout = Layout(**{name: parsed[name] for name in LAYOUT})
-        kind = SectionMethod if parsed["two_dimensional"] else Method
-        method = kind(**{name: parsed[name] for name in METHOD})
+        dimensions: Literal[1, 2] = 2 if parsed["two_dimensional"] else 1
+        method = Method(**{name: parsed[name] for name in METHOD}, dimensions=dimensions)
         rest = {field.name: parsed[field.name] for field in fields(cls) if field.name in parsed}
         options = cls(method=method, layout=layout, given=parsed, **rest)
         options.check()

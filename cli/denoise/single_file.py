@@ -91,7 +91,7 @@ def _intended(before: Recording, method: Method) -> Facts:
     before.check(method)
     lengths = [len(trace) for trace in before.traces]
     longest = max(lengths)
-    level = method.level_for(min(longest, len(lengths)) if method.bands > 1 else longest)
+    level = method.level_for(min(longest, len(lengths)) if method.dimensions == 2 else longest)
     if method.window is not None:
         method.window_in(min(lengths))
     notes = [*before.notes, *([] if level else [report.unchanged(method)])]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import pywt
 
-from wavefilt import backends
+from wavefilt.backends import registry
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.benchmarks.gpu.crossover import crossover
+from wavefilt.transforms import DWT
 
 RESULT = Path(__file__).resolve().parents[2] / "benchmarks/results/cuda_crossover.json"
 
@@ -24,11 +27,20 @@ def test_the_gpu_is_for_those_who_use_it(monkeypatch):
     """Starting it costs more than any array here; after that it is the faster one."""
     monkeypatch.setattr(cuda_crossover, "loaded", set())
     asked = []
-    monkeypatch.setattr(backends, "get", lambda name: asked.append(name) or name)
-    backends.choose("auto", "float32", (1, 1 << 24), 16, denoising=True)
+
+    def get(name):
+        asked.append(name)
+        return SimpleNamespace(name=name, dtypes=("float32", "float64"), transforms=("dwt",))
+
+    def chosen(wavelet, dtype, denoising):
+        analysis = DWT.analysis(pywt.Wavelet(wavelet), "symmetric", 5)
+        return registry.choose("auto", dtype, (1, 1 << 24), analysis, denoising).name
+
+    monkeypatch.setattr(registry, "get", get)
+    chosen("db8", "float32", True)
     cuda_crossover.loaded.add(("float32", 16))
-    assert backends.choose("auto", "float32", (1, 1 << 24), 16, denoising=True) == "cuda"
-    backends.choose("auto", "float32", (1, 1 << 24), 8, denoising=True)
-    backends.choose("auto", "float64", (1, 1 << 24), 16, denoising=True)
-    backends.choose("auto", "float32", (1, 1 << 24), 16)
+    assert chosen("db8", "float32", True) == "cuda"
+    chosen("db4", "float32", True)
+    chosen("db8", "float64", True)
+    chosen("db8", "float32", False)
     assert asked.count("cuda") == 1

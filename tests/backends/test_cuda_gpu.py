@@ -14,6 +14,7 @@ import wavefilt
 from wavefilt import backends
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT, MODWT
 from wavefilt.vocabulary import MODES
 
 if isinstance(state := backends.available()["cuda"], wavefilt.BackendUnavailable):
@@ -63,7 +64,7 @@ def _close(a, b, dtype, factor=1.0):
 def _roundtrip(backend, reference, wavelet, mode, rows, n, level, dtype="float32"):
     """Coefficients, exact medians, mean squares and shrunk reconstruction as the reference's."""
     bank, x = pywt.Wavelet(wavelet), _traces(rows, n, dtype)
-    ours, theirs = backend.decompose(x, bank, mode, level), reference.decompose(x, bank, mode, level)
+    ours, theirs = (b.decompose(x, DWT.analysis(bank, mode, level)) for b in (backend, reference))
     coefficients = [_host(c) for c in ours.coefficients]
     for a, b in zip(coefficients, theirs.coefficients, strict=True):
         _close(a, b, dtype, 30 if mode in ("smooth", "antireflect") else 4)  # extrapolation grows rounding
@@ -120,7 +121,7 @@ def test_exact_medians_of_awkward_data(backend, n, kind):
         x = np.round(x)
     elif kind == "constant":
         x[:] = 3
-    pyramid = backend.decompose(x, pywt.Wavelet("haar"), "symmetric", 2)
+    pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet("haar"), "symmetric", 2))
     for scope in ("trace", "record"):
         medians = backend.statistics([pyramid], scope).median_abs([1, 2])
         exact = [np.median(np.abs(_host(d)).astype(np.float64)) for d in pyramid.coefficients[:0:-1]]
@@ -226,12 +227,12 @@ def test_nothing_leaks(backend):
     x, method = _traces(2, 3000), Method(level=4)
     for _ in range(10):
         backend.denoise(x, method, 4)
-        backend.decompose(x, method.bank, "symmetric", 4)
+        backend.decompose(x, DWT.analysis(method.bank, "symmetric", 4))
     free = cuda.current_context().get_memory_info().free
     for _ in range(1000):
         backend.denoise(x, method, 4)
     for _ in range(50):
-        backend.decompose(x, method.bank, "symmetric", 4)
+        backend.decompose(x, DWT.analysis(method.bank, "symmetric", 4))
     assert cuda.current_context().get_memory_info().free >= free - (4 << 20)
 
 
@@ -334,7 +335,7 @@ def test_pieces_when_memory_is_short(backend):
 
 def test_coefficients_from_elsewhere(backend, reference):
     x, bank = _traces(3, 4001), pywt.Wavelet("db4")
-    theirs = reference.decompose(x, bank, "reflect", 3)
+    theirs = reference.decompose(x, DWT.analysis(bank, "reflect", 3))
     _close(backend.reconstruct(theirs), x, "float32", 10)
 
 
@@ -374,7 +375,7 @@ def test_every_way_in_host_and_device_memory(backend, options, dtype):
 @pytest.mark.parametrize(("rows", "n", "level"), [(1, 100_003, 8), (5, 257, 3), (300, 64, 2)])
 def test_modwt(backend, reference, mode, rows, n, level):
     bank, x = pywt.Wavelet("db8"), _traces(rows, n, "float64")
-    ours, theirs = (b.decompose(x, bank, mode, level, "modwt") for b in (backend, reference))
+    ours, theirs = (b.decompose(x, MODWT.analysis(bank, mode, level)) for b in (backend, reference))
     for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
         _close(_host(a), b, "float64", 10)
     _close(backend.reconstruct(ours), x, "float64", 100)

@@ -11,9 +11,10 @@ import pywt
 
 import wavefilt
 from tests.support.simulation import inside
-from wavefilt.denoising.traces import run
+from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT
 from wavefilt.vocabulary import MODES
 
 
@@ -44,7 +45,7 @@ def _traces(rows, n, dtype="float64"):
 def test_transforms(backend, reference, mode, wavelet, rows, n, level):
     """Both ends, interior tiles, several launches; every mode."""
     bank, x = pywt.Wavelet(wavelet), _traces(rows, n)
-    ours, theirs = backend.decompose(x, bank, mode, level), reference.decompose(x, bank, mode, level)
+    ours, theirs = (b.decompose(x, DWT.analysis(bank, mode, level)) for b in (backend, reference))
     for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-11)
     shrinkage = Shrinkage("soft", np.full((level, rows), 0.4))
@@ -56,7 +57,7 @@ def test_transforms(backend, reference, mode, wavelet, rows, n, level):
 @inside
 def test_filter_longer_than_the_tile(backend, reference):
     bank, x = pywt.Wavelet("coif17"), _traces(1, 257)
-    ours, theirs = backend.decompose(x, bank, "symmetric", 1), reference.decompose(x, bank, "symmetric", 1)
+    ours, theirs = (b.decompose(x, DWT.analysis(bank, "symmetric", 1)) for b in (backend, reference))
     for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-11)
     np.testing.assert_allclose(backend.reconstruct(theirs), x, atol=1e-9)
@@ -67,8 +68,8 @@ def test_filter_longer_than_the_tile(backend, reference):
 def test_threshold_functions(backend, reference, function):
     bank, x = pywt.Wavelet("db2"), _traces(2, 150)
     shrinkage = Shrinkage(function, np.array([[0.5, 0.0], [0.2, 1.0]]))
-    ours = backend.reconstruct(backend.decompose(x, bank, "symmetric", 2), shrinkage)
-    theirs = reference.reconstruct(reference.decompose(x, bank, "symmetric", 2), shrinkage)
+    ours = backend.reconstruct(backend.decompose(x, DWT.analysis(bank, "symmetric", 2)), shrinkage)
+    theirs = reference.reconstruct(reference.decompose(x, DWT.analysis(bank, "symmetric", 2)), shrinkage)
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
@@ -77,7 +78,7 @@ def test_threshold_functions(backend, reference, function):
 @pytest.mark.parametrize("scope", ["trace", "record"])
 def test_statistics(backend, rows, n, scope):
     """Levels in one block and in many, a sampled window and the widest, odd and even counts."""
-    pyramid = backend.decompose(_traces(rows, n, "float32"), pywt.Wavelet("haar"), "symmetric", 2)
+    pyramid = backend.decompose(_traces(rows, n, "float32"), DWT.analysis(pywt.Wavelet("haar"), "symmetric", 2))
     details = [d.astype(np.float64) for d in pyramid.coefficients[:0:-1]]
     groups = [d if scope == "trace" else d.reshape(1, -1) for d in details]
     found = backend.statistics([pyramid], scope)
@@ -88,7 +89,7 @@ def test_statistics(backend, rows, n, scope):
 @inside
 def test_equal_values_need_every_pass(backend):
     x = np.repeat(np.float32([1, 3, 1, 1]), 200)[None]
-    pyramid = backend.decompose(x, pywt.Wavelet("haar"), "zero", 1)
+    pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet("haar"), "zero", 1))
     detail = pyramid.coefficients[1]
     assert backend.statistics([pyramid], "trace").median_abs([1])[0, 0] == np.median(np.abs(detail))
 

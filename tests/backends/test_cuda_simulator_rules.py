@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import pywt
 
 from tests.support.simulation import arrays_on_device, inside
-from wavefilt.denoising.traces import run
+from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT, MODWT
 from wavefilt.vocabulary import MODES
 
 
@@ -59,7 +62,7 @@ def test_rules(backend, reference, options):
     (estimate,) = whole.estimates
     np.testing.assert_allclose(measured.thresholds, estimate.thresholds, rtol=1e-12)
     shrinkage = Shrinkage(method.function(140), estimate.thresholds, estimate.sigma)
-    pyramid = backend.decompose(x, bank, "symmetric", 2)
+    pyramid = backend.decompose(x, DWT.analysis(bank, "symmetric", 2))
     for _ in range(2):  # the pyramid stays as it is
         np.testing.assert_allclose(backend.reconstruct(pyramid, shrinkage), y, atol=1e-12)
 
@@ -68,7 +71,7 @@ def test_rules(backend, reference, options):
 @pytest.mark.parametrize("mode", MODES)
 def test_modwt(backend, reference, mode):
     x, bank = _traces(2, 11), pywt.Wavelet("db2")
-    ours, theirs = (b.decompose(x, bank, mode, 2, "modwt") for b in (backend, reference))
+    ours, theirs = (b.decompose(x, MODWT.analysis(bank, mode, 2)) for b in (backend, reference))
     for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-11)
     shrinkage = Shrinkage("soft", np.array([[0.4, 0.0], [0.2, 1.0]]))
@@ -92,11 +95,11 @@ def test_tiles_of_the_modwt(reference, monkeypatch, wavelet, mode, n, level):
 
     monkeypatch.setattr(tiling, "RUN_BYTES", 16)
     backend, x, bank = Cuda(options=Options(threads=4)), _traces(1, n).astype("f4"), pywt.Wavelet(wavelet)
-    ours, theirs = (b.decompose(x, bank, mode, level, "modwt") for b in (backend, reference))
+    ours, theirs = (b.decompose(x, MODWT.analysis(bank, mode, level)) for b in (backend, reference))
     for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
         np.testing.assert_allclose(a, b, atol=3e-6)
     shrinkage = Shrinkage("hard", np.full((level, 1), 0.4))
-    expected = reference.reconstruct(theirs.holding(ours.coefficients), shrinkage)
+    expected = reference.reconstruct(replace(theirs, coefficients=ours.coefficients), shrinkage)
     np.testing.assert_allclose(backend.reconstruct(ours, shrinkage), expected, atol=3e-6)
 
 

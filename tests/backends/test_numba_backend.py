@@ -21,9 +21,9 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from tests.support.agreement import TOLERANCE, assert_coefficients_agree, norm
 from tests.support.checkout import ROOT
+from tests.support.pyramids import pyramid_of
 from wavefilt import threads
 from wavefilt.backends.crossover import numba_crossover
-from wavefilt.backends.interface import Pyramid
 from wavefilt.backends.numba_cpu import NumbaCPU, compiler, memory, selection
 from wavefilt.backends.numba_cpu.dwt import kernels, plan
 from wavefilt.backends.numba_cpu.selection import NumbaStatistics
@@ -31,6 +31,7 @@ from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT, Pyramid
 from wavefilt.vocabulary import MODES, SHRINKS
 from wavefilt.wavelets.filters import names
 
@@ -39,8 +40,10 @@ SMALL = NumbaCPU(tile=64)  # a tile is never shorter than 16 filters
 
 
 def assert_agrees(backend, x, bank, mode, level):
-    expected = assert_coefficients_agree(backend.decompose(x, bank, mode, level).coefficients, x, bank, mode, level)
-    reference = Pyramid(tuple(expected), bank, mode, x.shape[1])
+    expected = assert_coefficients_agree(
+        backend.decompose(x, DWT.analysis(bank, mode, level)).coefficients, x, bank, mode, level
+    )
+    reference = pyramid_of(expected, bank, mode, x.shape[1])
     y, expected = backend.reconstruct(reference), REFERENCE.reconstruct(reference)
     assert (y.shape, y.dtype) == (expected.shape, expected.dtype)
     scale = max(norm([expected]), 0.1 * norm(reference.coefficients))
@@ -70,26 +73,26 @@ def test_every_length_and_level(rng, mode, n):
 @pytest.mark.parametrize("mode", ["reflect", "antireflect"])
 def test_a_single_sample_cannot_be_reflected(mode):
     with pytest.raises(ValueError, match="needs more than one sample at every level"):
-        NumbaCPU().decompose(np.ones((1, 2)), pywt.Wavelet("db1"), mode, 2)
+        NumbaCPU().decompose(np.ones((1, 2)), DWT.analysis(pywt.Wavelet("db1"), mode, 2))
 
 
 def test_no_traces_level_zero_and_any_layout(rng):
     backend, bank = NumbaCPU(), pywt.Wavelet("db4")
-    empty = backend.decompose(np.empty((0, 100), "f4"), bank, "zero", 2)
+    empty = backend.decompose(np.empty((0, 100), "f4"), DWT.analysis(bank, "zero", 2))
     assert [c.shape for c in empty.coefficients] == [(0, 30), (0, 30), (0, 53)]
     assert backend.reconstruct(empty).shape == (0, 100)
     assert backend.statistics([empty], "trace").median_abs([1, 2]).shape == (2, 0)
     x = rng.standard_normal((100, 6))
-    np.testing.assert_array_equal(backend.reconstruct(backend.decompose(x, bank, "zero", 0)), x)
+    np.testing.assert_array_equal(backend.reconstruct(backend.decompose(x, DWT.analysis(bank, "zero", 0))), x)
     x.flags.writeable = False
-    expected = backend.decompose(np.array(x[::2].T), bank, "zero", 2)
-    found = backend.decompose(x[::2].T, bank, "zero", 2)
+    expected = backend.decompose(np.array(x[::2].T), DWT.analysis(bank, "zero", 2))
+    found = backend.decompose(x[::2].T, DWT.analysis(bank, "zero", 2))
     assert all(map(np.array_equal, found.coefficients, expected.coefficients))
 
 
 def test_other_dtypes_are_refused():
     with pytest.raises(TypeError, match="computes in float32 and float64, not complex128"):
-        NumbaCPU().decompose(np.ones((1, 9), complex), pywt.Wavelet("db1"), "zero", 1)
+        NumbaCPU().decompose(np.ones((1, 9), complex), DWT.analysis(pywt.Wavelet("db1"), "zero", 1))
 
 
 @pytest.mark.parametrize("mode", ["symmetric", "periodization"])
@@ -108,7 +111,7 @@ def test_the_same_bits_from_any_tile_and_number_of_threads(rng, mode, dtype, wav
     for tile, count in [(64, 1), (2048, 3), (5000, 2), (plan.TILE, 1)]:
         threads.set_num_threads(count)
         backend = NumbaCPU(tile)
-        pyramid = backend.decompose(x, bank, mode, 4)
+        pyramid = backend.decompose(x, DWT.analysis(bank, mode, 4))
         statistics = backend.statistics([pyramid], "record")
         numbers = statistics.median_abs([1, 2, 3, 4]), statistics.mean_square()
         results.append([*pyramid.coefficients, backend.reconstruct(pyramid, shrinkage), *numbers])
@@ -122,7 +125,7 @@ def test_a_gap_spreads_no_further_than_in_the_reference(rng):
     x = rng.standard_normal((1, 4000))
     x[0, [0, 700, 3999]] = np.nan, np.inf, np.nan
     for mode in ("symmetric", "periodization"):
-        found, expected = (b.decompose(x, pywt.Wavelet("bior2.2"), mode, 3) for b in (SMALL, REFERENCE))
+        found, expected = (b.decompose(x, DWT.analysis(pywt.Wavelet("bior2.2"), mode, 3)) for b in (SMALL, REFERENCE))
         for f, e in zip(found.coefficients, expected.coefficients, strict=True):
             np.testing.assert_array_equal(np.isfinite(f), np.isfinite(e))
         found, expected = (b.reconstruct(expected) for b in (SMALL, REFERENCE))
@@ -134,7 +137,7 @@ def test_a_gap_spreads_no_further_than_in_the_reference(rng):
 @pytest.mark.parametrize("mode", ["symmetric", "periodization"])
 def test_details_are_shrunk_as_in_the_reference(rng, function, dtype, mode):
     x = np.round(rng.standard_normal((3, 3001)), 1).astype(dtype)
-    pyramid = REFERENCE.decompose(x, pywt.Wavelet("db1"), mode, 3)
+    pyramid = REFERENCE.decompose(x, DWT.analysis(pywt.Wavelet("db1"), mode, 3))
     for detail in pyramid.coefficients[1:]:
         detail[:, :40] = np.round(detail[:, :40])  # some exactly at the threshold, at twice of it, and 0
     before = [c.copy() for c in pyramid.coefficients]
@@ -146,7 +149,7 @@ def test_details_are_shrunk_as_in_the_reference(rng, function, dtype, mode):
 
 def test_the_result_goes_where_it_is_wanted(rng):
     backend, x = NumbaCPU(), rng.standard_normal((2, 500))
-    pyramid, out = backend.decompose(x, pywt.Wavelet("db3"), "smooth", 3), np.empty((2, 500))
+    pyramid, out = backend.decompose(x, DWT.analysis(pywt.Wavelet("db3"), "smooth", 3)), np.empty((2, 500))
     assert backend.reconstruct(pyramid, out=out) is out
     np.testing.assert_allclose(out, x, atol=1e-12)
     with pytest.raises(ValueError, match=r"C-contiguous float64 array of shape \(2, 500\)"):
@@ -155,7 +158,7 @@ def test_the_result_goes_where_it_is_wanted(rng):
 
 def test_copies_of_a_pyramid_are_reconstructed_from_their_own_arrays(rng):
     backend, x = NumbaCPU(), rng.standard_normal((2, 500))
-    pyramid = backend.decompose(x, pywt.Wavelet("db3"), "smooth", 3)
+    pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet("db3"), "smooth", 3))
     for again in (copy.copy(pyramid), copy.deepcopy(pyramid), pickle.loads(pickle.dumps(pyramid))):
         assert type(again) is Pyramid
         again.coefficients[1][:] *= 2
@@ -202,7 +205,7 @@ def test_statistics_are_exact(rng, kind, dtype):
     pyramids = []
     for rows, n in [(2, 140_001), (3, 5000), (3, 7)]:
         arrays = [details(rng, kind, (rows, m)).astype(dtype) for m in (n, n // 2, n // 3)]
-        pyramids.append(Pyramid((arrays[0], *arrays[::-1]), bank, "zero", 2 * n))
+        pyramids.append(pyramid_of((arrays[0], *arrays[::-1]), bank, "zero", 2 * n))
     for group, scope in [*(([p], "trace") for p in pyramids), (pyramids, "record"), (pyramids[1:2], "record")]:
         found, expected = (b.statistics(group, scope) for b in (NumbaCPU(), REFERENCE))
         np.testing.assert_array_equal(found.counts, expected.counts)
@@ -219,7 +222,9 @@ def test_statistics_are_exact(rng, kind, dtype):
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("scope", ["trace", "record"])
 def test_statistics_have_the_same_bits_from_any_number_of_threads(rng, dtype, scope):
-    pyramid = REFERENCE.decompose(rng.standard_normal((2, 400_000)).astype(dtype), pywt.Wavelet("db2"), "zero", 3)
+    pyramid = REFERENCE.decompose(
+        rng.standard_normal((2, 400_000)).astype(dtype), DWT.analysis(pywt.Wavelet("db2"), "zero", 3)
+    )
     results = []
     for count in (1, 2, 3):
         threads.set_num_threads(count)
@@ -233,7 +238,7 @@ def test_statistics_have_the_same_bits_from_any_number_of_threads(rng, dtype, sc
 def test_the_threshold_of_least_risk(rng, scope):
     x = rng.standard_normal((2, 300_000)).astype("f4")
     x[:, 1000:1500] += 20 * np.sin(np.arange(500))
-    pyramid = REFERENCE.decompose(x, pywt.Wavelet("db3"), "symmetric", 3)
+    pyramid = REFERENCE.decompose(x, DWT.analysis(pywt.Wavelet("db3"), "symmetric", 3))
     sigma = np.full((3, 2 if scope == "trace" else 1), 1.1)
     sigma[1, 0] = 0
     found, expected = (rules.sure(b.statistics([pyramid], scope), sigma, 1) for b in (NumbaCPU(), REFERENCE))
@@ -259,7 +264,7 @@ def test_memory_of_a_whole_denoise(rng):
 
     def denoise():
         assert backend.peak(x) < 10
-        pyramid = backend.decompose(x, pywt.Wavelet("db8"), "symmetric", 5)
+        pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet("db8"), "symmetric", 5))
         statistics = backend.statistics([pyramid], "trace")
         thresholds = rules.sure(statistics, rules.noise(statistics, "level"), x.size)
         return backend.reconstruct(pyramid, Shrinkage("soft", thresholds))
@@ -275,7 +280,8 @@ def test_memory_of_a_whole_denoise(rng):
 
 def test_kernels_are_cached_on_disk(tmp_path):
     code = (
-        "from wavefilt.backends.numba_cpu import NumbaCPU, kernels; import numpy as np\n"
+        "import numpy as np; from wavefilt.backends.numba_cpu import NumbaCPU\n"
+        "from wavefilt.backends.numba_cpu.dwt import kernels\n"
         "print(NumbaCPU().peak(np.ones((1, 9), 'f4')), sum(kernels.peak.stats.cache_hits.values()))"
     )
     for hits in (0, 1):
@@ -348,18 +354,23 @@ def test_free_memory_is_given_up_where_there_is_no_other(monkeypatch):
     assert not memory._free
 
 
+def faster(shape, taps, dtype):
+    bank = next(bank for bank in map(pywt.Wavelet, ("db1", "db8", "coif17")) if bank.dec_len == taps)
+    return numba_crossover.faster(shape, DWT.analysis(bank, "symmetric", 1), dtype)
+
+
 def test_numba_pays_for_large_data_and_long_rows_only(monkeypatch):
     monkeypatch.setattr(numba_crossover, "loaded", set())
     many = 1 << 26
-    assert not numba_crossover.faster(1, 1 << 12, 16, "float32")
-    assert numba_crossover.faster(1, many, 102, "float32")
-    assert not numba_crossover.faster(many // 32, 32, 102, "float32")
-    NumbaCPU().decompose(np.ones((1, 64), "f4"), pywt.Wavelet("db1"), "zero", 1)
+    assert not faster((1, 1 << 12), 16, "float32")
+    assert faster((1, many), 102, "float32")
+    assert not faster((many // 32, 32), 102, "float32")
+    NumbaCPU().decompose(np.ones((1, 64), "f4"), DWT.analysis(pywt.Wavelet("db1"), "zero", 1))
     assert numba_crossover.loaded == {"float32"}
-    assert numba_crossover.faster(1, 1 << 12, 16, "float32")
-    assert not numba_crossover.faster(1, 1 << 12, 16, "float64")
-    assert not numba_crossover.faster(1, 64, 16, "float32")
-    assert not numba_crossover.faster(1 << 20, 4, 2, "float32")
+    assert faster((1, 1 << 12), 16, "float32")
+    assert not faster((1, 1 << 12), 16, "float64")
+    assert not faster((1, 64), 16, "float32")
+    assert not faster((1 << 20, 4), 2, "float32")
 
 
 def test_the_crossover_is_what_was_measured():
@@ -420,7 +431,7 @@ def test_memory_of_a_record_in_many_pieces(rng):
     size = sum(piece.nbytes for piece in pieces)
     memory.trim()
     tracemalloc.start()
-    pyramids = [backend.decompose(piece, bank, "symmetric", 4) for piece in pieces]
+    pyramids = [backend.decompose(piece, DWT.analysis(bank, "symmetric", 4)) for piece in pieces]
     statistics = backend.statistics(pyramids, "record")
     medians, powers = statistics.median_abs([1, 2, 3, 4]), statistics.mean_square()
     peak = tracemalloc.get_traced_memory()[1]
@@ -433,9 +444,9 @@ def test_memory_of_a_record_in_many_pieces(rng):
 
 def test_coefficients_that_do_not_belong_together_are_refused(rng):
     backend, bank = NumbaCPU(), pywt.Wavelet("db4")
-    good = backend.decompose(rng.standard_normal((2, 300)), bank, "symmetric", 2)
+    good = backend.decompose(rng.standard_normal((2, 300)), DWT.analysis(bank, "symmetric", 2))
     first, *rest = good.coefficients
-    longer = Pyramid((np.pad(first, ((0, 0), (0, 1))), *rest), bank, "symmetric", 300)
+    longer = pyramid_of((np.pad(first, ((0, 0), (0, 1))), *rest), bank, "symmetric", 300)
     np.testing.assert_array_equal(backend.reconstruct(longer), backend.reconstruct(good))
     for coefficients, samples in [
         ((first[:, 1:], *rest), 300),
@@ -448,7 +459,7 @@ def test_coefficients_that_do_not_belong_together_are_refused(rng):
         ((first,), 300),
     ]:
         with pytest.raises(ValueError, match="do not belong together"):
-            backend.reconstruct(Pyramid(coefficients, bank, "symmetric", samples))
+            backend.reconstruct(pyramid_of(coefficients, bank, "symmetric", samples))
 
 
 def test_no_backend_without_compilation():

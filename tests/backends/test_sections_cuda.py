@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import pywt
@@ -9,8 +11,10 @@ from numpy.testing import assert_allclose
 
 import wavefilt
 from tests.support.simulation import inside
-from wavefilt.denoising.panels import SectionMethod, run
+from wavefilt.denoising.pipeline import run
+from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT2, Analysis
 from wavefilt.vocabulary import MODES
 
 
@@ -38,11 +42,11 @@ def test_transforms(small, reference, mode):
     """Edges and tiles inside, two filters, an axis that is periodized and one that is not."""
     x = np.random.default_rng(5).standard_normal((1, 43, 38))
     pair, modes = (pywt.Wavelet("db2"), pywt.Wavelet("haar")), (mode, "periodization" if mode == "zero" else mode)
-    ours, theirs = small.decompose2(x, pair, modes, 2), reference.decompose2(x, pair, modes, 2)
+    ours, theirs = (b.decompose(x, Analysis(DWT2, pair, modes, 2)) for b in (small, reference))
     for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
         assert_allclose(a, b, atol=1e-11)
     shrinkage = Shrinkage("soft", np.linspace(0.1, 0.6, 6)[:, None])
-    assert_allclose(small.reconstruct2(theirs, shrinkage), reference.reconstruct2(theirs, shrinkage), atol=1e-11)
+    assert_allclose(small.reconstruct(theirs, shrinkage), reference.reconstruct(theirs, shrinkage), atol=1e-11)
 
 
 @inside
@@ -54,7 +58,7 @@ def test_denoise_and_what_is_measured(small, reference):
         {"rule": "ebayes"},
         {"rule": 0.4, "shrink": "firm"},
     ):
-        method = SectionMethod("haar", level=1, **options)
+        method = Method("haar", level=1, dimensions=2, **options)
         ours, theirs = run(x, method, small, report=True), run(x, method, reference, report=True)
         assert_allclose(ours.samples, theirs.samples, atol=1e-10)
         for name in ("sigma", "thresholds", "power", "counts"):
@@ -68,14 +72,14 @@ def test_denoise_and_what_is_measured(small, reference):
 def test_statistics_of_bands_and_coefficients_from_elsewhere(small, reference):
     x = np.random.default_rng(7).standard_normal((2, 20, 26))
     pair, modes = (pywt.Wavelet("haar"),) * 2, ("symmetric",) * 2
-    theirs = reference.decompose2(x, pair, modes, 1)
+    theirs = reference.decompose(x, Analysis(DWT2, pair, modes, 1))
     found, expected = (b.statistics([theirs], "record") for b in (small, reference))
     assert np.array_equal(found.counts, expected.counts)
     assert np.array_equal(found.median_abs([1, 3]), expected.median_abs([1, 3]))
     assert_allclose(found.mean_square(), expected.mean_square(), rtol=1e-12)
     with pytest.raises(ValueError, match="do not belong together"):
-        small.reconstruct2(type(theirs)(theirs.coefficients, pair, modes, (30, 26)))
-    assert small.decompose2(x, pair, modes, 0).coefficients[0] is x
+        small.reconstruct(replace(theirs, shape=(30, 26)))
+    assert small.decompose(x, Analysis(DWT2, pair, modes, 0)).coefficients[0] is x
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +105,12 @@ def test_transforms_on_a_gpu(gpu, reference, wavelet):
             x = rng.standard_normal(shape).astype(dtype)
             if mode in ("smooth", "antireflect"):  # what lies beyond a corner is large
                 limit *= pair[0].dec_len ** 2
-            theirs = reference.decompose2(x.astype("f8"), pair, (mode, mode), 2)
-            ours = gpu.decompose2(x, pair, (mode, mode), 2)
+            theirs = reference.decompose(x.astype("f8"), Analysis(DWT2, pair, (mode, mode), 2))
+            ours = gpu.decompose(x, Analysis(DWT2, pair, (mode, mode), 2))
             assert max(difference(a, b) for a, b in zip(ours.coefficients, theirs.coefficients, strict=True)) < limit
             shrinkage = Shrinkage("soft", np.full((6, len(x)), 0.5))
-            y = reference.reconstruct2(theirs, shrinkage)
-            assert difference(gpu.reconstruct2(ours, shrinkage), y) < 10 * limit
+            y = reference.reconstruct(theirs, shrinkage)
+            assert difference(gpu.reconstruct(ours, shrinkage), y) < 10 * limit
     gpu.clear()
 
 

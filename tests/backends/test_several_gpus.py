@@ -8,7 +8,8 @@ import pytest
 import wavefilt
 from tests.support.simulation import arrays_on_device, inside, outside
 from wavefilt import backends
-from wavefilt.denoising.traces import run
+from wavefilt.denoising.pipeline import run
+from wavefilt.errors import BackendUnavailable
 from wavefilt.method import Method
 
 
@@ -131,7 +132,7 @@ def all_gpus():
     """All GPUs of this machine, if there are two or more."""
     try:
         found = backends.get("cuda", devices="all")
-    except backends.BackendUnavailable as error:
+    except BackendUnavailable as error:
         pytest.skip(str(error))
     if len(found._members) < 2:
         pytest.skip("one GPU")

@@ -9,10 +9,11 @@ import pywt
 from wavefilt import backends
 from wavefilt.chunking import passes as chunked
 from wavefilt.chunking.chunks import cut, halo
-from wavefilt.denoising.traces import run
+from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.statistics.mergeable import PassStatistics, State
 from wavefilt.statistics.radix_select import Search
+from wavefilt.transforms import DWT
 from wavefilt.vocabulary import MODES
 
 WAVELETS = ["haar", "db4", "bior3.5", "sym8"]
@@ -62,11 +63,11 @@ def test_every_coefficient_is_that_of_the_whole_row(backend, wavelet, mode):
     for level in (1, 4):
         n, dtype = (2901 + 37 * level, "f4") if level % 2 else (3000 + 36 * level, "f8")
         x = _traces(2, n, dtype)
-        whole = backend.decompose(x, bank, mode, level).coefficients[:0:-1]
+        whole = backend.decompose(x, DWT.analysis(bank, mode, level)).coefficients[:0:-1]
         seen = [np.zeros_like(details) for details in whole]
         for chunk in cut(2, n, bank.dec_len, level, 400):
             rows = chunked.Rows(x, x, backend)
-            pyramid = backend.decompose(rows.take(chunk), bank, mode, level)
+            pyramid = backend.decompose(rows.take(chunk), DWT.analysis(bank, mode, level))
             for i, details in enumerate(pyramid.coefficients[:0:-1], 1):
                 for (_, place), own in zip(chunk.kept(), chunk.owned(i), strict=True):
                     part = details[:, own]

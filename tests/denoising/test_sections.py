@@ -15,11 +15,12 @@ from numpy.testing import assert_allclose
 import wavefilt
 from tests.support.agreement import TOLERANCE, error
 from tests.support.checkout import run_cli, usable_backends
+from tests.support.pyramids import pyramid_of
 from wavefilt import backends
 from wavefilt.benchmarks.cpu import panels
-from wavefilt.denoising.panels import SectionMethod
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT2, Analysis, Pyramid
 from wavefilt.vocabulary import MODES
 from wavefilt.wavelets.filters import names
 
@@ -172,7 +173,7 @@ def test_rules_see_every_band_as_a_level_of_its_own(backend, rng, rule):
             own = rule if not isinstance(rule, list) else rule[i]
             method = Method("haar", rule=own, sigma=noise)
             row = band.reshape(1, -1)
-            pyramid = backends.Pyramid((row[:, :0], row), method.bank, "symmetric", row.size)
+            pyramid = pyramid_of((row[:, :0], row), method.bank, "symmetric", row.size)
             sigma, thresholds = method.thresholds(one.statistics([pyramid], "trace"), x.size)
             shrinkage = Shrinkage(method.function(x.size), thresholds, sigma)
             shrunk.append(shrinkage.of_level(0, row).reshape(band.shape))
@@ -314,11 +315,13 @@ class OneAxis:
 
     name = "one-axis"
     dtypes = ("float64",)
+    transforms = ("dwt",)
+    device = False
 
 
-def test_a_backend_without_two_axes_says_so():
-    with pytest.raises(ValueError, match="'one-axis' does not transform two axes; use"):
-        wavefilt.denoise(X, axes=(0, 1), backend=OneAxis())
+def test_the_reference_computes_what_a_backend_does_not():
+    y = wavefilt.denoise(X, axes=(0, 1), backend=OneAxis())
+    np.testing.assert_array_equal(y, wavefilt.denoise(X, axes=(0, 1), backend="pywavelets"))
 
 
 def test_a_list_of_arrays_on_gpus_is_refused():
@@ -334,9 +337,9 @@ def test_kernels_refuse_coefficients_that_do_not_belong_together(rng):
     bank = (pywt.Wavelet("db2"),) * 2
     bands = (D,) * 4
     with pytest.raises(ValueError, match="do not belong together"):
-        numba.reconstruct2(backends.Pyramid2(tuple(b[None] for b in bands), bank, ("zero", "zero"), (30, 30)))
+        numba.reconstruct(Pyramid(tuple(b[None] for b in bands), Analysis(DWT2, bank, ("zero", "zero"), 1), (30, 30)))
     with pytest.raises(TypeError, match="computes in float32 and float64"):
-        numba.decompose2(np.ones((1, 8, 8), "i4"), bank, ("zero", "zero"), 1)
+        numba.decompose(np.ones((1, 8, 8), "i4"), Analysis(DWT2, bank, ("zero", "zero"), 1))
 
 
 def test_a_recording_is_a_section(tmp_path, rng):
@@ -351,7 +354,7 @@ def test_a_recording_is_a_section(tmp_path, rng):
     bands = [line.split(":")[0].strip() for line in result.stderr.decode().splitlines()[1:]]
     assert bands == [f"level {level} {band}" for level in (1, 2, 3) for band in "DVH"]
     assert b"2-D L3" in result.stderr
-    outcome = recording.apply(SectionMethod("db4"), report=True).outcome
+    outcome = recording.apply(Method("db4", dimensions=2), report=True).outcome
     assert outcome.estimates[0].power.shape == outcome.estimates[0].sigma.shape == (9, 1)
 
 

@@ -20,7 +20,7 @@ import wavefilt
 from wavefilt import backends
 from wavefilt.backends.numba_cpu import selection
 from wavefilt.cli import group
-from wavefilt.denoising import traces
+from wavefilt.denoising import pipeline
 from wavefilt.errors import FormatError
 from wavefilt.io.arrays import contiguous
 from wavefilt.outofcore import memory_budget, prefetch, streaming
@@ -144,7 +144,7 @@ def test_many_traces_go_in_batches(tmp_path, backend, monkeypatch, options):
     if "sigma" not in options:
         x[7, 300:310] = x[21, :5] = np.nan  # gaps are no matter for whole traces
     seen = []
-    ordinary = traces.run
+    ordinary = pipeline.run
     monkeypatch.setattr(streaming, "run", lambda x, *rest: seen.append(len(x)) or ordinary(x, *rest))
     report = _same(tmp_path, x, max_memory=600_000, backend=backend, **options)
     assert sum(seen) == 40

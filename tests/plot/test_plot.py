@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from wavefilt.denoising.traces import Method
+from wavefilt.method import Method
 from wavefilt.recording import Recording
 
 pytest.importorskip("matplotlib")

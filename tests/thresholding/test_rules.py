@@ -213,7 +213,7 @@ def test_noise_window():
     x = np.stack([normal(1000), 3 * normal(1000, 1)])
     x[:, 500:] += 50 * np.sin(np.arange(500) ** 2)
     found = Method(rule="universal", sigma=("window", 20, 480))
-    from wavefilt.denoising.traces import run
+    from wavefilt.denoising.pipeline import run
 
     (estimate,) = run(x, found, "pywavelets").estimates
     assert estimate.sigma[0] == pytest.approx([1, 3], rel=0.15)
@@ -221,7 +221,7 @@ def test_noise_window():
     assert np.ptp(pooled.sigma, axis=1).max() == 0
     x[0, 700] = np.nan
     first, *_ = run(x, found, "numba").estimates
-    assert first.sigma[0, 0] == pytest.approx(estimate.sigma[0, first.piece.rows[0]])
+    assert first.sigma[0, 0] == pytest.approx(estimate.sigma[0, first.segments.rows[0]])
     short = run(x[1:], Method("db2", 5, sigma=("window", 100, 130)), "numba").estimates[0].sigma[:, 0]
     assert short[2] == short[3] == short[4] != short[1]
     scaled = Method("db2", 5, sigma=("window", 100, 130), transform="modwt")
@@ -305,7 +305,7 @@ def test_the_modwt_does_not_depend_on_shifts(rule):
     ("sigma", "rule"), [("global", "universal"), (2.0, "universal"), ("level", "universal"), ("level", 3.0)]
 )
 def test_noise_fades_with_the_levels_of_the_modwt(sigma, rule):
-    from wavefilt.denoising.traces import run
+    from wavefilt.denoising.pipeline import run
 
     method = Method("db4", 4, "periodic", rule, sigma=sigma, transform="modwt")
     (estimate,) = run(2 * normal((3, 8000)), method, "numba").estimates

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wavefilt.transforms import DWT
+
 
 @dataclass(frozen=True)
 class Part:
@@ -50,13 +52,8 @@ class Chunk:
             offset += part.last - part.first
 
 
-def halo(taps: int, level: int) -> int:
-    """Samples on each side of others on which those depend after ``level`` levels there and back.
-
-    A level of analysis and one of synthesis reach taps - 1 coefficients, so all of them (taps - 1)(2^level - 1)
-    samples; more, to a multiple of 2^level.
-    """
-    return -(-(taps - 1) * ((1 << level) - 1) >> level) << level
+halo = DWT.halo
+"""Samples on each side of others on which those depend; see `Transform.halo`."""
 
 
 def cut(rows: int, samples: int, taps: int, level: int, most: int) -> list[Chunk]:

@@ -23,10 +23,12 @@ from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, Run, State, Tally, Worker
 from wavefilt.statistics.radix_select import Search
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Pyramid
 from wavefilt.wavelets.filters import detail_lengths
 
 if TYPE_CHECKING:
-    from wavefilt.backends.interface import Backend, Pyramid
+    from wavefilt.backends.interface import Backend
+    from wavefilt.transforms import Pyramid
 
 BINS = {4: 1 << 16, 8: 1 << 21}
 """Of a table for magnitudes of so many bytes: two passes find a float32, three a float64."""
@@ -54,7 +56,7 @@ class Job:
 
     def decompose(self, backend: Backend, x: Array) -> Pyramid:
         """The coefficients of a chunk's samples."""
-        return backend.decompose(x, self.method.bank, self.method.mode, self.level)
+        return backend.decompose(x, self.method.analysis(self.level))
 
     def details(self, chunk: Chunk, finest_first: Sequence[Array], row: int = 0) -> Details:
         """Those details that are the chunk's own, and their places in a group whose first row is ``row``."""

@@ -17,16 +17,17 @@ import numpy as np
 
 from wavefilt import arrays, backends
 from wavefilt.arrays import Array, DType, Floats
-from wavefilt.backends.interface import Backend, Pyramid
+from wavefilt.backends.interface import Backend
 from wavefilt.chunking.chunks import Chunk, Part, halo
 from wavefilt.chunking.passes import Job, Result
 from wavefilt.denoising import options as plugins
-from wavefilt.denoising.traces import denoise as denoise_array
+from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
 from wavefilt.statistics.mergeable import Counted, HostTally, PassStatistics, State, Worker, merged
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Pyramid
 from wavefilt.vocabulary import check
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike
@@ -187,8 +188,8 @@ class _BlockJob(Job):
                 "a sample is NaN or infinite: gaps need whole traces in a chunk and thresholds of each trace "
                 '(rechunk the axis of the samples to one chunk, scope="trace")'
             )
-        name, shape = arrays.dtype_name(rows.dtype), (rows.shape[0], rows.shape[1])
-        chosen = backends.choose(self.backend, name, shape, self.method.bank.dec_len)
+        analysis = self.method.analysis(self.level)
+        chosen = backends.choose(self.backend, arrays.dtype_name(rows.dtype), rows.shape, analysis)
         return self.decompose(chosen, rows), chosen
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from wavefilt import backends
 from wavefilt.arrays import dtype_name
 from wavefilt.decomposition.wavedec import as_axis, as_floating, from_rows, mode_name, to_rows
+from wavefilt.transforms import MODWT, Pyramid
 from wavefilt.vocabulary import Mode
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
@@ -78,10 +80,11 @@ def modwt(
     most = samples.bit_length() - 1
     if not 0 <= level <= most:
         raise ValueError(f"level={level} must be at least 0 and at most log2 of {samples} samples, {most}")
+    modwt_boundary.check(samples, mode)
     x, batch = to_rows(array, axis)
-    chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, bank.dec_len, modwt=level)
-    pyramid = chosen.decompose(x, bank, mode, level, "modwt")
-    return [from_rows(c, batch, axis) for c in pyramid.coefficients]
+    analysis = MODWT.analysis(bank, mode, level)
+    chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, analysis)
+    return [from_rows(c, batch, axis) for c in chosen.decompose(x, analysis).coefficients]
 
 
 def imodwt(
@@ -161,13 +164,13 @@ def swt(
         )
     bank = _bank(as_wavelet(wavelet), norm)
     x, batch = to_rows(array, axis)
-    chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, bank.dec_len, modwt=level)
+    analysis = MODWT.analysis(bank, "periodic", level, start_level)
+    chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, analysis)
     if trim_approx:
-        pyramid = chosen.decompose(x, bank, "periodic", level, "modwt", start_level)
-        return [from_rows(c, batch, axis) for c in pyramid.coefficients]
+        return [from_rows(c, batch, axis) for c in chosen.decompose(x, analysis).coefficients]
     pairs = []
     for j in range(start_level, start_level + level):
-        x, detail = chosen.decompose(x, bank, "periodic", 1, "modwt", j).coefficients
+        x, detail = chosen.decompose(x, replace(analysis, level=1, start_level=j)).coefficients
         pairs.append((from_rows(x, batch, axis), from_rows(detail, batch, axis)))
     return pairs[::-1]
 
@@ -202,16 +205,25 @@ def _inverse(coeffs: list[ArrayLike | None], bank: pywt.Wavelet, mode: Mode, axi
     levels = [level, *range(level, 0, -1)]
     columns = [modwt_boundary.length(0, bank.rec_len, mode, j) for j in levels]  # more than samples
     axis = as_axis(known[0], axis)
-    shapes = [(*np.delete(c.shape, axis), c.shape[axis] - more) if c.ndim == known[0].ndim else c.shape
-              for c, more in zip(given, columns, strict=True) if c is not None]  # fmt: skip
-    if len(set(shapes)) > 1 or shapes[0][-1] < 1:
+    shapes = set()
+    for c, more in zip(given, columns, strict=True):
+        if c is not None:
+            same = c.ndim == known[0].ndim
+            shapes.add((*np.delete(c.shape, axis).tolist(), c.shape[axis] - more) if same else c.shape)
+    *lead, samples = next(iter(shapes))
+    batch = tuple(lead)
+    if len(shapes) > 1 or samples < 1:
         raise ValueError(f"coefficients of shapes {[c.shape for c in known]} do not belong together in mode {mode!r}")
-    samples, batch = int(shapes[0][-1]), tuple(map(int, shapes[0][:-1]))
     traces = int(np.prod(batch))
-    rows = [np.zeros((traces, samples + more), dtype) if c is None else to_rows(c.astype(dtype, copy=False), axis)[0]
-            for c, more in zip(given, columns, strict=True)]  # fmt: skip
-    chosen = backends.choose(backend, dtype_name(dtype), (traces, samples), bank.rec_len, modwt=level)
-    y = chosen.reconstruct(backends.Pyramid(tuple(rows), bank, mode, samples, "modwt"))
+    rows = []
+    for c, more in zip(given, columns, strict=True):
+        if c is None:
+            rows.append(np.zeros((traces, samples + more), dtype))
+        else:
+            rows.append(to_rows(c.astype(dtype, copy=False), axis)[0])
+    analysis = MODWT.analysis(bank, mode, level)
+    chosen = backends.choose(backend, dtype_name(dtype), (traces, samples), analysis)
+    y = chosen.reconstruct(Pyramid(tuple(rows), analysis, (samples,)))
     return from_rows(y, batch, axis)
 
 

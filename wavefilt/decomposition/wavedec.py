@@ -15,7 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from wavefilt import backends
 from wavefilt.arrays import dtype_name
-from wavefilt.vocabulary import MODES, Mode, check
+from wavefilt.transforms import DWT, Pyramid
+from wavefilt.vocabulary import MODES, Mode
+from wavefilt.wavelets.boundary import EXTENSIONS
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_length, max_level, synthesis_length
 
 
@@ -76,9 +78,9 @@ def wavedec(
     if level and min(lengths) == 1 and mode in ("reflect", "antireflect"):
         raise ValueError(f"mode={mode!r} cannot extend a single sample, which level {lengths.index(1) + 1} would meet")
     x, batch = to_rows(array, axis)
-    chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, bank.dec_len)
-    pyramid = chosen.decompose(x, bank, mode, level)
-    return [from_rows(c, batch, axis) for c in pyramid.coefficients]
+    analysis = DWT.analysis(bank, mode, level)
+    chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, analysis)
+    return [from_rows(c, batch, axis) for c in chosen.decompose(x, analysis).coefficients]
 
 
 def waverec(
@@ -136,8 +138,9 @@ def waverec(
         length = row.shape[-1] if i == 0 else synthesis_length(row.shape[-1], bank.dec_len, mode)
         rows.append(row)
     rows[0] = np.ascontiguousarray(rows[0][:, : rows[1].shape[-1]])
-    chosen = backends.choose(backend, dtype_name(dtype), (len(rows[0]), length), bank.dec_len)
-    y = chosen.reconstruct(backends.Pyramid(tuple(rows), bank, mode, length))
+    analysis = DWT.analysis(bank, mode, len(rows) - 1)
+    chosen = backends.choose(backend, dtype_name(dtype), (len(rows[0]), length), analysis)
+    y = chosen.reconstruct(Pyramid(tuple(rows), analysis, (length,)))
     assert batch is not None
     return from_rows(y, batch, axis)
 
@@ -175,7 +178,7 @@ def idwt(
 def mode_name(mode: Mode | int) -> Mode:
     """The mode's name; PyWavelets' enumeration `pywt.Modes` is taken too."""
     name = pywt.Modes.modes[mode] if isinstance(mode, int) and mode in range(len(MODES)) else mode
-    check("mode", name, MODES)
+    EXTENSIONS.check(name)
     return cast(Mode, name)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from wavefilt import backends
 from wavefilt.arrays import dtype_name
 from wavefilt.decomposition.wavedec import as_axis, as_floating, mode_name
+from wavefilt.transforms import DWT2, Analysis, Pyramid
 from wavefilt.vocabulary import Mode
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
 
@@ -82,8 +83,9 @@ def wavedec2(
             place = lengths.index(1) + 1
             raise ValueError(f"mode={own!r} cannot extend a single sample, which level {place} would meet")
     planes, batch = _to_planes(array, (first, second))
-    chosen = backends.choose2(backend, dtype_name(planes.dtype), planes.shape, _taps(banks))
-    found = chosen.decompose2(planes, banks, modes, level).coefficients
+    analysis = Analysis(DWT2, banks, modes, level)
+    chosen = backends.choose(backend, dtype_name(planes.dtype), planes.shape, analysis)
+    found = chosen.decompose(planes, analysis).coefficients
     arrays = [_from_planes(c, batch, (first, second)) for c in found]
     return [arrays[0], *(tuple(arrays[i : i + 3]) for i in range(1, len(arrays), 3))]
 
@@ -144,8 +146,9 @@ def waverec2(
             found.append(np.ascontiguousarray(planes[:, : own[0], : own[1]]))
         found += [planes for planes, _ in arrays]
         shape = tuple(synthesis_length(n, b.dec_len, m) for n, b, m in zip(own, banks, modes, strict=True))
-    chosen = backends.choose2(backend, dtype_name(dtype), (len(planes), *shape), _taps(banks))
-    y = chosen.reconstruct2(backends.Pyramid2(tuple(found), banks, modes, (shape[0], shape[1])))
+    analysis = Analysis(DWT2, banks, modes, len(levels))
+    chosen = backends.choose(backend, dtype_name(dtype), (len(planes), *shape), analysis)
+    y = chosen.reconstruct(Pyramid(tuple(found), analysis, (shape[0], shape[1])))
     return _from_planes(y, batch, pair)
 
 
@@ -174,10 +177,6 @@ def _modes(mode: Modes) -> tuple[Mode, Mode]:
     if len(pair) != 2:
         raise ValueError(f"{len(pair)} modes for two axes: give one, or a pair")
     return mode_name(pair[0]), mode_name(pair[1])
-
-
-def _taps(banks: tuple[pywt.Wavelet, pywt.Wavelet]) -> int:
-    return max(int(bank.dec_len) for bank in banks)
 
 
 def _bands(level: Any, place: int) -> Bands | None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wavefilt import backends
-from wavefilt.denoising.traces import run
+from wavefilt.backends import registry
+from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
+from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 
-from . import panels
 
-
-def denoise(x: Any, method: Method, axes: tuple[int, ...], backend: str | backends.Backend, return_noise: bool) -> Any:
+def denoise(x: Any, method: Method, axes: tuple[int, ...], backend: str | Backend, return_noise: bool) -> Any:
     """`wavefilt.denoise` of an array on a GPU, along an axis or two, as an array of its kind there."""
-    home = backends.home(x)
+    home = registry.home(x)
     assert home is not None
-    if backend not in ("auto", home.name, home) and getattr(backend, "name", None) != home.name:
+    name = backend if isinstance(backend, str) else backend.name
+    if name not in ("auto", home.name):
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
     taken = home.take(x, *axes)
     chosen: Any = home if isinstance(backend, str) else backend
@@ -30,7 +30,7 @@ def denoise_each(parts: Sequence[Any], method: Method, axis: int, backend: Any, 
     """
     if method.scope == "record":
         raise ValueError("scope='record' needs one array: every array of a list on GPUs has thresholds of its own")
-    several: Any = backends.get("cuda", devices="all") if isinstance(backend, str) else backend
+    several: Any = registry.get("cuda", devices="all") if isinstance(backend, str) else backend
     taken = [several.take(part, axis) for part in parts]
     levels = [method.level_for(one.rows.shape[1]) for one in taken]
     at_once = method.plain and all(levels) and all(len(one.rows) for one in taken)
@@ -43,7 +43,7 @@ def denoise_each(parts: Sequence[Any], method: Method, axis: int, backend: Any, 
     return results
 
 
-def _given_back(taken: Any, rows: Any, backend: Any, return_noise: bool) -> Any:
+def _given_back(taken: Taken, rows: Any, backend: DeviceBackend, return_noise: bool) -> Any:
     """As the caller's kind and shape, with what was removed if that is wanted."""
     if not return_noise:
         return taken.restore(rows)
@@ -51,20 +51,19 @@ def _given_back(taken: Any, rows: Any, backend: Any, return_noise: bool) -> Any:
     return taken.restore(rows), taken.restore(removed)
 
 
-def _rows(rows: Any, method: Method, backend: Any) -> Any:
-    """Rows on a device denoised there; those with gaps by way of the host, which cuts them into pieces."""
-    if method.bands > 1:
-        return _sections(rows, method, backend)
-    level = method.level_for(rows.shape[1])
-    if level and len(rows) and not method.window:
-        done = backend.spun(rows, method, level) if method.spins > 1 else backend.denoise(rows, method, level, False)
-        if done is not None:
-            return done if method.spins > 1 else done[0]
-    return backend.to_device(run(backend.to_host(rows), method, backend).samples, rows)
+def _rows(x: Any, method: Method, backend: DeviceBackend) -> Any:
+    """A batch on a device denoised there.
 
-
-def _sections(x: Any, method: Method, backend: Any) -> Any:
-    """Sections on a device denoised there; those with gaps by way of the host, which names the first."""
-    level = method.level_for(min(x.shape[1:]))
-    done = backend.denoise2(x, method, level) if level and len(x) else None
-    return backend.to_device(panels.run(backend.to_host(x), method, backend).samples, x) if done is None else done[0]
+    By way of the host where it has gaps, which are cut out there, and for what the device does not compute.
+    """
+    level = method.level_for(*x.shape[1:])
+    known = accelerates(backend, str(x.dtype).rpartition(".")[2], method.analysis(level))
+    if known and level and len(x) and not method.window:
+        if method.spins > 1:
+            y = backend.spun(x, method, level)
+        else:
+            done = backend.denoise(x, method, level, False)
+            y = None if done is None else done[0]
+        if y is not None:
+            return y
+    return backend.to_device(run(backend.to_host(x), method, backend).samples, x)

@@ -1,70 +1,67 @@
-"""The steps of denoising for batches of traces that share a length, or that share thresholds as a record."""
+"""The steps of denoising for batches that share a length, or that share thresholds as a record."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt import backends
+from wavefilt.arrays import Array, Counts, Floats
+from wavefilt.backends.interface import Backend
+from wavefilt.denoising.gaps import Segments
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
+from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.wavelets import boundary, modwt_boundary
+from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets.extension import extended
 from wavefilt.wavelets.filters import max_level
-
-from . import gaps
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What was found and used for one batch of traces of one length; arrays (levels, traces), finest level first.
+    """Noise, thresholds and mean squares (None unless asked for) of the bands of a batch, (bands, runs), finest first.
 
-    ``sigma`` and ``thresholds`` are in the data's units; ``power`` is the mean square of the details before
-    shrinking (None unless a report was asked for) and ``counts`` their number per trace and level.
+    ``counts`` is the number of coefficients of one run in each band.
     """
 
-    piece: gaps.Piece
-    sigma: NDArray[np.float64]
-    thresholds: NDArray[np.float64]
-    power: NDArray[np.float64] | None
-    counts: NDArray[np.int64]
+    segments: Segments
+    sigma: Floats
+    thresholds: Floats
+    power: Floats | None
+    counts: Counts
 
 
 def denoised(
-    traces: NDArray[Any],
-    group: Sequence[tuple[gaps.Piece, int]],
+    x: Array,
+    group: Sequence[tuple[Segments, int]],
     method: Method,
-    backend: backends.Backend,
-    noise: NDArray[np.float64] | None = None,
+    backend: Backend,
+    noise: Floats | None = None,
     report: bool = False,
-) -> list[tuple[NDArray[Any], Estimate]]:
+) -> list[tuple[Array, Estimate]]:
     """Batches with their levels, one alone or all of a record: their rows denoised, and an estimate for each.
 
     Decompose, measure, choose thresholds, shrink and reconstruct; with `Method.spins` the mean of that over shifts of
     the samples, and the estimates of the unshifted ones. ``noise`` (levels, traces or 1) is what a window told.
     """
-    done: list[tuple[NDArray[Any], Estimate]] = []
+    done: list[tuple[Array, Estimate]] = []
     for shift in range(method.spins):
         pyramids = [
-            backend.decompose(_shifted(piece.of(traces), shift, method.mode), method.bank, method.mode, depth,
-                              method.transform)
-            for piece, depth in group
-        ]  # fmt: skip
+            backend.decompose(_shifted(part.of(x), shift, method.mode), method.analysis(depth)) for part, depth in group
+        ]
         statistics = backend.statistics(pyramids, method.scope)
-        sizes = [pyramid.samples * (len(piece.rows) if method.scope == "record" else 1)
-                 for pyramid, (piece, _) in zip(pyramids, group, strict=True)]  # fmt: skip
+        runs = [len(part.rows) if method.scope == "record" else 1 for part, _ in group]
+        sizes = [pyramid.samples * own for pyramid, own in zip(pyramids, runs, strict=True)]
         known = None
         if noise is not None:
             known = noise[: len(statistics.counts), group[0][0].rows if noise.shape[1] > 1 else [0]]
         pooled = _thresholds(statistics, method, sum(sizes), known)
         power = statistics.mean_square() if report and not shift else None
-        for i, (pyramid, (piece, depth)) in enumerate(zip(pyramids, group, strict=True)):
-            estimate = _estimate(piece, depth, statistics.counts, *pooled, power)
+        for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
+            estimate = estimate_of(Measured(*pooled, power), part, method, depth)
             shrinkage = Shrinkage(method.function(pyramid.samples), estimate.thresholds, estimate.sigma)
             rows = _back(backend.reconstruct(pyramid, shrinkage), shift, method.mode)
             if shift:
@@ -74,22 +71,21 @@ def denoised(
     return done
 
 
-def _shifted(rows: NDArray[Any], shift: int, mode: str) -> NDArray[Any]:
-    """Rows that begin so many samples earlier: in their extension, or going round where the mode does."""
+def _shifted(rows: Array, shift: int, mode: str) -> Array:
+    """Rows that begin so many samples earlier: in their extension, or circularly where the mode is periodic."""
     if not shift or mode in modwt_boundary.ROUND:
         return np.roll(rows, shift, axis=1) if shift else rows
-    n, code = rows.shape[1], boundary.code(mode)
-    before = [boundary.extension(code, i, n) for i in range(-shift, 0)]
-    columns = [a * rows[:, j] + b * rows[:, k] + c * rows[:, m] for j, a, k, b, m, c in before]
-    return np.ascontiguousarray(np.concatenate([np.stack(columns, axis=1), rows], axis=1), rows.dtype)
+    return np.ascontiguousarray(extended(rows, mode, shift, 0))
 
 
-def _back(rows: NDArray[Any], shift: int, mode: str) -> NDArray[Any]:
+def _back(rows: Array, shift: int, mode: str) -> Array:
     """The opposite of `_shifted`."""
-    return np.roll(rows, -shift, axis=1) if mode in modwt_boundary.ROUND and shift else rows[:, shift:]
+    if not shift:
+        return rows
+    return np.roll(rows, -shift, axis=1) if mode in modwt_boundary.ROUND else rows[:, shift:]
 
 
-def window_noise(traces: NDArray[Any], method: Method, level: int, backend: backends.Backend) -> NDArray[np.float64]:
+def window_noise(traces: Array, method: Method, level: int, backend: Backend) -> Floats:
     """Noise (levels, traces), or (levels, 1) of a record, by the details of the samples that are noise alone.
 
     Levels too coarse for them have what white noise of their coarsest level would be there.
@@ -105,33 +101,26 @@ def window_noise(traces: NDArray[Any], method: Method, level: int, backend: back
             f"the noise window has {stop - start} samples, too few for {method.bank.name} "
             f"({method.bank.dec_len} taps); name a longer one"
         )
-    pyramid = backend.decompose(rows, method.bank, method.mode, depth, method.transform)
+    pyramid = backend.decompose(rows, method.analysis(depth))
     found = rules.noise(backend.statistics([pyramid], method.scope), "level")
-    return np.concatenate([found, found[-1:] * method.fading(level - depth + 1, "global")[1:]])
+    return np.concatenate([found, found[-1:] * method.noise_gains(level - depth + 1, "global")[1:]])
 
 
-def _thresholds(
-    statistics: backends.Statistics, method: Method, samples: int, known: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _thresholds(statistics: Statistics, method: Method, samples: int, known: Floats | None) -> tuple[Floats, Floats]:
     sigma, thresholds = method.thresholds(statistics, samples, known)
     if not np.isfinite(thresholds).all():
         raise ValueError(SQUARES_OVERFLOW)
     return sigma, thresholds
 
 
-def _estimate(
-    piece: gaps.Piece,
-    level: int,
-    counts: NDArray[np.int64],
-    sigma: NDArray[np.float64],
-    thresholds: NDArray[np.float64],
-    power: NDArray[np.float64] | None,
-) -> Estimate:
-    """The group's numbers for one of its batches: its levels, and a column for each of its traces."""
+def estimate_of(measured: Measured, part: Segments, method: Method, level: int) -> Estimate:
+    """The group's numbers for one of its batches: the bands of its levels, and a column for each of its runs."""
+    counts = np.array(method.kind.sizes(method.analysis(level), part.shape), np.int64)
+    bands = len(counts)
 
-    def columns(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        own = numbers[:level]
-        return own if own.shape[1] == len(piece.rows) else np.broadcast_to(own, (level, len(piece.rows)))
+    def columns(numbers: Floats) -> Floats:
+        own = numbers[:bands]
+        return own if own.shape[1] == len(part.rows) else np.broadcast_to(own, (bands, len(part.rows)))
 
-    powers = None if power is None else columns(power)
-    return Estimate(piece, columns(sigma), columns(thresholds), powers, counts[:level])
+    power = None if measured.power is None else columns(measured.power)
+    return Estimate(part, columns(measured.sigma), columns(measured.thresholds), power, counts)

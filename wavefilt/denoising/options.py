@@ -61,4 +61,4 @@ def history_line(method: Method, level: int, separator: str = ", ", **more: obje
 
 def _names() -> list[str]:
     """The options beside the wavelet."""
-    return [field.name for field in fields(Method) if field.init and field.name != "wavelet"]
+    return [field.name for field in fields(Method) if field.init and field.name not in ("wavelet", "dimensions")]

@@ -11,7 +11,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk, halo
-from wavefilt.denoising.traces import check_size
+from wavefilt.denoising.pipeline import check_size
 from wavefilt.errors import NonFiniteSample
 from wavefilt.io.sources import Source
 from wavefilt.method import Method

@@ -83,15 +83,15 @@ def plan(
     Raises ValueError if nothing fits, with the least that would, for what needs whole traces that do not fit, and where
     chunks of the file would be read over and over.
     """
-    level, taps = method.level_for(shape[1]), method.bank.dec_len
-    modwt = level if method.transform == "modwt" else 0
-    chosen = backends.choose(backend, dtype.name, shape, taps, denoising=True, modwt=modwt)
+    level = method.level_for(shape[1])
+    analysis = method.analysis(level)
+    chosen = backends.choose(backend, dtype.name, shape, analysis, denoising=True)
     factor = chosen.whole_bytes_factor + _extra(method, level)
     budget = _Budget(shape, dtype, method, level, limit, FIXED + overhead, neighbours, factor)
     if budget.whole <= limit:
         return budget.whole_traces(chosen)
     if isinstance(backend, str) and backend == "auto" and chosen.chunk_bytes_factor is None:
-        chosen = backends.choose("auto", dtype.name, shape, taps)
+        chosen = backends.choose("auto", dtype.name, shape, analysis)
     _check_chunks(method, chosen, spelled(budget.whole))
     return budget.device_resident(chosen) if chosen.device else budget.chunks(chosen)
 
@@ -202,7 +202,7 @@ def whole_bytes_factor(backend: str) -> float:
 
 def _extra(method: Method, level: int) -> float:
     """Bytes for each byte of samples of whole traces that an option takes beside the usual ones."""
-    coefficients = 2.0 * (level + 1) if method.transform == "modwt" else 0.0
+    coefficients = method.kind.workspace * (level + 1)
     many = method.spec.needs & {"sorted", "histogram"} or method.spec.blocks
     return coefficients + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
 

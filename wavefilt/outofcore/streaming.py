@@ -23,7 +23,7 @@ from wavefilt.arrays import Array, DType, Floats
 from wavefilt.backends.interface import Backend, DeviceBackend
 from wavefilt.chunking import passes
 from wavefilt.denoising import options as plugins
-from wavefilt.denoising.traces import run
+from wavefilt.denoising.pipeline import run
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.dataset_paths import split
 from wavefilt.io.layout import Layout

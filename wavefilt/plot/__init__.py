@@ -22,7 +22,7 @@ from .traces import BINS, PANELS, Gather
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from wavefilt.denoising.traces import Outcome
+    from wavefilt.denoising.pipeline import Outcome
 
 __all__ = ["BINS", "FILE_TYPES", "PANELS", "RANGE_DB", "check_target", "draw", "file_type", "plot_denoising", "render"]
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wavefilt.arrays import Floats
-from wavefilt.denoising.panels import BANDS
 from wavefilt.recording import Recording
 
 from .appearance import COLORS, MEDIUM, legend, say, style
@@ -40,8 +39,9 @@ def draw_levels(energies: Axes, thresholds: Axes, after: Recording) -> None:
     _draw_thresholds(thresholds, estimates, depth)
     places = np.arange(1, depth + 1, math.ceil(depth / 10))
     thresholds.set_xticks(places)
-    if after.outcome and after.outcome.method.bands > 1:
-        thresholds.set_xticks(places, [f"{BANDS[(i - 1) % 3]}{(i - 1) // 3 + 1}" for i in places])
+    if after.outcome and after.outcome.method.dimensions == 2:
+        bands = after.outcome.method.kind.bands(after.outcome.level)
+        thresholds.set_xticks(places, [bands[i - 1].name for i in places])
         thresholds.set_xlabel("band (1 = finest)", fontsize=MEDIUM, labelpad=1)
     thresholds.set_xlim(0.4, depth + 0.6)
 

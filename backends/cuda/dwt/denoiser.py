@@ -79,7 +79,7 @@ class Denoiser(ABC):
         self._depth = s.level if self._energy or self._sigma_of == "level" else 1
         """Levels whose details are measured."""
         self._factor = cuda.to_device(choosing.factors(method, s.level, self._samples))
-        self._fading = cuda.to_device(method.fading(s.level, method.sigma)[:, 0])
+        self._fading = cuda.to_device(method.noise_gains(s.level, method.sigma)[:, 0])
         self._numbers = cuda.device_array(2 * s.level * s.rows, np.float64)
         self._thresholds = cuda.device_array(s.level * s.rows, s.dtype)
         self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row

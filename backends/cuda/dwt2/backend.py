@@ -16,10 +16,10 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.transfer import Ring
 from wavefilt.backends.cuda.thresholding import kernels
-from wavefilt.backends.interface import Pyramid2
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Analysis, Pyramid
 
 from .plan import CudaPyramid2, SectionsPlan, SectionsShape, SectionsStatistics
 
@@ -35,20 +35,19 @@ class SectionsBackend:
     clear: Callable[[], None]
     whole: Callable[..., Any]
 
-    def decompose2(self, x: Any, wavelets: Wavelets, modes: tuple[str, str], level: int) -> Pyramid2:
-        sections, rows, columns = x.shape
-        if not level or not x.size:
-            return _trivial(x, wavelets, modes, level)
+    def decompose2(self, x: Any, analysis: Analysis) -> Pyramid:
+        if not analysis.level or not x.size:
+            return _trivial(x, analysis)
         device = interop.on_device(x)
         dtype = str(x.dtype).rpartition(".")[2]
-        shape = SectionsShape.of(wavelets, modes, dtype, level, sections, (rows, columns))
+        shape = _shape(analysis, dtype, len(x), x.shape[1:])
         plan, stream = self._plans.borrow(shape, self._options, x if device else None, SectionsPlan)
         plan.forward(self.ring.brought(x, plan, stream), stream)
-        pyramid = CudaPyramid2(plan, stream, wavelets, not device)
+        pyramid = CudaPyramid2(plan, stream, analysis, not device)
         self._plans.lend(pyramid, plan)
         return pyramid
 
-    def reconstruct2(self, pyramid: Pyramid2, shrinkage: Shrinkage | None = None, like: Any = None) -> Any:
+    def reconstruct2(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, like: Any = None) -> Any:
         """The sections, in host memory, or of the library of ``like`` if that is an array on a GPU."""
         if not pyramid.level or not np.prod(pyramid.coefficients[0].shape):
             return _empty_or_smooth(pyramid)
@@ -65,7 +64,7 @@ class SectionsBackend:
         self.ring.download(y, host, stream)
         return host
 
-    def statistics2(self, pyramids: Sequence[Pyramid2], pooled: bool) -> SectionsStatistics:
+    def statistics2(self, pyramids: Sequence[Pyramid], pooled: bool) -> SectionsStatistics:
         """Of pyramids made here or elsewhere."""
         packed = [self._packed2(pyramid) for pyramid in pyramids]
         for pyramid in packed[1:]:
@@ -94,35 +93,38 @@ class SectionsBackend:
             out = interop.empty(x.shape, x.dtype, x) if interop.on_device(x) else np.empty(x.shape, x.dtype)
         return in_halves(lambda part: self.denoise2(x[part], method, level, report, out[part]), out, report)
 
-    def _packed2(self, pyramid: Pyramid2) -> CudaPyramid2:
+    def _packed2(self, pyramid: Pyramid) -> CudaPyramid2:
         """Coefficients from elsewhere, copied into the arrays of a plan. Raises ValueError if they do not fit."""
         if isinstance(pyramid, CudaPyramid2):
             return pyramid
         found: list[NDArray[Any]] = [
             c if isinstance(c, np.ndarray) else interop.to_host(c) for c in pyramid.coefficients
         ]
-        shape = SectionsShape.of(
-            pyramid.wavelets, pyramid.modes, str(found[0].dtype), pyramid.level, len(found[0]), pyramid.shape
-        )
+        shape = _shape(pyramid.analysis, str(found[0].dtype), len(found[0]), pyramid.shape)
         sizes = [shape.sizes[-1], *(size for size in shape.sizes[:0:-1] for _ in range(3))]
         if [c.shape[1:] for c in found] != sizes:
             shapes = ", ".join(str(c.shape) for c in found)
             raise ValueError(f"coefficients {shapes} do not belong together: a section {pyramid.shape} has {sizes}")
         plan, stream = self._plans.borrow(shape, self._options, make=SectionsPlan)
         plan.fill(found, stream)
-        packed = CudaPyramid2(plan, stream, pyramid.wavelets, True)
+        packed = CudaPyramid2(plan, stream, pyramid.analysis, True)
         self._plans.lend(packed, plan)
         return packed
 
 
-def _trivial(x: Any, wavelets: Wavelets, modes: tuple[str, str], level: int) -> Pyramid2:
+def _shape(analysis: Analysis, dtype: str, panels: int, size: Any) -> SectionsShape:
+    (first, second), (down, along) = analysis.wavelets, analysis.modes
+    return SectionsShape.of((first, second), (down, along), dtype, analysis.level, panels, (size[0], size[1]))
+
+
+def _trivial(x: Any, analysis: Analysis) -> Pyramid:
     """Of no level, or of no sections."""
-    shape = SectionsShape.of(wavelets, modes, "float32", level, 1, (x.shape[1], x.shape[2]))
+    shape = _shape(analysis, "float32", 1, x.shape[1:])
     sizes = [shape.sizes[-1], *(size for size in shape.sizes[:0:-1] for _ in range(3))]
     empty = [np.zeros((len(x), *size), str(x.dtype).rpartition(".")[2]) for size in sizes]
-    return Pyramid2(tuple(empty) if level else (x,), wavelets, modes, shape.size)
+    return Pyramid(tuple(empty) if analysis.level else (x,), analysis, shape.size)
 
 
-def _empty_or_smooth(pyramid: Pyramid2) -> Any:
+def _empty_or_smooth(pyramid: Pyramid) -> Any:
     smooth = pyramid.coefficients[0]
     return smooth if not pyramid.level else np.zeros((len(smooth), *pyramid.shape), smooth.dtype)

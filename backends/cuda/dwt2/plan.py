@@ -21,8 +21,8 @@ from wavefilt.backends.cuda.runtime.buffers import Buffers
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.thresholding import kernels as shrinking
-from wavefilt.backends.interface import Pyramid2
 from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
+from wavefilt.transforms import Analysis, Pyramid
 
 from . import kernels as sections_kernels
 from .columns import STEP
@@ -259,7 +259,7 @@ class SectionsPlan(Buffers):
         return lambda level: self.buffer(f"shrunk {level}", 0)
 
 
-class CudaPyramid2(Pyramid2):
+class CudaPyramid2(Pyramid):
     """A pyramid in the arrays of a plan, which is its own while it lives.
 
     ``coefficients`` are views of them for an array on a GPU; those of a host array are copied when asked for.
@@ -268,17 +268,11 @@ class CudaPyramid2(Pyramid2):
     plan: SectionsPlan
     stream: Any
 
-    def __init__(
-        self, plan: SectionsPlan, stream: Any, wavelets: tuple[pywt.Wavelet, pywt.Wavelet], on_host: bool
-    ) -> None:
-        values = {"plan": plan, "stream": stream, "wavelets": wavelets, "modes": plan.shape.modes,
-                  "shape": plan.shape.size, "_on_host": on_host}  # fmt: skip
+    def __init__(self, plan: SectionsPlan, stream: Any, analysis: Analysis, on_host: bool) -> None:
+        shape = plan.shape.size
+        values = {"plan": plan, "stream": stream, "analysis": analysis, "shape": shape, "_on_host": on_host}
         for name, value in values.items():
             object.__setattr__(self, name, value)
-
-    @property
-    def level(self) -> int:
-        return self.plan.shape.depth
 
     @cached_property
     def coefficients(self) -> tuple[Any, ...]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pywt
 
 from wavefilt.backends.cuda.dwt.plan import Options, Plans
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.transfer import Ring
 from wavefilt.backends.cuda.thresholding import kernels
-from wavefilt.backends.interface import Pyramid
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Analysis, Pyramid
 
 from .plan import CudaModwt, ModwtPlan, ModwtShape, ModwtStatistics
 
@@ -23,13 +22,13 @@ class ModwtBackend:
     def __init__(self, plans: Plans, ring: Ring, options: Options) -> None:
         self._plans, self._ring, self._options = plans, ring, options
 
-    def decompose(self, x: Any, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int) -> CudaModwt:
+    def decompose(self, x: Any, analysis: Analysis) -> CudaModwt:
         device = interop.on_device(x)
         dtype = str(x.dtype).rpartition(".")[2]
-        shape = ModwtShape.of(wavelet, mode, dtype, level, start_level, *x.shape)
+        shape = _shape(analysis, dtype, *x.shape)
         plan, stream = self._plans.borrow(shape, self._options, x if device else None, ModwtPlan)
         plan.forward(self._ring.brought(x, plan, stream), stream)
-        pyramid = CudaModwt(plan, stream, wavelet, not device)
+        pyramid = CudaModwt(plan, stream, analysis, not device)
         self._plans.lend(pyramid, plan)
         return pyramid
 
@@ -39,11 +38,10 @@ class ModwtBackend:
             return pyramid
         coefficients = [c if isinstance(c, np.ndarray) else interop.to_host(c) for c in pyramid.coefficients]
         smooth = coefficients[0]
-        shape = ModwtShape.of(pyramid.wavelet, pyramid.mode, str(smooth.dtype), pyramid.level, pyramid.start_level,
-                              len(smooth), pyramid.samples)  # fmt: skip
+        shape = _shape(pyramid.analysis, str(smooth.dtype), len(smooth), pyramid.samples)
         plan, stream = self._plans.borrow(shape, self._options, make=ModwtPlan)
         plan.fill(coefficients, stream)
-        found = CudaModwt(plan, stream, pyramid.wavelet, True)
+        found = CudaModwt(plan, stream, pyramid.analysis, True)
         self._plans.lend(found, plan)
         return found
 
@@ -68,3 +66,8 @@ def statistics(backend: ModwtBackend, pyramids: Any, pooled: bool) -> ModwtStati
     for pyramid in packed[1:]:
         pyramid.stream.synchronize()
     return ModwtStatistics([pyramid.plan for pyramid in packed], pooled, packed[0].stream, packed)
+
+
+def _shape(analysis: Analysis, dtype: str, rows: int, samples: int) -> ModwtShape:
+    level, start_level = analysis.level, analysis.start_level
+    return ModwtShape.of(analysis.wavelets[0], analysis.modes[0], dtype, level, start_level, rows, samples)

@@ -17,9 +17,9 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.buffers import Buffers
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.thresholding import kernels as shrinking
-from wavefilt.backends.interface import Pyramid
 from wavefilt.statistics.interface import Risk
 from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
+from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import modwt_boundary
 
 from . import kernels
@@ -234,16 +234,11 @@ class CudaModwt(Pyramid):
     plan: ModwtPlan
     stream: Any
 
-    def __init__(self, plan: ModwtPlan, stream: Any, wavelet: pywt.Wavelet, on_host: bool) -> None:
-        s = plan.shape
-        values = {"plan": plan, "stream": stream, "wavelet": wavelet, "mode": s.mode, "samples": s.samples,
-                  "transform": "modwt", "start_level": s.start_level, "_on_host": on_host}  # fmt: skip
+    def __init__(self, plan: ModwtPlan, stream: Any, analysis: Analysis, on_host: bool) -> None:
+        shape = (plan.shape.samples,)
+        values = {"plan": plan, "stream": stream, "analysis": analysis, "shape": shape, "_on_host": on_host}
         for name, value in values.items():
             object.__setattr__(self, name, value)
-
-    @property
-    def level(self) -> int:
-        return self.plan.shape.level
 
     @cached_property
     def coefficients(self) -> tuple[Any, ...]:

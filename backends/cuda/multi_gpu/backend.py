@@ -93,6 +93,8 @@ class Several(Cuda):
     def denoise(
         self, x: Any, method: Method, level: int, report: bool = False, out: Any = None
     ) -> tuple[Any, Measured | None] | None:
+        if method.dimensions == 2:
+            return super().denoise(x, method, level, report, out)
         if interop.on_device(x):
             member = self._home(x)
             with interop.on_device_of(x):
@@ -211,9 +213,9 @@ class Several(Cuda):
         with self.on_device_of(x):
             return super().take(x, *axes)
 
-    def held(self, shape: tuple[int, int], dtype: Any) -> Any:
+    def resident(self, shape: tuple[int, int], dtype: Any) -> Any:
         """Room on the first GPU."""
-        return self._members[0].submit(partial(self._members[0].backend.held, shape, dtype)).result()
+        return self._members[0].submit(partial(self._members[0].backend.resident, shape, dtype)).result()
 
     def on_device_of(self, x: Any) -> Any:
         """Context in which new memory is on the GPU of an array."""

@@ -13,12 +13,12 @@ from wavefilt.arrays import Array
 from wavefilt.backends.cuda.chunked_rows import HostRows
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.target import cuda
-from wavefilt.backends.interface import Pyramid
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk, halo
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Pyramid
 
 if TYPE_CHECKING:
     from wavefilt.backends.cuda.backend import Cuda, CudaPyramid

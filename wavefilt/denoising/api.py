@@ -1,34 +1,20 @@
-"""Denoising: decompose, estimate the noise, choose thresholds, shrink, reconstruct."""
+"""The public function `denoise`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt import arrays, backends
-from wavefilt.denoising.estimation import Estimate, denoised, window_noise
+from wavefilt import arrays
+from wavefilt.backends import registry
+from wavefilt.backends.interface import Backend
+from wavefilt.denoising import device_arrays
+from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
-from wavefilt.vocabulary import Estimator, Mode, Scope, Shrink, Sigma, Transform, Window
-from wavefilt.vocabulary import Rule as RuleName
-from wavefilt.wavelets.filters import WaveletLike, detail_lengths, gain
-
-from . import gaps
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Denoised samples, and how: the method, the backend that ran, the levels used and an estimate a batch."""
-
-    samples: NDArray[Any]
-    method: Method
-    backend: str
-    level: int
-    estimates: list[Estimate]
+from wavefilt.vocabulary import Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window
+from wavefilt.wavelets.filters import WaveletLike
 
 
 def denoise(
@@ -37,7 +23,7 @@ def denoise(
     *,
     level: int | None = None,
     mode: Mode = "symmetric",
-    rule: RuleName | float | Sequence[float] = "bayes",
+    rule: Rule | float | Sequence[float] = "bayes",
     shrink: Shrink | Estimator | None = None,
     sigma: Sigma | float | Window = "level",
     scope: Scope = "trace",
@@ -46,7 +32,7 @@ def denoise(
     spins: int = 1,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
-    backend: str | backends.Backend = "auto",
+    backend: str | Backend = "auto",
     devices: Literal["all"] | Sequence[int] | None = None,
     return_noise: bool = False,
 ) -> Any:
@@ -133,95 +119,22 @@ def denoise(
     if devices is not None:
         if backend != "cuda":
             raise ValueError(f"devices={devices!r} are GPUs and need backend='cuda'")
-        backend = backends.get("cuda", devices=devices)
-    if axes is not None:
-        from . import panels
-
-        if axis != -1:
-            raise ValueError(f"axis={axis} and axes={axes} both name what is transformed: give one")
-        of_sections = panels.SectionMethod(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins)
-        return panels.denoise(x, of_sections, axes, backend, return_noise)
-    method = Method(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins)
-    on_gpus = backends.on_gpu(x), isinstance(x, (list, tuple)) and len(x) > 0 and all(map(backends.on_gpu, x))
-    if any(on_gpus):
-        from . import device_arrays
-
-        if on_gpus[0]:
-            return device_arrays.denoise(x, method, (axis,), backend, return_noise)
-        return device_arrays.denoise_each(x, method, axis, backend, return_noise)
-    traces = arrays.take(x, axis)
-    samples = run(traces.rows, method, backend).samples
-    y = traces.restore(samples)
-    return (y, traces.restore(traces.rows - samples)) if return_noise else y
-
-
-def run(
-    traces: NDArray[Any], method: Method, backend: str | backends.Backend = "auto", report: bool = False
-) -> Outcome:
-    """Denoise the rows of ``traces`` (traces, samples), of a dtype of computation, and tell how it was done.
-
-    With a `sections.SectionMethod` they are one section, denoised in two dimensions.
-    ``report`` has the power of the details measured as well, which costs a pass for rules that do not need it.
-    Without it a backend that denoises on a device gives no estimates.
-    """
-    if method.bands > 1:
-        from . import panels
-
-        section = panels.run(traces[None], method, backend, report)
-        return replace(section, samples=section.samples[0])
-    dtype = arrays.dtype_name(traces.dtype)
-    level = method.level_for(traces.shape[-1])
-    modwt = level if method.transform == "modwt" else 0
-    chosen = backends.choose(backend, dtype, traces.shape, method.bank.dec_len, denoising=True, modwt=modwt)
-    if level and traces.size and hasattr(chosen, "denoise") and method.plain:
-        done = chosen.denoise(traces, method, level, report)
-        if done is not None:
-            return Outcome(done[0], method, chosen.name, level, _reported(traces, method, level, done[1]))
-    peak = chosen.peak(traces)
-    found = gaps.pieces(traces) if traces.size and not math.isfinite(peak) else gaps.whole(traces)
-    check_size(traces, peak, level, method)
-    batches = [(piece, min(level, method.deepest(piece.samples))) for piece in found]
-    batches = [(piece, depth) for piece, depth in batches if depth > 0]
-    groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
-    y: NDArray[Any] | None = None
-    estimates = []
-    noise = window_noise(traces, method, level, chosen) if method.window and batches else None
-    for group in filter(None, groups):
-        for rows, estimate in denoised(traces, group, method, chosen, noise, report):
-            y = _placed(rows, estimate, traces, y)
-            estimates.append(estimate)
-    return Outcome(traces.copy() if y is None else y, method, chosen.name, level, estimates)
-
-
-def _reported(traces: NDArray[Any], method: Method, level: int, measured: backends.Measured | None) -> list[Estimate]:
-    """The estimate of a whole batch from what a device measured; none if nothing was asked for."""
-    if measured is None:
-        return []
-    (piece,) = gaps.whole(traces)
-    counts = np.array(detail_lengths(piece.samples, method.bank.dec_len, method.mode, level))
-    return [Estimate(piece, measured.sigma, measured.thresholds, measured.power, counts)]
-
-
-def _placed(rows: NDArray[Any], estimate: Estimate, traces: NDArray[Any], y: NDArray[Any] | None) -> NDArray[Any]:
-    """The output with these denoised rows in it: they are all of it, or a piece beside others.
-
-    Traces whose thresholds are all 0 stay bit for bit as they were.
-    """
-    piece = estimate.piece
-    if not estimate.thresholds.all():
-        unchanged = ~estimate.thresholds.any(axis=0)
-        rows[unchanged] = piece.of(traces)[unchanged]
-    if rows.shape == traces.shape:
-        return rows
-    y = traces.copy() if y is None else y
-    y[piece.places] = rows
-    return y
-
-
-def check_size(traces: NDArray[Any], peak: float, level: int, method: Method) -> None:
-    """Raise ValueError where the coefficients of samples of this size could overflow."""
-    if math.isnan(peak):
-        peak = float(np.nanmax(np.abs(traces), initial=0))
-    growth = gain(method.bank) ** (level + 1)
-    if peak > np.finfo(traces.dtype).max / growth:
-        raise ValueError(f"samples of {peak:.3g} overflow {traces.dtype} in the transform; scale them down first")
+        backend = registry.get("cuda", devices=devices)
+    if axes is not None and axis != -1:
+        raise ValueError(f"axis={axis} and axes={axes} both name what is transformed: give one")
+    dimensions: Literal[1, 2] = 1 if axes is None else 2
+    method = Method(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions)
+    if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
+        raise ValueError(f"axes={axes!r} must be a pair of axes")
+    along = (axis,) if axes is None else tuple(axes)
+    if arrays.on_gpu(x):
+        return device_arrays.denoise(x, method, along, backend, return_noise)
+    if isinstance(x, (list, tuple)) and any(map(arrays.on_gpu, x)):
+        if dimensions == 2:
+            raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
+        if all(map(arrays.on_gpu, x)):
+            return device_arrays.denoise_each(x, method, axis, backend, return_noise)
+    taken = arrays.take(x, *along)
+    samples = run(taken.rows, method, backend).samples
+    y = taken.restore(samples)
+    return (y, taken.restore(taken.rows - samples)) if return_noise else y

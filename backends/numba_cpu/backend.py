@@ -1,0 +1,102 @@
+"""The fast CPU backend: kernels compiled by numba, spread over the library's own threads.
+
+One compilation serves every filter, mode, length and level; only float32 and float64 have one each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+import numba
+import numpy as np
+
+from wavefilt import threads
+from wavefilt.arrays import Array, DType
+from wavefilt.backends.crossover import numba_crossover
+from wavefilt.backends.interface import Backend
+from wavefilt.errors import BackendUnavailable
+from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Analysis, Pyramid
+from wavefilt.vocabulary import Scope
+
+from . import launching, memory, partial_sums
+from .compiler import sign_off
+from .dwt import kernels, plan
+from .dwt import transform as dwt
+from .dwt2 import transform as dwt2
+from .modwt import transform as modwt
+from .selection import NumbaStatistics
+
+_DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
+_TRANSFORMS = {"dwt": dwt, "modwt": modwt, "dwt2": dwt2}
+
+
+class NumbaCPU(Backend):
+    name = "numba"
+    dtypes = ("float32", "float64")
+    transforms = tuple(_TRANSFORMS)
+    device = False
+    whole_bytes_factor, chunk_bytes_factor = 9.0, 5.8
+    summation = partial_sums.ChunkSums()
+
+    def __init__(self, tile: int = plan.TILE) -> None:
+        """``tile``, in samples, changes how work is cut up and never a result.
+
+        Raises BackendUnavailable if numba has been told to compile nothing.
+        """
+        if numba.config.DISABLE_JIT:
+            raise BackendUnavailable("backend 'numba' computes nothing while NUMBA_DISABLE_JIT is set: unset it")
+        self._tile = tile
+
+    def describe(self) -> str:
+        try:
+            count = threads.get_num_threads()
+        except ValueError as error:
+            return f"numba {numba.__version__}, but {error}"
+        return f"numba {numba.__version__}, {count} thread{'s' if count > 1 else ''}"
+
+    def decompose(self, x: Array, analysis: Analysis) -> Pyramid:
+        dtype = self._check(x)
+        x = memory.packed(x)
+        if not analysis.level:
+            return Pyramid((x,), analysis, x.shape[1:])
+        pyramid = _TRANSFORMS[analysis.transform.name].decompose(x, analysis, self._tile)
+        numba_crossover.note(analysis.transform.name, _DTYPES[dtype])
+        return pyramid
+
+    def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
+        bands = zip_longest(*(pyramid.details for pyramid in pyramids))
+        return NumbaStatistics([[d for d in details if d is not None] for details in bands], scope)
+
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Array:
+        """The samples again; those of traces into ``out``, C-contiguous and of the result's kind, if given.
+
+        Raises ValueError for coefficients that do not belong together.
+        """
+        dtype, name = self._check(pyramid.coefficients[0]), pyramid.analysis.transform.name
+        if shrinkage is not None and shrinkage.function not in launching.FUNCTIONS:
+            pyramid, shrinkage = pyramid.shrunk(shrinkage), None
+        y = _TRANSFORMS[name].reconstruct(pyramid, shrinkage, out, self._tile)
+        numba_crossover.note(name, _DTYPES[dtype])
+        return y
+
+    def release(self) -> None:
+        memory.trim()
+
+    def peak(self, x: Array) -> float:
+        """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
+        dtype = self._check(x)
+        x, mask = memory.packed(x), sign_off(dtype)
+        address, peaks = memory.address(x), [0]
+
+        def work(begin: int, end: int, _: Array = x) -> None:  # whose memory must live as long as the work
+            peaks.append(kernels.peak(address + begin * dtype.itemsize, end - begin, mask))
+
+        threads.parallel(work, x.size, 4 * launching.GRAIN)
+        return float(np.array(max(peaks), mask.dtype).view(dtype))
+
+    def _check(self, array: Array) -> DType:
+        if array.dtype not in _DTYPES:  # by object: the name of a dtype takes 15 us to spell
+            raise TypeError(f"backend 'numba' computes in {' and '.join(self.dtypes)}, not {array.dtype}")
+        return array.dtype

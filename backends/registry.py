@@ -1,0 +1,120 @@
+"""The registry of backends: names, what is available here, and the choice of ``backend="auto"``.
+
+A backend's module is imported when it is first asked for, never with the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any, cast
+
+from wavefilt.arrays import on_gpu
+from wavefilt.backends.crossover import cuda_crossover, numba_crossover
+from wavefilt.backends.interface import Backend, DeviceBackend, accelerates
+from wavefilt.errors import BackendUnavailable
+from wavefilt.registry import Registry
+from wavefilt.transforms import Analysis
+from wavefilt.vocabulary import check
+
+REFERENCE = "pywavelets"
+
+
+def _pywavelets() -> Backend:
+    from wavefilt.backends.reference.backend import PyWavelets
+
+    return PyWavelets()
+
+
+def _numba() -> Backend:
+    try:
+        from wavefilt.backends.numba_cpu import NumbaCPU
+    except ImportError as error:
+        raise BackendUnavailable(f"backend 'numba' needs numba ({error}): pip install numba") from error
+    return NumbaCPU()
+
+
+def _cuda(**options: Any) -> Backend:
+    from wavefilt.backends.cuda import Cuda, Several
+
+    return Several(**options) if "devices" in options else Cuda(**options)
+
+
+BACKENDS: Registry[Callable[..., Backend]] = Registry(
+    "backend", {REFERENCE: _pywavelets, "numba": _numba, "cuda": _cuda}
+)
+"""What makes each backend, the reference first: called with its own options, it raises BackendUnavailable."""
+
+
+def names() -> list[str]:
+    """Names of the backends that may be asked for, the reference first."""
+    return BACKENDS.names()
+
+
+def check_name(backend: object) -> None:
+    """Raise ValueError unless this is "auto", the name of a backend, or a backend itself."""
+    if isinstance(backend, str) and backend != "auto" and backend not in BACKENDS:
+        check("backend", backend, ["auto", *names()])
+
+
+def get(name: str, **options: Any) -> Backend:
+    """The backend of this name; ``options`` are its own, for "cuda" ``fastmath=True`` and ``devices="all"`` or numbers.
+
+    Raises ValueError for an unknown name or GPU, and BackendUnavailable, with what to install, for a backend that
+    cannot run.
+    """
+    BACKENDS.check(name)
+    return _made(name, **{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+
+
+@cache
+def _made(name: str, **options: Any) -> Backend:
+    return BACKENDS[name](**options)
+
+
+def home(x: Any) -> DeviceBackend | None:
+    """The backend on whose device an array lives; None for host memory.
+
+    Raises BackendUnavailable if that backend cannot run here.
+    """
+    return cast(DeviceBackend, get("cuda")) if on_gpu(x) else None
+
+
+def available() -> dict[str, str | BackendUnavailable]:
+    """For each backend, one line describing it, or the error that says why it cannot run here."""
+    state: dict[str, str | BackendUnavailable] = {}
+    for name in names():
+        try:
+            state[name] = get(name).describe()
+        except BackendUnavailable as error:
+            state[name] = error
+    return state
+
+
+def choose(
+    backend: str | Backend, dtype: str, shape: tuple[int, ...], analysis: Analysis, denoising: bool = False
+) -> Backend:
+    """The backend for a batch of this shape (batch, *shape) and dtype, and this transform.
+
+    One named by the user (or given as an object) is never replaced by another, but where it does not compute the
+    dtype, transform or mode, which only the reference does. ``"auto"`` takes the fastest one for this shape: see
+    `numba_crossover`, and `cuda_crossover`, which is about ``denoising`` whole traces, not about coefficients that
+    would have to come back.
+    """
+    if not isinstance(backend, str):
+        return backend if accelerates(backend, dtype, analysis) else get(REFERENCE)
+    check_name(backend)
+    if backend != "auto":
+        chosen = get(backend)
+        return chosen if accelerates(chosen, dtype, analysis) else get(REFERENCE)
+    for name, faster in (
+        ("cuda", denoising and cuda_crossover.faster(shape, analysis, dtype)),
+        ("numba", numba_crossover.faster(shape, analysis, dtype)),
+    ):
+        if faster:
+            with suppress(BackendUnavailable):
+                chosen = get(name)
+                if accelerates(chosen, dtype, analysis):
+                    return chosen
+    return get(REFERENCE)

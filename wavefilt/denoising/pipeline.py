@@ -1,0 +1,92 @@
+"""Denoising a batch of traces or panels: the backend, the segments between gaps, and what comes of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from wavefilt.arrays import Array, dtype_name
+from wavefilt.backends import registry
+from wavefilt.backends.interface import Backend, on_device
+from wavefilt.denoising import gaps
+from wavefilt.denoising.estimation import Estimate, denoised, estimate_of, window_noise
+from wavefilt.method import Method
+from wavefilt.wavelets.filters import gain
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Denoised samples, and how: the method, the backend that ran, the levels used and an estimate a batch."""
+
+    samples: Array
+    method: Method
+    backend: str
+    level: int
+    estimates: list[Estimate]
+
+
+def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool = False) -> Outcome:
+    """Denoise ``x``, of a dtype of computation, and tell how it was done.
+
+    Its shape is (traces, samples), with a method of two dimensions (panels, rows, columns), or (rows, columns) of one
+    panel. ``report`` has the power of the details measured as well, which costs a pass for rules that do not need it.
+    Without it a backend that denoises on a device gives no estimates.
+    """
+    shape = x.shape
+    x = x[None] if x.ndim == method.dimensions else x
+    level = method.level_for(*x.shape[1:])
+    analysis = method.analysis(level)
+    chosen = registry.choose(backend, dtype_name(x.dtype), x.shape, analysis, denoising=True)
+    if level and x.size and method.plain and on_device(chosen):
+        done = chosen.denoise(x, method, level, report)
+        if done is not None:
+            found = [] if done[1] is None else [estimate_of(done[1], gaps.whole(x)[0], method, level)]
+            return Outcome(done[0].reshape(shape), method, chosen.name, level, found)
+    return _by_steps(x, method, chosen, level, report, shape)
+
+
+def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bool, shape: tuple[int, ...]) -> Outcome:
+    """`run` one step of denoising after the other, segment by segment."""
+    peak = backend.peak(x)
+    between_gaps = gaps.segments if method.dimensions == 1 else gaps.of_panels
+    found = between_gaps(x) if x.size and not math.isfinite(peak) else gaps.whole(x)
+    check_size(x, peak, level, method)
+    batches = [(part, min(level, method.deepest(*part.shape))) for part in found]
+    batches = [(part, depth) for part, depth in batches if depth > 0]
+    groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
+    y: Array | None = None
+    estimates = []
+    noise = window_noise(x, method, level, backend) if method.window and batches else None
+    for group in filter(None, groups):
+        for rows, estimate in denoised(x, group, method, backend, noise, report):
+            y = _placed(rows, estimate, x, y)
+            estimates.append(estimate)
+    done = x.copy() if y is None else y
+    return Outcome(done.reshape(shape), method, backend.name, level, estimates)
+
+
+def _placed(rows: Array, estimate: Estimate, x: Array, y: Array | None) -> Array:
+    """The output with these denoised rows in it: they are all of it, or a segment beside others.
+
+    Traces whose thresholds are all 0 stay bit for bit as they were.
+    """
+    part = estimate.segments
+    if not estimate.thresholds.all():
+        unchanged = ~estimate.thresholds.any(axis=0)
+        rows[unchanged] = part.of(x)[unchanged]
+    if rows.shape == x.shape:
+        return rows
+    y = x.copy() if y is None else y
+    y[part.places] = rows
+    return y
+
+
+def check_size(x: Array, peak: float, level: int, method: Method) -> None:
+    """Raise ValueError where the coefficients of samples of this size could overflow."""
+    if math.isnan(peak):
+        peak = float(np.nanmax(np.abs(x), initial=0))
+    growth = gain(method.bank) ** (method.dimensions * (level + 1))
+    if peak > np.finfo(x.dtype).max / growth:
+        raise ValueError(f"samples of {peak:.3g} overflow {x.dtype} in the transform; scale them down first")

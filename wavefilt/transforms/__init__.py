@@ -1,0 +1,31 @@
+"""Wavelet transforms as objects: their bands of coefficients, analysis, synthesis, and how they can be cut up.
+
+Each is computed here with PyWavelets and NumPy, which is the reference; backends accelerate those they name.
+"""
+
+from wavefilt.registry import Registry
+from wavefilt.vocabulary import check
+
+from .base import Analysis, Band, Pyramid, Transform
+from .dwt import DWT
+from .dwt2 import DWT2
+from .modwt import MODWT
+
+__all__ = ["DWT", "DWT2", "MODWT", "TRANSFORMS", "Analysis", "Band", "Pyramid", "Transform", "find"]
+
+TRANSFORMS: Registry[Transform] = Registry("transform", {kind.name: kind for kind in (DWT, MODWT, DWT2)})
+"""Every transform by its own name: the only list of transforms there is."""
+
+
+def find(word: str, dimensions: int) -> Transform:
+    """The transform that ``transform=word`` means for traces (1) or panels (2).
+
+    Raises ValueError for an unknown word, and for a transform that does not have so many dimensions.
+    """
+    for _ in range(2):  # listing the names loads extensions
+        for kind in TRANSFORMS.registered():
+            if kind.word == word and kind.dimensions == dimensions:
+                return kind
+        TRANSFORMS.names()
+    check("transform", word, dict.fromkeys(kind.word for kind in TRANSFORMS.registered()))
+    raise ValueError(f"transform={word!r} is for {'traces, not for two dimensions' if dimensions == 2 else 'panels'}")

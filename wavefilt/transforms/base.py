@@ -1,0 +1,180 @@
+"""What a wavelet transform is, and the coefficients it gives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pywt
+
+from wavefilt.arrays import Array, Floats
+from wavefilt.wavelets.filters import max_level
+
+if TYPE_CHECKING:
+    from wavefilt.method import Method
+    from wavefilt.thresholding.shrinkage import Shrinkage
+
+
+@dataclass(frozen=True)
+class Band:
+    """Detail coefficients that share a threshold.
+
+    ``noise_exponent`` is log2 of their standard deviation for white noise of unit variance. ``parent`` is the name of
+    the band of the next coarser level that covers the same part of the spectrum's orientation, "" for the coarsest.
+    """
+
+    name: str
+    level: int
+    noise_exponent: float = 0.0
+    parent: str = ""
+
+
+class Transform(ABC):
+    """A transform of traces (one dimension) or panels (two), of any number of levels.
+
+    Attributes
+    ----------
+    name : str
+        Its own name, by which backends say that they accelerate it.
+    word : str
+        The option ``transform`` of `wavefilt.denoise` that means it, for data of so many ``dimensions``.
+    band_names : str
+        A letter for each band of a level, in the order of thresholds.
+    workspace : float
+        Memory for the coefficients of a level beyond those of a decimated transform, in units of the samples.
+    """
+
+    name: ClassVar[str]
+    word: ClassVar[str]
+    dimensions: ClassVar[int] = 1
+    band_names: ClassVar[str] = "D"
+    workspace: ClassVar[float] = 0.0
+
+    def check(self, method: Method) -> None:  # noqa: B027  # most transforms have all options
+        """Raise ValueError for options that this transform does not have."""
+
+    def deepest(self, shape: tuple[int, ...], bank: pywt.Wavelet) -> int:
+        """Levels that a trace or panel of this shape may have at most."""
+        return max_level(min(shape), bank)
+
+    def analysis(self, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int = 0) -> Analysis:
+        """This transform by the same filters and mode along every axis."""
+        axes = self.dimensions
+        return Analysis(self, (wavelet,) * axes, (mode,) * axes, level, start_level)
+
+    def noise_exponent(self, level: int) -> float:
+        """log2 of the standard deviation, at this level, of white noise of unit variance."""
+        return 0.0
+
+    def bands(self, level: int) -> tuple[Band, ...]:
+        """The bands of so many levels, finest first: thresholds and statistics have a row for each."""
+        return tuple(
+            Band(f"{name}{j}", j, self.noise_exponent(j), f"{name}{j + 1}" if j < level else "")
+            for j in range(1, level + 1)
+            for name in self.band_names
+        )
+
+    def levels(self, bands: int) -> int:
+        """How many levels so many bands are."""
+        return bands // len(self.band_names)
+
+    @abstractmethod
+    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+        """Number of coefficients of each band that rules count."""
+
+    @abstractmethod
+    def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
+        """Coefficients of ``x`` (batch, *shape): the approximation, then details, the coarsest level first.
+
+        In the order of `bands` reversed, arrays (batch, ...).
+        """
+
+    @abstractmethod
+    def synthesise(
+        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
+    ) -> Array:
+        """The samples (batch, *shape), C-contiguous, from coefficients in the order of `analyse`."""
+
+    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
+        """The detail coefficients that rules count, arrays (batch, coefficients) in the order of `bands`."""
+        return tuple(coefficients[:0:-1])
+
+    def halo(self, taps: int, level: int) -> int | None:
+        """Samples on each side of a chunk that its samples depend on, a multiple of 2^level.
+
+        None if traces cannot be cut into chunks for this transform.
+        """
+        return None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Which transform, by which filters: ``wavelets`` and ``modes`` have one for each axis, the first axis first.
+
+    ``start_level`` levels of an undecimated transform are skipped.
+    """
+
+    transform: Transform
+    wavelets: tuple[pywt.Wavelet, ...]
+    modes: tuple[str, ...]
+    level: int
+    start_level: int = 0
+
+    @property
+    def taps(self) -> int:
+        """Length of the longest filter."""
+        return max(int(wavelet.dec_len) for wavelet in self.wavelets)
+
+    def to_level(self, level: int) -> Analysis:
+        return replace(self, level=level)
+
+
+@dataclass(frozen=True)
+class Pyramid:
+    """Coefficients of a batch of traces or panels, opaque to everything but the backend that made them.
+
+    ``coefficients`` are in the order of `Transform.analyse`, arrays of the backend's kind; ``shape`` is that of one
+    trace (samples,) or panel (rows, columns), to which `Backend.reconstruct` returns.
+    """
+
+    coefficients: tuple[Any, ...]
+    analysis: Analysis
+    shape: tuple[int, ...]
+
+    @property
+    def level(self) -> int:
+        return self.analysis.level
+
+    @property
+    def samples(self) -> int:
+        """Of one trace or panel."""
+        return int(np.prod(self.shape))
+
+    @property
+    def details(self) -> tuple[Any, ...]:
+        """What rules count, finest band first: arrays (batch, coefficients)."""
+        return self.analysis.transform.counted(self.coefficients, self.analysis, self.shape)
+
+    def shrunk_details(self, shrinkage: Shrinkage | None) -> Iterator[Array]:
+        """The details, coarsest first, shrunk one after the other on the host."""
+        bands = len(self.coefficients) - 1
+        for i, band in enumerate(self.coefficients[1:]):
+            if shrinkage is None:
+                yield band
+            else:
+                rows = band.reshape(len(band), -1)
+                yield shrinkage.of_level(bands - 1 - i, rows).reshape(band.shape)
+
+    def shrunk(self, shrinkage: Shrinkage) -> Pyramid:
+        """The same with the details shrunk on the host."""
+        coefficients = (self.coefficients[0], *self.shrunk_details(shrinkage))
+        return Pyramid(coefficients, self.analysis, self.shape)
+
+
+def noise_gains(bands: tuple[Band, ...], relative: bool) -> Floats:
+    """What noise of unit variance is multiplied by in each band, (bands, 1); ``relative`` to the finest band."""
+    first = bands[0].noise_exponent if relative and bands else 0.0
+    return np.exp2(np.array([band.noise_exponent - first for band in bands], np.float64))[:, None]

@@ -1,0 +1,100 @@
+"""The maximal overlap discrete wavelet transform in NumPy, one filter tap after another.
+
+What it is: `wavefilt.decomposition.stationary`; which coefficients beyond the samples are kept:
+`wavefilt.wavelets.modwt_boundary`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pywt
+
+from wavefilt.arrays import Array
+from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets.extension import extended
+
+from .base import Analysis, Transform
+
+if TYPE_CHECKING:
+    from wavefilt.method import Method
+
+
+class _MODWT(Transform):
+    name = word = "modwt"
+    workspace = 2.0
+
+    def check(self, method: Method) -> None:
+        if method.spins > 1:
+            raise ValueError("transform='modwt' does not depend on shifts: leave spins out")
+        if method.spec.blocks:
+            raise ValueError(f"rule={method.rule!r} shrinks blocks of transform='dwt'; use spins for shifts of it")
+
+    def deepest(self, shape: tuple[int, ...], bank: pywt.Wavelet) -> int:
+        """log2 of the length: above, the taps would lie more than half of the samples apart."""
+        return max(shape[0], 1).bit_length() - 1
+
+    def noise_exponent(self, level: int) -> float:
+        """Filters are scaled by 2^{-j/2} at level j (Percival and Walden 2000, chapter 5)."""
+        return -0.5 * level
+
+    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+        return [shape[0]] * analysis.level
+
+    def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
+        wavelet, mode, level, start_level = _parts(analysis)
+        modwt_boundary.check(x.shape[-1], mode)
+        samples, half = x.shape[-1], wavelet.dec_len // 2
+        before, after = modwt_boundary.needed(wavelet.dec_len, mode, 0, level, start_level)
+        v, details = extended(x, _outside(mode), before, after), []
+        for j in range(1, level + 1):
+            step = 1 << start_level + j - 1
+            if mode in modwt_boundary.ROUND:
+                v = extended(v, _outside(mode), step * (half - 1), step * half)
+            v, detail = _filtered(v, wavelet.dec_lo, step), _filtered(v, wavelet.dec_hi, step)
+            first, _ = modwt_boundary.needed(wavelet.dec_len, mode, j, level, start_level)
+            before, after = modwt_boundary.kept(wavelet.dec_len, mode, j, start_level)
+            details.append(detail[:, first - before : first + samples + after])
+        return (v, *reversed(details))
+
+    def synthesise(
+        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
+    ) -> Array:
+        wavelet, mode, level, start_level = _parts(analysis)
+        v, half = approximation, wavelet.rec_len // 2
+        for j, detail in zip(range(level, 0, -1), details, strict=True):
+            step = 1 << start_level + j - 1
+            if mode in modwt_boundary.ROUND:
+                v, detail = (extended(c, _outside(mode), step * half, step * (half - 1)) for c in (v, detail))
+            v = _filtered(v, wavelet.rec_lo, step) + _filtered(detail, wavelet.rec_hi, step)
+        return np.ascontiguousarray(v)
+
+    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
+        """Those of the samples, without the boundary coefficients."""
+        wavelet, mode, level, start_level = _parts(analysis)
+        finest_first = coefficients[:0:-1]
+        if mode in modwt_boundary.ROUND:
+            return finest_first
+        starts = (modwt_boundary.kept(wavelet.dec_len, mode, j, start_level)[0] for j in range(1, level + 1))
+        return tuple(d[:, a : a + shape[0]] for d, a in zip(finest_first, starts, strict=True))
+
+
+MODWT = _MODWT()
+
+
+def _parts(analysis: Analysis) -> tuple[pywt.Wavelet, str, int, int]:
+    return analysis.wavelets[0], analysis.modes[0], analysis.level, analysis.start_level
+
+
+def _outside(mode: str) -> str:
+    """The mode that continues the samples; no sample is repeated in periodization."""
+    return "periodic" if mode in modwt_boundary.ROUND else mode
+
+
+def _filtered(x: Array, taps: list[float], step: int) -> Array:
+    """The filter over sqrt 2, its taps ``step`` apart, at every place where it finds all of its samples."""
+    count, reversed_taps = x.shape[-1] - step * (len(taps) - 1), enumerate(reversed(taps))
+    parts = (tap / 2**0.5 * x[:, step * q : step * q + count] for q, tap in reversed_taps)
+    return sum(parts, start=np.zeros(count, x.dtype))
