@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wavefilt.arrays import Array
 from wavefilt.errors import NonFiniteSample
