@@ -9,7 +9,7 @@ from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
-from wavefilt.io.arrays.zarr import Unchanged, copied, reading
+from wavefilt.io.arrays.zarr import array_unchanged, copied, reading
 
 BLOCK = 128 << 20
 """Bytes of a block that is read at a time, or of one chunk of the file where that has more."""
@@ -77,8 +77,8 @@ def save(
                 f"blocks of {sizes} along axis {axis} end inside the file's chunks of {chunk}: rechunk to multiples"
             )
     source = str(like.store.root)
-    unchanged = Unchanged(source, like.path)
+    check_unchanged = array_unchanged(source, like.path)
     with copied(source, like.path, like, Path(target), overwrite=overwrite) as out:
         with workers or nullcontext():
             array.store(Stored(out), lock=False)
-        unchanged.check()
+        check_unchanged()

@@ -69,11 +69,8 @@ def is_seg2(probe: Probe) -> bool:
 
 
 def is_sac(probe: Probe) -> bool:
-    for endian in "<>":
-        (version,), (samples,) = probe.unpack(endian + "i", 304), probe.unpack(endian + "i", 316)
-        if version in (6, 7) and probe.size == 632 + 4 * samples:
-            return True
-    return False
+    headers = (probe.unpack(endian + "i8xi", 304) for endian in "<>")  # version, samples
+    return any(version in (6, 7) and probe.size == 632 + 4 * samples for version, samples in headers)
 
 
 def segy_header(probe: Probe, endian: str) -> tuple[int, int, int]:

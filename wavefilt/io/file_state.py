@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 
-class FileState:
-    """Size, modification time and identity of a file that is read by its name, or through an open descriptor."""
+def unchanged_since(state: Callable[[], object], message: str) -> Callable[[], None]:
+    """A function that raises OSError with this message if the state differs from the present one."""
+    before = state()
 
-    def __init__(self, path: str, descriptor: int | None = None) -> None:
-        self._path, self._descriptor = path, descriptor
-        self._state = self._stat()
+    def check() -> None:
+        if state() != before:
+            raise OSError(message)
 
-    def check(self) -> None:
-        """Raise OSError if the file was written to, or replaced."""
-        if self._stat() != self._state:
-            raise OSError(f"{self._path}: the file was changed while it was read")
+    return check
 
-    def _stat(self) -> tuple[int, int, int]:
-        found = os.stat(self._path if self._descriptor is None else self._descriptor)
+
+def file_unchanged(path: str, descriptor: int | None = None) -> Callable[[], None]:
+    """The same for a file, read by its name or through an open descriptor: its size, modification time and identity."""
+
+    def state() -> tuple[int, int, int]:
+        found = os.stat(path if descriptor is None else descriptor)
         return found.st_size, found.st_mtime_ns, found.st_ino
+
+    return unchanged_since(state, f"{path}: the file was changed while it was read")

@@ -62,5 +62,7 @@ def encode(recording: Recording) -> bytes:
 def open_source(path: str, layout: Layout, format: str) -> ContiguousFile:
     """Traces one after another. Raises FormatError where the layout is missing or does not fit."""
     dtype, rows, samples = shape(os.path.getsize(path), layout)
-    places = Places(0, (rows,), (samples,), samples, 1)
-    return ContiguousFile(path, "raw", places, dtype, Header(b"", written(dtype)), layout.dt, notes(dtype))
+    places = Places(0, dtype, (rows,), (samples,), samples, 1)
+    source = ContiguousFile(path, "raw", places, Header(b"", written(dtype)), layout.dt)
+    source.notes = notes(dtype)
+    return source

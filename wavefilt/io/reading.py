@@ -8,13 +8,12 @@ import shlex
 from dataclasses import replace
 from typing import BinaryIO
 
-import numpy as np
-
 from wavefilt.errors import FormatError, reason
 from wavefilt.io.dataset_paths import resolve
 from wavefilt.io.detection import Probe
 from wavefilt.io.layout import Layout
 from wavefilt.io.registry import FORMATS, REFUSED, Format, folder_format, named, recognised, resembled
+from wavefilt.io.sources import read_all
 from wavefilt.recording import Recording
 
 
@@ -83,8 +82,7 @@ def _read_folder(path: str, name: str | None, layout: Layout) -> Recording:
         format = folder_format(path, name)
         assert format.open_source is not None
         source = format.open_source(path, layout)
-        traces = np.empty(source.shape, source.dtype)
-        source.read(slice(0, len(traces)), 0, traces)
+        traces = read_all(source)
     except FormatError as error:
         raise FormatError(f"{path}: {reason(error).removeprefix(f'{path}: ')}") from error
     return Recording(traces, (source.interval,) * len(traces), format.name, source, path, source.notes)

@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError, reason
 from wavefilt.io.dataset_paths import resolve
@@ -53,6 +55,13 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close the file."""
+
+
+def read_all(source: Source) -> Array:
+    """All traces, in the dtype of the file."""
+    traces = np.empty(source.shape, source.dtype)
+    source.read(slice(0, len(traces)), 0, traces)
+    return traces
 
 
 class Target(Protocol):

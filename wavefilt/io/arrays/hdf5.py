@@ -17,7 +17,7 @@ from wavefilt.errors import FormatError
 from wavefilt.io.arrays.chunked import ChunkedArray, chosen
 from wavefilt.io.atomic import replacing
 from wavefilt.io.dataset_paths import refuse_dataset
-from wavefilt.io.file_state import FileState
+from wavefilt.io.file_state import file_unchanged
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
@@ -43,10 +43,10 @@ class Hdf5File:
 
     format = "hdf5"
 
-    def __init__(self, path: str, layout: Layout) -> None:
+    def __init__(self, path: str, layout: Layout, format: str = "hdf5") -> None:
         layout.only("hdf5", "dt", "axis", "component")
         self._path, self._axis, self.interval = path, layout.axis, layout.dt
-        self.check_unchanged = FileState(path).check
+        self.check_unchanged = file_unchanged(path)
         self._file = _opened(path, "r")
         try:
             self._name, self._array = _found(self._file, layout)
@@ -174,6 +174,4 @@ def encode(recording: Recording) -> bytes:
     return out.getvalue()
 
 
-def open_source(path: str, layout: Layout, format: str) -> Hdf5File:
-    """A file whose dataset is read in parts."""
-    return Hdf5File(path, layout)
+open_source = Hdf5File

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import math
 import warnings
 import zipfile
 from dataclasses import dataclass
+from math import prod
 from typing import BinaryIO
 
 import numpy as np
@@ -48,7 +48,7 @@ def _array(content: bytes) -> Array:
     """The array of a `.npy`, after its header has been checked against the bytes there are."""
     stream = io.BytesIO(content)
     shape, fortran, dtype = header(stream, len(content))
-    flat = np.frombuffer(content, dtype, math.prod(shape), stream.tell())
+    flat = np.frombuffer(content, dtype, prod(shape), stream.tell())
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
@@ -75,7 +75,7 @@ def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
         raise FormatError(f"an array of dtype {dtype}; integer, floating or complex samples can be denoised")
     if any(n < 0 for n in shape):
         raise FormatError(f"damaged .npy header (shape {shape})")
-    claimed, held = math.prod(shape) * dtype.itemsize, size - stream.tell()
+    claimed, held = prod(shape) * dtype.itemsize, size - stream.tell()
     if claimed != held:
         raise FormatError(f"the header claims {shape} samples of {dtype} ({claimed} bytes); the file holds {held}")
     try:
@@ -159,14 +159,12 @@ def open_source(path: str, layout: Layout, format: str) -> ContiguousFile:
         shape, fortran, dtype = header(file, file.seek(0, 2) - file.seek(0))
         begin = file.tell()
     axis = sample_axis(shape, layout.axis)
-    if math.prod(shape) == 0:
+    if prod(shape) == 0:
         raise FormatError(f"an array of shape {shape} has no samples")
-    strides, items = [0] * len(shape), 1
-    for i in range(len(shape)) if fortran else reversed(range(len(shape))):
-        strides[i] = items
-        items *= shape[i]
-    step = strides[axis] if shape[axis] > 1 else 1
-    others = (*strides[:axis], *strides[axis + 1 :])
-    places = Places(begin, (*shape[:axis], *shape[axis + 1 :]), others, shape[axis], step)
+    strides = [prod(shape[:i] if fortran else shape[i + 1 :]) for i in range(len(shape))]
+    step = strides.pop(axis)
+    places = Places(
+        begin, dtype, (*shape[:axis], *shape[axis + 1 :]), tuple(strides), shape[axis], step if shape[axis] > 1 else 1
+    )
     result = written(dtype)
-    return ContiguousFile(path, "npy", places, dtype, Header(header_of(shape, fortran, result), result), layout.dt)
+    return ContiguousFile(path, "npy", places, Header(header_of(shape, fortran, result), result), layout.dt)

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +22,7 @@ from wavefilt.io.arrays.chunked import ChunkedArray, chosen
 from wavefilt.io.arrays.hdf5 import notes
 from wavefilt.io.dataset_paths import refuse_dataset
 from wavefilt.io.detection import is_zarr
+from wavefilt.io.file_state import unchanged_since
 from wavefilt.io.layout import Layout
 
 from . import npy
@@ -41,14 +42,14 @@ class Store:
 
     format = "zarr"
 
-    def __init__(self, path: str, layout: Layout) -> None:
+    def __init__(self, path: str, layout: Layout, format: str = "zarr") -> None:
         layout.only("zarr", "dt", "axis", "component")
         self._path, self._axis, self.interval = path, layout.axis, layout.dt
         self._name, self._array = opened(path, layout.component)
         traces = self._traces = _traces(self._array, layout.axis)
         self.shape, self.dtype, self.notes = traces.shape, traces.dtype, notes(traces.dtype)
         self.neighbours, self.overhead = traces.neighbours, traces.overhead
-        self.check_unchanged = Unchanged(path, self._name).check
+        self.check_unchanged = array_unchanged(path, self._name)
 
     def read(self, rows: slice, first: int, out: Array) -> None:
         with reading(self._path):
@@ -63,25 +64,18 @@ class Store:
         """Nothing stays open."""
 
 
-class Unchanged:
-    """Number and bytes of an array's files, and when the last was written: a chunk that is removed reads as empty."""
+def array_unchanged(path: str, name: str) -> Callable[[], None]:
+    """A function that raises OSError if chunks of an array were written or removed, which then read as empty."""
 
-    def __init__(self, path: str, name: str) -> None:
-        self._path, self._name = path, name
-        self._state = self._stat()
-
-    def check(self) -> None:
-        """Raise OSError if chunks were written or removed."""
-        if self._stat() != self._state:
-            raise OSError(f"{self._path}: chunks were changed while they were read")
-
-    def _stat(self) -> tuple[int, int, int]:
+    def state() -> tuple[int, int, int]:
         count = size = last = 0
-        for folder, _, files in os.walk(os.path.join(self._path, self._name)):
+        for folder, _, files in os.walk(os.path.join(path, name)):
             for file in files:
                 found = os.stat(os.path.join(folder, file))
                 count, size, last = count + 1, size + found.st_size, max(last, found.st_mtime_ns)
         return count, size, last
+
+    return unchanged_since(state, f"{path}: chunks were changed while they were read")
 
 
 @contextmanager
@@ -215,6 +209,4 @@ def _remove(folder: Path) -> None:
         time.sleep(PAUSE)
 
 
-def open_source(path: str, layout: Layout, format: str) -> Store:
-    """A store one of whose arrays is read in parts."""
-    return Store(path, layout)
+open_source = Store

@@ -6,7 +6,7 @@ Inline and crossline numbers are ignored: sorted or not, traces are taken in the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,9 +19,10 @@ from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.atomic import replacing
 from wavefilt.io.detection import TRACE_HEADER
-from wavefilt.io.file_state import FileState
+from wavefilt.io.file_state import file_unchanged
 from wavefilt.io.layout import Layout
 from wavefilt.io.segy.headers import CODE_AT, IBM, Headers, from_ibm, read_headers
+from wavefilt.io.sources import read_all
 from wavefilt.recording import Recording
 
 if TYPE_CHECKING:
@@ -46,12 +47,12 @@ class SegyTraces:
 
     neighbours, overhead = 1, 0
 
-    def __init__(self, path: str, format: str, layout: Layout) -> None:
+    def __init__(self, path: str, layout: Layout, format: str) -> None:
         layout.only(format, "dt")
         self.format, self._path = format, path
         with open(path, "rb") as file:
             self._headers = read_headers(file, format)
-        self.check_unchanged = FileState(path).check
+        self.check_unchanged = file_unchanged(path)
         self._file = _opened(path, self._headers, "r")
         self.shape = (self._headers.traces, self._headers.samples)
         self.dtype = np.dtype(self._file.dtype)
@@ -164,28 +165,18 @@ def _parts(rows: slice, headers: Headers) -> Iterator[slice]:
 
 def decode(data: bytes, layout: Layout, format: str) -> Recording:
     """All traces, in counts, by way of a temporary file, because segyio reads nothing else."""
-    with TemporaryDirectory() as folder:
-        file = _temporary(data, folder)
-        source = SegyTraces(file, format, layout)
-        try:
-            traces = np.empty(source.shape, source.dtype)
-            source.read(slice(0, len(traces)), 0, traces)
-        finally:
-            source.close()
+    with TemporaryDirectory() as folder, closing(SegyTraces(_temporary(data, folder), layout, format)) as source:
+        traces = read_all(source)
     return Recording(traces, (source.interval,) * len(traces), format, data, notes=source.notes)
 
 
 def encode(recording: Recording) -> bytes:
     """The file it came from with new samples."""
     with TemporaryDirectory() as folder:
-        source = SegyTraces(_temporary(recording.origin, folder), recording.format, Layout())
-        try:
-            target = Path(folder) / "result"
-            with source.create(target, overwrite=False) as out:
-                samples = recording.samples
-                out.write(slice(0, len(samples)), 0, samples)
-        finally:
-            source.close()
+        source = SegyTraces(_temporary(recording.origin, folder), Layout(), recording.format)
+        target = Path(folder) / "result"
+        with closing(source), source.create(target, overwrite=False) as out:
+            out.write(slice(0, source.shape[0]), 0, recording.samples)
         return target.read_bytes()
 
 
@@ -195,6 +186,4 @@ def _temporary(data: bytes, folder: str) -> str:
     return str(path)
 
 
-def open_source(path: str, layout: Layout, format: str) -> SegyTraces:
-    """A file whose traces are read in parts."""
-    return SegyTraces(path, format, layout)
+open_source = SegyTraces
