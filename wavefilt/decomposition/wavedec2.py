@@ -56,7 +56,7 @@ def wavedec2(
     Returns
     -------
     list
-        ``[cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]``, each of the shape of ``data`` except along the two axes.
+        ``[cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]``, of the shape of ``data`` except along the two axes.
         cH is high-pass along ``axes[0]``, cV along ``axes[1]``, cD along both.
 
     Raises
