@@ -17,6 +17,11 @@ SETTINGS = {"show_default": True}
 UNITS = {"": 1, "k": 1 << 10, "ki": 1 << 10, "m": 1 << 20, "mi": 1 << 20, "g": 1 << 30, "gi": 1 << 30}
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_file = click.option("--json", "json_path", type=FILE, metavar="FILE", help="Save the results here.")
+DEVICE = click.option(
+    "--device", help="For estimates: a calibration by its name, or FILE.json of `ske calibrate`. [default: of this GPU]"
+)
+"""The device that the SKE model estimates."""
 
 
 class Named(click.Option):

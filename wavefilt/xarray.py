@@ -81,7 +81,8 @@ class DatasetAccessor:
                 try:
                     denoised[name] = DataArrayAccessor(array).denoise(dim, wavelet, backend=backend, **options)
                 except (TypeError, ValueError) as error:
-                    raise type(error)(f"variable {name!r}: {error}") from error
+                    kind = TypeError if isinstance(error, TypeError) else ValueError
+                    raise kind(f"variable {name!r}: {error}") from error
         if not denoised:
             raise ValueError(f"no numeric variable has the dimension {dim!r}; variables: {list(dataset.data_vars)}")
         line = history_line(chosen, chosen.level_for(dataset.sizes[dim]), dim=dim, backend=backend)

@@ -7,16 +7,17 @@ from functools import partial
 import click
 
 from wavefilt.benchmarks.common.command import finish, progress, save
+from wavefilt.cli.options import json_file
 
 
 @click.command("quality", epilog="Example: wavefilt bench quality --json quality.json")
 @click.option("--quick", is_flag=True, help="Few draws of noise: half a minute.")
-@click.option("--json", "json_path", type=click.Path(dir_okay=False), metavar="FILE", help="Save the results here.")
+@json_file
 def command(quick: bool, json_path: str | None) -> None:
-    """How near every rule comes to signals that are known, beside published results and scikit-image.
+    """The error of every rule on known signals, beside published results and scikit-image.
 
-    Errors are of fixed draws of noise, so they come out the same again. What is not installed is left out, and the
-    reason given.
+    Errors are of fixed draws of noise, so that they are reproducible. What is not installed is left out, and the reason
+    given.
     """
     from wavefilt.benchmarks.quality import report, study
 

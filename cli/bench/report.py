@@ -8,11 +8,12 @@ import click
 
 from wavefilt.cli.failure import Failure
 
+PAGE = click.Path(dir_okay=False, path_type=Path)
+
 
 @click.command("report", epilog="Example: wavefilt bench report scaling.json cpu.json -o report.html")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.json]...")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE.html",
-              help="Write the page here; a file that exists is replaced.")  # fmt: skip
+@click.option("-o", "--output", type=PAGE, required=True, metavar="FILE.html", help="The page; it may be replaced.")
 def command(files: tuple[Path, ...], output: Path) -> None:
     """One HTML page of what studies measured: tables that sort, plots that tell their numbers.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,37 +10,19 @@ from typing import Any
 import click
 
 from wavefilt.benchmarks.common.command import progress, save
-from wavefilt.cli.failure import Failure
+from wavefilt.cli.failure import usage_errors
+from wavefilt.cli.options import COUNT, DEVICE, FILE, SETTINGS, add, json_file, whole
 
-UNITS = {"": 1, "k": 1 << 10, "ki": 1 << 10, "m": 1 << 20, "mi": 1 << 20, "g": 1 << 30, "gi": 1 << 30}
-
-
-def whole(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """A number with a unit: 65536, 64Ki, 64Mi."""
-    if value is None:
-        return None
-    digits = value.strip().rstrip("kKmMgGiI")
-    unit = value.strip()[len(digits) :].lower()
-    if not digits.isdecimal() or unit not in UNITS or int(digits) < 1:
-        raise click.BadParameter(f"{value!r} is no size such as 65536, 64Ki or 64Mi", ctx, param)
-    return int(digits) * UNITS[unit]
-
-
-FILE: Any = click.Path(dir_okay=False)
-DEVICE = "A shipped calibration by name, or a FILE.json of wavefilt ske calibrate. [default: of this GPU]"
-
-
-def problem_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in (
-        click.option("--json", "json_path", type=FILE, metavar="FILE", help="Save the numbers here."),
-        click.option("--device", help=DEVICE),
-        click.option("--level", type=click.IntRange(min=1), default=8, show_default=True, help="Levels."),
-        click.option("--rows", callback=whole, default="1", show_default=True, help="Traces."),
-        click.option("-w", "--wavelet", default="db8", show_default=True, help="A discrete wavelet."),
-        click.option("--samples", callback=whole, required=True, help="Of a trace: 65536, 64Ki, 64Mi."),
-    ):
-        command = option(command)
-    return command
+EXISTING = click.Path(exists=True, dir_okay=False)
+PROBLEM = [
+    click.option("--samples", callback=whole, required=True, help="Samples of a trace: 65536, 64Ki, 64Mi."),
+    click.option("-w", "--wavelet", default="db8", help="A discrete wavelet."),
+    click.option("--rows", callback=whole, default="1", help="Traces."),
+    click.option("--level", type=COUNT, default=8, help="Levels."),
+    DEVICE,
+    json_file,
+]
+"""What is to be denoised, and on which device."""
 
 
 @click.command("calibrate", epilog="Example: wavefilt ske calibrate --json mine.json")
@@ -50,7 +30,7 @@ def problem_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--constants", "alone", is_flag=True, help="Microbenchmarks only, no fit of the parameters.")
 def calibrate(json_path: str, alone: bool) -> None:
     """Measure this GPU for the calibrated model; takes about a minute, a file that exists is replaced."""
-    with messages():
+    with usage_errors():
         from wavefilt.benchmarks.ske import calibration, fit, validation
 
         device = calibration.constants()
@@ -62,60 +42,47 @@ def calibrate(json_path: str, alone: bool) -> None:
     click.echo(f"{device.name}: {device.measured['seconds']} s, {json_path}")
 
 
-@click.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi -w db8 --device h200")
-@problem_options
+@click.command("estimate", context_settings=SETTINGS, epilog="Example: wavefilt ske estimate --samples 64Mi")
+@add(*PROBLEM)
 @click.option("--block", type=click.IntRange(32, 1024), help="Threads of a block. [default: the backend's choice]")
 @click.option("--tile", callback=whole, help="Samples of a tile. [default: the backend's choice]")
-def estimate(
-    samples: int,
-    wavelet: str,
-    rows: int,
-    level: int,
-    device: str | None,
-    json_path: str | None,
-    block: int | None,
-    tile: int | None,
-) -> None:
-    """Predict the time of every launch of a denoise, its parts, and what most of it is spent on; needs no GPU."""
-    with messages():
+def estimate(device: str | None, json_path: str | None, **problem: Any) -> None:
+    """Predict the time of every kernel launch of a denoise, and its largest part; needs no GPU."""
+    with usage_errors():
         from wavefilt.benchmarks.ske import estimate as study
 
         calibration = _calibration(device)
-        found = study.estimates(study.problem(wavelet, samples, rows, level, block, tile), calibration)
+        found = study.estimates(study.problem(**problem), calibration)
         save(json_path, study.facts(found))
         click.echo(study.table(found, calibration))
 
 
-@click.command("tune", epilog="Example: wavefilt ske tune --samples 64Mi -w db8 --device h200")
-@problem_options
-@click.option("--measure/--no-measure", default=None,
-              help="Measure them on this GPU as well; takes a minute. [default: where it is the device]")  # fmt: skip
-def tune(
-    samples: int, wavelet: str, rows: int, level: int, device: str | None, json_path: str | None, measure: bool | None
-) -> None:
+@click.command("tune", context_settings=SETTINGS, epilog="Example: wavefilt ske tune --samples 64Mi")
+@add(*PROBLEM)
+@click.option("--measure/--no-measure", default=None, help="Measure as well, a minute. [default: if this GPU is meant]")
+def tune(device: str | None, json_path: str | None, measure: bool | None, **problem: Any) -> None:
     """Rank threads of a block and samples of a tile by the predicted time of a denoise, and by the measured one."""
-    with messages():
+    with usage_errors():
         from wavefilt.benchmarks.ske import estimate as study
 
         calibration = _calibration(device)
-        found = study.ranked(study.problem(wavelet, samples, rows, level), calibration)
+        found = study.ranked(study.problem(**problem), calibration)
         if _here(calibration, measure):
             steps = progress(found, lambda one: f"{one.candidate.threads} threads, {one.candidate.tiles_of} samples")
-            found = [replace(one, measured=study.measured(wavelet, one.candidate)) for one in steps]
+            found = [replace(one, measured=study.measured(problem["wavelet"], one.candidate)) for one in steps]
         save(json_path, study.ranking(found))
         click.echo(study.tuning(found, calibration))
 
 
 @click.command("validate")
-@click.option("--device", help=DEVICE)
-@click.option("--rows", "rows_path", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
-              help="Rows measured before; else they are measured on this GPU.")  # fmt: skip
-@click.option("--json", "json_path", type=FILE, metavar="FILE", help="Save the measured rows here.")
+@DEVICE
+@click.option("--rows", "rows_path", type=EXISTING, metavar="FILE", help="Rows measured before, not now on this GPU.")
+@json_file
 @click.option("--quick", is_flag=True, help="A few kernels only.")
 @click.option("--every", is_flag=True, help="Print every row.")
 def validate(device: str | None, rows_path: str | None, json_path: str | None, quick: bool, every: bool) -> None:
     """Compare the model with measured times of kernels that it was not fitted to."""
-    with messages():
+    with usage_errors():
         from wavefilt.benchmarks.ske import fit
         from wavefilt.benchmarks.ske import validation as study
 
@@ -129,19 +96,6 @@ def validate(device: str | None, rows_path: str | None, json_path: str | None, q
 
 
 COMMANDS = (calibrate, estimate, tune, validate)
-
-
-@contextmanager
-def messages() -> Iterator[None]:
-    """Errors of the user as such, and exit code 5 where a GPU is missing."""
-    from wavefilt.errors import BackendUnavailable
-
-    try:
-        yield
-    except BackendUnavailable as error:
-        raise Failure(str(error), 5) from error
-    except (ValueError, OSError) as error:
-        raise click.UsageError(str(error)) from error
 
 
 def _calibration(device: str | None) -> Any:

@@ -179,7 +179,7 @@ def test_seg2_files_of_obspy_agree_with_their_ascii_twins(name, tmp_path):
 
 
 @pytest.mark.skipif(not FIELD, reason="WAVEFILT_FIELD_RECORDS names no folder of field records")
-@pytest.mark.parametrize("path", FIELD, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", FIELD, ids=[path.stem for path in FIELD])
 def test_field_records(path, tmp_path):
     recording = wavefilt.read(path)
     assert recording.samples.shape == (24, 1500)

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import wavefilt
 from tests.cli.test_bad_input import run
 from tests.support.segy_files import segy_file, su_file
 from wavefilt.cli.denoise import memory, streaming
+from wavefilt.io import Layout
 from wavefilt.outofcore import memory_budget
 
 ROOM = 1_200_000
@@ -115,9 +117,10 @@ def stored(request, here):
 
 def test_every_format_that_streams_is_known(stored, monkeypatch):
     (source, *_), streamed = stored
-    layout = dict.fromkeys(("format", "dtype", "endian", "ns", "dt", "component", "axis"))
-    layout |= {"format": "raw", "dtype": "f4", "endian": "little", "ns": 100} if source == "x.raw" else {}
-    assert streaming.samples_bytes(source, layout) == (1600 if streamed else None)
+    raw = source == "x.raw"
+    layout = Layout(dtype="f4", endian="little", ns=100) if raw else Layout()
+    options = SimpleNamespace(layout=layout, format="raw" if raw else None)
+    assert streaming.samples_bytes(source, options) == (1600 if streamed else None)
 
 
 @pytest.mark.parametrize("step", ["read", "apply"])
