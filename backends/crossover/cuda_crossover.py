@@ -24,3 +24,9 @@ def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Whether the GPU takes less time for a batch (batch, *shape), in this process as it is; of the DWT alone."""
     least = LOADED if (dtype, analysis.taps) in loaded else FIRST
     return analysis.transform.name == "dwt" and prod(shape) >= least
+
+
+def note(transform: str, dtype: str, taps: int) -> None:
+    """Remember that this process has used the kernels of a transform."""
+    if transform == "dwt":
+        loaded.add((dtype, taps))

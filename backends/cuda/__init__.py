@@ -5,7 +5,7 @@ What needs numba is imported when it is asked for, so that `geometry` and the co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wavefilt.backends.cuda.multi_gpu.backend import Several
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["Cuda", "CudaPyramid", "Options", "Several"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from wavefilt.backends.cuda.multi_gpu import backend as several
+    from .backend import Cuda, CudaPyramid, Options
+    from .multi_gpu.backend import Several
 
-    from . import backend
-
-    return getattr(several if name == "Several" else backend, name)
+    return {"Cuda": Cuda, "CudaPyramid": CudaPyramid, "Options": Options, "Several": Several}[name]

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.arrays import Array
 from wavefilt.backends.crossover import cuda_crossover
+from wavefilt.backends.cuda.denoiser import Denoiser, joined, key_of
 from wavefilt.backends.cuda.dwt import cycle_spinning
-from wavefilt.backends.cuda.dwt.denoiser import Denoiser, DwtDenoiser, in_halves
-from wavefilt.backends.cuda.dwt.plan import Options, Plan, Plans, Shape
-from wavefilt.backends.cuda.dwt2.backend import SectionsBackend
-from wavefilt.backends.cuda.dwt2.denoiser import SectionsDenoiser
-from wavefilt.backends.cuda.dwt2.plan import SectionsPlan, SectionsShape, SectionsStatistics
-from wavefilt.backends.cuda.modwt import backend
-from wavefilt.backends.cuda.modwt.backend import ModwtBackend
-from wavefilt.backends.cuda.modwt.denoiser import ModwtDenoiser
-from wavefilt.backends.cuda.modwt.plan import ModwtPlan, ModwtShape, ModwtStatistics
+from wavefilt.backends.cuda.families import FAMILIES
 from wavefilt.backends.cuda.multi_gpu.recorded import Recorded
+from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.plan import Plan
+from wavefilt.backends.cuda.plans import Plans
 from wavefilt.backends.cuda.runtime import diagnosis, interop
-from wavefilt.backends.cuda.runtime.graph import Graph
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
-from wavefilt.backends.cuda.runtime.staged_rows import Held
-from wavefilt.backends.cuda.runtime.target import SIMULATED
+from wavefilt.backends.cuda.runtime.staged_rows import StagedRows
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring, pinned
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
-from wavefilt.backends.cuda.thresholding import kernels
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.statistics.summation import Summation
@@ -41,7 +35,7 @@ from . import chunked_rows
 __all__ = ["Cuda", "CudaPyramid", "Options"]
 
 CACHE_BYTES = 8 << 30
-GRAPHS = 8  # captured graphs a plan keeps: one for each pair of arrays it met more than once
+Denoised = tuple[Samples, Measured | None] | None
 
 
 class CudaPyramid(Pyramid):
@@ -51,20 +45,21 @@ class CudaPyramid(Pyramid):
     """
 
     plan: Plan
-    stream: Any
+    stream: Stream
+    _on_host: bool
 
-    def __init__(self, plan: Plan, stream: Any, analysis: Analysis, on_host: bool) -> None:
-        values = {"plan": plan, "stream": stream, "analysis": analysis, "shape": (plan.shape.samples,)}
+    def __init__(self, plan: Plan, stream: Stream, analysis: Analysis, shape: tuple[int, ...], on_host: bool) -> None:
+        values = {"plan": plan, "stream": stream, "analysis": analysis, "shape": shape, "_on_host": on_host}
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "_on_host", on_host)
 
     @cached_property
-    def coefficients(self) -> tuple[Any, ...]:
-        return interop.shown(self.plan.coefficients(), self.stream, self._on_host)  # type: ignore[attr-defined]
+    def coefficients(self) -> tuple[Array, ...] | tuple[DeviceArray, ...]:
+        views = self.plan.coefficients()
+        return tuple(interop.host_rows(view, self.stream) for view in views) if self._on_host else views
 
 
-class Cuda(SectionsBackend, Held):
+class Cuda(StagedRows):
     """Transforms and denoising on the current CUDA device.
 
     ``fastmath`` lets the compiler reorder and approximate arithmetic in the transforms. ``cache_bytes`` bounds the
@@ -76,7 +71,7 @@ class Cuda(SectionsBackend, Held):
 
     name = "cuda"
     dtypes = ("float32", "float64")
-    transforms = ("dwt", "modwt", "dwt2")
+    transforms = tuple(FAMILIES)
     device = True
     whole_bytes_factor, chunk_bytes_factor = 9.0, None
 
@@ -86,7 +81,6 @@ class Cuda(SectionsBackend, Held):
         self._plans = Plans(cache_bytes)
         self.ring = Ring()
         self._results = Results()
-        self._modwt = ModwtBackend(self._plans, self.ring, self._options)
 
     def describe(self) -> str:
         return diagnosis.describe()
@@ -106,152 +100,171 @@ class Cuda(SectionsBackend, Held):
         self._plans.clear()
         self._results.clear()
 
-    def peak(self, x: Any) -> float:
-        host = x if isinstance(x, np.ndarray) else interop.to_host(x)
+    def peak(self, x: Samples) -> float:
+        host = interop.to_host(x)
         return float(max(np.max(host), -np.min(host))) if host.size else 0.0
 
-    def take(self, x: Any, *axes: int) -> interop.Traces:
+    def take(self, x: Samples, *axes: int) -> interop.Traces:
         """As `wavefilt.arrays.take`, for an array on a GPU."""
         return interop.take(x, *axes)
 
-    def to_host(self, x: Any) -> NDArray[Any]:
+    def to_host(self, x: Samples) -> Array:
         """A copy in host memory."""
         return np.asarray(interop.to_host(x))
 
-    def to_device(self, rows: NDArray[Any], like: Any) -> Any:
+    def to_device(self, rows: Array, like: Samples) -> Samples:
         """Host rows as an array of the library and on the device of ``like``."""
         out = interop.empty(rows.shape, rows.dtype, like)
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
 
-    def decompose(self, x: Any, analysis: Analysis) -> Pyramid:
-        if analysis.transform.name == "modwt":
-            return self._modwt.decompose(x, analysis)
-        if analysis.transform.name == "dwt2":
-            return self.decompose2(x, analysis)
-        device, level = interop.on_device(x), analysis.level
-        shape = Shape.of(analysis.wavelets[0], analysis.modes[0], _dtype(x), level, *x.shape)
-        plan, stream = self._plans.borrow(shape, self._options, x if device else None)
-        rows, samples = x.shape
+    def _plan(
+        self, analysis: Analysis, x: Samples, shape: tuple[int, ...], rows: int | None = None
+    ) -> tuple[Plan, Stream]:
+        """A plan for as many traces or panels of a shape as ``x`` has, which is to be given back, and a stream."""
+        family, like = FAMILIES[analysis.transform.name], x if interop.on_device(x) else None
+        own = family.shape(analysis, interop.dtype_name(x), len(x) if rows is None else rows, shape)
+        return self._plans.borrow(own, self._options, family.make, like)
+
+    def decompose(self, x: Samples, analysis: Analysis) -> Pyramid:
+        """``x`` has shape (batch, *shape), in host or device memory."""
+        shape = tuple(x.shape[1:])
+        if not analysis.level:
+            return Pyramid((x,), analysis, shape)
+        if not len(x):
+            return Pyramid(self._nothing(x, analysis), analysis, shape)
+        plan, stream = self._plan(analysis, x, shape)
         source = self.ring.brought(x, plan, stream)
-        if level:
-            plan.forward(source, interop.aligned(source, rows, samples), stream)
-        else:
-            plan.start(source, stream)
-        pyramid = CudaPyramid(plan, stream, analysis, not device)
+        plan.forward(source, plan.aligned(source), stream)
+        return self._lent(plan, stream, analysis, shape, not interop.on_device(x))
+
+    def _nothing(self, x: Samples, analysis: Analysis) -> tuple[Array, ...]:
+        """The coefficients of no traces."""
+        plan, _ = self._plan(analysis, x, tuple(x.shape[1:]), rows=1)
+        self._plans.give_back(plan)
+        return tuple(np.zeros((0, *place.shape[1:]), plan.dtype) for place in plan.places())
+
+    def _lent(
+        self, plan: Plan, stream: Stream, analysis: Analysis, shape: tuple[int, ...], on_host: bool
+    ) -> CudaPyramid:
+        pyramid = CudaPyramid(plan, stream, analysis, shape, on_host)
         self._plans.lend(pyramid, plan)
         return pyramid
 
-    def statistics(
-        self, pyramids: Sequence[Any], scope: Scope
-    ) -> CudaStatistics | ModwtStatistics | SectionsStatistics:
-        name = pyramids[0].analysis.transform.name
-        if name == "dwt2":
-            return self.statistics2(pyramids, scope == "record")
-        if name == "modwt":
-            return backend.statistics(self._modwt, pyramids, scope == "record")
-        for pyramid in pyramids[1:]:
+    def _packed(self, pyramid: Pyramid) -> CudaPyramid:
+        """Coefficients from elsewhere, copied into the buffers of a plan. Raises ValueError if they do not fit."""
+        if isinstance(pyramid, CudaPyramid):
+            return pyramid
+        found = [interop.to_host(c) for c in pyramid.coefficients]
+        plan, stream = self._plan(pyramid.analysis, found[0], pyramid.shape)
+        packed = self._lent(plan, stream, pyramid.analysis, pyramid.shape, True)
+        plan.fill(found, stream)
+        return packed
+
+    def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> CudaStatistics:
+        packed = [self._packed(pyramid) for pyramid in pyramids]
+        for pyramid in packed[1:]:
             pyramid.stream.synchronize()
-        return CudaStatistics([p.plan for p in pyramids], scope == "record", pyramids[0].stream, pyramids)
+        layouts, first = [pyramid.plan.layout for pyramid in packed], packed[0]
+        return CudaStatistics(layouts, first.plan.options, scope == "record", first.stream, packed)
 
-    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, like: Any = None) -> Any:
-        """The rows, in host memory, or of the library of ``like`` if that is an array on a GPU."""
-        if pyramid.analysis.transform.name == "modwt":
-            return self._modwt.reconstruct(pyramid, shrinkage, like)
-        if pyramid.analysis.transform.name == "dwt2":
-            return self.reconstruct2(pyramid, shrinkage, like)
-        if not isinstance(pyramid, CudaPyramid):
-            pyramid = self._packed(pyramid)
+    def reconstruct(
+        self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, like: Samples | None = None
+    ) -> Samples | Array:
+        """The samples, in host memory, or of the library of ``like`` if that is an array on a GPU."""
+        if not pyramid.level:
+            return pyramid.coefficients[0]  # type: ignore[no-any-return]
+        if not isinstance(pyramid, CudaPyramid) and not len(pyramid.coefficients[0]):
+            return np.zeros((0, *pyramid.shape), interop.dtype_name(pyramid.coefficients[0]))
+        pyramid = self._packed(pyramid)
         plan, stream, s = pyramid.plan, pyramid.stream, pyramid.plan.shape
-
-        def shrunk(by: Any) -> Any:
-            sigma = by.thresholds if by.sigma is None else by.sigma
-            return kernels.shrunk(plan, by.function, by.thresholds, sigma, stream)
-
-        function, thresholds, details = kernels.prepared(shrinkage, s, stream, shrunk)
-        if not s.level:
-            return pyramid.coefficients[0]
-        if like is None:
-            y = plan.buffer("y", s.rows * s.samples)
-            plan.inverse(y, interop.aligned(y, s.rows, s.samples), function, thresholds, stream, details=details)
-            out = np.empty((s.rows, s.samples), s.dtype)
-            self.ring.download(y, out, stream)
+        shape = (s.rows, *pyramid.shape)
+        by = plan.shrinking(shrinkage, stream)
+        if like is not None:
+            out = interop.empty(shape, s.dtype, like)
+            y = interop.flat(out)
+            plan.inverse(y, plan.aligned(y), stream, by)
             return out
-        out = interop.empty((s.rows, s.samples), s.dtype, like)
-        y = interop.flat(out)
-        plan.inverse(y, interop.aligned(y, s.rows, s.samples), function, thresholds, stream, details=details)
-        return out
+        y, host = plan.buffer("y", s.rows * s.samples), np.empty(shape, s.dtype)
+        plan.inverse(y, plan.aligned(y), stream, by)
+        self.ring.download(y, host, stream)
+        return host
 
     def denoise(
-        self, x: Any, method: Method, level: int, report: bool = False, out: Any = None
-    ) -> tuple[Any, Measured | None] | None:
-        """The rows of ``x`` denoised and, with ``report``, what was `Measured` (else None).
+        self, x: Samples, method: Method, level: int, report: bool = False, out: Samples | None = None
+    ) -> Denoised:
+        """A batch (batch, *shape) denoised and, with ``report``, what was `Measured` (else None).
 
-        Returns None if a sample is not finite: gaps are for the caller to cut out. Rows too many for the device's
-        memory are denoised some at a time, and those too long, or that share thresholds, chunk by chunk; MemoryError
-        if that fails as well.
+        Returns None if a sample is not finite: gaps are for the caller to cut out. Batches too large for the device's
+        memory are denoised some rows at a time, and traces too long, or that share thresholds, chunk by chunk;
+        MemoryError if that fails as well.
         """
-        if method.dimensions == 2:
-            return self.denoise2(x, method, level, report, out)
         try:
-            done: tuple[Any, Measured | None] | None
-            done = guarded(partial(self.whole, x, method, level, report, out), self.clear)
-            return done
+            return guarded(partial(self.whole, x, method, level, report, out), self.clear)
         except OutOfMemory:
             pass  # what follows needs the memory that the error's traceback keeps
         try:
-            if out is None and interop.on_device(x):
-                out = guarded(lambda: interop.empty(x.shape, _dtype(x), x), self.clear)
-            elif out is None:
-                out = np.empty(x.shape, x.dtype)
-            if method.transform == "modwt" and (len(x) == 1 or method.scope == "record"):
-                raise OutOfMemory(f"{level + 2} arrays of their size for transform='modwt'; use the host's memory")
+            if out is None:
+                out = guarded(partial(_like, x), self.clear)
             if len(x) == 1 or method.scope == "record":
+                if method.kind.halo(method.bank.dec_len, level) is None:
+                    raise OutOfMemory(
+                        f"transform={method.kind.name!r} is not computed in chunks; use the host's memory"
+                    )
                 return chunked_rows.denoise(self, x, out, method, level, report)
         except OutOfMemory as error:
             raise MemoryError(f"{tuple(x.shape)} samples do not fit in the device's memory: {error}") from error
-        return in_halves(lambda part: self.denoise(x[part], method, level, report, out[part]), out, report)
+        return self._in_halves(x, method, level, report, out)
 
-    def spun(self, x: Any, method: Method, level: int) -> Any:
+    def _in_halves(self, x: Samples, method: Method, level: int, report: bool, out: Samples) -> Denoised:
+        """One half of the batch after the other; None if a sample of either is not finite."""
+        half, measured = len(out) // 2, []
+        for part in (slice(0, half), slice(half, len(out))):
+            done = self.denoise(x[part], method, level, report, out[part])
+            if done is None:
+                return None
+            measured += [done[1]] if done[1] is not None else []
+        return out, joined(measured) if report else None
+
+    def spun(self, x: Samples, method: Method, level: int) -> Samples | None:
         """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
-        return cycle_spinning.denoise(self, x, method, level)
+        return cycle_spinning.denoise(partial(self.denoise, method=replace(method, spins=1), level=level), x, method)
 
-    def whole(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Any:
-        """`denoise` of rows that are on the GPU together; raises what numba does if there is no room for them."""
+    def whole(self, x: Samples, method: Method, level: int, report: bool, out: Samples | None) -> Denoised:
+        """`denoise` of a batch that is on the GPU together; raises what numba does if there is no room for it."""
         return self.begin(x, method, level, report, out)()
 
-    def begin(self, x: Any, method: Method, level: int, report: bool, out: Any) -> Callable[[], Any]:
+    def begin(
+        self, x: Samples, method: Method, level: int, report: bool, out: Samples | None
+    ) -> Callable[[], Denoised]:
         """Launch a denoise; what is returned waits for it and gives `denoise`'s answer."""
-        device = interop.on_device(x)
         plan, stream, denoiser = self._prepared(x, method, level, report)
-        x = x.reshape(plan.shape.rows, plan.shape.samples)
         try:
-            run = self._on_device if device else self._small if x.nbytes < Ring.LEAST else self._through_ring
+            small = self._small if x.nbytes < Ring.LEAST else self._through_ring
+            run = self._on_device if interop.on_device(x) else small
             y = run(plan, denoiser, x, out, stream)
         except BaseException:
             self._plans.give_back(plan)
             raise
 
-        def finish() -> Any:
+        def finish() -> Denoised:
             nonlocal y
             try:
                 unfinished, finite = denoiser.outcome(stream)
                 if unfinished:  # as good as never, unless many values are equal
-                    denoiser.quick = False
-                    denoiser.graphs.clear()
+                    denoiser.make_all_passes()
                     y = run(plan, denoiser, x, out, stream)
                     _, finite = denoiser.outcome(stream)
                 if not finite:
                     return None
-                if method.transform == "dwt":
-                    cuda_crossover.loaded.add((plan.shape.dtype, method.bank.dec_len))
+                cuda_crossover.note(method.kind.name, plan.dtype, method.bank.dec_len)
                 return y, denoiser.measured(stream) if report else None
             finally:
                 self._plans.give_back(plan)
 
         return finish
 
-    def recorded(self, x: Any, method: Method, level: int, out: Any) -> Recorded | None:
+    def recorded(self, x: Samples, method: Method, level: int, out: Samples) -> Recorded | None:
         """The launches of a denoise of an array on the GPU made twice before; None if they are not there."""
         plan, stream, denoiser = self._prepared(x, method, level, False)
         graph = denoiser.graphs.get((interop.address(x), interop.address(out)))
@@ -261,112 +274,61 @@ class Cuda(SectionsBackend, Held):
             return None
         return Recorded(interop.on_device_of(x), graph, stream, denoiser.outcome, give_back)
 
-    def _prepared(self, x: Any, method: Method, level: int, report: bool) -> tuple[Any, Any, Denoiser]:
+    def _prepared(self, x: Samples, method: Method, level: int, report: bool) -> tuple[Plan, Stream, Denoiser]:
         """A plan, which is to be given back, with a stream and a denoiser for it."""
-        make_plan: Any
-        make_denoiser: Any
-        if method.dimensions == 2:
-            pair, modes, size = (method.bank, method.bank), (method.mode, method.mode), (x.shape[1], x.shape[2])
-            shape: Any = SectionsShape.of(pair, modes, _dtype(x), level, len(x), size)
-            make_plan, make_denoiser = SectionsPlan, SectionsDenoiser
-        elif method.transform == "dwt":
-            shape = Shape.of(method.bank, method.mode, _dtype(x), level, *x.shape)
-            make_plan, make_denoiser = Plan, DwtDenoiser
-        else:
-            shape = ModwtShape.of(method.bank, method.mode, _dtype(x), level, 0, *x.shape)
-            make_plan, make_denoiser = ModwtPlan, ModwtDenoiser
-        plan, stream = self._plans.borrow(shape, self._options, x if interop.on_device(x) else None, make_plan)
+        plan, stream = self._plan(method.analysis(level), x, tuple(x.shape[1:]))
         try:
-            return plan, stream, plan.kept(_key(method, report), lambda: make_denoiser(plan, method, report))
+            return plan, stream, plan.kept(key_of(method, report), lambda: Denoiser(plan, method, report))
         except BaseException:
             self._plans.give_back(plan)
             raise
 
-    def _on_device(self, plan: Plan, denoiser: Denoiser, x: Any, out: Any, stream: Any) -> Any:
-        rows, samples = plan.shape.rows, plan.shape.samples
+    def _on_device(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
         if out is None:
-            out = interop.empty((rows, samples), plan.shape.dtype, x)
+            out = interop.empty(tuple(x.shape), plan.dtype, x)
         addresses = interop.address(x), interop.address(out)
-        if self._again(denoiser, addresses, stream):
+        if denoiser.again(addresses, stream):
             return out
         source, target = interop.flat(x), interop.flat(out)
-        aligned = interop.aligned(source, rows, samples), interop.aligned(target, rows, samples)
-        self._replay(denoiser, addresses, lambda on: denoiser.run(source, target, *aligned, on), stream)
+        aligned = plan.aligned(source), plan.aligned(target)
+        denoiser.replay(addresses, lambda on: denoiser.run(source, target, *aligned, on), stream)
         return out
 
-    def _through_ring(self, plan: Plan, denoiser: Denoiser, x: Any, out: Any, stream: Any) -> Any:
-        rows, samples = plan.shape.rows, plan.shape.samples
-        fresh = out is None
-        if fresh:
-            out = self._results.empty((rows, samples), plan.shape.dtype)
+    def _through_ring(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
+        size, fresh = plan.shape.rows * plan.shape.samples, out is None
+        if out is None:
+            out = self._results.empty(x.shape, plan.dtype)
             fresh = not pinned(out)
-        source, target = plan.buffer("x", rows * samples), plan.buffer("y", rows * samples)
-        aligned = interop.aligned(source, rows, samples)
+        source, target = plan.buffer("x", size), plan.buffer("y", size)
+        aligned = plan.aligned(source), plan.aligned(target)
         self.ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
-        self._replay(denoiser, (), lambda on: denoiser.run(source, target, aligned, aligned, on), stream)
+        denoiser.replay((), lambda on: denoiser.run(source, target, *aligned, on), stream)
         self.ring.download(target, out, stream)
         return out
 
-    def _small(self, plan: Plan, denoiser: Denoiser, x: Any, out: Any, stream: Any) -> Any:
+    def _small(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
         """Transfers and launches in one graph: at this size their number is the cost."""
-        rows, samples = plan.shape.rows, plan.shape.samples
-        size = rows * samples
+        size = plan.shape.rows * plan.shape.samples
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         staged, result = plan.staging("in", size), plan.staging("out", size)
-        aligned = interop.aligned(source, rows, samples)
-        staged.reshape(rows, samples)[:] = x
+        aligned = plan.aligned(source), plan.aligned(target)
+        staged.reshape(x.shape)[...] = x
 
-        def work(on: Any) -> None:
+        def work(on: Stream) -> None:
             source.copy_to_device(staged, stream=on)
-            denoiser.run(source, target, aligned, aligned, on)
+            denoiser.run(source, target, *aligned, on)
             target.copy_to_host(result, stream=on)
 
-        self._replay(denoiser, (), work, stream)
+        denoiser.replay((), work, stream)
         stream.synchronize()
         if out is None:
-            return result.reshape(rows, samples).copy()
-        out[:] = result.reshape(rows, samples)
+            return result.reshape(x.shape).copy()
+        out[...] = result.reshape(x.shape)
         return out
 
-    def _again(self, denoiser: Denoiser, addresses: tuple[int, ...], stream: Any) -> bool:
-        """Whether there was a graph for these arrays, and it was launched."""
-        graph = denoiser.graphs.get(addresses)
-        if graph is not None:
-            denoiser.graphs.move_to_end(addresses)
-            graph.launch(stream)
-        return graph is not None
 
-    def _replay(self, denoiser: Denoiser, addresses: tuple[int, ...], work: Callable[[Any], None], stream: Any) -> None:
-        """Run ``work``; capture it as a graph when it comes a second time with the same arrays."""
-        if SIMULATED or not denoiser.replayable:
-            work(stream)
-        elif addresses in denoiser.graphs:
-            if not self._again(denoiser, addresses, stream):
-                denoiser.graphs[addresses] = Graph(work)
-                self._again(denoiser, addresses, stream)
-        else:
-            work(stream)
-            denoiser.graphs[addresses] = None
-            while len(denoiser.graphs) > GRAPHS:
-                denoiser.graphs.popitem(last=False)
-
-    def _packed(self, pyramid: Pyramid) -> CudaPyramid:
-        """Coefficients from elsewhere, copied into the buffers of a plan."""
-        smooth = pyramid.coefficients[0]
-        analysis, size = pyramid.analysis, (smooth.shape[0], pyramid.samples)
-        shape = Shape.of(analysis.wavelets[0], analysis.modes[0], _dtype(smooth), analysis.level, *size)
-        plan, stream = self._plans.borrow(shape, self._options)
-        plan.fill([c if isinstance(c, np.ndarray) else interop.to_host(c) for c in pyramid.coefficients], stream)
-        packed = CudaPyramid(plan, stream, analysis, True)
-        self._plans.lend(packed, plan)
-        return packed
-
-
-def _key(method: Method, report: bool) -> tuple[Any, ...]:
-    """What a denoiser depends on beside the plan's shape."""
-    rule = method.rule if isinstance(method.rule, str) else tuple(method.fixed_thresholds)
-    return rule, method.shrink_word, method.sigma, method.scope, method.keep, report
-
-
-def _dtype(x: Any) -> str:
-    return str(x.dtype).rpartition(".")[2]
+def _like(x: Samples) -> Samples:
+    """Room for the result of a batch, where it is."""
+    if interop.on_device(x):
+        return interop.empty(tuple(x.shape), interop.dtype_name(x), x)
+    return np.empty(x.shape, x.dtype)

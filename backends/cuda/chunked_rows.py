@@ -10,6 +10,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.chunking import passes
@@ -128,9 +129,9 @@ def _kernels() -> dict[str, Any]:
 class HostRows(passes.Rows):
     """Rows in host memory, whose coefficients stay on the device."""
 
-    def coefficients(self, pyramid: CudaPyramid) -> tuple[Array, ...]:  # type: ignore[override]
+    def coefficients(self, pyramid: CudaPyramid) -> tuple[DeviceArray, ...]:  # type: ignore[override]
         pyramid.stream.synchronize()
-        return tuple(pyramid.plan.coefficients())
+        return pyramid.plan.coefficients()
 
     def tally(self, state: State) -> DeviceTally:
         return DeviceTally(state)
@@ -141,7 +142,7 @@ class HostRows(passes.Rows):
         count(coefficients, beyond, table, cuda.stream())
         return not table.copy_to_host().any()
 
-    def to_host(self, details: Array) -> Array:
+    def to_host(self, details: DeviceArray) -> Array:  # type: ignore[override]
         return np.asarray(interop.host_rows(details, cuda.stream()))
 
 
@@ -158,7 +159,7 @@ class _DeviceRows(HostRows):
     def take(self, chunk: Chunk) -> Array:
         parts = [self.x[chunk.rows, part.first : part.last] for part in chunk.parts]
         if len(parts) == 1:
-            return parts[0]  # type: ignore[no-any-return]
+            return parts[0]
         joined = interop.empty((1, chunk.length), self.dtype, self.x)
         target, begin = interop.flat(joined), 0
         for part in map(interop.flat, parts):

@@ -74,7 +74,7 @@ def _with_limit(case: Row) -> Row:
 
 
 CASE = Table(
-    "Complete denoising runs, ms (quartiles in brackets)",
+    "Whole denoises, ms (quartiles in brackets)",
     {
         "case": "{name}",
         "traces x samples": "{rows} x {samples}",
@@ -86,7 +86,7 @@ CASE = Table(
     lambda found: map(_with_limit, found["cases"]),
 )
 KERNEL = Table(
-    "Kernels of a denoising run",
+    "Kernels of a denoise, one by one",
     {
         "kernel": "{name}",
         "ms": "{median:.3f}",
@@ -109,7 +109,7 @@ FASTMATH = Table(
     "fastmath",
 )
 PEERS = Table(
-    "Other libraries, ms",
+    "Beside other libraries, ms",
     {
         "compared with": "{name}",
         "its ms": "{theirs:.2f}",
@@ -172,12 +172,12 @@ def _case(backend: Any, case: Row, rows: int, samples: int, repeats: int) -> Row
 
 def graph_time(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> dict[str, float]:
     """GPU time of a denoise: its graph alone."""
-    from wavefilt.backends.cuda.dwt.denoiser import DwtDenoiser
-    from wavefilt.backends.cuda.dwt.plan import Plan, Shape
+    from wavefilt.backends.cuda.denoiser import Denoiser
+    from wavefilt.backends.cuda.dwt.plan import DwtPlan, DwtShape
 
     rows, samples = x.shape
-    plan = Plan(Shape.of(method.bank, method.mode, "float32", LEVEL, rows, samples), backend._options)
-    denoiser = DwtDenoiser(plan, method, False)
+    plan = DwtPlan(DwtShape.of(method.bank, method.mode, "float32", LEVEL, rows, samples), backend._options)
+    denoiser = Denoiser(plan, method, False)
     source, target = x.reshape(-1), out.reshape(-1)
     times = events(lambda stream: denoiser.run(source, target, True, True, stream), repeats)
     plan.release()
@@ -186,44 +186,44 @@ def graph_time(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> 
 
 def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
     """The launches of a denoise with rule universal, one by one."""
-    from wavefilt.backends.cuda.dwt.plan import Options, Plan, Shape
+    from wavefilt.backends.cuda.dwt.plan import DwtPlan, DwtShape
+    from wavefilt.backends.cuda.options import Options
+    from wavefilt.backends.cuda.plan import Shrinking
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.backends.cuda.statistics import selection
-    from wavefilt.backends.cuda.statistics.details import Selection
+    from wavefilt.backends.cuda.statistics import sampling, selection, settling
 
     found = []
     options = Options()
     for wavelet in ("db8", "db4"):
         bank = Method(wavelet=wavelet).bank
-        shape = Shape.of(bank, "symmetric", "float32", LEVEL, 1, x.size)
-        plan, n = Plan(shape, options), shape.lengths
-        thresholds = cuda.to_device(np.full(LEVEL, 0.5, np.float32))
-        search = Selection([plan], 1, False)
+        shape = DwtShape.of(bank, "symmetric", "float32", LEVEL, 1, x.size)
+        plan, n = DwtPlan(shape, options), shape.lengths
+        soft = Shrinking("soft", cuda.to_device(np.full(LEVEL, 0.5, np.float32)))
+        search = selection.Selection([plan.layout], plan.options, 1, False)
         listed = 4 * selection.listed(n[1])
-        draws, settles = (
-            selection.kernels("float32", len(shape.lo), False, threads) for threads in (options.select, options.scan)
-        )
-        size = 4 * selection.drawn("float32") * len(shape.lo)
+        drawn, taps = selection.drawn("float32"), len(shape.lo)
+        drawing = sampling.draw("float32", taps, drawn, options.select)
+        settle, draw = settling.settle("float32", options.scan), partial(search.draw, x, x.size, plan.high_pass)
         launches: list[tuple[str, Work, int, Any, int]] = [
-            ("draw a sample", partial(search.draw, x), size, draws["draw"], options.select)
+            ("draw a sample", draw, 4 * drawn * taps, drawing, options.select)
         ]
         for i, (first, levels) in enumerate(zip(plan.firsts, plan.fused, strict=True)):
             name, size, searching = f"levels {first + 1}-{first + levels}", 8 * n[first], i == 0
             work = partial(plan.forward_launch, i, x, True, search=search)
             kernel, what = plan.forward_kernel(i, searching), "forward and search" if searching else "forward"
             launches.append((f"{what}, {name}", work, size + listed * searching, kernel, options.threads))
-            work = partial(plan.inverse_launch, i, y, True, "soft", thresholds)
+            work = partial(plan.inverse_launch, i, y, True, by=soft)
             launches.append(
                 (f"shrink and inverse, {name}", work, size, plan.inverse_kernel(i, "soft"), options.threads)
             )
-        launches.append(("settle the median", search.settle, 2 * listed, settles["settle"], options.scan))
+        launches.append(("settle the median", search.settle, 2 * listed, settle, options.scan))
 
-        def searched(stream: Any, search: Any = search, plan: Any = plan) -> None:
-            search.draw(x, stream)
+        def searched(stream: Any, draw: Work = draw, search: Any = search, plan: Any = plan) -> None:
+            draw(stream)
             plan.forward_launch(0, x, True, stream, search)
 
         before: dict[str, Work] = {
-            "forward and search": partial(search.draw, x),
+            "forward and search": draw,
             "settle the median": searched,
         }
         for name, work, size, kernel, threads in launches:

@@ -30,13 +30,14 @@ def run(cases: Sequence[Case] = CASES, repeats: int = REPEATS) -> Row:
 
 
 def _measure(backend: Any, case: Case, repeats: int) -> Row:
+    from wavefilt.backends.cuda.plan import Shrinking
     from wavefilt.backends.cuda.runtime.target import cuda
 
     host, level = noisy(case), case.level
     method = Method(WAVELET, level, dimensions=2, rule="universal", sigma="global")
     x = cuda.to_device(host.reshape(1, *host.shape))  # numba-cuda walks an axis added by None element by element
     out = cuda.device_array_like(x)
-    call = partial(backend.denoise2, x, method, level, out=out)
+    call = partial(backend.denoise, x, method, level, out=out)
     call()
     on_cpu = partial(wavefilt.denoise, host, WAVELET, level=level, axes=(0, 1), backend="numba")
     on_cpu = partial(on_cpu, rule="universal", sigma="global")
@@ -44,13 +45,13 @@ def _measure(backend: Any, case: Case, repeats: int) -> Row:
     if not error <= TOLERANCE:
         raise Mismatch(f"{case.name}: differs from the CPU by {error:.1e}")
     plan, _, denoiser = backend._prepared(x, method, level, False)
-    source, target = x.reshape(-1), out.reshape(-1)
+    source, target, soft = x.reshape(-1), out.reshape(-1), Shrinking("soft", denoiser._thresholds)
     work = {
         "denoise": lambda on: denoiser.run(source, target, True, True, on),
-        "forward": lambda on: plan.forward(source, on),
+        "forward": lambda on: plan.forward(source, True, on),
         "first forward": lambda on: plan.forward_launch(1, source, on),
-        "first inverse": lambda on: plan.inverse_launch(1, target, True, "soft", denoiser._thresholds, on),
-        "inverse": lambda on: plan.inverse(target, True, "soft", denoiser._thresholds, on),
+        "first inverse": lambda on: plan.inverse_launch(1, target, True, on, soft),
+        "inverse": lambda on: plan.inverse(target, True, on, soft),
         "copy": lambda on: target.copy_to_device(source, stream=on),
     }
     times = {name: events(one, repeats) for name, one in work.items()}

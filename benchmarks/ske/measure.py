@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pywt
 
-from wavefilt.backends.cuda.dwt.plan import Options, Plan, Shape
+from wavefilt.backends.cuda.dwt.plan import DwtPlan, DwtShape
 from wavefilt.backends.cuda.dwt.tiling import Filter
 from wavefilt.backends.cuda.dwt.tiling import launches as fused_levels
+from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.plan import Shrinking
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
-from wavefilt.backends.cuda.statistics.details import Selection
+from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.benchmarks.common.gpu_timing import LAUNCHES, REPEATS, WARM, measured
 from wavefilt.method import Method
 
@@ -60,7 +62,7 @@ def _row(case: Case, repeats: int, launches: int) -> dict[str, Any]:
 class Ready(NamedTuple):
     """What launches a case on a stream, its plan, the samples in host memory, and the flat device array of a result."""
 
-    plan: Plan
+    plan: DwtPlan
     work: Work
     samples: Any
     y: Any
@@ -75,7 +77,7 @@ def prepare(case: Case, level: int | None = None) -> Ready:
     single = fused_levels(Filter(taps, False), LEVEL, case.tile)[0]  # the levels of the first launch
     if level is None:
         level = single if case.kernel in ("forward", "inverse") else 2 if SIMULATED else LEVEL
-    plan = Plan(Shape.of(wavelet, "symmetric", "float32", level, case.rows, case.samples), options)
+    plan = DwtPlan(DwtShape.of(wavelet, "symmetric", "float32", level, case.rows, case.samples), options)
     size = case.rows * case.samples
     samples = noise(size)
     x, y = cuda.to_device(samples), cuda.device_array(size, np.float32)
@@ -87,16 +89,16 @@ def prepare(case: Case, level: int | None = None) -> Ready:
         return Ready(plan, lambda on: plan.forward(x, aligned, on), samples, y)
     if case.kernel == "inverse":
         thresholds = cuda.to_device(np.full(level * case.rows, THRESHOLD, np.float32))
-        return Ready(plan, lambda on: plan.inverse(y, aligned, "soft", thresholds, on), samples, y)
+        return Ready(plan, lambda on: plan.inverse(y, aligned, on, Shrinking("soft", thresholds)), samples, y)
     if case.kernel == "denoise":
-        from wavefilt.backends.cuda.dwt.denoiser import DwtDenoiser
+        from wavefilt.backends.cuda.denoiser import Denoiser
 
         method = Method(wavelet=case.wavelet, level=level, rule="universal", sigma="global", shrink="soft")
-        denoiser = DwtDenoiser(plan, method, False)
+        denoiser = Denoiser(plan, method, False)
         return Ready(plan, lambda on: denoiser.run(x, y, aligned, aligned, on), samples, y)
-    whole = Selection([plan], level if case.kernel == "energy" else 1, False)
+    whole = Selection([plan.layout], plan.options, level if case.kernel == "energy" else 1, False)
     median = case.kernel == "median"
-    return Ready(plan, lambda on: whole.run(median, not median, on, True), samples, y)
+    return Ready(plan, lambda on: whole.run(int(median), not median, on, True), samples, y)
 
 
 def noise(size: int) -> Any:

@@ -80,12 +80,15 @@ def _compile(dtype: str, folder: Path) -> None:
     from wavefilt.backends.cuda.dwt.inverse import inverse
     from wavefilt.backends.cuda.dwt.launch_shapes import SHAPES
     from wavefilt.backends.cuda.dwt.plan import MOST_TAPS_SEARCHED
-    from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, launches
-    from wavefilt.backends.cuda.dwt2 import kernels as sections_kernels
+    from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, FusedLevels, launches
+    from wavefilt.backends.cuda.dwt2 import forward as panels_forward
+    from wavefilt.backends.cuda.dwt2 import inverse as panels_inverse
+    from wavefilt.backends.cuda.dwt2.panels import PanelLevel
     from wavefilt.backends.cuda.modwt import kernels as modwt_kernels
     from wavefilt.backends.cuda.modwt import tiling
+    from wavefilt.backends.cuda.runtime import copying
     from wavefilt.backends.cuda.runtime.target import cuda, registers_for
-    from wavefilt.backends.cuda.statistics import counting, selection, sorting
+    from wavefilt.backends.cuda.statistics import counting, sampling, scanning, selection, settling, short_rows, sorting
     from wavefilt.backends.cuda.thresholding import choosing
     from wavefilt.backends.cuda.thresholding import kernels as shrinking
 
@@ -113,32 +116,34 @@ def _compile(dtype: str, folder: Path) -> None:
             levels = launches(Filter(len(lo), periodized), 8, tile)[0]
             each = types.UniTuple(size, levels)
             arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, a, size)
+            analysis = FusedLevels(lo, hi, periodized, dtype, levels, tile, threads)
+            synthesis = FusedLevels(rec_lo, rec_hi, periodized, dtype, levels, tile, threads)
             searched = len(lo) <= MOST_TAPS_SEARCHED
             if not searched or (threads, tile) == (256, fixed):
-                kernel = forward(lo, hi, periodized, dtype, levels, tile, threads, False)
+                kernel = forward(analysis, False)
                 write(f"forward-{name}-{periodized}-{threads}x{tile}", kernel, arguments)
             if searched:
-                kernel = forward(lo, hi, periodized, dtype, levels, tile, threads, False, True)
+                kernel = forward(analysis, False, True)
                 write(f"forward-{name}-{periodized}-{threads}x{tile}-searching-{limit}", kernel, arguments)
             for function in functions:
                 limit = registers_for(dtype, len(lo), periodized, function)
-                kernel = inverse(rec_lo, rec_hi, periodized, dtype, levels, tile, threads, function, False)
+                kernel = inverse(synthesis, function, False)
                 write(
                     f"inverse-{name}-{periodized}-{function}-{threads}x{tile}-{limit}", kernel,
                     (a, a, each, each, a, size, a, size, yes, size, size, size, table, a, table, yes),
                 )  # fmt: skip
-    signatures = {
-        "whole": (k, a, size, size, size, size, yes, yes, k, d),
-        "sample": (k, size, size, size, i, k),
-        "draw": (a, size, size, a, a, k, i, k),
-        "scan": (a, k, *[size] * 6, yes, yes, yes, yes, i, i, i, a, k, k, d),
-        "settle": (k, *[size] * 5, i, i, i, k, k),
-        "narrow": (i, i, i, k, k),
-        "gather": (d, size, size, size, size, size, yes, d),
+    drawn, how = selection.drawn(dtype), types.Tuple((size, yes, yes, yes))
+    searches = {
+        short_rows.whole(dtype, 256): (a, k, i, size, size, size, size, yes, k, d),
+        sampling.sample(dtype, drawn, 256): (k, i, size, i, k),
+        sampling.draw(dtype, 16, drawn, 256): (a, size, size, a, a, k, i, k),
+        scanning.scan(dtype, selection.STAGE, 256): (a, k, i, size, size, size, size, how, i, i, i, a, k, k, d),
+        settling.settle(dtype, 256): (k, i, size, size, size, size, i, i, i, k, k),
+        settling.narrow(dtype, 256): (i, i, i, k, k),
+        scanning.gather(256): (d, i, size, size, size, size, yes, d),
     }
-    kernels = selection.kernels(dtype, 16, False, 256)
-    for name, arguments in signatures.items():
-        write(name, kernels[name], arguments)
+    for kernel, arguments in searches.items():
+        write(kernel.py_func.__name__, kernel, arguments)
     signatures = {
         "pack": (k, size, size, size, size, k, size, size, yes),
         "pad": (k, size, size, size),
@@ -153,13 +158,11 @@ def _compile(dtype: str, folder: Path) -> None:
         write(name, kernels[name], arguments)
     for rule in ("linear", "fixed", "bayes"):
         kernel = choosing.choose(rule, "level", dtype)
-        write(
-            f"choose-{rule}", kernel, (a, d, d, d, d, types.float64, size, size, size, i, size, d, d, a, table, table)
-        )
+        arguments = (a, d, d, d, types.float64, size, size, size, i, size, d, a, table, table)
+        write(f"choose-{rule}", kernel, arguments)
     write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, *[size] * 5, a, size, size, table))
     write("mean", cycle_spinning.mean(dtype, 256), (a, size, size, size, a, size, size))
-    write("modwt-leave", modwt_kernels.leave(dtype, 256), (a, a, size, size, table))
-    write("modwt-cut", modwt_kernels.cut(dtype, 256), (a, size, size, size, a, size, size))
+    write("leave", copying.leaving(dtype, 256), (a, a, size, size, table))
     place, threads = types.UniTuple(size, 4), tiling.threads_for(dtype, 256)
     for name, round_about, start_level in (("db8", False, 0), ("db4", True, 4)):
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
@@ -175,22 +178,23 @@ def _compile(dtype: str, folder: Path) -> None:
         kernel = modwt_kernels.synthesis(rec_lo, rec_hi, round_about, dtype, one.inverse, "soft")
         write(f"modwt-synthesis-{name}", kernel, (a, place, a, each, a, *[size] * 5, a, place, yes))
     height, short = tile // 256, types.int32
-    pitch = (size, size, size, size, short, short, short)  # of the bands
-    sections = (("db4", True, False, "soft"), ("db4", False, True, "soft"), ("db8", False, False, "firm"))
-    for name, several, periodized, function in sections:
+    pair, shorts, bands = types.UniTuple(size, 2), types.UniTuple(short, 3), (a, types.UniTuple(size, 4))
+    tiles = types.UniTuple(short, 2)
+    panels = (("db4", True, False, "soft"), ("db4", False, True, "soft"), ("db8", False, False, "firm"))
+    for name, several, periodized, function in panels:
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
         axes, extends = (periodized, periodized), (several, several)
-        kernel = sections_kernels.forward((lo, hi), (lo, hi), axes, extends, dtype, height, 256, False)
-        arguments = (a, size, size, short, short, short, a, *pitch, size, short, short, table, size, size)
-        limit = sections_kernels.forward_registers(dtype, len(lo))
-        write(f"sections-forward-{name}-{periodized}" + (f"-{limit}" if limit else ""), kernel, arguments)
-        kernel = sections_kernels.inverse((rec_lo, rec_hi), (rec_lo, rec_hi), axes, dtype, height, 256, function, False)
-        arguments = (a, *pitch, size, size, short, short, a, size, a, size, size, short, short, short, yes, table, yes)
-        limit = sections_kernels.inverse_registers(dtype, len(lo), periodized, function)
-        write(f"sections-inverse-{name}-{periodized}-{function}" + (f"-{limit}" if limit else ""), kernel, arguments)
-    counts = counting.kernels(dtype, 256, 512)
-    for name in ("exceeding", "histogram"):
-        write(name, getattr(counts, name), (a, size, size, size, size, d, size, i))
+        kernel = panels_forward.forward(PanelLevel((lo, hi), (lo, hi), axes, extends, dtype, height, 256), False)
+        arguments = (a, pair, shorts, *bands, shorts, size, tiles, table, pair)
+        limit = panels_forward.registers(dtype, len(lo))
+        write(f"panels-forward-{name}-{periodized}" + (f"-{limit}" if limit else ""), kernel, arguments)
+        back = (rec_lo, rec_hi)
+        kernel = panels_inverse.inverse(PanelLevel(back, back, axes, extends, dtype, height, 256), function, False)
+        arguments = (*bands, shorts, size, size, tiles, a, size, a, pair, shorts, yes, table, yes)
+        limit = panels_inverse.registers(dtype, len(lo), periodized, function)
+        write(f"panels-inverse-{name}-{periodized}-{function}" + (f"-{limit}" if limit else ""), kernel, arguments)
+    for kernel in (counting.exceeding(dtype, 256), counting.histogram(dtype, 256, 512)):
+        write(kernel.py_func.__name__, kernel, (a, size, size, size, size, d, size, i))
     write("block", shrinking.block(dtype, 256), (a, a, size, size, size, size, d, size, size))
     for prior, estimator in (("ebayes", "median"), ("ebayes-cauchy", "mean")):
         kernel = shrinking.posterior(dtype, prior, estimator, 256)

@@ -129,9 +129,10 @@ def test_chunks_of_a_file_that_many_traces_share(tiny, small):
 @inside
 def test_a_device_without_room(tmp_path, tiny, small, monkeypatch):
     from wavefilt.backends.cuda.runtime import staged_rows
+    from wavefilt.backends.cuda.runtime.target import CudaAPIError
 
     def full(*_):
-        raise RuntimeError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+        raise CudaAPIError(2, "Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
 
     monkeypatch.setattr(staged_rows.cuda, "device_array", full)
     np.save(tmp_path / "x.npy", _traces(1, 150))

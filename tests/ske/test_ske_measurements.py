@@ -244,6 +244,7 @@ def _compile(folder: Path) -> None:
 
     from wavefilt.backends.cuda.dwt.forward import forward
     from wavefilt.backends.cuda.dwt.inverse import inverse
+    from wavefilt.backends.cuda.dwt.tiling import FusedLevels
     from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.ske.microkernels import OPERATIONS, chain, kernels
 
@@ -275,9 +276,9 @@ def _compile(folder: Path) -> None:
 
     write("eight taps", eight_taps, (f, f))
     each, yes = types.UniTuple(size, 4), types.boolean
-    write("forward", forward(lo, hi, False, "float32", 4, 4096, 256, False),
+    write("forward", forward(FusedLevels(lo, hi, False, "float32", 4, 4096, 256), False),
           (f, size, yes, f, each, each, f, t, size, size, size, size, i, f, size))  # fmt: skip
-    write("inverse", inverse(rec_lo, rec_hi, False, "float32", 4, 4096, 256, "soft", False),
+    write("inverse", inverse(FusedLevels(rec_lo, rec_hi, False, "float32", 4, 4096, 256), "soft", False),
           (f, f, each, each, f, size, f, size, yes, size, size, size, t, f, t, yes))  # fmt: skip
 
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from wavefilt.backends.cuda.modwt import kernels
+from wavefilt.backends.cuda.options import THREADS
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import Kernel, Samples
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.method import Method
 from wavefilt.wavelets import modwt_boundary
 
-from .plan import THREADS, grid
-from .tiling import FLAGS, ROWS
+from .tiling import FLAGS, ROWS, grid
 
 
 @cache
-def mean(dtype: str, threads: int) -> Any:
+def mean(dtype: str, threads: int) -> Kernel:
     """Kernel that takes one more of ``count`` results into their mean, from its sample ``shift`` on and round."""
     number = np.dtype(dtype).type
 
@@ -36,17 +36,16 @@ def mean(dtype: str, threads: int) -> Any:
     return mean_kernel
 
 
-def denoise(backend: Any, x: Any, method: Method, level: int) -> Any:
-    """The rows of ``x``, an array on a GPU, as its kind; None if a sample is not finite.
+def denoise(once: Callable[[Samples], tuple[Samples, object] | None], x: Samples, method: Method) -> Samples | None:
+    """The rows of ``x``, an array on a GPU, as its kind, by denoising ``once`` and again; None if not finite.
 
     As `wavefilt.denoising.estimation.denoised`: rows go round in periodic modes, in
     others they begin earlier in their extension.
     """
-    once = replace(method, spins=1)
-    done = backend.denoise(x, once, level)
+    done = once(x)
     if done is None:
         return None
-    total, dtype = done[0], str(x.dtype).rpartition(".")[2]
+    total, dtype = done[0], interop.dtype_name(x)
     rows, samples = x.shape
     round_about = method.mode in modwt_boundary.ROUND
     extend = kernels.extend("periodic" if round_about else method.mode, dtype, THREADS)
@@ -58,7 +57,7 @@ def denoise(backend: Any, x: Any, method: Method, level: int) -> Any:
         extend[shape, THREADS, stream](
             interop.flat(x), samples, samples, rows, -shift, 0, interop.flat(shifted), length, length, flags
         )
-        done = backend.denoise(shifted, once, level)
+        done = once(shifted)
         if done is None:
             return None
         first = shift % length if round_about else shift

@@ -1,24 +1,26 @@
-"""The forward kernel: a tile of one row through several levels in shared memory."""
+"""The forward kernel: a tile of one row through several levels in shared memory.
+
+Even and odd samples lie apart in shared memory, so that a filter steps through neighbours and no two threads of a warp
+meet in a bank. A thread computes four consecutive coefficients, read and written 16 bytes at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, registers_for
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
-from wavefilt.backends.cuda.statistics.search_window import BELOW, FIELDS, LISTED, less, room, within
 from wavefilt.wavelets import boundary
 
-from .tiling import ROWS, Filter, forward_tiling, up4
-
-STAGE = 512  # values a block lists: 5 % of what it computes are expected
+from . import search_on_the_way
+from .tiling import ROWS, Filter, FusedLevels, Tiling, forward_tiling, up4
 
 
 def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32]:
@@ -33,161 +35,148 @@ def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32
     ).ravel()
 
 
-@cache
-def riding(threads: int) -> Any:
-    """Device functions by which blocks of ``threads`` threads search their details while they compute them.
+@dataclass(frozen=True)
+class _Forward:
+    """What a kernel is compiled for, and where it keeps what in shared memory."""
 
-    The simulator wants functions that use ``cuda`` in the module of their kernel.
+    of: FusedLevels
+    searching: bool
 
-    ``search`` is a tuple: counts (below, listed) and the list of this block in shared memory, where its list goes
-    in ``coefficients``, a segment's state, where its list begins and how long it may be, and the window's two ends.
-    """
-    stage = STAGE
+    @cached_property
+    def cut(self) -> Tiling:
+        return forward_tiling(self.of.filter, self.of.tile, self.of.levels)
 
-    @device
-    def put(wanted, d, i, staged):
-        if wanted != 0:
-            if i < stage:
-                staged[i] = abs(d)
-            return i + 1
-        return i
+    @cached_property
+    def halves(self) -> tuple[int, int]:
+        """Elements of one half (even or odd) of the finest level, and of the next."""
+        taps, capacity = self.of.filter.taps, self.cut.capacity
+        return up4((capacity + 2 * taps + 16) // 2), up4(((capacity + taps) // 2 + 2 * taps + 16) // 2)
 
-    @device
-    def tally(a, b, c, d, search):
-        """List those of four values that lie in the window; how many lie below."""
-        counts, staged, _, _, _, _, _, _, bottom, top = search
-        inside = within(a, b, c, d, bottom, top)
-        if inside != 0:
-            i = cuda.atomic.add(counts, 1, cuda.popc(inside))
-            i = put(inside & 1, a, i, staged)
-            i = put(inside & 2, b, i, staged)
-            i = put(inside & 4, c, i, staged)
-            i = put(inside & 8, d, i, staged)
-        return less(a, b, c, d, bottom)
+    def places(self, level: int) -> tuple[int, int, int, int]:
+        """Where the even and odd input of a level begin, then those of the next level."""
+        finest, following = self.halves
+        places = (0, finest, 2 * finest, 2 * finest + following)
+        return places if level % 2 else places[2:] + places[:2]
 
-    @device
-    def reserve(search):
-        """After a barrier: a place for this block's list; one too long for the stage makes the whole list too long."""
-        counts, _, place, _, state, field, _, longest, _, _ = search
-        if cuda.threadIdx.x == 0:
-            place[0] = cuda.atomic.add(state, field + LISTED, counts[1] if counts[1] <= stage else longest + 1)
-            cuda.atomic.add(state, field + BELOW, counts[0])
+    @property
+    def shared(self) -> int:
+        """Elements of shared memory."""
+        return 2 * sum(self.halves)
 
-    @device
-    def deliver(search):
-        """After another barrier: the list to its place."""
-        counts, staged, place, coefficients, _, _, start, longest, _, _ = search
-        target = place[0]
-        for i in range(cuda.threadIdx.x, min(counts[1], stage), threads):
-            if target + i < longest:
-                coefficients[start + target + i] = staged[i]
-
-    return SimpleNamespace(tally=tally, reserve=reserve, deliver=deliver)
+    @cached_property
+    def halo(self) -> int:
+        """Samples that a tile reads before those under its coarsest coefficients."""
+        return up4(self.of.filter.lead) * ((1 << self.of.levels) - 1)
 
 
 @cache
-def forward(
-    lo: tuple[float, ...], hi: tuple[float, ...], periodized: bool, dtype: str, levels: int, tile: int, threads: int,
-    fastmath: bool, searching: bool = False,
-) -> Any:  # fmt: skip
-    """Kernel of ``levels`` levels for the filters ``lo`` and ``hi``, compiled with everything as constants.
+def _analysis(of: FusedLevels) -> DeviceFunction:
+    """Device function: four consecutive coefficients of both filters."""
+    f = of.filter
+    delta = up4(f.lead) - f.lead  # windows begin here, so that tiles can begin at multiples of four samples
+    terms = [
+        [(h[::-1][k], (delta + k) % 2, (delta + k) // 2 + i) for k in range(f.taps)]
+        for h in (of.lo, of.hi)
+        for i in range(4)
+    ]
+    return filters(terms, 4)
 
-    Even and odd samples lie apart in shared memory, so that a filter steps through neighbours and no two threads of
-    a warp meet in a bank. A thread computes four consecutive coefficients, read and written 16 bytes at a time.
-    With ``searching`` the finest details are counted and listed by the window of a search for their median.
-    """
-    f = Filter(len(lo), periodized)
-    cut = forward_tiling(f, tile, levels)
-    number = np.dtype(dtype).type
-    taps, lead, lag = f.taps, f.lead, f.lag
-    lead4 = up4(lead)
-    delta = lead4 - lead  # windows begin here, so that tiles can begin at multiples of four samples
-    analyse = filters(
-        [
-            [(h[::-1][k], (delta + k) % 2, (delta + k) // 2 + i) for k in range(taps)]
-            for h in (lo, hi)
-            for i in range(4)
-        ],
-        4,
-    )
-    left, seam, margin = cut.left, cut.seam, cut.margin
-    # elements of one half (even or odd) of the finest level, and of the next
-    finest_half = up4((cut.capacity + 2 * taps + 16) // 2)
-    next_half = up4(((cut.capacity + taps) // 2 + 2 * taps + 16) // 2)
-    shared = 2 * (finest_half + next_half)
-    places = (0, finest_half, 2 * finest_half, 2 * finest_half + next_half)
-    stage, nothing = STAGE, number(np.nan)
-    ride = riding(threads)
-    tally, reserve, deliver = ride.tally, ride.reserve, ride.deliver
 
-    def interior_level(level: int) -> Any:
-        """Device function: this level and those coarser of an interior tile, every size and place a constant."""
-        coarser, this = levels - level, level - 1
-        size, start = tile >> level, lead4 * ((1 << coarser) - 1)
-        groups = (start + size + lag * ((1 << coarser) - 1) + 3) >> 2
-        rounds, rest = groups // threads, groups % threads
-        first_group, last_group = start >> 2, (start + size) >> 2
-        even, odd, next_even, next_odd = places if level % 2 else places[2:] + places[:2]
-        begins = (left << coarser) - size - start
-        counting = searching and level == 1
-
-        @device
-        def four(buffer, details, target, approximation, coarse, v, search):
-            s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, even + 4 * v, odd + 4 * v)
-            if coarser > 0:
-                store(buffer, next_even + 2 * v, (s0, s2))
-                store(buffer, next_odd + 2 * v, (s1, s3))
-            if first_group <= v < last_group:
-                store(details, target + 4 * v, (d0, d1, d2, d3))
-                if coarser == 0:
-                    store(approximation, coarse + 4 * v, (s0, s1, s2, s3))
-                if counting:
-                    return tally(d0, d1, d2, d3, search)
-            return 0
-
-        @device
-        def step(buffer, details, begin, stride, approximation, row, index, search):
-            thread = cuda.threadIdx.x
-            coarse = row * stride[this] + index * size + begins
-            target = begin[this] + coarse
-            smaller = 0
-            for j in range(rounds):  # constant, so that no warp computes when to stop
-                smaller += four(buffer, details, target, approximation, coarse, thread + j * threads, search)
-            if thread < rest:
-                smaller += four(buffer, details, target, approximation, coarse, thread + rounds * threads, search)
-            if counting:
-                cuda.atomic.add(search[0], 0, smaller)
-                cuda.syncthreads()
-                reserve(search)
-            elif coarser > 0:
-                cuda.syncthreads()
-
-        if coarser == 0:
-            return step
-        others = interior_level(level + 1)
-
-        @device
-        def steps(buffer, details, begin, stride, approximation, row, index, search):
-            step(buffer, details, begin, stride, approximation, row, index, search)
-            others(buffer, details, begin, stride, approximation, row, index, search)
-
-        return steps
-
-    halo = lead4 * ((1 << levels) - 1)
-    quads = (halo + tile + lag * ((1 << levels) - 1) + 3) >> 2
+@cache
+def _loading(c: _Forward) -> DeviceFunction:
+    """Device function: the samples of an interior tile into shared memory."""
+    f, levels, threads = c.of.filter, c.of.levels, c.of.threads
+    quads = (c.halo + c.of.tile + f.lag * ((1 << levels) - 1) + 3) >> 2
     rounds, rest = quads // threads, quads % threads
-    origin = (left << levels) - tile - halo
-    interior = interior_level(1)
+    finest_half, _ = c.halves
 
     @device
-    def both_ends(buffer, x, source, aligned, details, begin, approximation, table, first, n, row, rows, tiles, search):
-        """The end block: the row without its middle, extended at both ends level by level."""
+    def load(buffer, x, source, aligned):
         thread = cuda.threadIdx.x
-        even, odd = 0, finest_half
-        next_even, next_odd = 2 * finest_half, 2 * finest_half + next_half
-        gap = tiles * tile - (margin << levels) if tiles > 0 else 0
-        length = n - gap  # of the end block's row
-        joint = seam << levels
+        if aligned:
+            for j in range(rounds):
+                a0, b0, a1, b1 = load4(x, source + 4 * (thread + j * threads))
+                store(buffer, 2 * (thread + j * threads), (a0, a1))
+                store(buffer, finest_half + 2 * (thread + j * threads), (b0, b1))
+            if thread < rest:
+                a0, b0, a1, b1 = load4(x, source + 4 * (thread + rounds * threads))
+                store(buffer, 2 * (thread + rounds * threads), (a0, a1))
+                store(buffer, finest_half + 2 * (thread + rounds * threads), (b0, b1))
+        else:
+            for v in range(thread, 2 * quads, threads):
+                buffer[v] = x[source + 2 * v]
+                buffer[finest_half + v] = x[source + 2 * v + 1]
+
+    return load
+
+
+@cache
+def _interior(c: _Forward, level: int) -> DeviceFunction:
+    """Device function: this level and those coarser of an interior tile, every size and place a constant."""
+    threads, coarser, this = c.of.threads, c.of.levels - level, level - 1
+    lead4, lag, size = up4(c.of.filter.lead), c.of.filter.lag, c.of.tile >> level
+    start = lead4 * ((1 << coarser) - 1)
+    groups = (start + size + lag * ((1 << coarser) - 1) + 3) >> 2
+    rounds, rest = groups // threads, groups % threads
+    first_group, last_group = start >> 2, (start + size) >> 2
+    even, odd, next_even, next_odd = c.places(level)
+    begins = (c.cut.left << coarser) - size - start
+    counting = c.searching and level == 1
+    analyse = _analysis(c.of)
+    tally, reserve = search_on_the_way.tally, search_on_the_way.reserve
+
+    @device
+    def four(buffer, details, target, approximation, coarse, v, search):
+        s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, even + 4 * v, odd + 4 * v)
+        if coarser > 0:
+            store(buffer, next_even + 2 * v, (s0, s2))
+            store(buffer, next_odd + 2 * v, (s1, s3))
+        if first_group <= v < last_group:
+            store(details, target + 4 * v, (d0, d1, d2, d3))
+            if coarser == 0:
+                store(approximation, coarse + 4 * v, (s0, s1, s2, s3))
+            if counting:
+                return tally(d0, d1, d2, d3, search)
+        return 0
+
+    @device
+    def step(buffer, details, begin, stride, approximation, row, index, search):
+        thread = cuda.threadIdx.x
+        coarse = row * stride[this] + index * size + begins
+        target = begin[this] + coarse
+        smaller = 0
+        for j in range(rounds):  # constant, so that no warp computes when to stop
+            smaller += four(buffer, details, target, approximation, coarse, thread + j * threads, search)
+        if thread < rest:
+            smaller += four(buffer, details, target, approximation, coarse, thread + rounds * threads, search)
+        if counting:
+            cuda.atomic.add(search[0], 0, smaller)
+            cuda.syncthreads()
+            reserve(search)
+        elif coarser > 0:
+            cuda.syncthreads()
+
+    if coarser == 0:
+        return step
+    others = _interior(c, level + 1)
+
+    @device
+    def steps(buffer, details, begin, stride, approximation, row, index, search):
+        step(buffer, details, begin, stride, approximation, row, index, search)
+        others(buffer, details, begin, stride, approximation, row, index, search)
+
+    return steps
+
+
+@cache
+def _boundary_loading(c: _Forward) -> DeviceFunction:
+    """Device function: the samples of a boundary block, whose row lacks ``gap`` samples from ``joint`` on."""
+    threads, lead4 = c.of.threads, up4(c.of.filter.lead)
+    even, odd, _, _ = c.places(1)
+
+    @device
+    def load(buffer, x, source, aligned, length, joint, gap):
+        thread = cuda.threadIdx.x
         quads = length >> 2 if aligned else 0
         for v in range(thread, quads, threads):
             i = 4 * v
@@ -197,18 +186,53 @@ def forward(
         for i in range(4 * quads + thread, length, threads):
             t = i + lead4
             buffer[(odd if t & 1 else even) + (t >> 1)] = x[source + (i if i < joint else i + gap)]
+
+    return load
+
+
+@cache
+def _extending(c: _Forward) -> DeviceFunction:
+    """Device function: what lies beyond both ends of a level's row of ``length`` samples, by its part of the table."""
+    threads, number = c.of.threads, np.dtype(c.of.dtype).type
+    taps, lead, lead4 = c.of.filter.taps, c.of.filter.lead, up4(c.of.filter.lead)
+
+    @device
+    def extend(buffer, table, level, length, even, odd):
+        for t in range(cuda.threadIdx.x, lead + taps, threads):
+            i = t - lead if t < lead else length + t - lead
+            i += lead4
+            entry = 6 * (level * (lead + taps) + t)
+            value = number(0)
+            for k in range(entry, entry + 6, 2):
+                j = table[k] + lead4
+                value += number(table[k + 1]) * buffer[(odd if j & 1 else even) + (j >> 1)]
+            buffer[(odd if i & 1 else even) + (i >> 1)] = value
+
+    return extend
+
+
+@cache
+def _boundary(c: _Forward) -> DeviceFunction:
+    """Device function: the boundary block, the row without its middle, extended at both ends level by level."""
+    levels, tile, threads, periodized, taps = c.of.levels, c.of.tile, c.of.threads, c.of.periodized, c.of.filter.taps
+    left, seam, margin, lead4, searching = c.cut.left, c.cut.seam, c.cut.margin, up4(c.of.filter.lead), c.searching
+    places, nothing = c.places(1), np.dtype(c.of.dtype).type(np.nan)
+    load, extend, analyse = _boundary_loading(c), _extending(c), _analysis(c.of)
+    listing = search_on_the_way.listing(threads)
+    tally, reserve = search_on_the_way.tally, search_on_the_way.reserve
+
+    @device
+    def both_ends(buffer, x, where, details, begin, approximation, table, search):
+        source, aligned, first, n, row, rows, tiles = where
+        thread = cuda.threadIdx.x
+        even, odd, next_even, next_odd = places
+        gap = tiles * tile - (margin << levels) if tiles > 0 else 0
+        length = n - gap  # of the boundary block's row
+        load(buffer, x, source, aligned, length, seam << levels, gap)
         for level in range(1, levels + 1):
             coarser = levels - level
             cuda.syncthreads()
-            for t in range(thread, lead + taps, threads):
-                i = t - lead if t < lead else length + t - lead
-                i += lead4
-                entry = 6 * ((first + level - 1) * (lead + taps) + t)
-                value = number(0)
-                for k in range(entry, entry + 6, 2):
-                    j = table[k] + lead4
-                    value += number(table[k + 1]) * buffer[(odd if j & 1 else even) + (j >> 1)]
-                buffer[(odd if i & 1 else even) + (i >> 1)] = value
+            extend(buffer, table, first + level - 1, length, even, odd)
             cuda.syncthreads()
             n = (n + 1) >> 1 if periodized else (n + taps - 1) >> 1
             stride = (n + 3) & ~3
@@ -250,60 +274,45 @@ def forward(
             cuda.syncthreads()
             reserve(search)
             cuda.syncthreads()
-            deliver(search)
+            listing(search)
 
-    @device
-    def begun(details, ends, stride, row, state, edges):
-        """What this block needs to take part in the search: see `window.riding`."""
-        counts = cuda.shared.array(2, np.int32)
-        staged = cuda.shared.array(stage, number)
-        place = cuda.shared.array(1, np.int64)
-        if cuda.threadIdx.x < 2:
-            counts[cuda.threadIdx.x] = 0
-        return (
-            counts, staged, place, details, state, row * FIELDS, ends + room(row * stride), room(stride),
-            edges[2 * row], edges[2 * row + 1],
-        )  # fmt: skip
+    return both_ends
 
-    @kernel(
-        lo, hi, periodized, dtype, levels, tile, threads, searching,
-        registers=registers_for(dtype, taps, periodized) if searching else None, fastmath=fastmath,
-    )  # fmt: skip
+
+@cache
+def forward(of: FusedLevels, fastmath: bool, searching: bool = False) -> Kernel:
+    """Kernel of the levels ``of`` some filters, compiled with everything as constants.
+
+    With ``searching`` the finest details are counted and listed by the window of a search for their median.
+    """
+    c = _Forward(of, searching)
+    shared, number, tile = c.shared, np.dtype(of.dtype).type, of.tile
+    origin = (c.cut.left << of.levels) - tile - c.halo
+    load, interior, both_ends = _loading(c), _interior(c, 1), _boundary(c)
+    begun, listing = search_on_the_way.begun(of.dtype), search_on_the_way.listing(of.threads)
+    limit = registers_for(of.dtype, of.filter.taps, of.periodized) if searching else None
+
+    @kernel(of, searching, registers=limit, fastmath=fastmath)
     def forward_kernel(
         x, pitch, aligned, details, begin, stride, approximation, table, first, samples, rows, tiles, state, edges, ends
     ):
         """Details of the levels are from ``begin``, a row takes ``stride`` elements; lists are from ``ends``."""
         buffer = cuda.shared.array(shared, number)
-        thread, index = cuda.threadIdx.x, cuda.blockIdx.x
+        index = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
         search = begun(details, ends, stride[0], row, state, edges) if searching else None
         source = row * pitch
         if index == 0:
-            both_ends(
-                buffer, x, source, aligned, details, begin[0], approximation, table, first, samples, row, rows, tiles,
-                search,
-            )  # fmt: skip
+            where = source, aligned, first, samples, row, rows, tiles
+            both_ends(buffer, x, where, details, begin[0], approximation, table, search)
             return
-        source += index * tile + origin
-        if aligned:
-            for j in range(rounds):
-                a0, b0, a1, b1 = load4(x, source + 4 * (thread + j * threads))
-                store(buffer, 2 * (thread + j * threads), (a0, a1))
-                store(buffer, finest_half + 2 * (thread + j * threads), (b0, b1))
-            if thread < rest:
-                a0, b0, a1, b1 = load4(x, source + 4 * (thread + rounds * threads))
-                store(buffer, 2 * (thread + rounds * threads), (a0, a1))
-                store(buffer, finest_half + 2 * (thread + rounds * threads), (b0, b1))
-        else:
-            for v in range(thread, 2 * quads, threads):
-                buffer[v] = x[source + 2 * v]
-                buffer[finest_half + v] = x[source + 2 * v + 1]
+        load(buffer, x, source + (index * tile + origin), aligned)
         cuda.syncthreads()
         interior(buffer, details, begin, stride, approximation, row, index, search)
         if searching:
             cuda.syncthreads()
-            deliver(search)
+            listing(search)
 
     return forward_kernel

@@ -1,77 +1,176 @@
-"""The inverse kernel: coefficients of a tile, shrunk as they are loaded, through several levels in shared memory."""
+"""The inverse kernel: coefficients of a tile, shrunk as they are loaded, through several levels in shared memory.
+
+A thread computes four pairs of samples at a time: more per index computed and per sample read.
+"""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 
 from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, registers_for
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store, store_many
 from wavefilt.backends.cuda.thresholding.functions import shrink
 
-from .tiling import NOT_FINITE, ROWS, Filter, inverse_tiling, up4
+from .tiling import NOT_FINITE, ROWS, FusedLevels, Tiling, inverse_tiling, up4
 
 PAIRS = 4
 
 
+@dataclass(frozen=True)
+class _Inverse:
+    """What a kernel is compiled for, and where it keeps what in shared memory: details of all levels, then smooths."""
+
+    of: FusedLevels
+    function: str
+
+    @cached_property
+    def cut(self) -> Tiling:
+        return inverse_tiling(self.of.filter, self.of.tile, self.of.levels)
+
+    @property
+    def before(self) -> int:
+        """A tile's halo at every level is twice this, and `after`."""
+        return up4(self.of.filter.low)
+
+    @property
+    def after(self) -> int:
+        return up4(2 * self.of.filter.high)
+
+    @property
+    def room(self) -> int:
+        """What a level takes in shared memory beyond its coefficients."""
+        return self.of.filter.taps + 2 * self.before + self.after + 8
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Elements of each level's details."""
+        return [up4((self.cut.capacity >> level) + self.room) for level in range(1, self.of.levels + 1)]
+
+    def smooths(self, level: int) -> tuple[int, int]:
+        """Where the approximation of a level begins, and that which is computed from it."""
+        first = sum(self.sizes)
+        second = first + self.sizes[0]
+        return (first, second) if level & 1 else (second, first)
+
+    @property
+    def shared(self) -> int:
+        """Elements of shared memory."""
+        return self.smooths(0)[0] + (self.sizes[1] if self.of.levels > 1 else 0)
+
+
 @cache
-def inverse(
-    lo: tuple[float, ...], hi: tuple[float, ...], periodized: bool, dtype: str, levels: int, tile: int, threads: int,
-    function: str, fastmath: bool,
-) -> Any:  # fmt: skip
-    """Kernel of ``levels`` levels for the reconstruction filters ``lo`` and ``hi``; see `forward`.
+def _synthesis(of: FusedLevels, pairs: int) -> DeviceFunction:
+    """y[2p + s] = sum over j of rec[2j + parity] c[p + top - j] for some pairs; windows begin at p - before."""
+    f = of.filter
+    outputs = []
+    for pair in range(pairs):
+        for s, top in enumerate(f.tops):
+            parity, place = (f.lead + s) % 2, up4(f.low) + pair + top
+            terms = [
+                (h[2 * j + parity], w, place - j)
+                for j in reversed(range(f.taps // 2))
+                for w, h in enumerate((of.lo, of.hi))
+            ]
+            outputs.append(terms)
+    return filters(outputs, pairs)
 
-    A thread computes four pairs of samples at a time: more per index computed and per sample read.
-    """
-    f = Filter(len(lo), periodized)
-    cut = inverse_tiling(f, tile, levels)
-    number = np.dtype(dtype).type
-    taps, half, pairs = f.taps, f.taps // 2, PAIRS
-    left, seam, margin, capacity = cut.left, cut.seam, cut.margin, cut.capacity
-    before, after = up4(f.low), up4(2 * f.high)  # a tile's halo at every level is 2 before, after
 
-    def synthesis(pairs: int) -> Any:
-        """y[2p + s] = sum over j of rec[2j + parity] c[p + top - j] for some pairs; windows begin at p - before."""
-        outputs = []
-        for pair in range(pairs):
-            for s, top in enumerate(f.tops):
-                parity, place = (f.lead + s) % 2, before + pair + top
-                terms = [
-                    (h[2 * j + parity], w, place - j) for j in reversed(range(half)) for w, h in enumerate((lo, hi))
-                ]
-                outputs.append(terms)
-        return filters(outputs, pairs)
+@device
+def _check(total, flags):
+    """Details that overflowed make samples that are not finite; one sum tells for all of a thread's."""
+    if total - total != 0:
+        flags[NOT_FINITE] = 1
 
-    synthesise, synthesise_many = synthesis(2), synthesis(pairs)
-    room = taps + 2 * before + after + 8
-    sizes = [up4((capacity >> level) + room) for level in range(1, levels + 1)]
-    first_smooth = sum(sizes)
-    second_smooth = first_smooth + sizes[0]
-    shared = second_smooth + (sizes[1] if levels > 1 else 0)
-    shrunk = shrink(function, dtype)
-    keeps = function == "keep"
 
-    @device
-    def check(total, flags):
-        """Details that overflowed make samples that are not finite; one sum tells for all of a thread's."""
-        if total - total != 0:
-            flags[NOT_FINITE] = 1
+@cache
+def _copying(threads: int) -> DeviceFunction:
+    """Device function: a stretch of samples as they are."""
 
     @device
     def copy(x, y, start, stop, flags):
         for i in range(start + cuda.threadIdx.x, stop, threads):
             y[i] = x[i]
-            check(x[i], flags)
+            _check(x[i], flags)
+
+    return copy
+
+
+@cache
+def _boundary_loading(c: _Inverse) -> DeviceFunction:
+    """Device function: a level of a boundary block, whose row lacks ``gap`` coefficients from ``joint`` on."""
+    threads, periodized, before, after = c.of.threads, c.of.periodized, c.before, c.after
+    shrunk = shrink(c.function, c.of.dtype)
 
     @device
-    def both_ends(
-        buffer, approximation, details, offset, thresholds, first, y, pitch, aligned, samples, row, rows, tiles, flags
-    ):
-        """The end block: the row without its middle."""
+    def load(buffer, approximation, details, begin, source, place, smooth, length, joint, gap, coarsest, t):
         thread = cuda.threadIdx.x
+        if periodized:
+            for v in range(thread, length + 2 * before + after, threads):
+                m = (v - 2 * before) % length
+                at = source + (m if m < joint else m + gap)
+                buffer[place + v] = shrunk(details[begin + at], t)
+                if coarsest:
+                    buffer[smooth + v] = approximation[at]
+        else:  # no coefficient from beyond the ends is used
+            for v in range(thread, (length + 3) >> 2, threads):
+                at = source + 4 * v + (0 if 4 * v < joint else gap)
+                d0, d1, d2, d3 = load4(details, begin + at)
+                q = place + 2 * before + 4 * v
+                store(buffer, q, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
+                if coarsest:
+                    store(buffer, smooth + 2 * before + 4 * v, load4(approximation, at))
+
+    return load
+
+
+@cache
+def _boundary_level(c: _Inverse) -> DeviceFunction:
+    """Device function: ``count`` samples of a level of a boundary block, into shared memory or (finest) into ``y``."""
+    threads, tile_left, tile_margin = c.of.threads, c.cut.left << c.of.levels, c.cut.left + c.cut.margin << c.of.levels
+    synthesise = _synthesis(c.of, 2)
+
+    @device
+    def compute(buffer, smooth, place, halo, output, count, finer, y, start, aligned, tiles, gap, flags):
+        for v in range(cuda.threadIdx.x, (count + 3) >> 2, threads):
+            y0, y1, y2, y3 = synthesise(buffer, smooth + halo + 2 * v, place + halo + 2 * v)
+            u = 4 * v
+            if finer > 0:
+                store(buffer, output + u, (y0, y1, y2, y3))
+                continue
+            at = start + u
+            if tiles > 0 and u >= tile_left:
+                if u < tile_margin:
+                    continue
+                at += gap
+            if aligned and u + 3 < count:
+                store(y, at, (y0, y1, y2, y3))
+                _check(y0 + y1 + y2 + y3, flags)
+                continue
+            for i in range(min(count - u, 4)):
+                value = y0 if i == 0 else y1 if i == 1 else y2 if i == 2 else y3
+                y[at + i] = value
+                _check(value, flags)
+
+    return compute
+
+
+@cache
+def _boundary(c: _Inverse) -> DeviceFunction:
+    """Device function: the boundary block, the row without its middle."""
+    levels, tile, threads, periodized, taps = c.of.levels, c.of.tile, c.of.threads, c.of.periodized, c.of.filter.taps
+    seam, margin, capacity, room, before, after = c.cut.seam, c.cut.margin, c.cut.capacity, c.room, c.before, c.after
+    number, keeps = np.dtype(c.of.dtype).type, c.function == "keep"
+    first_smooth, second_smooth = c.smooths(1)
+    load, compute = _boundary_loading(c), _boundary_level(c)
+
+    @device
+    def both_ends(buffer, approximation, details, offset, thresholds, first, to, samples, row, rows, tiles, flags):
+        (y, pitch, aligned), thread = to, cuda.threadIdx.x
         gap = tiles * tile - (margin << levels) if tiles > 0 else 0
         n = samples
         place, begin = 0, offset
@@ -81,24 +180,10 @@ def inverse(
             coarser = levels - level
             t = number(0) if keeps else thresholds[(first + level - 1) * rows + row]
             smooth = first_smooth if level & 1 else second_smooth
-            source = row * stride
-            length = n - (gap >> level)
-            joint = seam << coarser
-            if periodized:
-                for v in range(thread, length + 2 * before + after, threads):
-                    m = (v - 2 * before) % length
-                    at = source + (m if m < joint else m + (gap >> level))
-                    buffer[place + v] = shrunk(details[begin + at], t)
-                    if coarser == 0:
-                        buffer[smooth + v] = approximation[at]
-            else:  # no coefficient from beyond the ends is used
-                for v in range(thread, (length + 3) >> 2, threads):
-                    at = source + 4 * v + (0 if 4 * v < joint else gap >> level)
-                    d0, d1, d2, d3 = load4(details, begin + at)
-                    q = place + 2 * before + 4 * v
-                    store(buffer, q, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
-                    if coarser == 0:
-                        store(buffer, smooth + 2 * before + 4 * v, load4(approximation, at))
+            here = gap >> level
+            joint, source = seam << coarser, row * stride
+            kept = n - here
+            load(buffer, approximation, details, begin, source, place, smooth, kept, joint, here, coarser == 0, t)
             begin += rows * stride
             place += ((capacity >> level) + room + 3) & ~3
         cuda.syncthreads()
@@ -117,25 +202,8 @@ def inverse(
             if finer > 0:
                 halo = 0
                 count += 2 * before + after
-            for v in range(thread, (count + 3) >> 2, threads):
-                y0, y1, y2, y3 = synthesise(buffer, smooth + halo + 2 * v, place + halo + 2 * v)
-                u = 4 * v
-                if finer > 0:
-                    store(buffer, output + u, (y0, y1, y2, y3))
-                    continue
-                at = row * pitch + u
-                if tiles > 0 and u >= left << levels:
-                    if u < (left + margin) << levels:
-                        continue
-                    at += gap
-                if aligned and u + 3 < count:
-                    store(y, at, (y0, y1, y2, y3))
-                    check(y0 + y1 + y2 + y3, flags)
-                    continue
-                for i in range(min(count - u, 4)):
-                    value = y0 if i == 0 else y1 if i == 1 else y2 if i == 2 else y3
-                    y[at + i] = value
-                    check(value, flags)
+            start = row * pitch
+            compute(buffer, smooth, place, halo, output, count, finer, y, start, aligned, tiles, gap, flags)
             cuda.syncthreads()
             if periodized and finer > 0:
                 for t in range(thread, 2 * before + after, threads):
@@ -143,99 +211,151 @@ def inverse(
                     buffer[output + 2 * before + m] = buffer[output + 2 * before + m % length]
                 cuda.syncthreads()
 
-    def loading(parts: list[tuple[int, int, int]]) -> Any:
-        """Device function: groups of four details into shared memory, shrunk, and the approximation.
+    return both_ends
 
-        A part is a level, its first group and how many there are, at most one a thread. All loads come before the
-        first store, so that they are under way together.
-        """
-        (level, first_group, groups), *later = parts
-        coarser, this, size = levels - level, level - 1, tile >> level
-        place = sum(sizes[:this])
-        smooth = first_smooth if level % 2 else second_smooth
-        begins = (left << coarser) - size - 2 * before
-        others: Any = loading(later) if later else None
 
-        @device
-        def load(buffer, approximation, details, begin, stride, thresholds, first, row, rows, index):
-            v = cuda.threadIdx.x + first_group
-            coarse = row * stride[this] + index * size + begins + 4 * v
-            d0 = d1 = d2 = d3 = a0 = a1 = a2 = a3 = number(0)
-            if groups == threads or cuda.threadIdx.x < groups:
-                d0, d1, d2, d3 = load4(details, begin[this] + coarse)
-                if coarser == 0:
-                    a0, a1, a2, a3 = load4(approximation, coarse)
-            if others is not None:
-                others(buffer, approximation, details, begin, stride, thresholds, first, row, rows, index)
-            t = number(0) if keeps else thresholds[(first + this) * rows + row]
-            if groups == threads or cuda.threadIdx.x < groups:
-                store(buffer, place + 4 * v, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
-                if coarser == 0:
-                    store(buffer, smooth + 4 * v, (a0, a1, a2, a3))
+@cache
+def _loading(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFunction:
+    """Device function: groups of four details into shared memory, shrunk, and the approximation.
 
-        return load
-
-    def inner_level(level: int) -> Any:
-        """Device function: the levels from the coarsest to this one, all but the finest of the launch."""
-        place = sum(sizes[: level - 1])
-        smooth, output = (first_smooth, second_smooth) if level % 2 else (second_smooth, first_smooth)
-        groups = -(-((tile >> (level - 1)) + 2 * before + after) // (2 * pairs))
-        rounds, rest = groups // threads, groups % threads
-
-        @device
-        def group(buffer, v):
-            store_many(buffer, output + 2 * pairs * v, synthesise_many(buffer, smooth + pairs * v, place + pairs * v))
-
-        @device
-        def step(buffer):
-            for j in range(rounds):
-                group(buffer, cuda.threadIdx.x + j * threads)
-            if cuda.threadIdx.x < rest:
-                group(buffer, cuda.threadIdx.x + rounds * threads)
-            cuda.syncthreads()
-
-        if level == levels:
-            return step
-        coarser = inner_level(level + 1)
-
-        @device
-        def steps(buffer):
-            coarser(buffer)
-            step(buffer)
-
-        return steps
-
-    quads = [((tile >> level) + 2 * before + after) >> 2 for level in range(1, levels + 1)]
-    load = loading([(i + 1, v, min(n - v, threads)) for i, n in enumerate(quads) for v in range(0, n, threads)])
-    inner: Any = inner_level(2) if levels > 1 else None
-    groups = tile // (2 * pairs)
-    rounds, rest = groups // threads, groups % threads
+    A part is a level, its first group and how many there are, at most one a thread. All loads come before the
+    first store, so that they are under way together.
+    """
+    (level, first_group, groups), *later = parts
+    threads, number, keeps = c.of.threads, np.dtype(c.of.dtype).type, c.function == "keep"
+    coarser, this, size = c.of.levels - level, level - 1, c.of.tile >> level
+    place, (smooth, _) = sum(c.sizes[:this]), c.smooths(level)
+    begins = (c.cut.left << coarser) - size - 2 * c.before
+    shrunk = shrink(c.function, c.of.dtype)
+    others = _loading(c, tuple(later)) if later else None
 
     @device
-    def finest(buffer, y, at, aligned, flags, v):
-        values = synthesise_many(buffer, first_smooth + before + pairs * v, before + pairs * v)
+    def load(buffer, approximation, details, begin, stride, thresholds, first, row, rows, index):
+        v = cuda.threadIdx.x + first_group
+        coarse = row * stride[this] + index * size + begins + 4 * v
+        d0 = d1 = d2 = d3 = a0 = a1 = a2 = a3 = number(0)
+        if groups == threads or cuda.threadIdx.x < groups:
+            d0, d1, d2, d3 = load4(details, begin[this] + coarse)
+            if coarser == 0:
+                a0, a1, a2, a3 = load4(approximation, coarse)
+        if others is not None:
+            others(buffer, approximation, details, begin, stride, thresholds, first, row, rows, index)
+        t = number(0) if keeps else thresholds[(first + this) * rows + row]
+        if groups == threads or cuda.threadIdx.x < groups:
+            store(buffer, place + 4 * v, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
+            if coarser == 0:
+                store(buffer, smooth + 4 * v, (a0, a1, a2, a3))
+
+    return load
+
+
+@cache
+def _interior(c: _Inverse, level: int) -> DeviceFunction:
+    """Device function: the levels from the coarsest to this one, all but the finest of the launch."""
+    threads, pairs = c.of.threads, PAIRS
+    place, (smooth, output) = sum(c.sizes[: level - 1]), c.smooths(level)
+    groups = -(-((c.of.tile >> (level - 1)) + 2 * c.before + c.after) // (2 * pairs))
+    rounds, rest = groups // threads, groups % threads
+    synthesise = _synthesis(c.of, pairs)
+
+    @device
+    def group(buffer, v):
+        store_many(buffer, output + 2 * pairs * v, synthesise(buffer, smooth + pairs * v, place + pairs * v))
+
+    @device
+    def step(buffer):
+        for j in range(rounds):
+            group(buffer, cuda.threadIdx.x + j * threads)
+        if cuda.threadIdx.x < rest:
+            group(buffer, cuda.threadIdx.x + rounds * threads)
+        cuda.syncthreads()
+
+    if level == c.of.levels:
+        return step
+    coarser = _interior(c, level + 1)
+
+    @device
+    def steps(buffer):
+        coarser(buffer)
+        step(buffer)
+
+    return steps
+
+
+@device
+def _no_levels(buffer):
+    """For a launch of the finest level alone."""
+
+
+@cache
+def _finest(c: _Inverse) -> DeviceFunction:
+    """Device function: the samples of an interior tile from its finest level in shared memory."""
+    threads, pairs, before, (smooth, _) = c.of.threads, PAIRS, c.before, c.smooths(1)
+    groups = c.of.tile // (2 * pairs)
+    rounds, rest = groups // threads, groups % threads
+    synthesise = _synthesis(c.of, pairs)
+
+    @device
+    def group(buffer, y, at, aligned, flags, v):
+        values = synthesise(buffer, smooth + before + pairs * v, before + pairs * v)
         y0, y1, y2, y3, y4, y5, y6, y7 = values
-        check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
+        _check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
         if aligned:
             store_many(y, at + 2 * pairs * v, values)
         else:
             for i in range(2 * pairs):
                 y[at + 2 * pairs * v + i] = values[i]
 
-    @kernel(
-        lo, hi, periodized, dtype, levels, tile, threads, function,
-        registers=registers_for(dtype, taps, periodized, function), fastmath=fastmath,
-    )  # fmt: skip
+    @device
+    def finest(buffer, y, at, aligned, flags):
+        thread = cuda.threadIdx.x
+        for j in range(rounds):
+            group(buffer, y, at, aligned, flags, thread + j * threads)
+        if thread < rest:
+            group(buffer, y, at, aligned, flags, thread + rounds * threads)
+
+    return finest
+
+
+@cache
+def inverse(of: FusedLevels, function: str, fastmath: bool) -> Kernel:
+    """Kernel of the levels ``of`` some reconstruction filters, details shrunk by ``function``; see `forward`."""
+    c = _Inverse(of, function)
+    levels, tile, threads, shared, number = of.levels, of.tile, of.threads, c.shared, np.dtype(of.dtype).type
+    left, halo = c.cut.left, 2 * c.before + c.after
+    quads = [((tile >> level) + halo) >> 2 for level in range(1, levels + 1)]
+    load = _loading(
+        c, tuple((i + 1, v, min(n - v, threads)) for i, n in enumerate(quads) for v in range(0, n, threads))
+    )
+    inner = _interior(c, 2) if levels > 1 else _no_levels
+    finest, both_ends, copy = _finest(c), _boundary(c), _copying(threads)
+    limit = registers_for(of.dtype, of.filter.taps, of.periodized, function)
+
+    @kernel(of, function, registers=limit, fastmath=fastmath)
     def inverse_kernel(
-        approximation, details, begin, stride, thresholds, first, y, pitch, aligned, samples, rows, tiles, flags, x,
-        live, copies,
-    ):  # fmt: skip
+        coarser,
+        details,
+        begin,
+        stride,
+        thresholds,
+        first,
+        y,
+        pitch,
+        aligned,
+        samples,
+        rows,
+        tiles,
+        flags,
+        x,
+        live,
+        copies,
+    ):
         """Details of the levels here are from ``begin``, a row takes ``stride``; ``first`` is their first threshold.
 
         With ``copies`` rows that are not ``live``, all of whose thresholds are 0, come from ``x``, bit for bit.
         """
         buffer = cuda.shared.array(shared, number)
-        thread, index = cuda.threadIdx.x, cuda.blockIdx.x
+        index = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
@@ -249,18 +369,12 @@ def inverse(
                 copy(x, y, at, at + tile, flags)
             return
         if index == 0:
-            both_ends(
-                buffer, approximation, details, begin[0], thresholds, first, y, pitch, aligned, samples, row, rows,
-                tiles, flags,
-            )  # fmt: skip
+            to = y, pitch, aligned
+            both_ends(buffer, coarser, details, begin[0], thresholds, first, to, samples, row, rows, tiles, flags)
             return
-        load(buffer, approximation, details, begin, stride, thresholds, first, row, rows, index)
+        load(buffer, coarser, details, begin, stride, thresholds, first, row, rows, index)
         cuda.syncthreads()
-        if levels > 1:
-            inner(buffer)
-        for j in range(rounds):
-            finest(buffer, y, at, aligned, flags, thread + j * threads)
-        if thread < rest:
-            finest(buffer, y, at, aligned, flags, thread + rounds * threads)
+        inner(buffer)
+        finest(buffer, y, at, aligned, flags)
 
     return inverse_kernel

@@ -27,6 +27,11 @@ def up4(n: int) -> int:
     return (n + 3) & ~3
 
 
+def grid(blocks: int, rows: int) -> tuple[int, int, int]:
+    """A grid of ``blocks`` blocks for each of the rows."""
+    return blocks, min(rows, ROWS), -(-rows // ROWS)
+
+
 @dataclass(frozen=True)
 class Filter:
     """What a filter of this many taps reaches in forward and inverse direction, periodized or not.
@@ -64,6 +69,23 @@ class Filter:
 
     def length(self, n: int) -> int:
         return detail_length(n, self.taps, self._mode)
+
+
+@dataclass(frozen=True)
+class FusedLevels:
+    """What the kernels of a launch of so many ``levels`` are compiled for; the taps are those of its direction."""
+
+    lo: tuple[float, ...]
+    hi: tuple[float, ...]
+    periodized: bool
+    dtype: str
+    levels: int
+    tile: int
+    threads: int
+
+    @cached_property
+    def filter(self) -> Filter:
+        return Filter(len(self.lo), self.periodized)
 
 
 @dataclass(frozen=True)

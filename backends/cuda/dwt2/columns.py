@@ -8,10 +8,18 @@ take the place of what numba cannot generate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from wavefilt.backends.cuda.dwt.tiling import Filter
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
 from wavefilt.backends.cuda.runtime.target import SIMULATED
+
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder, Value
+    from numba.core.base import BaseContext
+    from numba.core.typing import Signature
+
+Values: TypeAlias = "Sequence[Value]"
 
 STEP = 4
 """Coefficients of a step: of 2 STEP rows of samples, whose loads are under way together."""
@@ -28,35 +36,35 @@ def analysis(lo: tuple[float, ...], hi: tuple[float, ...]) -> Outputs:
 
 def synthesis(lo: tuple[float, ...], hi: tuple[float, ...], f: Filter) -> Outputs:
     """Samples, of a window of smooths that begins ``f.low`` before the first pair, followed by one of details."""
-    width = f.low + f.high + STEP
+    width, reach = f.low + f.high + STEP, range(f.taps // 2)
+    places = [(i + f.low + top, (f.lead + s) % 2) for i in range(STEP) for s, top in enumerate(f.tops)]
     return [
-        [(h[2 * j + (f.lead + s) % 2], w * width + i + f.low + top - j) for j in range(f.taps // 2)
-         for w, h in enumerate((lo, hi))]
-        for i in range(STEP) for s, top in enumerate(f.tops)
-    ]  # fmt: skip
+        [(h[2 * j + parity], w * width + place - j) for j in reach for w, h in enumerate((lo, hi))]
+        for place, parity in places
+    ]
 
 
 if SIMULATED:
 
-    def blank(count: int) -> Any:
+    def blank(count: int) -> DeviceFunction:
         return lambda array: (array.dtype.type(0),) * count
 
-    def column(count: int) -> Any:
+    def column(count: int) -> DeviceFunction:
         return lambda array, index, pitch: tuple(array[index + k * pitch] for k in range(count))
 
-    def put(places: Sequence[int]) -> Any:
-        def write(array: Any, index: Any, values: Any) -> None:
+    def put(places: Sequence[int]) -> DeviceFunction:
+        def write(array, index, values):
             for place, value in zip(places, values, strict=False):
                 array[index + place] = value
 
         return write
 
-    def slide(outputs: Outputs, kept: int, new: int, windows: int, computing: bool = True) -> Any:
-        def apply(state: Any, rows: Any) -> Any:
-            window, held = _windows(state[len(outputs) :], rows, kept, new, windows)
+    def slide(outputs: Outputs, kept: int, new: int, windows: int, computing: bool = True) -> DeviceFunction:
+        def apply(state, rows):
+            window, remaining = _windows(state[len(outputs) :], rows, kept, new, windows)
             zero = type(rows[0])(0)
             sums = [sum((type(zero)(h) * window[i] for h, i in terms), zero) for terms in outputs]
-            return (*(sums if computing else [zero] * len(outputs)), *held)
+            return (*(sums if computing else [zero] * len(outputs)), *remaining)
 
         return apply
 
@@ -66,25 +74,25 @@ else:
     from numba.core import cgutils
     from numba.cuda.extending import intrinsic
 
-    def blank(count: int) -> Any:
+    def blank(count: int) -> DeviceFunction:
         """Device function ``(array) -> state`` of zeros."""
 
         @intrinsic
-        def zeros(typing: Any, array: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def zeros(typing, array):
+            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
                 zero = ir.Constant(context.get_data_type(array.dtype), 0.0)
                 return cgutils.pack_array(builder, [zero] * count)
 
             return types.UniTuple(array.dtype, count)(array), generate
 
-        return zeros
+        return zeros  # type: ignore[no-any-return]
 
-    def column(count: int) -> Any:
+    def column(count: int) -> DeviceFunction:
         """Device function ``(array, index, pitch) -> elements``, ``pitch`` apart."""
 
         @intrinsic
-        def load(typing: Any, array: Any, index: Any, pitch: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def load(typing, array, index, pitch):
+            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
                 data, place, step = arguments
                 pointer = builder.gep(context.make_array(array)(context, builder, data).data, [place])
                 values = []
@@ -95,17 +103,17 @@ else:
 
             return types.UniTuple(array.dtype, count)(array, types.int64, types.int64), generate
 
-        return load
+        return load  # type: ignore[no-any-return]
 
-    def put(places: Sequence[int]) -> Any:
+    def put(places: Sequence[int]) -> DeviceFunction:
         """Device function ``(array, index, values)``: the first values go to ``index`` and so many places on.
 
         numba would look at every index whether it is negative, which costs as much as the filters.
         """
 
         @intrinsic
-        def write(typing: Any, array: Any, index: Any, values: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def write(typing, array, index, values):
+            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
                 data = context.make_array(array)(context, builder, arguments[0]).data
                 pointer = builder.gep(data, [arguments[1]])
                 for i, place in enumerate(places):
@@ -115,39 +123,40 @@ else:
 
             return types.void(array, types.int64, values), generate
 
-        return write
+        return write  # type: ignore[no-any-return]
 
-    def slide(outputs: Outputs, kept: int, new: int, windows: int, computing: bool = True) -> Any:
+    def slide(outputs: Outputs, kept: int, new: int, windows: int, computing: bool = True) -> DeviceFunction:
         """Device function ``(state, rows) -> state``: a step further, by ``new`` rows of each of some windows.
 
-        ``kept`` rows of each window are held for the next step. Without ``computing`` that is all it does.
+        ``kept`` rows of each window remain for the next step. Without ``computing`` that is all it does.
         """
 
         @intrinsic
-        def step(typing: Any, state: Any, rows: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def step(typing, state, rows):
+            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
                 element = context.get_data_type(rows.dtype)
                 before, after = (
                     [builder.extract_value(value, i) for i in range(len(kind))]
                     for value, kind in zip(arguments, (state, rows), strict=True)
                 )
-                window, held = _windows(before[len(outputs) :], after, kept, new, windows)
-                sums: list[Any] = [ir.Constant(element, 0.0)] * len(outputs)
+                window, remaining = _windows(before[len(outputs) :], after, kept, new, windows)
+                sums: list[Value] = [ir.Constant(element, 0.0)] * len(outputs)
                 for terms in zip(*outputs, strict=True) if computing else ():
                     for i, (tap, place) in enumerate(terms):
                         sums[i] = builder.fma(window[place], ir.Constant(element, tap), sums[i])
-                return cgutils.pack_array(builder, [*sums, *held])
+                return cgutils.pack_array(builder, [*sums, *remaining])
 
             return state(state, rows), generate
 
-        return step
+        return step  # type: ignore[no-any-return]
 
 
-def _windows(before: Sequence[Any], after: Sequence[Any], kept: int, new: int, windows: int) -> tuple[Any, Any]:
+def _windows(before: Values, after: Values, kept: int, new: int, windows: int) -> tuple[list[Value], list[Value]]:
     """All windows one after the other, and the last ``kept`` of each."""
-    found, held = [], []
+    found: list[Value] = []
+    remaining: list[Value] = []
     for w in range(windows):
         window = [*before[w * kept : (w + 1) * kept], *after[w * new : (w + 1) * new]]
         found += window
-        held += window[len(window) - kept :]
-    return found, held
+        remaining += window[len(window) - kept :]
+    return found, remaining

@@ -1,31 +1,30 @@
-"""Transforms of both axes on the device: a plan with an array for every level, its pyramid, and statistics of bands."""
+"""The plan of a decimated transform of both axes of panels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 import pywt
-from numpy.typing import NDArray
 
+from wavefilt.backends.cuda import plan
 from wavefilt.backends.cuda.dwt.forward import extensions
-from wavefilt.backends.cuda.dwt.plan import Options, Shape, grid
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, ROWS, Filter, up4
-from wavefilt.backends.cuda.modwt import kernels
-from wavefilt.backends.cuda.modwt.plan import MOST_BLOCKS, ModwtStatistics
-from wavefilt.backends.cuda.runtime import interop
-from wavefilt.backends.cuda.runtime.buffers import Buffers
+from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.plan import KEPT, Place, Shrinking, Source
+from wavefilt.backends.cuda.runtime import copying, interop
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
-from wavefilt.backends.cuda.statistics.details import CudaStatistics
-from wavefilt.backends.cuda.thresholding import kernels as shrinking
-from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
-from wavefilt.transforms import Analysis, Pyramid
+from wavefilt.backends.cuda.statistics.layout import DetailLayout
+from wavefilt.backends.cuda.statistics.selection import Selection
+from wavefilt.thresholding.shrinkage import Shrinkage
 
-from . import kernels as sections_kernels
 from .columns import STEP
+from .forward import forward
+from .inverse import inverse
+from .panels import Bank, PanelLevel
 
 BANDS = 3  # D, V and H, in the order of estimates
 BLOCKS, TAPS_A_TURN = 2112, 8
@@ -33,10 +32,10 @@ BLOCKS, TAPS_A_TURN = 2112, 8
 
 
 @dataclass(frozen=True)
-class SectionsShape:
-    """What a plan is made for: filters, modes and sizes of ``rows`` sections, down their columns and along their rows.
+class PanelShape:
+    """What a plan is made for: filters, modes and sizes of ``rows`` panels, down their columns and along their rows.
 
-    To a method each band is a level, and a section a row of so many ``samples``.
+    To a method each band is a level, and a panel a row of so many ``samples``.
     """
 
     filters: tuple[tuple[tuple[float, ...], ...], tuple[tuple[float, ...], ...]]
@@ -49,12 +48,16 @@ class SectionsShape:
     @staticmethod
     @lru_cache(maxsize=256)
     def of(
-        wavelets: tuple[pywt.Wavelet, pywt.Wavelet], modes: tuple[str, str], dtype: str, depth: int, sections: int,
-        size: tuple[int, int],
-    ) -> SectionsShape:  # fmt: skip
+        wavelets: tuple[pywt.Wavelet, ...],
+        modes: tuple[str, ...],
+        dtype: str,
+        depth: int,
+        rows: int,
+        size: Sequence[int],
+    ) -> PanelShape:
         """Raises ValueError where PyWavelets does."""
         down, along = (tuple(tuple(map(float, taps)) for taps in wavelet.filter_bank) for wavelet in wavelets)
-        shape = SectionsShape((down, along), modes, dtype, depth, sections, size)
+        shape = PanelShape((down, along), (modes[0], modes[1]), dtype, depth, rows, (size[0], size[1]))
         for axis, mode in enumerate(modes):
             if mode in ("reflect", "antireflect") and 1 in [own[axis] for own in shape.sizes[:-1]]:
                 raise ValueError(f"mode={mode!r} needs more than one sample at every level of both axes")
@@ -71,13 +74,13 @@ class SectionsShape:
     @cached_property
     def axes(self) -> tuple[Filter, Filter]:
         down, along = (
-            sections_kernels.filter_of(len(own[0]), mode) for own, mode in zip(self.filters, self.modes, strict=True)
+            Filter(len(own[0]), mode == "periodization") for own, mode in zip(self.filters, self.modes, strict=True)
         )
         return down, along
 
     @cached_property
     def sizes(self) -> list[tuple[int, int]]:
-        """Rows and columns of a section, then of its bands at every level."""
+        """Rows and columns of a panel, then of its bands at every level."""
         sizes = [self.size]
         for _ in range(self.depth):
             down, along = (f.length(n) for f, n in zip(self.axes, sizes[-1], strict=True))
@@ -85,240 +88,170 @@ class SectionsShape:
         return sizes
 
 
-class SectionsPlan(Buffers):
-    """Launches of both transforms, and the arrays that they need; those of a level: `sections_kernels`."""
+class PanelPlan(plan.Plan):
+    """A launch for every level; the bands of one lie together, D, V and H of all panels, then the approximation."""
 
-    def __init__(self, shape: SectionsShape, options: Options) -> None:
-        super().__init__(shape.dtype)
-        self.shape, self.options = shape, options
+    shape: PanelShape
+    early, together = BANDS, BANDS
+
+    def __init__(self, shape: PanelShape, options: Options) -> None:
+        super().__init__(shape, options)
+        self.shape = shape
         taps = max(f.taps for f in shape.axes)
         self.threads = max(options.threads, 1 << (2 * taps - 1).bit_length())
         self.height = max(options.tile_for(shape.dtype) // self.threads // STEP, 1) * STEP
         tables = [
             extensions(f, mode, [n])
-            for size in shape.sizes[:-1] for f, mode, n in zip(shape.axes, shape.modes, size, strict=True)
-        ]  # fmt: skip
+            for size in shape.sizes[:-1]
+            for f, mode, n in zip(shape.axes, shape.modes, size, strict=True)
+        ]
         ends = np.cumsum([0, *map(len, tables)]).tolist()
-        self._tables = [(ends[2 * j], ends[2 * j + 1]) for j in range(shape.depth)]
-        self._table = cuda.to_device(np.concatenate(tables)) if tables else None
+        self._entries = [(ends[2 * j], ends[2 * j + 1]) for j in range(shape.depth)]
+        self._table = cuda.to_device(np.concatenate(tables))
+        self._place_bands()
 
-    def pitch(self, j: int) -> int:
-        """Elements from section to section of a band of level ``j``, counted from 1."""
+    def _place_bands(self) -> None:
+        """Lay all levels out in one array."""
+        s = self.shape
+        self._starts, bands = [0], []
+        for rows, columns in s.sizes[1:]:
+            start, pitch = self._starts[-1], up4(rows * columns)
+            bands += [(start + i * s.rows * pitch, pitch, rows * columns, s.rows) for i in range(BANDS)]
+            self._starts.append(start + s.rows * (BANDS * pitch + rows * up4(columns)))
+        end = self._starts[-1]
+        array = self.buffer("details", end + s.rows * bands[0][1] // 8 + 8)
+        self.layout = DetailLayout(array, bands, lists=end, listed=1)
+        self._levels = self._cut(array)
+
+    def _cut(self, array: DeviceArray) -> list[DeviceArray]:
+        """The bands and the approximation of every level."""
+        return [array[start:] for start in self._starts[:-1]]
+
+    def release(self) -> None:
+        super().release()
+        del self._levels
+
+    def aligned(self, flat: DeviceArray) -> bool:
+        return interop.address(flat) % 16 == 0
+
+    def _bands_of(self, j: int) -> tuple[int, int, int, int]:
+        """Elements from panel to panel of a band of level ``j``, from band to band, to the approximation, in it."""
         rows, columns = self.shape.sizes[j]
-        return up4(rows * columns)
+        pitch = up4(rows * columns)
+        return pitch, self.shape.rows * pitch, BANDS * self.shape.rows * pitch, rows * up4(columns)
 
-    def end(self, j: int) -> int:
-        """Where in its array the bands and smooths of a level end; what follows is for lists of a search."""
-        rows, columns = self.shape.sizes[j]
-        return self.shape.rows * (BANDS * self.pitch(j) + rows * up4(columns))
-
-    def bands(self, j: int) -> Any:
-        """The array of a level: D, V and H of all sections, then smooths."""
-        return self.buffer(f"bands {j}", self.end(j) + self.shape.rows * self.pitch(j) // 8 + 8)
-
-    def _smooth(self, j: int) -> tuple[Any, int, int]:
-        """The array with the smooths of a level, where they begin in it, and elements from row to row."""
-        return self.bands(j), BANDS * self.shape.rows * self.pitch(j), up4(self.shape.sizes[j][1])
-
-    def forward(self, x: Any, stream: Any, after_first: Callable[[], None] | None = None) -> None:
-        """Coefficients of the sections in ``x``, a flat device array; ``after_first`` is called after one level."""
+    def forward(
+        self,
+        x: DeviceArray,
+        aligned: bool,
+        stream: Stream,
+        flags: DeviceArray | None = None,
+        after_first: Callable[[], None] = lambda: None,
+        search: Selection | None = None,
+    ) -> None:
         for j in range(1, self.shape.depth + 1):
             self.forward_launch(j, x, stream)
-            if j == 1 and after_first is not None:
+            if j == 1:
                 after_first()
 
-    def forward_launch(self, j: int, x: Any, stream: Any) -> None:
+    def _samples(self, j: int, array: DeviceArray, levels: list[DeviceArray]) -> tuple[DeviceArray, int, int]:
+        """The input of level ``j``: its array, where it begins there, and elements from row to row."""
+        if j == 1:
+            return array, 0, self.shape.size[1]
+        return levels[j - 2], self._bands_of(j - 1)[2], up4(self.shape.sizes[j - 1][1])
+
+    def _level(self, banks: tuple[Bank, Bank]) -> PanelLevel:
+        """What the kernels of a level are compiled for."""
+        s, (down, along) = self.shape, self.shape.axes
+        several = s.modes[0] in ("smooth", "antireflect"), s.modes[1] in ("smooth", "antireflect")
+        return PanelLevel(*banks, (down.periodized, along.periodized), several, s.dtype, self.height, self.threads)
+
+    def forward_launch(self, j: int, x: DeviceArray, stream: Stream) -> None:
         """One level of `forward`."""
-        s = self.shape
+        s, (down, along) = self.shape, self.shape.filters
         (rows, columns), (rows_out, columns_out) = s.sizes[j - 1], s.sizes[j]
-        source, begin, pitch = (x, 0, columns) if j == 1 else self._smooth(j - 1)
-        down, along = ((own[0], own[1]) for own in s.filters)
-        several = tuple(map(sections_kernels.extrapolates, s.modes))
-        kernel: Any = sections_kernels.forward(
-            down, along, self._periodized, several, s.dtype, self.height, self.threads, self.options.fastmath
-        )
-        across = -(-columns_out // sections_kernels.forward_width(s.axes[1], self.threads))
+        source, begin, pitch = self._samples(j, x, self._levels)
+        level = self._level(((down[0], down[1]), (along[0], along[1])))
+        across = -(-columns_out // level.forward_width)
         blocks, turns = self._blocks(across, rows_out)
-        sizes, sizes_out = (pitch, rows, columns), (up4(columns_out), rows_out, columns_out)
-        for first, sections in self._launches():
-            kernel[(blocks, sections), self.threads, stream](
-                source, begin, rows * pitch, *map(np.int32, sizes), self.bands(j), *self._layout(j),
-                *map(np.int32, sizes_out), first, np.int32(across), np.int32(turns), self._table, *self._tables[j - 1],
-            )  # fmt: skip
+        samples = (source, (begin, rows * pitch), _short(pitch, rows, columns))
+        bands = (self._levels[j - 1], self._bands_of(j), _short(up4(columns_out), rows_out, columns_out))
+        table, tiling = (self._table, self._entries[j - 1]), _short(across, turns)
+        for first, panels in self._launches():
+            launch = forward(level, self.options.fastmath)[(blocks, panels), self.threads, stream]
+            launch(*samples, *bands, first, tiling, *table)
 
     def _blocks(self, across: int, rows: int) -> tuple[int, int]:
-        """Blocks for a section of so many tiles across and rows of coefficients, and how many tiles each goes down."""
+        """Blocks for a panel of so many tiles across and rows of coefficients, and how many tiles each goes down."""
         down = -(-rows // self.height)
         turns = max(min(across * down * self.shape.rows // BLOCKS, self.shape.axes[0].taps // TAPS_A_TURN), 1)
         return across * -(-down // turns), turns
 
     def _launches(self) -> Iterator[tuple[int, int]]:
-        """The first section of a launch, and how many take part: a grid has no more."""
+        """The first panel of a launch, and how many take part: a grid has no more."""
         for first in range(0, self.shape.rows, ROWS):
             yield first, min(self.shape.rows - first, ROWS)
 
-    def _layout(self, j: int) -> tuple[int, int, int, int]:
-        """Elements from section to section of a band, from band to band, to the smooths, from one to one."""
-        rows, columns = self.shape.sizes[j]
-        return self.pitch(j), self.shape.rows * self.pitch(j), self._smooth(j)[1], rows * up4(columns)
-
-    @property
-    def _periodized(self) -> tuple[bool, bool]:
-        down, along = self.shape.axes
-        return down.periodized, along.periodized
-
     def inverse(
-        self, y: Any, aligned: bool, function: str, thresholds: Any, stream: Any, flags: Any = None,
-        bands: Callable[[int], Any] | None = None,
-    ) -> None:  # fmt: skip
-        """Sections from the coefficients, shrunk on the way, into the flat device array ``y``.
-
-        ``aligned`` if it begins at a multiple of 16 bytes. ``bands(level)`` instead of the plan's own arrays.
-        """
-        for j in range(self.shape.depth, 0, -1):
-            self.inverse_launch(j, y, aligned, function, thresholds, stream, flags, bands)
+        self, y: DeviceArray, aligned: bool, stream: Stream, by: Shrinking = KEPT, source: Source | None = None
+    ) -> None:
+        """``aligned`` if ``y`` begins at a multiple of 16 bytes."""
+        s, levels = self.shape, self._levels if by.details is None else self._cut(by.details)
+        for j in range(s.depth, 0, -1):
+            self._inverse_launch(j, y, aligned, stream, levels, by, source)
+        if source is not None:
+            copying.leave(source.x, y, s.samples, s.rows, source.live, self.options.threads, stream)
 
     def inverse_launch(
-        self, j: int, y: Any, aligned: bool, function: str, thresholds: Any, stream: Any, flags: Any = None,
-        bands: Callable[[int], Any] | None = None,
-    ) -> None:  # fmt: skip
-        """One level of `inverse`: to the smooths of the level before, or to ``y``."""
-        s, bands = self.shape, bands or self.bands
+        self, j: int, y: DeviceArray, aligned: bool, stream: Stream, by: Shrinking = KEPT, source: Source | None = None
+    ) -> None:
+        """One level of `inverse`: to the approximation of the level before, or to ``y``."""
+        self._inverse_launch(j, y, aligned, stream, self._levels, by, source)
+
+    def _inverse_launch(
+        self,
+        j: int,
+        y: DeviceArray,
+        aligned: bool,
+        stream: Stream,
+        levels: list[DeviceArray],
+        by: Shrinking,
+        source: Source | None,
+    ) -> None:
+        s, (down, along) = self.shape, self.shape.filters
         (rows, columns), (rows_in, columns_in) = s.sizes[j - 1], s.sizes[j]
-        target, begin, pitch = (y, 0, columns) if j == 1 else (bands(j - 1), *self._smooth(j - 1)[1:])
-        down, along = ((own[2], own[3]) for own in s.filters)
-        kernel: Any = sections_kernels.inverse(
-            down, along, self._periodized, s.dtype, self.height, self.threads, function, self.options.fastmath
-        )
-        across = -(-((columns + 1) // 2) // sections_kernels.inverse_width(s.axes[1], self.threads))
+        target, begin, pitch = self._samples(j, y, levels)
+        level = self._level(((down[2], down[3]), (along[2], along[3])))
+        across = -(-((columns + 1) // 2) // level.inverse_width)
         blocks, turns = self._blocks(across, (rows + 1) // 2)
-        nothing = self.buffer("flags", FLAGS, np.int32)
-        sizes_in, sizes = (up4(columns_in), rows_in, columns_in), (pitch, rows, columns)
-        for first, sections in self._launches():
-            kernel[(blocks, sections), self.threads, stream](
-                bands(j), *self._layout(j), *map(np.int32, sizes_in), first, s.rows, np.int32(across), np.int32(turns),
-                target if thresholds is None else thresholds, BANDS * (j - 1) * s.rows, target, begin, rows * pitch,
-                *map(np.int32, sizes), (aligned or j > 1) and pitch % 2 == 0, nothing if flags is None else flags,
-                flags is not None and j == 1,
-            )  # fmt: skip
+        bands = (levels[j - 1], self._bands_of(j), _short(up4(columns_in), rows_in, columns_in))
+        limits = (target if by.thresholds is None else by.thresholds, BANDS * (j - 1) * s.rows)
+        samples = (target, (begin, rows * pitch), _short(pitch, rows, columns))
+        flags = self.buffer("flags", FLAGS, np.int32) if source is None else source.flags
+        wide, checks = (aligned or j > 1) and pitch % 2 == 0, source is not None and j == 1
+        for first, panels in self._launches():
+            launch = inverse(level, by.function, self.options.fastmath)[(blocks, panels), self.threads, stream]
+            launch(*bands, first, s.rows, _short(across, turns), *limits, *samples, wide, flags, checks)
 
-    def leave(self, x: Any, y: Any, live: Any, stream: Any) -> None:
-        """Copy the sections of ``x`` from which nothing is removed to ``y``."""
-        s, threads = self.shape, self.options.threads
-        blocks = min(-(-s.samples // threads), MOST_BLOCKS)
-        kernels.leave(s.dtype, threads)[grid(blocks, s.rows), threads, stream](x, y, s.samples, s.rows, live)
-
-    def coefficients(self) -> tuple[Any, ...]:
-        """(cA_n, cH_n, cV_n, cD_n, ..., cH_1, cV_1, cD_1) as views of the arrays, shape (sections, rows, columns)."""
+    def places(self) -> list[Place]:
         s, found = self.shape, []
         for j in range(s.depth, 0, -1):
             rows, columns = s.sizes[j]
-            array, begin, pitch = self._smooth(j)
             if j == s.depth:
-                smooth = array[begin : self.end(j)].reshape(s.rows, rows, pitch)
-                found.append(smooth[:, :, :columns])
-            for i in reversed(range(BANDS)):
-                bytes_apart = tuple(array.dtype.itemsize * n for n in (self.pitch(j), columns, 1))
-                band = array[i * s.rows * self.pitch(j) :]
-                found.append(interop.strided(band, (s.rows, rows, columns), bytes_apart))
-        return tuple(found)
+                pitch, begin = up4(columns), self._starts[j - 1] + self._bands_of(j)[2]
+                found.append(Place(self.layout.array, begin, (s.rows, rows, columns), (rows * pitch, pitch, 1)))
+            for band in self.layout.bands[BANDS * (j - 1) : BANDS * j][::-1]:
+                found.append(Place(self.layout.array, band.offset, (s.rows, rows, columns), (band.pitch, columns, 1)))
+        return found
 
-    def fill(self, coefficients: Sequence[NDArray[Any]], stream: Any) -> None:
-        """Coefficients from elsewhere, in host memory."""
-        s, (smooth, *details) = self.shape, coefficients
-        for j in range(s.depth, 0, -1):
-            rows, columns = s.sizes[j]
-            packed = np.zeros(self.end(j), s.dtype)
-            begin, pitch = self._smooth(j)[1:]
-            for i, band in enumerate(reversed(details[:BANDS])):
-                place = packed[i * s.rows * self.pitch(j) :][: s.rows * self.pitch(j)].reshape(s.rows, -1)
-                place[:, : rows * columns] = band.reshape(s.rows, -1)
-            if j == s.depth:
-                packed[begin:].reshape(s.rows, rows, pitch)[:, :, :columns] = smooth
-            self.bands(j)[: packed.size].copy_to_device(packed, stream=stream)
-            details = details[BANDS:]
-        stream.synchronize()
-
-    def shrunk(self, shrinkage: Shrinkage, stream: Any) -> Callable[[int], Any]:
-        """All details shrunk by a posterior, as `bands` with the smooths beside them."""
-        s, function = self.shape, shrinkage.function
-        assert isinstance(function, Posterior)
-        assert shrinkage.sigma is not None
-        for j in range(1, s.depth + 1):
-            rows, columns = s.sizes[j]
-            source, target = self.bands(j), self.buffer(f"shrunk {j}", self.end(j))
-            smooths = slice(self._smooth(j)[1], self.end(j))
-            if j == s.depth:
-                target[smooths].copy_to_device(source[smooths], stream=stream)
-            for i in range(BANDS):
-                band, here = BANDS * (j - 1) + i, i * s.rows * self.pitch(j)
-                shrinking.shrink(
-                    function, source, target, (here, self.pitch(j), rows * columns, s.rows),
-                    shrinkage.thresholds[band], shrinkage.sigma[band], s.dtype, self.options.threads, stream,
-                )  # fmt: skip
-        return lambda level: self.buffer(f"shrunk {level}", 0)
+    def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
+        """With the approximation beside them."""
+        target, depth = super().shrunk(shrinkage, stream), self.shape.depth
+        approximation = slice(self._starts[depth - 1] + self._bands_of(depth)[2], self._starts[depth])
+        target[approximation].copy_to_device(self.layout.array[approximation], stream=stream)
+        return target
 
 
-class CudaPyramid2(Pyramid):
-    """A pyramid in the arrays of a plan, which is its own while it lives.
-
-    ``coefficients`` are views of them for an array on a GPU; those of a host array are copied when asked for.
-    """
-
-    plan: SectionsPlan
-    stream: Any
-
-    def __init__(self, plan: SectionsPlan, stream: Any, analysis: Analysis, on_host: bool) -> None:
-        shape = plan.shape.size
-        values = {"plan": plan, "stream": stream, "analysis": analysis, "shape": shape, "_on_host": on_host}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    @cached_property
-    def coefficients(self) -> tuple[Any, ...]:
-        return interop.shown(self.plan.coefficients(), self.stream, self._on_host)  # type: ignore[attr-defined]
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows(Shape):
-    """As if of a decimated transform of twice the samples; lists of a search are from ``end`` on."""
-
-    end: int = 0
-
-    @cached_property
-    def offsets(self) -> list[int]:
-        return [0, self.end]
-
-
-class Band:
-    """Some bands of a level, from ``first`` on, as `CudaStatistics` and `Selection` take a plan: a row a section."""
-
-    searches = False
-
-    def __init__(self, plan: SectionsPlan, j: int, first: int, bands: int = 1) -> None:
-        s = plan.shape
-        rows, columns = s.sizes[j]
-        begin = first * s.rows * plan.pitch(j)
-        empty: tuple[float, ...] = (0.0, 0.0)
-        self.shape = _Rows(
-            empty, empty, empty, empty, "periodization", s.dtype, 1, bands * s.rows, 2 * rows * columns,
-            plan.end(j) - begin,
-        )  # fmt: skip
-        self.details, self.options = plan.bands(j)[begin:], plan.options
-        self._plan, self._name = plan, f"of {first} of {j}"
-
-    def buffer(self, name: str, size: int, dtype: Any = None) -> Any:
-        return self._plan.buffer(f"{name} {self._name}", size, dtype)
-
-
-class SectionsStatistics(ModwtStatistics):
-    """`Statistics` of the bands, each a level of its own."""
-
-    def __init__(self, plans: Sequence[SectionsPlan], pooled: bool, stream: Any, owners: Any) -> None:
-        deepest = max(plan.shape.depth for plan in plans)
-        self._plans, self._stream = (), stream
-        self._of = []
-        for j in range(1, deepest + 1):
-            for i in range(BANDS):
-                bands: Any = [Band(plan, j, i) for plan in plans if plan.shape.depth >= j]
-                self._of.append(CudaStatistics(bands, pooled, stream, owners))
+def _short(*numbers: int) -> tuple[np.int32, ...]:
+    """Sizes in 32 bits, with which kernels compute addresses in fewer instructions."""
+    return tuple(map(np.int32, numbers))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, up4
 from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.thresholding.functions import shrink
@@ -23,7 +23,7 @@ from .tiling import QUADS, Tiling
 
 
 @cache
-def extend(mode: str, dtype: str, threads: int) -> Any:
+def extend(mode: str, dtype: str, threads: int) -> Kernel:
     """Kernel that writes ``length`` samples of the rows' extension from ``first`` on, telling what is not finite.
 
     From position 0 on they lie ``skipped`` samples further.
@@ -55,7 +55,7 @@ def extend(mode: str, dtype: str, threads: int) -> Any:
 
 
 @cache
-def _distance(width: int) -> Any:
+def _distance(width: int) -> DeviceFunction:
     """Device function: how far an element of a tile lies from the tile's first, runs ``width << spread`` apart."""
     shift = width.bit_length() - 1
 
@@ -67,7 +67,7 @@ def _distance(width: int) -> Any:
 
 
 @cache
-def _loading(tiling: Tiling, i: int, round_about: bool, finest: bool, function: str, dtype: str) -> Any:
+def _loading(tiling: Tiling, i: int, round_about: bool, finest: bool, function: str, dtype: str) -> DeviceFunction:
     """Device function: what the i-th step reads of a tile of ``x``, shrunk, into shared memory from ``offset`` on.
 
     A place is where the element of position 0 of row 0 lies, how far rows are apart, the first position that is there
@@ -115,7 +115,7 @@ def _loading(tiling: Tiling, i: int, round_about: bool, finest: bool, function: 
 
 
 @cache
-def _storing(tiling: Tiling, i: int) -> Any:
+def _storing(tiling: Tiling, i: int) -> DeviceFunction:
     """Device function: the i-th step's three quads that lie in the tile itself, to their place in ``x``."""
     distance, apart = _distance(tiling.width), max(tiling.steps[i], 4)
 
@@ -149,7 +149,7 @@ def _storing(tiling: Tiling, i: int) -> Any:
     return put
 
 
-def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[tuple[float, ...], int]], dtype: str) -> Any:
+def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[tuple[float, ...], int]], dtype: str) -> DeviceFunction:
     """`wide.filters` of three quads of each output at the i-th step: (filter over sqrt 2, window) that it sums."""
     step, taps = tiling.steps[i], tiling.taps
     skip, apart = up4(tiling.lead(step)) - tiling.lead(step), max(step, 4)
@@ -165,7 +165,7 @@ def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[tuple[float, ...],
     )
 
 
-def _item(tiling: Tiling, i: int) -> Any:
+def _item(tiling: Tiling, i: int) -> DeviceFunction:
     """Device function: the first element that this thread computes at the i-th step, and whether there is one."""
     each, head, tail = max(tiling.steps[i], 4) // 4, tiling.heads[i + 1], tiling.tails[i + 1]
 
@@ -187,7 +187,7 @@ def registers(dtype: str, taps: int) -> int | None:
 @cache
 def analysis(
     lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, finest: bool, dtype: str, tiling: Tiling
-) -> Any:
+) -> Kernel:
     """Kernel of the details of some levels and the smooths of the last.
 
     Places are as `_loading` has them; those of details are finest first. ``finest`` if the launch reads samples.
@@ -195,7 +195,7 @@ def analysis(
     number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
     load = _loading(tiling, 0, round_about, finest, "keep", dtype)
 
-    def level(i: int) -> Any:
+    def level(i: int) -> DeviceFunction:
         """Device function: this level and those coarser."""
         apply = _filters(tiling, i, [(lo, 0)], [(hi, 0)], dtype=dtype)
         item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
@@ -233,8 +233,9 @@ def analysis(
     compute = level(0)
 
     @kernel(lo, hi, round_about, finest, dtype, tiling, registers=registers(dtype, tiling.taps))
-    def analysis_kernel(v, source, aligned, extension, before, after, rows, first, tile, spread, details, places,
-                        smooth, place, flags):  # fmt: skip
+    def analysis_kernel(
+        v, source, aligned, extension, before, after, rows, first, tile, spread, details, places, smooth, place, flags
+    ):
         block = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
@@ -251,17 +252,16 @@ def analysis(
 @cache
 def synthesis(
     lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, dtype: str, tiling: Tiling, function: str
-) -> Any:
+) -> Kernel:
     """Kernel of some levels of the inverse: smooths or samples, from smooths and details.
 
     These are shrunk as they are loaded; the thresholds of the finest of its levels begin at ``first_threshold``.
     """
-    number, room, both, width, levels = (
-        np.dtype(dtype).type, tiling.room, 2 * tiling.room, tiling.width, tiling.levels
-    )  # fmt: skip
+    number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
+    both = 2 * room
     keeps, load_smooth = function == "keep", _loading(tiling, 0, round_about, False, "keep", dtype)
 
-    def level(i: int) -> Any:
+    def level(i: int) -> DeviceFunction:
         """Device function: this level and those finer."""
         apply = _filters(tiling, i, [(lo, 0), (hi, 1)], dtype=dtype)
         load = _loading(tiling, i, round_about, False, function, dtype)
@@ -270,9 +270,9 @@ def synthesis(
         offset, which, last = room + tiling.heads[0] - tiling.heads[i], levels - 1 - i, i == levels - 1
 
         @device
-        def step(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
-                 spread, tile):  # fmt: skip
-            limit = number(0) if keeps else thresholds[first_threshold + which * rows + row]
+        def step(buffer, details, places, thresholds, limit_place, rows, beyond, y, place, aligned, where):
+            row, base, spread, tile = where
+            limit = number(0) if keeps else thresholds[limit_place + which * rows]
             load(buffer, offset, details, places[which], True, row, base, spread, tile, limit, beyond)
             f, busy = item(tile)
             cuda.syncthreads()
@@ -293,20 +293,18 @@ def synthesis(
         others = level(i + 1)
 
         @device
-        def steps(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
-                  spread, tile):  # fmt: skip
-            step(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
-                 spread, tile)  # fmt: skip
-            others(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
-                   spread, tile)  # fmt: skip
+        def steps(buffer, details, places, thresholds, limit_place, rows, beyond, y, place, aligned, where):
+            step(buffer, details, places, thresholds, limit_place, rows, beyond, y, place, aligned, where)
+            others(buffer, details, places, thresholds, limit_place, rows, beyond, y, place, aligned, where)
 
         return steps
 
     compute = level(0)
 
     @kernel(lo, hi, round_about, dtype, tiling, function)
-    def synthesis_kernel(v, source, details, places, thresholds, first_threshold, rows, first, tile, spread, y, place,
-                         aligned):  # fmt: skip
+    def synthesis_kernel(
+        v, source, details, places, thresholds, first_threshold, rows, first, tile, spread, y, place, aligned
+    ):
         block = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
@@ -315,38 +313,7 @@ def synthesis(
         buffer = cuda.shared.array(both, number)
         beyond = v, 0, 0, v
         load_smooth(buffer, 0, v, source, True, row, base, spread, tile, number(0), beyond)
-        compute(buffer, details, places, thresholds, first_threshold, rows, beyond, y, place, aligned, row, base,
-                spread, tile)  # fmt: skip
+        where, limit_place = (row, base, spread, tile), first_threshold + row
+        compute(buffer, details, places, thresholds, limit_place, rows, beyond, y, place, aligned, where)
 
     return synthesis_kernel
-
-
-@cache
-def cut(dtype: str, threads: int) -> Any:
-    """Kernel that copies ``length`` elements of every row, from ``begin`` on."""
-
-    @kernel(dtype, threads)
-    def cut_kernel(x, pitch, rows, begin, target, target_pitch, length):
-        i = cuda.blockIdx.x * threads + cuda.threadIdx.x
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row < rows and i < length:
-            target[row * target_pitch + i] = x[row * pitch + begin + i]
-
-    return cut_kernel
-
-
-@cache
-def leave(dtype: str, threads: int) -> Any:
-    """Kernel that copies the rows of ``x`` that are not ``live`` to ``y``."""
-
-    @kernel(dtype, threads)
-    def leave_kernel(x, y, samples, rows, live):
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row >= rows or live[row] != 0:
-            return
-        i = cuda.blockIdx.x * threads + cuda.threadIdx.x
-        while i < samples:
-            y[row * samples + i] = x[row * samples + i]
-            i += threads * cuda.gridDim.x
-
-    return leave_kernel

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 from wavefilt.backends.cuda.backend import Cuda
-from wavefilt.backends.cuda.dwt.denoiser import joined
+from wavefilt.backends.cuda.denoiser import joined
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
@@ -128,7 +128,7 @@ class Several(Cuda):
         """On the first GPU. Raises `OutOfMemory`."""
         backend = self._members[0].backend
         work = partial(guarded, partial(backend.whole, x, method, level, report, out), backend.clear)
-        return self._members[0].submit(work).result()  # type: ignore[no-any-return]
+        return self._members[0].submit(work).result()
 
     def _divides(self, x: Any, method: Method, level: int) -> bool:
         """Whether samples can be cut into parts that are more than halo."""

@@ -12,6 +12,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.chunked_rows import HostRows
 from wavefilt.backends.cuda.runtime import interop
+from wavefilt.backends.cuda.runtime.interfaces import Samples
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk, halo
@@ -88,7 +89,8 @@ class _SplitRows(HostRows):
 
     def reconstruct(self, pyramid: CudaPyramid, shrinkage: Shrinkage) -> Array:  # type: ignore[override]
         backend: Cuda = self._here.backend
-        return backend.reconstruct(pyramid, shrinkage, pyramid.plan.details)  # type: ignore[no-any-return]
+        resident: Samples = pyramid.plan.layout.array  # type: ignore[assignment]
+        return backend.reconstruct(pyramid, shrinkage, resident)
 
     def put(self, chunk: Chunk, y: Array) -> None:
         flat, backend = y.reshape(-1), self._here.backend

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TypeVar, cast
+
+from numpy.typing import DTypeLike
+
+from wavefilt.arrays import Array
 
 from . import graph
+from .interfaces import DeviceArray, Stream
 from .target import cuda
 
 KEPT = 8  # methods whose launches a plan keeps
+Made = TypeVar("Made")
 
 
 class Buffers:
@@ -17,12 +23,12 @@ class Buffers:
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
-        self.key: tuple[Any, ...] = ()
-        self._buffers: dict[str, Any] = {}
-        self._staging: dict[str, Any] = {}
-        self._kept: OrderedDict[Any, Any] = OrderedDict()
-        self._stream: Any = None
-        self._side: Any = None
+        self.key: Hashable = None
+        self._buffers: dict[str, DeviceArray] = {}
+        self._staging: dict[str, Array] = {}
+        self._kept: OrderedDict[Hashable, object] = OrderedDict()
+        self._stream: Stream | None = None
+        self._side: Stream | None = None
 
     @property
     def bytes(self) -> int:
@@ -31,38 +37,39 @@ class Buffers:
 
     def release(self) -> None:
         """Let go of all memory at once, not when Python finds the cycles."""
-        for held in (self._buffers, self._staging, self._kept):
-            held.clear()
+        self._buffers.clear()
+        self._staging.clear()
+        self._kept.clear()
 
-    def buffer(self, name: str, size: int, dtype: Any = None) -> Any:
+    def buffer(self, name: str, size: int, dtype: DTypeLike | None = None) -> DeviceArray:
         """The plan's device array of this name, made when it is first asked for."""
         if name not in self._buffers:
             self._buffers[name] = cuda.device_array(size, dtype or self.dtype)
         return self._buffers[name]
 
-    def staging(self, name: str, size: int) -> Any:
+    def staging(self, name: str, size: int) -> Array:
         """The plan's pinned host array of this name."""
         if name not in self._staging:
             self._staging[name] = cuda.pinned_array(size, self.dtype)
         return self._staging[name]
 
-    def own_stream(self) -> Any:
+    def own_stream(self) -> Stream:
         """A stream for work that comes from the host."""
         if self._stream is None:
             self._stream = graph.stream()
         return self._stream
 
-    def side_stream(self) -> Any:
+    def side_stream(self) -> Stream:
         """A stream for what can run beside the plan's other work."""
         if self._side is None:
             self._side = graph.stream()
         return self._side
 
-    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The object kept under this key, made when it is first asked for."""
         if key not in self._kept:
             self._kept[key] = make()
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
-        return self._kept[key]
+        return cast(Made, self._kept[key])

@@ -11,6 +11,7 @@ from typing import Any
 
 import wavefilt
 
+from .interfaces import Kernel
 from .target import SIMULATED, cuda
 
 
@@ -24,7 +25,9 @@ def _sources() -> str:
     return text.hexdigest()
 
 
-def kernel(*constants: Hashable, registers: int | None = None, fastmath: bool = False) -> Callable[..., Any]:
+def kernel(
+    *constants: Hashable, registers: int | None = None, fastmath: bool = False
+) -> Callable[[Callable[..., Any]], Kernel]:
     """Decorator of a kernel that is a closure over ``constants``, with at most so many registers a thread.
 
     The cache of numba would tell closures apart by pickling them, and finds those of this process alone.
@@ -33,11 +36,11 @@ def kernel(*constants: Hashable, registers: int | None = None, fastmath: bool = 
         return cuda.jit  # type: ignore[no-any-return]
     limit = {} if registers is None else {"max_registers": registers}
 
-    def compiled(function: Callable[..., Any]) -> Any:
+    def compiled(function: Callable[..., Any]) -> Kernel:
         dispatcher = cuda.jit(fastmath=fastmath, **limit)(function)
         with suppress(RuntimeError):  # no directory to cache in can be written to
             dispatcher._cache = _Cache(function, (constants, registers, fastmath))
-        return dispatcher
+        return dispatcher  # type: ignore[no-any-return]
 
     return compiled
 

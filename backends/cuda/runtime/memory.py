@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from .graph import DriverError
+from .libraries import exhausted
+from .target import CudaAPIError
+
 Result = TypeVar("Result")
+OUT_OF_MEMORY = 2
+"""The driver's CUDA_ERROR_OUT_OF_MEMORY."""
 
 
 class OutOfMemory(Exception):
@@ -29,4 +35,7 @@ def guarded(work: Callable[[], Result], clear: Callable[[], None]) -> Result:
 
 
 def _exhausted(error: Exception) -> bool:
-    return isinstance(error, OutOfMemory) or "OUT_OF_MEMORY" in str(error).upper().replace(" ", "_")
+    """Whether an error says that memory is used up: ours, the driver's, or that of the caller's library."""
+    if isinstance(error, (CudaAPIError, DriverError)):
+        return error.args[0] == OUT_OF_MEMORY
+    return isinstance(error, (OutOfMemory, *exhausted()))

@@ -11,7 +11,7 @@ from .memory import OutOfMemory, guarded
 from .target import cuda
 
 
-class Held:
+class StagedRows:
     """The part of `Cuda` for rows that host memory does not hold at once (`wavefilt.outofcore.device_staging`)."""
 
     clear: Callable[[], None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,10 @@ if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
     )
 
 
+class _DriverError(Exception):
+    """What errors of the driver, a code and what it says, would be in the simulator, which has none."""
+
+
 def _unload_once() -> None:
     """Let a kernel be unloaded once at the end: numba does it for every GPU it ran on, which corrupts the heap."""
     driver, seen = cuda.cudadrv.driver.driver, set[Any]()
@@ -43,12 +48,28 @@ def _unload_once() -> None:
         seen |= modules.keys()
 
 
-if not SIMULATED:
+if SIMULATED:
+    from numba.cuda.simulator import kernel as _simulator
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray as DeviceNDArray
+
+    class _OfTheRunningKernel:
+        """`cuda` for every module of kernels: numba's simulator exchanges it in that of the launched kernel alone."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(_simulator._get_kernel_context() or _numba_cuda, name)
+
+    CudaAPIError: type[Exception] = _DriverError
+    _numba_cuda, cuda = cuda, _OfTheRunningKernel()
+else:
+    from numba.cuda.cudadrv.devicearray import DeviceNDArrayBase as DeviceNDArray
+    from numba.cuda.cudadrv.driver import CudaAPIError  # type: ignore[no-redef]
+
     atexit.register(_unload_once)  # runs before what numba registered
 
-__all__ = ["INSTALL", "SIMULATED", "cuda", "device", "registers_for"]
+__all__ = ["INSTALL", "SIMULATED", "CudaAPIError", "DeviceNDArray", "cuda", "device", "registers_for"]
 
-device = cuda.jit(device=True) if SIMULATED else cuda.jit(device=True, forceinline=True)
+_inlined = {} if SIMULATED else {"forceinline": True}
+device: Callable[[Callable[..., Any]], Callable[..., Any]] = cuda.jit(device=True, **_inlined)
 """Decorator of functions for kernels; inlined by LLVM, which takes a third of the time of numba's own inlining."""
 
 

@@ -1,26 +1,29 @@
 """Host arrays to the device and back: through pinned buffers, filled and emptied by several threads at once.
 
-Ordinary memory copied by the driver moves at 6-10 GB/s; threads that stage it in pinned memory reach 40 GB/s.
+Pageable memory copied by the driver moves at 6-10 GB/s; threads that stage it in pinned memory reach 40 GB/s.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+
+from wavefilt.arrays import Array
+from wavefilt.threads import available_cpus
 
 from . import graph, interop
+from .buffers import Buffers
 from .graph import checked, handle
+from .interfaces import DeviceArray, Samples, Stream
 from .target import SIMULATED, cuda
 
 CHUNK = 4 << 20
-THREADS = min(12, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+THREADS = min(12, available_cpus())
 PAGE = 4096
 
 
@@ -52,7 +55,7 @@ class Ring:
             self._lanes = [_Lane() for _ in range(self._threads)]
         return self._pool
 
-    def upload(self, host: NDArray[Any], device: Any, stream: Any, touch: NDArray[Any] | None = None) -> None:
+    def upload(self, host: Array, device: DeviceArray, stream: Stream, touch: Array | None = None) -> None:
         """Copy a contiguous host array into a flat device array, then let ``stream`` go on.
 
         ``touch`` is an array to be written later: its pages are made meanwhile, which costs as much as the transfer.
@@ -67,15 +70,16 @@ class Ring:
             for future in touching:
                 future.result()
 
-    def brought(self, x: Any, plan: Any, stream: Any) -> Any:
+    def brought(self, x: Samples, plan: Buffers, stream: Stream) -> DeviceArray:
         """The rows of ``x`` as a flat device array: where they are, or copied from the host into the plan's."""
         if interop.on_device(x):
             return interop.flat(x)
-        source = plan.buffer("x", x.size)
-        self.upload(np.ascontiguousarray(x), source, stream)
+        host = np.ascontiguousarray(x)
+        source = plan.buffer("x", host.size)
+        self.upload(host, source, stream)
         return source
 
-    def download(self, device: Any, host: NDArray[Any], stream: Any) -> None:
+    def download(self, device: DeviceArray, host: Array, stream: Stream) -> None:
         """Copy a flat device array into a contiguous host array after what ``stream`` holds, and wait for it."""
         if SIMULATED or host.nbytes < CHUNK or pinned(host):
             device.copy_to_host(host.reshape(-1), stream=stream)
@@ -85,10 +89,10 @@ class Ring:
         with self._lock:
             self._move(self._start(), _bytes(host), device, False)
 
-    def _move(self, pool: ThreadPoolExecutor, host: NDArray[np.uint8], device: Any, up: bool) -> None:
+    def _move(self, pool: ThreadPoolExecutor, host: NDArray[np.uint8], device: DeviceArray, up: bool) -> None:
         from cuda.bindings import driver
 
-        address = device.__cuda_array_interface__["data"][0]
+        address = interop.address(device)
         starts = iter(range(0, host.size, CHUNK))
         lock = threading.Lock()
 
@@ -128,7 +132,7 @@ class Ring:
 
 
 class Results:
-    """Host arrays for results: pinned ones, used again once nobody holds them, from the second of a size on.
+    """Host arrays for results: pinned ones, used again once nobody uses them, from the second of a size on.
 
     Fresh memory costs as much in page faults as its transfer takes, and pinned memory needs no copy of its own;
     but pinning is slow, so a single call does without.
@@ -139,11 +143,11 @@ class Results:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._free: dict[int, list[Any]] = {}
+        self._free: dict[int, list[Array]] = {}
         self._seen: set[int] = set()
         self._total = 0
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """An uninitialised array."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         with self._lock:
@@ -156,35 +160,35 @@ class Results:
             buffer = cuda.pinned_array(size, np.uint8)
         if buffer is None:
             return np.empty(shape, dtype)
-        held = _Held(buffer)
-        weakref.finalize(held, self._give_back, buffer).atexit = False
-        result: NDArray[Any] = np.asarray(held).view(dtype).reshape(shape)
+        in_use = _InUse(buffer)
+        weakref.finalize(in_use, self._give_back, buffer).atexit = False
+        result: Array = np.asarray(in_use).view(dtype).reshape(shape)
         return result
 
-    def _give_back(self, buffer: Any) -> None:
+    def _give_back(self, buffer: Array) -> None:
         with self._lock:
             self._free.setdefault(buffer.nbytes, []).append(buffer)
 
     def clear(self) -> None:
-        """Free the arrays that nobody holds."""
+        """Free the arrays that nobody uses."""
         with self._lock:
             self._total -= sum(buffer.nbytes for free in self._free.values() for buffer in free)
             self._free.clear()
             self._seen.clear()
 
 
-class _Held:
+class _InUse:
     """A pinned buffer in use: it goes back when the last array on it is gone."""
 
-    def __init__(self, buffer: Any) -> None:
+    def __init__(self, buffer: Array) -> None:
         self.__array_interface__ = buffer.__array_interface__
 
 
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+def _bytes(array: Array) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8)
 
 
-def _touch(pool: ThreadPoolExecutor, array: NDArray[Any]) -> list[Future[None]]:
+def _touch(pool: ThreadPoolExecutor, array: Array) -> list[Future[None]]:
     """Write a byte of every page of an array that holds nothing yet."""
     pages = _bytes(array)[::PAGE]
     edges = [len(pages) * i // 32 for i in range(33)]
@@ -195,7 +199,7 @@ def _touch(pool: ThreadPoolExecutor, array: NDArray[Any]) -> list[Future[None]]:
     return [pool.submit(write, a, b) for a, b in pairwise(edges)]
 
 
-def pinned(array: NDArray[Any]) -> bool:
+def pinned(array: Array) -> bool:
     """Whether the device can reach this host memory by itself."""
     from cuda.bindings import driver
 

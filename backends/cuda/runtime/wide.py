@@ -6,33 +6,42 @@ In the simulator plain stand-ins take their place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
+from .interfaces import DeviceFunction
 from .target import SIMULATED
+
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder, Value
+    from numba.core.base import BaseContext
+    from numba.core.typing import Signature
+    from numba.types import Type
+
+Values: TypeAlias = "Sequence[Value]"
 
 Term = tuple[float, int, int]
 """A tap, the number of the window it applies to, and the place in that window."""
 
 if SIMULATED:
 
-    def load4(array: Any, index: Any) -> Any:
+    def load4(array, index):
         return tuple(array[index + i] for i in range(4))
 
-    def store(array: Any, index: Any, values: Any) -> None:
+    def store(array, index, values):
         for i, value in enumerate(values):
             array[index + i] = value
 
     store_many = store
 
-    def bin_of(bits: Any, low: Any, shift: Any) -> Any:
+    def bin_of(bits, low, shift):
         size = 8 * bits.dtype.itemsize
         magnitude = int(bits) & (2 ** (size - 1) - 1)
         return min(((magnitude - int(low)) % 2**size) >> int(shift), 2**31 - 1)
 
-    def filters(outputs: Sequence[Sequence[Term]], width: int) -> Any:
-        def apply(array: Any, first: Any, second: Any) -> Any:
-            return tuple(sum(array.dtype.type(h) * array[(first, second)[w] + i] for h, w, i in terms)
-                         for terms in outputs)  # fmt: skip
+    def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
+        def apply(array, first, second):
+            begin = first, second
+            return tuple(sum(array.dtype.type(h) * array[begin[w] + i] for h, w, i in terms) for terms in outputs)
 
         return apply
 
@@ -42,21 +51,23 @@ else:
     from numba.core import cgutils
     from numba.cuda.extending import intrinsic
 
-    def _vector(context: Any, builder: Any, array_type: Any, array: Any, index: Any, width: int) -> tuple[Any, int]:
+    def _vector(
+        context: BaseContext, builder: IRBuilder, array_type: Type, array: Value, index: Value, width: int
+    ) -> tuple[Value, int]:
         """Pointer to ``width`` consecutive elements as one LLVM vector, and how it is aligned."""
         data = context.make_array(array_type)(context, builder, array).data
         vector = ir.VectorType(context.get_data_type(array_type.dtype), width)
         alignment = min(width * array_type.dtype.bitwidth // 8, 16)
         return builder.bitcast(builder.gep(data, [index]), vector.as_pointer()), alignment
 
-    def _lane(i: int) -> Any:
+    def _lane(i: int) -> Value:
         return ir.Constant(ir.IntType(32), i)
 
     @intrinsic
-    def load4(typing: Any, array: Any, index: Any) -> Any:
+    def load4(typing, array, index):
         """Elements ``index`` to ``index + 3`` by 16-byte loads; they must begin at a multiple of 16 bytes."""
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
             data, start = arguments
             pointer, alignment = _vector(context, builder, array, data, start, 4)
             vector = builder.load(pointer, align=alignment)
@@ -65,10 +76,10 @@ else:
         return types.UniTuple(array.dtype, 4)(array, types.int64), generate
 
     @intrinsic
-    def store(typing: Any, array: Any, index: Any, values: Any) -> Any:
+    def store(typing, array, index, values):
         """Two or four elements from ``index`` on by one wide store, which must be aligned."""
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
             data, start, parts = arguments
             pointer, alignment = _vector(context, builder, array, data, start, len(values))
             vector = ir.Constant(pointer.type.pointee, ir.Undefined)
@@ -80,10 +91,10 @@ else:
         return types.void(array, types.int64, values), generate
 
     @intrinsic
-    def store_many(typing: Any, array: Any, index: Any, values: Any) -> Any:
+    def store_many(typing, array, index, values):
         """Consecutive elements from ``index`` on by wide stores of four; they must be aligned."""
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
             for start in range(0, len(values), 4):
                 index = builder.add(arguments[1], ir.Constant(ir.IntType(64), start))
                 pointer, alignment = _vector(context, builder, array, arguments[0], index, 4)
@@ -96,13 +107,13 @@ else:
         return types.void(array, types.int64, values), generate
 
     @intrinsic
-    def bin_of(typing: Any, bits: Any, low: Any, shift: Any) -> Any:
+    def bin_of(typing, bits, low, shift):
         """Bin of |value| from its bits, in their own width; a huge number for a value outside the window."""
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
             kind = context.get_value_type(bits)
 
-            def narrow(value: Any) -> Any:
+            def narrow(value: Value) -> Value:
                 return value if value.type == kind else builder.trunc(value, kind)
 
             magnitude = builder.and_(arguments[0], ir.Constant(kind, 2 ** (kind.width - 1) - 1))
@@ -112,7 +123,7 @@ else:
 
         return types.uint64(bits, types.int64, types.int64), generate
 
-    def filters(outputs: Sequence[Sequence[Term]], width: int) -> Any:
+    def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         """Device function ``(array, first, second) -> outputs``: sums of products of taps and two windows.
 
         The windows begin at ``array[first]`` and ``array[second]``, multiples of ``width`` elements, and are read
@@ -120,12 +131,12 @@ else:
         """
 
         @intrinsic
-        def apply(typing: Any, array: Any, first: Any, second: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def apply(typing, array, first, second):
+            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
                 element = context.get_data_type(array.dtype)
-                chunks: dict[tuple[int, int], Any] = {}
+                chunks: dict[tuple[int, int], Value] = {}
 
-                def sample(window: int, place: int) -> Any:
+                def sample(window: int, place: int) -> Value:
                     key = (window, place // width)
                     if key not in chunks:
                         index = builder.add(arguments[1 + window], ir.Constant(ir.IntType(64), key[1] * width))
@@ -133,7 +144,7 @@ else:
                         chunks[key] = builder.load(pointer, align=alignment)
                     return builder.extract_element(chunks[key], _lane(place % width))
 
-                sums: list[Any] = [ir.Constant(element, 0.0)] * len(outputs)
+                sums: list[Value] = [ir.Constant(element, 0.0)] * len(outputs)
                 for terms in zip(*outputs, strict=True):
                     for i, (tap, window, place) in enumerate(terms):
                         sums[i] = builder.fma(sample(window, place), ir.Constant(element, tap), sums[i])
@@ -141,4 +152,4 @@ else:
 
             return types.UniTuple(array.dtype, len(outputs))(array, types.int64, types.int64), generate
 
-        return apply
+        return apply  # type: ignore[no-any-return]

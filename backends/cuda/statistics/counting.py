@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from functools import cache
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda
 
 
 @cache
-def kernels(dtype: str, threads: int, bins: int) -> SimpleNamespace:
-    """Both, for rows of ``length`` details ``stride`` apart; ``step`` is 1 if each row is a group, else 0."""
-    compiled = kernel(dtype, threads, bins)
+def exceeding(dtype: str, threads: int) -> Kernel:
+    """Kernel that adds to ``counts`` of each group how many |d| of a band are at least its threshold.
 
-    @compiled
+    ``step`` is 1 if each row is a group, else 0.
+    """
+
+    @kernel(dtype, threads)
     def exceeding(details, begin, stride, length, rows, thresholds, step, counts):
-        """Add to ``counts`` of each group how many |d| are at least its threshold."""
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
@@ -31,9 +31,18 @@ def kernels(dtype: str, threads: int, bins: int) -> SimpleNamespace:
         if found:
             cuda.atomic.add(counts, row * step, found)
 
-    @compiled
+    return exceeding
+
+
+@cache
+def histogram(dtype: str, threads: int, bins: int) -> Kernel:
+    """Kernel that adds to ``counts`` of each group those of |d| times its scale by whole numbers.
+
+    The last is for all beyond; ``step`` as in `exceeding`.
+    """
+
+    @kernel(dtype, threads, bins)
     def histogram(details, begin, stride, length, rows, scales, step, counts):
-        """Add to ``counts`` of each group those of |d| times its scale by whole numbers, the last for all beyond."""
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
@@ -49,7 +58,7 @@ def kernels(dtype: str, threads: int, bins: int) -> SimpleNamespace:
             if own[i]:
                 cuda.atomic.add(counts, row * step * bins + i, np.int64(own[i]))
 
-    return SimpleNamespace(exceeding=exceeding, histogram=histogram)
+    return histogram
 
 
 def blocks(length: int, threads: int) -> int:
@@ -57,6 +66,6 @@ def blocks(length: int, threads: int) -> int:
     return max(min(-(-length // (16 * threads)), 512), 1)
 
 
-def zeros(size: int) -> Any:
+def zeros(size: int) -> DeviceArray:
     """Counts to be added to."""
-    return cuda.to_device(np.zeros(size, np.int64))
+    return cuda.to_device(np.zeros(size, np.int64))  # type: ignore[no-any-return]

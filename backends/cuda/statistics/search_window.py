@@ -1,8 +1,20 @@
-"""A search's window: the fields of its state, and which values lie below or inside."""
+"""The window of a search for the middle value: the fields of its state, and how it is laid.
+
+A *window* is `BINS` bins of 2^shift consecutive bit patterns of non-negative floats, which order like their bits.
+"""
 
 from __future__ import annotations
 
-from wavefilt.backends.cuda.runtime.target import device
+from functools import cache
+
+import numpy as np
+
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
+from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.wide import bin_of
+
+from . import histograms
+from .histograms import BINS
 
 DONE = -1
 LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, FIELDS = range(8)
@@ -11,25 +23,126 @@ list of values in the first window, values below all of that list, blocks that h
 NOT_YET = -1  # the list and the values below it are still to be counted
 
 
+def first_shift(itemsize: int) -> int:
+    """Shift of the window that holds every value of so many bytes."""
+    return itemsize * 8 - 1 - 11
+
+
+def magnitudes(itemsize: int) -> int:
+    """The bits of a value without its sign, and greater than all bits of a finite value."""
+    return (1 << (8 * itemsize - 1)) - 1
+
+
 @device
 def less(a, b, c, d, bottom):
     """How many of four values lie below ``bottom``."""
-    return (
-        (1 if abs(a) < bottom else 0) + (1 if abs(b) < bottom else 0)
-        + (1 if abs(c) < bottom else 0) + (1 if abs(d) < bottom else 0)
-    )  # fmt: skip
+    first = (1 if abs(a) < bottom else 0) + (1 if abs(b) < bottom else 0)
+    return first + (1 if abs(c) < bottom else 0) + (1 if abs(d) < bottom else 0)
 
 
 @device
 def within(a, b, c, d, bottom, top):
     """Which of four values lie between two, as bits."""
-    return (
-        (1 if bottom <= abs(a) <= top else 0) | (2 if bottom <= abs(b) <= top else 0)
-        | (4 if bottom <= abs(c) <= top else 0) | (8 if bottom <= abs(d) <= top else 0)
-    )  # fmt: skip
+    first = (1 if bottom <= abs(a) <= top else 0) | (2 if bottom <= abs(b) <= top else 0)
+    return first | (4 if bottom <= abs(c) <= top else 0) | (8 if bottom <= abs(d) <= top else 0)
 
 
 @device
 def room(stride):
     """Values that fit in the list of a row whose details take ``stride`` elements: an eighth of them."""
     return stride >> 5 << 2
+
+
+@device
+def count_in_bin(bits, low, shift, histogram):
+    """Count a value in its bin of a histogram, if it has one."""
+    place = bin_of(bits, low, shift)
+    if place < np.uint64(BINS):
+        cuda.atomic.add(histogram, place, 1)
+
+
+@device
+def lay(state, edge_keys, segment, low, shift, top):
+    """Lay a window up to ``top`` at most, and its two ends as values, which are compared faster than bits."""
+    state[segment * FIELDS + LOW], state[segment * FIELDS + SHIFT] = low, shift
+    edge_keys[2 * segment] = low
+    edge_keys[2 * segment + 1] = min(low + (BINS << shift) - 1, top)
+
+
+@device
+def last_of(parts, state, field, tally):
+    """Whether this block is the last of those that work on a segment; then it sees what the others wrote."""
+    cuda.threadfence()
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        tally[2] = 1 if cuda.atomic.add(state, field + TICKET, 1) == parts - 1 else 0
+        if tally[2] == 1:
+            state[field + TICKET] = 0
+    cuda.syncthreads()
+    cuda.threadfence()
+    return tally[2] == 1
+
+
+@cache
+def narrowing(dtype: str, threads: int) -> DeviceFunction:
+    """Device function: after a pass, a segment's next window, or its two middle values."""
+    infinity, widest = magnitudes(np.dtype(dtype).itemsize), first_shift(np.dtype(dtype).itemsize)
+    greatest = int(np.array(np.inf, dtype).view(f"i{np.dtype(dtype).itemsize}"))
+    locate, clear = histograms.locating(threads), histograms.clearing(threads)
+
+    @device
+    def narrower(sizes, state, counts, edge_keys, middle, segment, workspace):
+        base, field = segment * BINS, segment * FIELDS
+        low, shift, n = state[field + LOW], state[field + SHIFT], sizes[segment]
+        below = state[field + BELOW] + max(state[field + BASE], 0)
+        rank = (n - 1) // 2 - below
+        place, before = locate(counts, base, rank, workspace)
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            state[field + BELOW] = 0
+            if rank < 0 or place < 0:  # the window missed: begin again with the widest, on all values
+                state[field + LISTED], state[field + BASE] = 0, NOT_YET
+                lay(state, edge_keys, segment, 0, widest, greatest)
+            elif shift > 0:
+                if state[field + LISTED] > 0 and state[field + BASE] == NOT_YET:
+                    state[field + BASE] = below  # from now on values of the list alone are counted
+                finer = shift - 11 if shift > 11 else 0
+                lay(state, edge_keys, segment, low + (place << shift), finer, greatest)
+            else:
+                high = place
+                if n % 2 == 0 and rank + 1 >= before + counts[base + place]:
+                    high += 1
+                    while high < BINS and counts[base + high] == 0:
+                        high += 1
+                if high == BINS:  # beyond the window: one more pass
+                    state[field + NEXT] = 1
+                middle[2 * segment] = low + place
+                middle[2 * segment + 1] = low + high if high < BINS else infinity
+                state[field + LOW], state[field + SHIFT] = low + place, DONE
+        cuda.syncthreads()
+        clear(counts, base)
+
+    return narrower
+
+
+@cache
+def next_value(dtype: str, threads: int) -> DeviceFunction:
+    """Device function: the smallest value above ``low``, where it is smaller than what was found so far."""
+    infinity = mask = magnitudes(np.dtype(dtype).itemsize)
+
+    @device
+    def next_above(keys, source, first, last, low, least, middle, segment):
+        if cuda.threadIdx.x == 0:
+            least[0] = infinity
+        cuda.syncthreads()
+        closest = np.int64(infinity)
+        for i in range(first + cuda.threadIdx.x, last, threads):
+            k = np.int64(keys[source + i]) & mask
+            if low < k < closest:
+                closest = k
+        cuda.atomic.min(least, 0, closest)
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            cuda.atomic.min(middle, 2 * segment + 1, least[0])
+
+    return next_above

@@ -1,4 +1,4 @@
-"""Sorted |d| and the least risk over them, for rules that look at every coefficient (SURE), on the device.
+"""Sorted |d| and the least risk over them, for rules that need every coefficient (SURE), on the device.
 
 A bitonic sort: simple, no extra memory but the padding to a power of two, and the same order whatever the
 scheduling. Risks are formulas of scalars, compiled for the device as they are.
@@ -6,21 +6,23 @@ scheduling. Risks are formulas of scalars, compiled for the device as they are.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.statistics.interface import Risk
 
 SPAN = 2048  # keys that one block sorts in shared memory
 ZERO = -1  # the place of the value 0, which comes before all
 
 
-def evaluate(risk: Any, threads: int, span: int) -> Any:
+def evaluate(risk: Risk, threads: int, span: int) -> Kernel:
     """Kernel that finds the least risk, and where, among the sorted values of every span; once for the same code."""
     return _evaluate(_Formula(risk, (risk.__code__.co_code, risk.__code__.co_consts)), threads, span)
 
@@ -29,12 +31,12 @@ def evaluate(risk: Any, threads: int, span: int) -> Any:
 class _Formula:
     """A function of scalars, equal to any other of the same code."""
 
-    function: Any = field(compare=False)
-    code: tuple[Any, ...]
+    function: Risk = field(compare=False)
+    code: tuple[Hashable, ...]
 
 
 @cache
-def kernels(dtype: str, threads: int, span: int) -> Any:
+def kernels(dtype: str, threads: int, span: int) -> dict[str, Kernel]:
     """The kernels of the sort, by name."""
     key = np.int64 if np.dtype(dtype).itemsize == 8 else np.int32
     last = np.iinfo(key).max
@@ -133,11 +135,11 @@ def kernels(dtype: str, threads: int, span: int) -> Any:
             found = places[least]
             best[group] = np.float64(values[found]) if found != ZERO and sigma[group] > 0 else 0.0
 
-    return {f.__name__: f for f in (pack, pad, near, far, sums, accumulate, pick)}
+    return {"pack": pack, "pad": pad, "near": near, "far": far, "sums": sums, "accumulate": accumulate, "pick": pick}
 
 
 @cache
-def _evaluate(formula: _Formula, threads: int, span: int) -> Any:
+def _evaluate(formula: _Formula, threads: int, span: int) -> Kernel:
     risk = device(formula.function)
 
     @kernel(formula.code, threads, span)

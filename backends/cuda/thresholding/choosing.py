@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
+from wavefilt.arrays import Floats
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.search_window import DONE, FIELDS, NEXT, SHIFT
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
-LINEAR = ("universal", "minimax")
-"""Rules whose threshold is sigma times a number that depends on the samples alone."""
+
+def kernel_rule(method: Method) -> str | None:
+    """The rule of `choose` that does what the method's does; None if it sees its statistics on the host."""
+    kind = method.spec.device_kind
+    return None if kind == "bayes" and method.keep else kind
 
 
-def known(method: Method) -> bool:
-    """Whether its rule runs on the device: the others see their statistics on the host."""
-    return not isinstance(method.rule, str) or method.rule in LINEAR or (method.rule == "bayes" and not method.keep)
-
-
-def factors(method: Method, levels: int, samples: int) -> np.ndarray[Any, Any]:
-    """For each level, what multiplies sigma (linear rules) or is the threshold itself (numbers)."""
-    if isinstance(method.rule, str) and method.rule not in LINEAR:
-        return np.zeros(levels)
-    ones = np.ones((levels, 1))
-    return np.ascontiguousarray(method.thresholds(None, samples, ones)[1][:, 0])  # type: ignore[arg-type]
+def factors(method: Method, bands: int, samples: int) -> Floats:
+    """For each band, what multiplies sigma (linear rules) or is the threshold itself (numbers), then gains of noise."""
+    found, gains = np.zeros(bands), method.noise_gains(bands, method.sigma)[:, 0]
+    if method.spec.device_kind in ("linear", "fixed"):
+        found = method.thresholds(None, samples, np.ones((bands, 1)))[1][:, 0]
+    return np.concatenate([found, gains])
 
 
 @cache
-def choose(rule: str, sigma_of: str, dtype: str) -> Any:
+def choose(rule: str, sigma_of: str, dtype: str) -> Kernel:
     """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row.
 
     ``rule`` is "linear", "fixed" or "bayes"; ``sigma_of`` "level", "global" or "given". In float64, as on the host.
@@ -41,9 +40,9 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Any:
 
     @kernel(rule, sigma_of, dtype)
     def choose_kernel(
-        middle, energy, counts, factor, fading, given, levels, rows, groups, state, searched, sigmas, exact, thresholds,
-        live, flags,
-    ):  # fmt: skip
+        middle, energy, counts, factors, given, levels, rows, groups, state, searched, numbers, thresholds, live, flags
+    ):
+        """``factors`` has those of `factors`, then the noise's gains; ``numbers`` get sigma, then thresholds."""
         row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
         if row < searched and (state[row * FIELDS + SHIFT] != DONE or state[row * FIELDS + NEXT] != 0):
             flags[UNFINISHED] = 1
@@ -58,11 +57,11 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Any:
             else:
                 at = segment if sigma_of == "level" else group
                 sigma = MAD_TO_SIGMA * (0.5 * (np.float64(middle[2 * at]) + np.float64(middle[2 * at + 1])))
-            sigma *= fading[level]
+            sigma *= factors[levels + level]
             if rule == "linear":
-                t = sigma * factor[level]
+                t = sigma * factors[level]
             elif rule == "fixed":
-                t = factor[level]
+                t = factors[level]
             else:  # the formula of `wavefilt.thresholding.rules.bayes`
                 power, variance = energy[segment] / counts[level], sigma * sigma
                 signal = max(power - variance, 0.0)
@@ -74,8 +73,8 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Any:
             if t - t != 0:  # squares overflowed, or a sample was not finite
                 flags[NOT_FINITE] = 1
             above += 1 if t != 0 else 0
-            sigmas[i] = sigma
-            exact[i] = t
+            numbers[i] = sigma
+            numbers[levels * rows + i] = t
             thresholds[i] = number(t)
         live[row] = above
 

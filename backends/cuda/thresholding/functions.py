@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
 from wavefilt.backends.cuda.runtime.target import device
 from wavefilt.thresholding.shrinkage import FIRM_RATIO
 
 
 @cache
-def shrink(function: str, dtype: str) -> Any:
+def shrink(function: str, dtype: str) -> DeviceFunction:
     """Device function ``(d, t) -> d shrunk`` for one of the four functions, or ``"keep"``."""
     number = np.dtype(dtype).type
     zero, ratio, rest = number(0), number(FIRM_RATIO), number(1) / (number(1) - number(1) / number(FIRM_RATIO))

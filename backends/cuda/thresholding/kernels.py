@@ -3,81 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wavefilt.backends.cuda.dwt.plan import Plan, grid
-from wavefilt.backends.cuda.dwt.tiling import ROWS, up4
+from wavefilt.arrays import Floats
+from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
 from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.statistics.layout import Band
 from wavefilt.thresholding.block_shrinkage import Blocks
 from wavefilt.thresholding.empirical_bayes import FAR, PRIORS, ROUNDS, formulas
-from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
+from wavefilt.thresholding.shrinkage import Function, Posterior, Shrinkage
 
 
-def sent(shrinkage: Shrinkage, shape: Any, stream: Any) -> Any:
-    """The thresholds on the device, level by level, in the dtype of the samples."""
-    values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (shape.level, shape.rows)), shape.dtype)
-    return cuda.to_device(values.ravel(), stream=stream)
-
-
-def prepared(
-    shrinkage: Shrinkage | None, shape: Any, stream: Any, shrunk: Callable[[Shrinkage], Any]
-) -> tuple[str, Any, Any]:
-    """What an inverse takes: a function's name and its thresholds, or details that ``shrunk`` has shrunk before."""
-    if shrinkage is None:
-        return "keep", None, None
-    if isinstance(shrinkage.function, str):
-        return shrinkage.function, sent(shrinkage, shape, stream), None
-    return "keep", None, shrunk(shrinkage)
-
-
-def shrunk(
-    plan: Plan, function: Blocks | Posterior, thresholds: NDArray[np.float64], sigma: NDArray[np.float64], stream: Any
-) -> Any:
-    """All details of the plan shrunk, in a buffer of their layout; ``thresholds`` and ``sigma`` (levels, rows)."""
-    s, target = plan.shape, plan.buffer("shrunk", len(plan.details))
-    for j, n in enumerate(s.lengths[1:]):
-        layout = s.offsets[j], up4(n), n, s.rows
-        shrink(function, plan.details, target, layout, thresholds[j], sigma[j], s.dtype, plan.options.threads, stream)
-    return target
+def sent(shrinkage: Shrinkage, dtype: str, bands: int, rows: int, stream: Stream) -> DeviceArray:
+    """The thresholds on the device, band by band, in the dtype of the samples."""
+    values = np.ascontiguousarray(np.broadcast_to(shrinkage.thresholds, (bands, rows)), dtype)
+    found: DeviceArray = cuda.to_device(values.ravel(), stream=stream)
+    return found
 
 
 def shrink(
-    function: Blocks | Posterior,
-    details: Any,
-    target: Any,
-    layout: tuple[int, int, int, int],
-    thresholds: NDArray[np.float64],
-    sigma: NDArray[np.float64],
-    dtype: str,
+    function: Function,
+    details: DeviceArray,
+    target: DeviceArray,
+    band: Band,
+    thresholds: Floats,
+    sigma: Floats,
     threads: int,
-    stream: Any,
+    stream: Stream,
 ) -> None:
-    """Launch what shrinks one level: ``layout`` is where it begins, its pitch, its length and its rows.
-
-    ``thresholds`` and ``sigma`` are of every row, or one for all.
-    """
-    *_, n, rows = layout
-    numbers, constants = [thresholds], []
+    """Launch what shrinks one band by a `Blocks` or a `Posterior`, by numbers of every row, or one for all."""
+    numbers, constants, dtype, length = [thresholds], list[int](), details.dtype.name, band.length
     if isinstance(function, Posterior):
         with np.errstate(divide="ignore", invalid="ignore"):
             weights = PRIORS[function.prior].weight_of(np.nan_to_num(thresholds / sigma))
         numbers += [sigma, weights]
-        launched, items = posterior(dtype, function.prior, function.estimator, threads), n
+        kernel, items = posterior(dtype, function.prior, function.estimator, threads), length
     else:
+        assert isinstance(function, Blocks)
         constants = [function.core, function.reach]
-        launched, items = block(dtype, threads), -(-n // function.core)
-    own = [cuda.to_device(np.array(np.broadcast_to(a, rows)), stream=stream) for a in numbers]
-    launched[grid(-(-items // threads), rows), threads, stream](details, target, *layout, *own, *constants)
+        kernel, items = block(dtype, threads), -(-length // function.core)
+    own = [cuda.to_device(np.array(np.broadcast_to(a, band.rows)), stream=stream) for a in numbers]
+    kernel[grid(-(-items // threads), band.rows), threads, stream](details, target, *band, *own, *constants)
 
 
 @cache
-def block(dtype: str, threads: int) -> Any:
+def block(dtype: str, threads: int) -> Kernel:
     """Kernel of `Blocks`, a thread for each block."""
     number = np.dtype(dtype).type
 
@@ -103,7 +77,7 @@ def block(dtype: str, threads: int) -> Any:
 
 
 @cache
-def posterior(dtype: str, prior: str, estimator: str, threads: int) -> Any:
+def posterior(dtype: str, prior: str, estimator: str, threads: int) -> Kernel:
     """Kernel of `Posterior`, a thread for each detail."""
     number = np.dtype(dtype).type
     of = formulas(prior, math.erfc, math.exp, math.expm1, device)

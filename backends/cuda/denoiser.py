@@ -1,0 +1,180 @@
+"""A whole denoise on the device: forward, statistics, thresholds, inverse, as one sequence of launches."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+import numpy as np
+
+from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
+from wavefilt.backends.cuda.plan import Plan, Shrinking, Source
+from wavefilt.backends.cuda.runtime.graph import Graph
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.backends.cuda.statistics.details import CudaStatistics
+from wavefilt.backends.cuda.statistics.selection import Selection
+from wavefilt.backends.cuda.thresholding import choosing
+from wavefilt.method import Method
+from wavefilt.statistics.interface import Measured
+from wavefilt.thresholding.shrinkage import Shrinkage
+
+GRAPHS = 8  # kept: one for each pair of arrays met more than once
+
+
+class Denoiser:
+    """The launches of one method on one plan, and the numbers they leave on the device.
+
+    It measures the finest bands while the transform goes on to the others, or already computes them, where it can.
+    """
+
+    def __init__(self, plan: Plan, method: Method, report: bool) -> None:
+        self.plan, self.method = plan, method
+        self.graphs: OrderedDict[tuple[int, ...], Graph | None] = OrderedDict()
+        s = plan.shape
+        self._pooled = method.scope == "record"
+        self._samples = s.samples * (s.rows if self._pooled else 1)
+        self._function = method.function(s.samples)
+        self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
+        self._rule = choosing.kernel_rule(method)
+        self.replayable = self._rule is not None  # no host in the middle: it can be captured as a graph
+        self._energy = report or self._rule == "bayes"
+        if self._rule == "fixed" and not report:
+            self._sigma_of = "given"  # nobody asks for it
+        depth = s.level if self._energy or self._sigma_of == "level" else 1
+        self.found = Selection([plan.layout], plan.options, depth, self._pooled)
+        self._medians = 0
+        if self._sigma_of != "given" and self.replayable:
+            self._medians = depth if self._sigma_of == "level" else min(depth, plan.together)
+        self.quick = depth <= plan.layout.listed
+        """Whether the passes that a search hardly ever needs are left out: the outcome says when they were."""
+        self._factors = cuda.to_device(choosing.factors(method, s.level, self._samples))
+        self._numbers = cuda.device_array(2 * s.level * s.rows, np.float64)
+        self._thresholds = cuda.device_array(s.level * s.rows, s.dtype)
+        self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row
+        self._flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
+        self._flags[:] = 0
+        self._events = [cuda.event() for _ in range(2)]
+
+    def run(self, x: DeviceArray, y: DeviceArray, x_aligned: bool, y_aligned: bool, stream: Stream) -> None:
+        """Launch everything from the flat device array ``x`` to ``y``."""
+        self._analyse(x, x_aligned, stream)
+        by = self._choose(stream) if self.replayable else self._choose_on_host(stream)
+        self.plan.inverse(y, y_aligned, stream, by, Source(x, self._live, self._flags))
+
+    def _analyse(self, x: DeviceArray, aligned: bool, stream: Stream) -> None:
+        """Coefficients, and what the rule has to know of them."""
+        plan, found, median, high_pass = self.plan, self.found, self._medians > 0, self.plan.high_pass
+        measuring = median or self._energy
+        drawing = high_pass is not None and self.quick and median and not self._energy and found.beside_forward
+        beside = measuring and found.depth <= plan.early < plan.shape.level and not SIMULATED
+        before, after = self._events
+
+        def measure(on: Stream) -> None:
+            if drawing:
+                found.settle(on)
+            elif measuring:
+                found.run(self._medians, self._energy, on, self.quick)
+
+        def fork() -> None:
+            """Measure the first bands while the forward transform goes on to the others."""
+            if beside:
+                side = plan.side_stream()
+                before.record(stream)
+                before.wait(side)
+                measure(side)
+                after.record(side)
+
+        if drawing and high_pass is not None:
+            found.draw(x, plan.shape.samples, high_pass, stream)
+        plan.forward(x, aligned, stream, self._flags, fork, found if drawing else None)
+        if beside:
+            after.wait(stream)
+        else:
+            measure(stream)
+
+    def _choose(self, stream: Stream) -> Shrinking:
+        """Noise and thresholds from what was found; searches that have not ended are told."""
+        s, threads, sigma, found = self.plan.shape, self.plan.options.threads, self.method.sigma, self.found
+        searched = min(self._medians, found.big) * found.groups
+        given = float(sigma) if isinstance(sigma, (int, float)) else 0.0
+        kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype)
+        launch = kernel[-(-max(s.rows, searched) // threads), threads, stream]
+        search = found.groups, found.state, searched
+        numbers = self._numbers, self._thresholds, self._live, self._flags
+        launch(found.middle, found.energy, found.amounts, self._factors, given, s.level, s.rows, *search, *numbers)
+        return Shrinking(str(self._function), self._thresholds)
+
+    def _choose_on_host(self, stream: Stream) -> Shrinking:
+        """Noise and thresholds of a rule that the device does not know, from statistics alone."""
+        s = self.plan.shape
+        statistics = CudaStatistics([self.plan.layout], self.plan.options, self._pooled, stream)
+        sigma, chosen = (
+            np.broadcast_to(a, (s.level, s.rows)) for a in self.method.thresholds(statistics, self._samples)
+        )
+        self._numbers.copy_to_device(np.concatenate([sigma.ravel(), chosen.ravel()]), stream=stream)
+        self._thresholds.copy_to_device(chosen.astype(s.dtype).ravel(), stream=stream)
+        self._live.copy_to_device(np.count_nonzero(chosen, axis=0).astype(np.int32), stream=stream)
+        if isinstance(self._function, str):
+            return Shrinking(self._function, self._thresholds)
+        return Shrinking(details=self.plan.shrunk(Shrinkage(self._function, chosen, sigma), stream))
+
+    def outcome(self, stream: Stream) -> tuple[bool, bool]:
+        """Whether the last run has to be made again with all passes, and whether all was finite; waits for it."""
+        stream.synchronize()
+        flags = self._flags.tolist()
+        if any(flags):
+            self._flags[:] = 0
+        return flags[UNFINISHED] != 0, flags[NOT_FINITE] == 0
+
+    def again(self, addresses: tuple[int, ...], stream: Stream) -> bool:
+        """Whether there was a graph for arrays at these addresses, and it was launched."""
+        graph = self.graphs.get(addresses)
+        if graph is not None:
+            self.graphs.move_to_end(addresses)
+            graph.launch(stream)
+        return graph is not None
+
+    def replay(self, addresses: tuple[int, ...], work: Callable[[Stream], None], stream: Stream) -> None:
+        """Run ``work``; capture it as a graph when it comes a second time with the same arrays."""
+        if SIMULATED or not self.replayable:
+            work(stream)
+        elif addresses not in self.graphs:
+            work(stream)
+            self.graphs[addresses] = None
+            while len(self.graphs) > GRAPHS:
+                self.graphs.popitem(last=False)
+        elif not self.again(addresses, stream):
+            self.graphs[addresses] = Graph(work)
+            self.again(addresses, stream)
+
+    def make_all_passes(self) -> None:
+        """From now on leave no pass of a search out."""
+        self.quick = False
+        self.graphs.clear()
+
+    def measured(self, stream: Stream) -> Measured:
+        """What the last run found."""
+        s, found = self.plan.shape, self.found
+        numbers = self._numbers.copy_to_host(stream=stream)
+        energy, amounts = found.energy.copy_to_host(stream=stream), found.amounts.copy_to_host(stream=stream)
+        stream.synchronize()
+        sigma, exact = numbers.reshape(2, s.level, s.rows)
+        power = None
+        if self._energy:
+            power = np.broadcast_to(energy.reshape(s.level, found.groups) / amounts[:, None], sigma.shape)
+        return Measured(sigma, exact, power)
+
+
+def key_of(method: Method, report: bool) -> Hashable:
+    """What a denoiser depends on beside the plan's shape."""
+    rule = method.rule if isinstance(method.rule, str) else tuple(method.fixed_thresholds)
+    return rule, method.shrink_word, method.sigma, method.scope, method.keep, report
+
+
+def joined(parts: list[Measured]) -> Measured:
+    """What was measured of the rows of several batches."""
+    powers = [part.power for part in parts if part.power is not None]
+    sigma, chosen = [part.sigma for part in parts], [part.thresholds for part in parts]
+    power = np.concatenate(powers, axis=1) if powers else None
+    return Measured(np.concatenate(sigma, axis=1), np.concatenate(chosen, axis=1), power)

@@ -1,0 +1,55 @@
+"""Where details lie in device memory, whatever the transform that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from wavefilt.arrays import DType
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
+from wavefilt.backends.cuda.runtime.target import cuda
+
+OFFSET, PITCH, LENGTH, PLACES = range(4)
+"""Fields of a band in `DetailLayout.table`, and how many they are."""
+
+
+class Band(NamedTuple):
+    """Details of one level, or of one band of it: the first element, elements from row to row, those of a row, rows."""
+
+    offset: int
+    pitch: int
+    length: int
+    rows: int
+
+
+class DetailLayout:
+    """The bands of a transform in one flat array, finest first, each with as many rows.
+
+    Lists that a search for medians keeps of the ``listed`` finest bands have room from element ``lists`` on.
+    """
+
+    def __init__(
+        self, array: DeviceArray, bands: Sequence[tuple[int, int, int, int]], lists: int = 0, listed: int = 0
+    ) -> None:
+        self.array, self.bands, self.lists, self.listed = array, [Band(*band) for band in bands], lists, listed
+        self.keys = array.view(key_dtype(array.dtype))
+        places = np.array([band[:PLACES] for band in self.bands] or [(0, 0, 0)], np.int64)
+        self.table = cuda.to_device(places.ravel())
+        """`PLACES` numbers a band, on the device."""
+
+        self.arguments = array, self.keys, self.table, lists, self.rows
+        """What kernels take."""
+
+    @property
+    def rows(self) -> int:
+        return self.bands[0].rows if self.bands else 1
+
+    def __len__(self) -> int:
+        return len(self.bands)
+
+
+def key_dtype(dtype: DType | str) -> DType:
+    """Integers as wide as the coefficients, to read their bits."""
+    return np.dtype(f"i{np.dtype(dtype).itemsize}")

@@ -1,0 +1,155 @@
+"""The first window of a search, laid around the middle of a sample of the values."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from wavefilt.backends.cuda.dwt.tiling import ROWS
+from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
+from wavefilt.backends.cuda.runtime.target import cuda, device
+
+from . import histograms
+from .histograms import BINS, WORKSPACE
+from .layout import LENGTH, OFFSET, PITCH, PLACES
+from .search_window import (
+    BASE,
+    BELOW,
+    FIELDS,
+    LISTED,
+    NEXT,
+    NOT_YET,
+    TICKET,
+    count_in_bin,
+    first_shift,
+    last_of,
+    lay,
+    magnitudes,
+)
+
+
+@cache
+def _bracketing(dtype: str, drawn: int, threads: int) -> DeviceFunction:
+    """Device function: the first window of a search, around the middle of a sample in shared memory."""
+    widest = first_shift(np.dtype(dtype).itemsize)
+    spread = int(2.25 * drawn**0.5) + 1  # 4.5 standard deviations of a sample's median rank
+    drawn_each = drawn // threads
+    clear, locate, find = histograms.clearing(threads), histograms.locating(threads), histograms.finding(threads)
+
+    @device
+    def count(values, histogram, low, shift):
+        for j in range(drawn_each):
+            i = j * threads + cuda.threadIdx.x
+            count_in_bin(values[i], low, shift, histogram)
+
+    @device
+    def bracket(values, histogram, workspace, state, edge_keys, segment):
+        clear(histogram, 0)
+        cuda.syncthreads()
+        count(values, histogram, 0, widest)
+        cuda.syncthreads()
+        low_place, low_before = locate(histogram, 0, drawn // 2 - spread, workspace)
+        cuda.syncthreads()
+        high_place, _ = find(histogram, 0, drawn // 2 + spread, workspace)
+        cuda.syncthreads()
+        fine = widest - 11  # then the bins between the two, all at once
+        while (high_place - low_place + 1) << (widest - fine) > BINS:
+            fine += 1
+        clear(histogram, 0)
+        cuda.syncthreads()
+        count(values, histogram, low_place << widest, fine)
+        cuda.syncthreads()
+        low, _ = locate(histogram, 0, drawn // 2 - spread - low_before, workspace)
+        cuda.syncthreads()
+        high, _ = find(histogram, 0, drawn // 2 + spread - low_before, workspace)
+        low = (low_place << widest) + (low << fine)
+        high = (low_place << widest) + ((high + 1) << fine)
+        shift = 0
+        while (high - low) >> shift >= BINS:
+            shift += 1
+        if cuda.threadIdx.x == 0:
+            lay(state, edge_keys, segment, low, shift, high - 1)
+            for field in (BELOW, NEXT, LISTED, TICKET):
+                state[segment * FIELDS + field] = 0
+            state[segment * FIELDS + BASE] = NOT_YET
+
+    return bracket
+
+
+@cache
+def _scattering(drawn: int) -> DeviceFunction:
+    """Device function: a place in the i-th of ``drawn`` stretches of n values; it changes, so as to meet no period."""
+
+    @device
+    def scattered(i, n):
+        return i * n // drawn + ((((i * 2654435761) & 0xFFFFFFFF) * (n // drawn)) >> 32)
+
+    return scattered
+
+
+@cache
+def sample(dtype: str, drawn: int, threads: int) -> Kernel:
+    """Kernel that lays a first window for every row and band of the grid, from values of the band itself."""
+    itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
+    mask, key = magnitudes(itemsize), np.dtype(f"i{itemsize}").type
+    bracket, scattered = _bracketing(dtype, drawn, threads), _scattering(drawn)
+
+    @kernel(dtype, drawn, threads)
+    def sample(keys, bands, rows, state, edge_keys):
+        histogram = cuda.shared.array(BINS, np.int32)
+        workspace = cuda.shared.array(WORKSPACE, np.int32)
+        values = cuda.shared.array(drawn, key)
+        band = cuda.blockIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        n = bands[band * PLACES + LENGTH]
+        begin = bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH]
+        for j in range(drawn_each):
+            i = j * threads + cuda.threadIdx.x
+            values[i] = keys[begin + scattered(i, n)] & mask
+        cuda.syncthreads()
+        bracket(values, histogram, workspace, state, edge_keys, band * rows + row)
+
+    return sample
+
+
+@cache
+def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
+    """Kernel that lays a first window for the finest details of every row before there are any.
+
+    It computes a sample of them from ``x``; ``high_pass`` is the analysis filter reversed, ``drawn_values`` has room
+    for the samples of all rows.
+    """
+    number, itemsize, drawn_each = np.dtype(dtype).type, np.dtype(dtype).itemsize, drawn // threads
+    mask, key = magnitudes(itemsize), np.dtype(f"i{itemsize}").type
+    bracket, scattered = _bracketing(dtype, drawn, threads), _scattering(drawn)
+
+    @kernel(dtype, taps, drawn, threads)
+    def draw(x, samples, rows, high_pass, drawn_values, drawn_keys, state, edge_keys):
+        histogram = cuda.shared.array(BINS, np.int32)
+        workspace = cuda.shared.array(WORKSPACE, np.int32)
+        values = cuda.shared.array(drawn, key)
+        tally = cuda.shared.array(3, np.int32)
+        thread = cuda.threadIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        source, target = row * samples, row * drawn
+        windows = (samples - taps) // 2
+        for i in range(cuda.blockIdx.x * threads + thread, drawn, cuda.gridDim.x * threads):
+            first = source + 2 * scattered(i, windows)
+            value = number(0)
+            for k in range(taps):
+                value += high_pass[k] * x[first + k]
+            drawn_values[target + i] = value
+        if last_of(cuda.gridDim.x, state, row * FIELDS, tally):
+            for j in range(drawn_each):
+                i = j * threads + thread
+                values[i] = drawn_keys[target + i] & mask
+            cuda.syncthreads()
+            bracket(values, histogram, workspace, state, edge_keys, row)
+
+    return draw

@@ -1,0 +1,250 @@
+"""The pass over all values of a search, which measures sums of squares on the way; and their sums over blocks."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from wavefilt.backends.cuda.dwt.tiling import ROWS
+from wavefilt.backends.cuda.runtime.compiler import kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
+from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.wide import bin_of, load4
+
+from . import histograms
+from .histograms import BINS, WORKSPACE
+from .layout import LENGTH, OFFSET, PITCH, PLACES
+from .search_window import (
+    BELOW,
+    DONE,
+    FIELDS,
+    LISTED,
+    LOW,
+    NEXT,
+    SHIFT,
+    last_of,
+    less,
+    narrowing,
+    next_value,
+    room,
+    within,
+)
+
+
+@device
+def squares(a, b):
+    return np.float64(a) * np.float64(a) + np.float64(b) * np.float64(b)
+
+
+@cache
+def _measuring(dtype: str, threads: int) -> DeviceFunction:
+    """Device function: this thread's sum of the squares from ``first`` to ``last``."""
+    number = np.dtype(dtype).type
+
+    @device
+    def measure(coefficients, source, first, last):
+        thread, square = cuda.threadIdx.x, 0.0
+        for v in range(first // 4 + thread, last // 4, threads):
+            d0, d1, d2, d3 = load4(coefficients, source + 4 * v)
+            square += squares(d0, d1) + squares(d2, d3)
+        for i in range(last // 4 * 4 + thread, last, threads):
+            square += squares(coefficients[source + i], number(0))
+        return square
+
+    return measure
+
+
+@cache
+def _comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
+    """Device function: of this thread's 32 values, the sum of squares, how many lie below the window, and which inside.
+
+    ``whole`` if all values are there, else they end at ``last``.
+    """
+    number, infinite = np.dtype(dtype).type, np.dtype(dtype).type(np.inf)
+
+    @device
+    def compare(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
+        inside, thread = 0, cuda.threadIdx.x
+        for j in range(0, 8, 4):  # four loads under way at once
+            at = source + start + 4 * (j * threads + thread)
+            p0, p1, p2, p3 = load4(coefficients, at)
+            q0, q1, q2, q3 = load4(coefficients, at + 4 * threads)
+            r0, r1, r2, r3 = load4(coefficients, at + 8 * threads)
+            s0, s1, s2, s3 = load4(coefficients, at + 12 * threads)
+            if with_energy:
+                square += squares(p0, p1) + squares(p2, p3) + squares(q0, q1) + squares(q2, q3)
+                square += squares(r0, r1) + squares(r2, r3) + squares(s0, s1) + squares(s2, s3)
+            smaller += less(p0, p1, p2, p3, bottom) + less(q0, q1, q2, q3, bottom)
+            smaller += less(r0, r1, r2, r3, bottom) + less(s0, s1, s2, s3, bottom)
+            low = within(p0, p1, p2, p3, bottom, top) | within(q0, q1, q2, q3, bottom, top) << 4
+            high = within(r0, r1, r2, r3, bottom, top) << 8 | within(s0, s1, s2, s3, bottom, top) << 12
+            inside |= (low | high) << 4 * j
+        return square, smaller, inside
+
+    @device
+    def compare_last(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
+        inside, thread = 0, cuda.threadIdx.x
+        for j in range(8):
+            at = start + 4 * (j * threads + thread)
+            for i in range(at, at + 4 if at + 4 < last else last):
+                d = coefficients[source + i]
+                if with_energy:
+                    square += squares(d, number(0))
+                smaller += less(d, infinite, infinite, infinite, bottom)
+                inside |= (1 if bottom <= abs(d) <= top else 0) << 4 * j + i - at
+        return square, smaller, inside
+
+    return compare if whole else compare_last
+
+
+@cache
+def _listing(threads: int, stage: int) -> DeviceFunction:
+    """Device function: the values that a block has staged, to their place in the segment's list."""
+
+    @device
+    def deliver(coefficients, target_list, longest, staged, state, field, tally, place_in_list):
+        cuda.syncthreads()
+        size = tally[1]
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            # a full stage makes the list too long to be valid
+            place_in_list[0] = cuda.atomic.add(state, field + LISTED, size if size <= stage else longest + 1)
+            tally[1] = 0
+        cuda.syncthreads()
+        target = place_in_list[0]
+        if size <= stage and target + size <= longest:
+            for i in range(cuda.threadIdx.x, size, threads):
+                coefficients[target_list + target + i] = staged[i]
+        cuda.syncthreads()
+
+    return deliver
+
+
+@device
+def _segment(bands, chunk, part):
+    """The band that a part of a row belongs to, how many parts it has, and which of them this is."""
+    band = 0
+    parts = (bands[LENGTH] + chunk - 1) // chunk
+    while part >= parts:
+        part -= parts
+        band += 1
+        parts = (bands[band * PLACES + LENGTH] + chunk - 1) // chunk
+    return band, parts, part
+
+
+@cache
+def scan(dtype: str, stage: int, threads: int) -> Kernel:
+    """Kernel of one pass: values of every segment by bin of its window, values below, and if wanted sums of squares.
+
+    ``medians`` finest bands are searched. ``listing`` the values in the window as well, behind the details, from
+    ``ends``. The last block of a segment lays the next window.
+    """
+    number = np.dtype(dtype).type
+    clear, add, total = histograms.clearing(threads), histograms.adding(threads), histograms.summing(threads)
+    measure, deliver, next_above = _measuring(dtype, threads), _listing(threads, stage), next_value(dtype, threads)
+    compare, compare_last = _comparing(dtype, threads, True), _comparing(dtype, threads, False)
+    narrower = narrowing(dtype, threads)
+
+    @kernel(dtype, stage, threads)
+    def scan(
+        details, keys, bands, ends, rows, groups, chunk, how, sizes, state, counts, edges, edge_keys, middle, partial
+    ):
+        medians, with_energy, listing, pooled = how
+        histogram = cuda.shared.array(BINS, np.int32)
+        workspace = cuda.shared.array(WORKSPACE, np.int64)
+        staged = cuda.shared.array(stage, number)
+        sums = cuda.shared.array(threads, np.float64)
+        least = cuda.shared.array(1, np.int64)
+        tally = cuda.shared.array(3, np.int32)  # values below, values staged, whether this block is the last
+        place_in_list = cuda.shared.array(1, np.int64)
+        thread = cuda.threadIdx.x
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        # backwards: what was written last is still in the cache
+        band, parts, part = _segment(bands, chunk, cuda.gridDim.x - 1 - cuda.blockIdx.x)
+        n, pitch = bands[band * PLACES + LENGTH], bands[band * PLACES + PITCH]
+        source = bands[band * PLACES + OFFSET] + row * pitch
+        segment = band * groups + (row if groups > 1 else 0)
+        field = segment * FIELDS
+        searched = band < medians and (state[field + SHIFT] != DONE or state[field + NEXT] != 0)
+        first, last = part * chunk, min((part + 1) * chunk, n)
+        if not searched or state[field + SHIFT] == DONE:
+            if with_energy:
+                sums[thread] = measure(details, source, first, last)
+                total(sums, thread)
+                if thread == 0:
+                    partial[(row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x] = sums[0]
+            if searched:
+                next_above(keys, source, first, last, state[field + LOW], least, middle, segment)
+                if not pooled and last_of(parts, state, field, tally) and thread == 0:
+                    state[field + NEXT] = 0
+            return
+        low, shift, longest, target_list = state[field + LOW], state[field + SHIFT], room(pitch), ends + room(source)
+        clear(histogram, 0)
+        if thread < 3:
+            tally[thread] = 0
+        cuda.syncthreads()
+        bottom, top = edges[2 * segment], edges[2 * segment + 1]
+        smaller, square = 0, 0.0
+        for start in range(first, last, 32 * threads):
+            if start + 32 * threads <= last:
+                square, smaller, inside = compare(
+                    details, source, start, last, bottom, top, with_energy, square, smaller
+                )
+            else:
+                square, smaller, inside = compare_last(
+                    details, source, start, last, bottom, top, with_energy, square, smaller
+                )
+            while inside != 0:  # few, so they are taken afterwards
+                i = cuda.ffs(inside) - 1
+                inside &= inside - 1
+                at = source + start + 4 * ((i >> 2) * threads + thread) + (i & 3)
+                cuda.atomic.add(histogram, bin_of(keys[at], low, shift), 1)
+                if listing:
+                    i = cuda.atomic.add(tally, 1, 1)
+                    if i < stage:
+                        staged[i] = abs(details[at])
+            if listing:
+                deliver(details, target_list, longest, staged, state, field, tally, place_in_list)
+        if with_energy:
+            sums[thread] = square
+            total(sums, thread)
+            if thread == 0:
+                partial[(row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x] = sums[0]
+        cuda.atomic.add(tally, 0, smaller)
+        cuda.syncthreads()
+        add(histogram, counts, segment)
+        if thread == 0:
+            cuda.atomic.add(state, field + BELOW, np.int64(tally[0]))
+        if not pooled and last_of(parts, state, field, tally):
+            narrower(sizes, state, counts, edge_keys, middle, segment, workspace)
+
+    return scan
+
+
+@cache
+def gather(threads: int) -> Kernel:
+    """Kernel of the sums of squares of every segment from those of its chunks, always in the same order."""
+    total = histograms.summing(threads)
+
+    @kernel(threads)
+    def gather(partial, bands, rows, groups, across, chunk, again, energy):
+        sums = cuda.shared.array(threads, np.float64)
+        thread, segment = cuda.threadIdx.x, cuda.blockIdx.x
+        band, group = segment // groups, segment - segment // groups * groups
+        begin = 0
+        for i in range(band):
+            begin += (bands[i * PLACES + LENGTH] + chunk - 1) // chunk
+        here = (bands[band * PLACES + LENGTH] + chunk - 1) // chunk
+        first, last = (group, group + 1) if groups > 1 else (0, rows)
+        square = 0.0
+        for i in range(thread, (last - first) * here, threads):
+            square += partial[(first + i // here) * across + begin + i % here]
+        sums[thread] = square
+        total(sums, thread)
+        if thread == 0:
+            energy[segment] = sums[0] + (energy[segment] if again else 0.0)
+
+    return gather
