@@ -16,8 +16,8 @@ from wavefilt.benchmarks.report.sections import Section
 
 INDEX = """# Benchmarks
 
-Made from the files in `benchmarks/results/` when this site is built; nothing here is typed by hand. `wavefilt bench
-report` makes [one page](../../report.md) of the same, or of what you measure.
+Generated from `benchmarks/results/` when the documentation is built. `wavefilt bench report` writes
+[one HTML page](../../report.md) with the same content, or with your own measurements.
 
 | study | measured on | date |
 |---|---|---|
@@ -40,7 +40,7 @@ def _machine(section: Section) -> str:
 
 
 def _plot(plot: Plot, prefix: str) -> Iterator[str]:
-    """The drawings and their legend, which the style of the report colours."""
+    """The plots and their legend, styled as in the report."""
     yield f"## {plot.title}\n"
     yield f"{plot.note}\n" if plot.note else ""
     yield '```{raw} html\n<div class="study"><div class="panels">'
@@ -56,13 +56,13 @@ def _page(section: Section) -> str:
     for i, plot in enumerate(section.plots):
         parts += _plot(plot, str(i))
     parts.append(section.report.markdown())
-    parts += ["\n## Where it was measured\n", "| | |\n|---|---|"]
+    parts += ["\n## Machine\n", "| | |\n|---|---|"]
     parts += [f"| {what} | {value} |" for what, value in section.machine.items()]
     return "\n".join(parts) + "\n"
 
 
 def write(app: Sphinx, _: Config) -> None:
-    """The pages, and the style of their drawings: that of the report, for what is inside ``.study`` alone."""
+    """Write the pages and their style sheet: that of the report, restricted to ``.study``."""
     folder = Path(app.srcdir) / "generated" / "benchmarks"
     folder.mkdir(parents=True, exist_ok=True)
     found = sections.sections(sorted(sections.RESULTS.glob("*.json")))

@@ -10,11 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from wavefilt.arrays import Array
+from wavefilt.backends.interface import Backend
+from wavefilt.backends.registry import BACKENDS
+from wavefilt.io.registry import Format, Probe, register_format
 from wavefilt.thresholding.rules import RULES, RuleSpec
 from wavefilt.thresholding.shrinkage import FUNCTIONS
+from wavefilt.transforms import TRANSFORMS, Analysis, Transform
 from wavefilt.wavelets.boundary import EXTENSIONS, Terms
 
-__all__ = ["RuleSpec", "register_mode", "register_rule", "register_shrink"]
+__all__ = [
+    "Analysis",
+    "Backend",
+    "Format",
+    "Probe",
+    "RuleSpec",
+    "Transform",
+    "register_backend",
+    "register_format",
+    "register_mode",
+    "register_rule",
+    "register_shrink",
+    "register_transform",
+]
 
 
 def register_rule(name: str, spec: RuleSpec) -> None:
@@ -37,3 +54,20 @@ def register_mode(name: str, extension: Callable[[int, int], Terms]) -> None:
     ValueError for a name that is taken.
     """
     EXTENSIONS.register(name, extension)
+
+
+def register_transform(transform: Transform) -> None:
+    """Add a transform under its own name; its word is what the option ``transform`` takes.
+
+    It runs on the reference backend. Raises ValueError for a name that is taken.
+    """
+    TRANSFORMS.register(transform.name, transform)
+
+
+def register_backend(name: str, make: Callable[..., Backend]) -> None:
+    """Add a backend by what makes it, called once with its own options when it is first asked for by name.
+
+    ``make`` raises BackendUnavailable, with what to install, where it cannot run. "auto" never takes it. Transforms,
+    modes and dtypes that it does not have run on the reference backend. Raises ValueError for a name that is taken.
+    """
+    BACKENDS.register(name, make)

@@ -6,7 +6,7 @@ from wavefilt.benchmarks.common.tables import Report, Row, Table, number
 
 NAMES = {"detected": "any, detected", "seg2": "SEG-2", "ascii": "ASCII", "wav": "WAV"}
 INPUTS = Table(
-    "{inputs:,} inputs of up to {longest} bytes, {findings} of which broke the contract: atheris {atheris}, one "
+    "{inputs:,} inputs of up to {longest} bytes, {findings} of which violated the contract: atheris {atheris}, one "
     "process at a time on {environment[processor]}, {environment[cores]} cores, {date}",
     {
         "kind": lambda row: NAMES.get(row["kind"], row["kind"]),
@@ -23,7 +23,7 @@ INPUTS = Table(
     lambda result: ({"kind": kind, **found} for kind, found in result["kinds"].items()),
 )
 LONG = Table(
-    "Files of 4 MiB, and memory at the peak beside the file's own bytes",
+    "Files of 4 MiB, and peak memory in addition to the file's own bytes",
     {
         "long file": "{name}",
         "MiB": lambda row: number(row["bytes"] / (1 << 20)),

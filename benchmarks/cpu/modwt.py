@@ -125,7 +125,7 @@ def run(quick: bool = False, repeats: int = 15) -> Row:
 
 
 TABLE = Table(
-    "MODWT denoise in milliseconds, median (quartiles): {wavelet}, float32, {environment[processor]}, "
+    "MODWT denoising in milliseconds, median (quartiles): {wavelet}, float32, {environment[processor]}, "
     "{environment[threads]} threads, PyWavelets {environment[versions][PyWavelets]}",
     {
         "samples,|levels": "{name}, {level}",

@@ -219,7 +219,7 @@ def gains_table(result: Row) -> Sheet:
     """One row a picture, a noise and its strength."""
     columns = {"picture": "{picture}", "noise, sd|of the clean": "{noise}, {strength:g}"}
     columns |= {name: f"{{gain[{name}]:+.1f}}" for name in METHODS if name in result["gains"][0]["gain"]}
-    title = "dB of signal-to-noise ratio gained, means over {draws} draws: db8, rule bayes but where said"
+    title = "Gain in signal-to-noise ratio in dB, means over {draws} realisations: db8, rule bayes unless stated"
     return Table(title, columns, "gains")(result)
 
 

@@ -58,7 +58,7 @@ def _or_dash(model: str, key: str, form: str) -> Column:
 
 
 CHOICES = Table(
-    "Choice of the block; regret is its time over that of the fastest",
+    "Choice of the block size; regret is its time over the shortest time",
     {
         "|kernel": "{label}",
         "fastest|block": lambda row: "-" if row["fastest"] is None else str(row["fastest"]),

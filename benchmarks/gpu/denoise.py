@@ -74,7 +74,7 @@ def _with_limit(case: Row) -> Row:
 
 
 CASE = Table(
-    "Whole denoises, ms (quartiles in brackets)",
+    "Complete denoising runs, ms (quartiles in brackets)",
     {
         "case": "{name}",
         "traces x samples": "{rows} x {samples}",
@@ -86,7 +86,7 @@ CASE = Table(
     lambda found: map(_with_limit, found["cases"]),
 )
 KERNEL = Table(
-    "Kernels of a denoise, one by one",
+    "Kernels of a denoising run",
     {
         "kernel": "{name}",
         "ms": "{median:.3f}",
@@ -109,7 +109,7 @@ FASTMATH = Table(
     "fastmath",
 )
 PEERS = Table(
-    "Beside other libraries, ms",
+    "Other libraries, ms",
     {
         "compared with": "{name}",
         "its ms": "{theirs:.2f}",

@@ -77,7 +77,7 @@ def _rows(found: Row) -> Iterator[Row]:
 
 
 TABLE = Table(
-    f"MODWT denoise on the GPU, db8, {LEVEL} levels, float32: {{environment[gpu]}}",
+    f"MODWT denoising on the GPU, db8, {LEVEL} levels, float32: {{environment[gpu]}}",
     {
         "|samples": "{name}",
         "universal|ms": "{universal[median]:n}",

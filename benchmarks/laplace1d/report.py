@@ -49,7 +49,7 @@ def report(result: Row) -> Report:
 def notes(result: Row) -> list[str]:
     """Where and how it was measured, what each row is, who is missing and why."""
     (row,), label = result["rows"], labels(result)
-    found = [place(result), f"{result['method']}. ± is half the distance of the quartiles."]
+    found = [place(result), f"{result['method']}. ± is half the interquartile range."]
     found += [f"{label[name]}: {column['what']}." for name, column in result["columns"].items()]
     rates = {where: row[entry] for entry, where in (("host copy", "CPU"), ("copy", "GPU")) if entry in row}
     if rates:

@@ -21,20 +21,22 @@ def report(result: Row) -> Report:
     (row,) = result["rows"]
     columns = TIMES | (estimate_columns(bool(row["estimate errors"])) if row["estimates"] else {})
     title = f"5x5 Laplace filter, {row['width']}x{row['height']} RGB pixels, image {row['image']}; ± is half the "
-    title += "distance of the quartiles"
+    title += "interquartile range"
     return Report([Table(title, columns, rows_by_column)(result)], notes(result))
 
 
 def explanation(facts: Row) -> str:
     """What a kernel's time is made of, as counted from its accesses and its registers."""
-    parts = [f"{facts['instructions']:.0f} instructions a pixel"]
+    parts = [f"{facts['instructions']:.0f} instructions per pixel"]
     parts.append(", ".join(f"{value:.3g} bytes {place}" for place, value in facts["bytes"].items()))
     if "conflicts" in facts:
         reads, writes = (facts["conflicts"][access] for access in ("reads", "writes"))
-        parts.append(f"turns of a read from the tile {reads['mean']:.3g}, of a write {writes['mean']:.3g}")
+        parts.append(f"bank conflict degree of tile reads {reads['mean']:.3g}, of writes {writes['mean']:.3g}")
     occupancy = f"{facts['warps']} warps, {facts['occupancy']:.0%} ({facts['limit']})"
-    parts.append(f"{facts['registers']} registers and {facts['shared']} bytes shared let an SM hold {occupancy}")
-    return "; ".join([*parts, *([f"mostly {facts['mostly']}"] if "mostly" in facts else [])])
+    parts.append(
+        f"{facts['registers']} registers and {facts['shared']} bytes of shared memory allow {occupancy} per SM"
+    )
+    return "; ".join([*parts, *([f"limited by {facts['mostly']}"] if "mostly" in facts else [])])
 
 
 def notes(result: Row) -> list[str]:
@@ -43,8 +45,8 @@ def notes(result: Row) -> list[str]:
     found = [
         place(result),
         f"{result['method']}. Results are compared exactly, with {SCIPY}; its own with {NUMPY}.",
-        f"The kernels by count, for compute capability {result['capability']}: bytes for a pixel by memory; "
-        "turns of shared memory, more than one being a bank conflict; what most time goes to by the SKE model.",
+        f"The kernels by count, for compute capability {result['capability']}: bytes per pixel by memory; "
+        "bank conflict degree (1 is none); the limiting resource according to the SKE model.",
     ]
     for name, column in result["columns"].items():
         line = f"{label[name]}: {column['what']}"

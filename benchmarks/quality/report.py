@@ -43,12 +43,19 @@ def _published(ratio: int, rows: Sequence[Row], seeds: int) -> Sheet:
             shares = [f" {share:+.1%}" for share, _ in published(row).values()] if like else [""] * len(row["mean"])
             values = [number(value) + share for value, share in zip(row["mean"].values(), shares, strict=True)]
             cells.append([row["method"], row["grid"], *values])
-    title = f"sd(f)/σ = {ratio}: 10⁴ Σ(y - f)²/Σf², mean over {seeds} seeds, and how far that is from the published one"
+    title = f"sd(f)/σ = {ratio}: 10⁴ Σ(y - f)²/Σf², mean over {seeds} seeds, and its difference from the published one"
     return Sheet(title, heads, cells)
 
 
 def _reached(rows: Sequence[Row]) -> Sheet:
-    heads: Heads = [("", "method"), ("", "published"), ("", "grid"), ("", "sd(f)/σ"), ("", "signals"), ("", "farthest")]
+    heads: Heads = [
+        ("", "method"),
+        ("", "published"),
+        ("", "grid"),
+        ("", "sd(f)/σ"),
+        ("", "signals"),
+        ("", "largest difference"),
+    ]
     cells = []
     for row in rows:
         if row["like"] not in ("", "smash"):
@@ -81,14 +88,14 @@ def _fresh(rows: Sequence[Row], draws: int) -> Sheet:
         cells.append([f"{row['against']}, 6 levels", *(f"{value:.4f}" for value in row["rmse of the other"].values())])
         cells.append([f"{row['method']}, {row['levels']} levels", *(f"{value:.4f}" for value in row["rmse"].values())])
         cells.append(["standard errors lower", *(f"{value:.1f}" for value in row["standard errors lower"].values())])
-    return Sheet(f"The same on {draws} other draws, the two compared draw by draw", [("", "method"), *FOUR], cells)
+    return Sheet(f"Paired comparison on {draws} other realisations", [("", "method"), *FOUR], cells)
 
 
 def _spins(rows: Sequence[Row]) -> Sheet:
     columns = [(how, name) for name in literature.FOUR for how in ("consecutive", "spread")]
     heads: Heads = [("", "shifts"), *((f"{how},", name) for how, name in columns)]
     cells = [[str(row["spins"]), *(f"{row[how][name]:.3f}" for how, name in columns)] for row in rows]
-    title = f"Mean over shifts of the samples, {rows[0]['method']}, 6 levels, {literature.DRAWS} draws"
+    title = f"Cycle spinning: mean over shifts, {rows[0]['method']}, 6 levels, {literature.DRAWS} draws"
     return Sheet(title, heads, cells)
 
 
@@ -99,14 +106,16 @@ def _records(rows: Sequence[Row], noises: int) -> Iterator[Sheet]:
     ):
         heads: Heads = [("", "method"), *((row["signal"], f"{row['snr_db']} dB") for row in chosen)]
         cells = [[method, *(f"{row['gain_db'][method]:+.1f}" for row in chosen)] for method in rows[0]["gain_db"]]
-        yield Sheet(f"{title}: dB gained, mean over {noises} draws, by record and its SNR", heads, cells)
+        yield Sheet(f"{title}: gain in dB, mean over {noises} realisations, by record and its SNR", heads, cells)
 
 
 def _choices(rows: Sequence[Row]) -> Sheet:
     columns = [(what, how) for what in ("records", "functions") for how in ("mean", "worst")]
     cells = [[row["method"], *(f"{row[what][how]:+.2f}" for what, how in columns)] for row in rows]
     heads: Heads = [("", "changed"), *((f"{what},", how) for what, how in columns)]
-    title = "The defaults with one thing changed: dB gained over all records, and over the four at sd(f)/σ = 7"
+    title = (
+        "The defaults with one option changed: gain in dB over all records, and over the four functions at sd(f)/σ = 7"
+    )
     return Sheet(title, heads, cells)
 
 

@@ -88,7 +88,7 @@ def _records(rows: Sequence[Row]) -> Iterator[str]:
             worse.append((method, len(lost), f"{lost[case]:+.1f} dB ({case})"))
     for method, count, where in sorted(worse, key=lambda found: -found[1]):
         yield f"{method} makes {count} of {len(rows)} records worse; at worst {where}."
-    yield f"The other {len(rows[0]['gain_db']) - len(worse)} ways gain on every record."
+    yield f"The other {len(rows[0]['gain_db']) - len(worse)} methods gain on every record."
 
 
 def grouped(rows: Sequence[Row], key: str) -> Iterator[tuple[Any, list[Row]]]:

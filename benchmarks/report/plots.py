@@ -82,7 +82,7 @@ def launch_shapes(result: Row) -> list[Plot]:
         lines.append(Line(wavelet, look, points))
     ticks = {row["samples"]: size(row["samples"]) for row in rows}
     unit = "times as fast as {} threads, tile {}".format(*result["fixed"])
-    return [Lines.of("The first of the ranking", "samples", unit, [Panel("one trace", lines, ticks)])]
+    return [Lines.of("First shape of the ranking", "samples", unit, [Panel("one trace", lines, ticks)])]
 
 
 def quality(result: Row) -> list[Plot]:

@@ -27,8 +27,8 @@ LINES: dict[str, dict[str, Any]] = {
 }
 """Okabe and Ito's palette; hollow is data that stays on the GPU timed by itself."""
 LIMITS: dict[tuple[str, str], dict[str, Any]] = {
-    ("floors", "transfer"): {"color": "#56B4E9", "linestyle": "--", "label": "floor: transfers"},
-    ("floors", "memory"): {"color": "#D55E00", "linestyle": "--", "label": "floor: 12n bytes"},
+    ("floors", "transfer"): {"color": "#56B4E9", "linestyle": "--", "label": "lower bound: transfers"},
+    ("floors", "memory"): {"color": "#D55E00", "linestyle": "--", "label": "lower bound: 12n bytes"},
     ("estimates", "calibrated"): {"color": "black", "linestyle": ":", "label": "SKE estimate, calibrated"},
     ("estimates", "classic"): {"color": GRAY, "linestyle": ":", "label": "SKE estimate, classic"},
     ("document", "cpu"): {"color": GRAY, "linestyle": "-.", "label": "2010: CPU (GSL)"},
@@ -49,7 +49,7 @@ def to_files(result: dict[str, Any], folder: Path) -> dict[Path, bytes]:
 
 
 def times(result: dict[str, Any]) -> Figure:
-    """Milliseconds over samples, a panel a wavelet, with quartiles, floors and estimates."""
+    """Milliseconds over samples, one panel per wavelet, with quartiles, lower bounds and estimates."""
 
     def draw(axes: Axes, rows: list[dict[str, Any]], name: str, line: dict[str, Any]) -> None:
         here = [row for row in rows if name in row["times"]]

@@ -13,11 +13,13 @@ from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table,
 LIMITS = (
     ("cuda_kernels", "estimates", "calibrated", "SKE|calibrated", "|error#calibrated"),
     ("cuda_kernels", "estimates", "classic", "SKE|classic", "|error#classic"),
-    ("cuda_kernels", "floors", "memory", "floor:|12n bytes", "kernels|over it"),
-    ("cuda_pinned", "floors", "transfer", "floor:|transfers", "pinned|over it"),
+    ("cuda_kernels", "floors", "memory", "lower bound:|12n bytes", "kernels|over it"),
+    ("cuda_pinned", "floors", "transfer", "lower bound:|transfers", "pinned|over it"),
 )
 """Which column is compared with which entry of which section of a row, with the heads of both."""
 FIRST: dict[str, Column] = {"|samples": "{samples:size}"}
+ABSENT = (("floors", "lower bounds"), ("estimates", "estimates"))
+"""Sections of a result that may be missing, and what they are called."""
 
 
 def report(result: Row) -> Report:
@@ -37,24 +39,24 @@ def sheets(result: Row) -> Iterator[Sheet]:
         rows = list(group)
         names, about, of = measured(result, rows), f"{wavelet} ({taps} taps)", {"rows": rows}
         columns = FIRST | {heads[name]: f"?{{times[{name}]:spread}}" for name in names}
-        yield Table(f"{about}: ms for a denoise, ± half the distance of the quartiles", columns)(of)
+        yield Table(f"{about}: run time in ms, ± half the interquartile range", columns)(of)
         columns = dict(FIRST)
         for name, section, entry, *limit_heads in LIMITS:
             if any(entry in row.get(section, {}) for row in rows):
                 columns[limit_heads[0]] = f"?{{{section}[{entry}]:n}}"
                 columns[limit_heads[1]] = _over(name, section, entry)
         if len(columns) > 1:
-            yield Table(f"{about}: estimates and floors of the CUDA columns, ms", columns)(of)
+            yield Table(f"{about}: estimates and lower bounds of the CUDA columns, ms", columns)(of)
         others = [name for name in names if name != "pywavelets"]
         if "pywavelets" in names and others:
             columns = FIRST | {heads[name]: f"?{{ratios[pywavelets][{name}]:n}}" for name in others}
-            yield Table(f"{about}: times faster than PyWavelets on 1 core", columns)(of)
+            yield Table(f"{about}: speed-up over PyWavelets on 1 core", columns)(of)
         if any("document" in row for row in rows):
             yield _document(about, [row for row in rows if "document" in row], names)
 
 
 def _over(name: str, section: str, entry: str) -> Column:
-    """The error of an estimate, or how many times longer than a floor the measured time is."""
+    """The error of an estimate, or how many times longer than a lower bound the measured time is."""
     if section == "estimates":
         return f"?{{estimate errors[{entry}]:+.0%}}"
 
@@ -73,7 +75,7 @@ def _document(about: str, rows: list[Row], names: list[str]) -> Sheet:
     here = {name: head for name, head in ((cpu, label), ("cuda", "CUDA")) if name in names}
     columns |= {f"{head}|now": f"?{{times[{name}][median]:n}}" for name, head in here.items()}
     columns |= {"ratio|now": f"?{{ratios[{cpu}][cuda]:n}}"} if len(here) == 2 else {}
-    title = f"{about}: the document of 2010 (GSL on a Core 2 Duo E2200, GeForce 9800 GT, with transfers), ms"
+    title = f"{about}: the thesis of 2010 (GSL on a Core 2 Duo E2200, GeForce 9800 GT, with transfers), ms"
     return Table(title, columns)({"rows": rows})
 
 
@@ -90,7 +92,7 @@ def notes(result: Row) -> list[str]:
         at = f"from {size(told['from'])} samples" if told["from"] else "at no size measured"
         found.append(f"{told['wavelet']}: {fast} is faster than {slow} {'at every size' if told['always'] else at}.")
     found += not_run(result)
-    found += [f"No {what}: {result[what]['missing']}." for what in ("floors", "estimates") if result[what]["missing"]]
+    found += [f"No {words}: {result[what]['missing']}." for what, words in ABSENT if result[what]["missing"]]
     if result["estimates"]["calibration"]:
         found.append(f"Estimates for {result['estimates']['calibration']}.")
     for row in result["rows"]:

@@ -179,7 +179,11 @@ def report(result: Row, device: Calibration, every: bool = False) -> Report:
     found = [*choices(held, v.predictions["SKE calibrated"][v.held_out])]
     chosen = [[name, f"{regret:.3f}", "flat" if rho is None else f"{rho:.2f}"] for name, regret, rho in found]
     heads = [[head] for head in ("blocks of", "regret", "rank correlation")]
-    sheets = [_by_model(v), _by_kernel(v), Sheet("Choice of the block: its time over that of the best", heads, chosen)]
+    sheets = [
+        _by_model(v),
+        _by_kernel(v),
+        Sheet("Choice of the block size: its time over the shortest time", heads, chosen),
+    ]
     noisy = sum(row["spread"] > NOISY for row in v.rows)
     notes = [
         f"{device.name}; {len(v.rows)} rows, {len(held)} held out, {noisy} with a spread above {NOISY:.0%}",

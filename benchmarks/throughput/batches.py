@@ -103,9 +103,9 @@ def _rows(found: Row) -> Iterator[Row]:
 
 
 TABLE = Table(
-    "{rows[0][files]} small files by one command each and by one command for all, in seconds: median (quartiles) on "
-    "{environment[processor]}, {environment[cores]} cores, load of other work {environment[load]:.1f}. The first is "
-    "{rows[0][files]} times the median of {rows[0][commands]} commands",
+    "{rows[0][files]} small files with one command per file and with one command for all files, in seconds: median "
+    "(quartiles) on {environment[processor]}, {environment[cores]} cores, load of other work {environment[load]:.1f}. "
+    "The first is {rows[0][files]} times the median of {rows[0][commands]} commands",
     {
         "traces x|samples": "{name}",
         "a command|a file": "{commands:n}",

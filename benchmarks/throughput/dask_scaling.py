@@ -155,8 +155,8 @@ def run(quick: bool, repeats: int = 3) -> Row:
 
 
 TABLE = Table(
-    "Denoising a volume by dask in seconds, median (quartiles): {wavelet}, {level} levels, bayes, {backend}, float32, "
-    "{environment[processor]}, {environment[cores]} cores, dask {environment[dask]}",
+    "Denoising a volume with Dask, in seconds, median (quartiles): {wavelet}, {level} levels, bayes, {backend}, "
+    "float32, {environment[processor]}, {environment[cores]} cores, dask {environment[dask]}",
     {
         "volume,|scope": "{name}, {scope}",
         "chunk": "{chunk[0]:size} x {chunk[1]:size}",

@@ -171,7 +171,10 @@ def notes(results: Row, kinds: dict[str, Node], site: Site, volume: Volume) -> l
     """The rates used: measured and assumed."""
     streamed = results["streaming"]["limits"][0]
     rate = results["streaming"]["bytes"] / (1e-3 * streamed["ms"]["median"])
-    found = [f"{kind}: looks {_rate(node.look)}, denoises {_rate(node.denoise)}" for kind, node in kinds.items()]
+    found = [
+        f"{kind}: statistics pass {_rate(node.look)}, denoising pass {_rate(node.denoise)}"
+        for kind, node in kinds.items()
+    ]
     node = next(iter(kinds.values()))
     return [
         f"Measured, of a node with {'; with '.join(found)}; {volume.tasks:.1f} tasks for each chunk and pass.",

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from wavefilt import backends
+from wavefilt import backends, transforms
 from wavefilt.cli.failure import usage_errors
 from wavefilt.cli.options import COUNT, FILE, FOLDER, SETTINGS, Named, add
 from wavefilt.cli.reading import LAYOUT
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
-from wavefilt.vocabulary import ESTIMATORS, SCOPES, TRANSFORMS
+from wavefilt.vocabulary import ESTIMATORS, SCOPES
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 from . import batch, paths, scheduler, single_file, streaming
@@ -81,7 +81,7 @@ METHOD = [
     click.option(
         "--transform",
         cls=Named,
-        names=lambda: TRANSFORMS,
+        names=transforms.words,
         default="dwt",
         help="Transform; modwt is shift-invariant, and slower:",
     ),

@@ -158,7 +158,7 @@ def test_the_table_keeps_to_the_width(result, width):
     for one in (*IMPLEMENTATIONS, *COPIES):
         assert f"{one.label}: {one.what}" in words
         assert (missing(one) or "") in words
-    assert "turns of a read from the tile 2, of a write 1; 32 registers and 4800 bytes shared" in words
+    assert "bank conflict degree of tile reads 2, of writes 1; 32 registers and 4800 bytes of shared memory" in words
     assert report.report(result).markdown().count("\n| ") == len(IMPLEMENTATIONS) + len(COPIES) + 2
 
 

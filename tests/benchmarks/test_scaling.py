@@ -110,7 +110,7 @@ def test_estimates_and_floors_are_shown():
         entry |= {"estimates": {"calibrated": 0.25, "classic": 1.0}, "floors": {"transfer": 0.1, "memory": 0.05}}
         entry |= study._derived(entry)
     tables = {sheet.title: sheet for sheet in report.sheets(result_of(rows))}
-    limits = next(sheet for title, sheet in tables.items() if "floors" in title)
+    limits = next(sheet for title, sheet in tables.items() if "lower bounds" in title)
     assert limits.rows[0] == ["64 Ki", "0.250", "+25%", "1.00", "+400%", "0.0500", "4.00", "0.100", "4.00"]
     then = next(sheet for title, sheet in tables.items() if "2010" in title)
     assert then.rows[1] == ["128 Ki", "26", "67", "0.39", "4.00", "0.500", "8.00"]

@@ -41,7 +41,7 @@ def modwt(
     *,
     backend: str = "auto",
 ) -> list[NDArray[Any]]:
-    """Maximal overlap discrete wavelet transform along one axis, of any length.
+    """Maximal overlap discrete wavelet transform along one axis, for any length.
 
     Parameters
     ----------
@@ -49,29 +49,29 @@ def modwt(
         Dtypes as in `wavedec`.
     wavelet : str, pywt.Wavelet or object with four filters
     level : int, optional
-        Number of levels, at least 0 and at most log2(n): above, the filter's taps would lie more than half of the
-        samples apart. By default `pywt.dwt_max_level`, where some coefficients are free of the boundary.
+        Number of levels, from 0 to log2(n); beyond this the filter taps would be more than half the signal apart. By
+        default `pywt.dwt_max_level`, at which some coefficients are independent of the boundary.
     mode : str
-        How the samples go on beyond their ends: once and for all levels, by one of PyWavelets' nine modes. With
-        ``"periodic"`` (``"periodization"`` is the same here) the transform is the circular one.
+        Boundary mode, one of the nine of PyWavelets; the samples are extended once for all levels. With
+        ``"periodic"`` (identical to ``"periodization"``) the transform is circular.
     axis : int
-        Axis of the samples; all others are a batch.
+        Time axis; all other axes are a batch.
     backend : str
-        ``"auto"``, ``"numba"`` or ``"pywavelets"`` (the reference, in NumPy).
+        ``"auto"`` or a name of `wavefilt.backends.names`.
 
     Returns
     -------
     list of ndarray
-        ``[V_J, W_J, ..., W_1]``. In the periodic modes each has the shape of ``data``, and the sum of all squares is
-        that of ``data`` if the wavelet is orthogonal. In the other modes level j has (2^j - 1)(taps - 1) columns
-        more, the coefficients of the extended samples that `imodwt` needs: sample t's stands in column
+        ``[V_J, W_J, ..., W_1]``. In the periodic modes each has the shape of ``data``, and for orthogonal wavelets the
+        sum of squares is preserved. In the other modes level j has (2^j - 1)(taps - 1) additional columns, the
+        boundary coefficients that `imodwt` needs for perfect reconstruction: sample t is at column
         t + (2^j - 1) taps/2.
 
     Raises
     ------
     ValueError
-        For an unknown wavelet, mode or backend, a level out of range, no samples, an axis out of range, or a reflection
-        of a single sample.
+        For an unknown wavelet, mode or backend, a level out of range, no samples, an axis out of range, or a
+        reflection of a single sample.
     """
     mode, bank, array = mode_name(mode), as_wavelet(wavelet), as_floating(data)
     axis = as_axis(array, axis)
@@ -100,7 +100,7 @@ def imodwt(
     Parameters
     ----------
     coeffs : sequence of array_like
-        ``[V_J, W_J, ..., W_1]``; what is None counts as zeros.
+        ``[V_J, W_J, ..., W_1]``; None counts as zeros.
     wavelet, mode, axis, backend
         As in `modwt`.
 
@@ -111,7 +111,7 @@ def imodwt(
     Raises
     ------
     ValueError
-        For an empty list, coefficients whose shapes do not belong together, and what `modwt` raises.
+        For an empty list, coefficients with inconsistent shapes, and as `modwt`.
     """
     return _inverse(list(coeffs), as_wavelet(wavelet), mode_name(mode), axis, backend)
 
@@ -134,23 +134,23 @@ def swt(
     data, wavelet, axis, backend
         As in `modwt`.
     level : int, optional
-        Number of levels, at least 1; 2^(start_level + level) must divide the length. By default as many as there are.
+        Number of levels, at least 1; the length must be a multiple of 2^(start_level + level). By default the maximum.
     start_level : int
-        Levels skipped: the first one's taps lie 2^start_level apart.
+        Number of levels to skip: the taps of the first level are spaced 2^start_level apart.
     trim_approx : bool
-        Return ``[cA_n, cD_n, ..., cD_1]`` rather than pairs.
+        Return ``[cA_n, cD_n, ..., cD_1]`` instead of pairs.
     norm : bool
-        Divide the filters by sqrt 2, so that an orthogonal wavelet keeps the sum of squares: the periodic MODWT.
+        Divide the filters by √2, so that orthogonal wavelets preserve the sum of squares: the periodic MODWT.
 
     Returns
     -------
     list of tuple of ndarray
-        ``[(cA_n, cD_n), ..., (cA_1, cD_1)]``, or what ``trim_approx`` says, each of the shape of ``data``.
+        ``[(cA_n, cD_n), ..., (cA_1, cD_1)]``, or as ``trim_approx`` specifies, each of the shape of ``data``.
 
     Raises
     ------
     ValueError
-        For an odd length or one with fewer levels, and what `modwt` raises. Other lengths are for `modwt`.
+        For an odd length or one with fewer levels (use `modwt` for these), and as `modwt`.
     """
     array = as_floating(data)
     axis = as_axis(array, axis)
@@ -178,10 +178,10 @@ def swt(
 def iswt(
     coeffs: Sequence[Any], wavelet: WaveletLike, norm: bool = False, axis: int = -1, *, backend: str = "auto"
 ) -> NDArray[Any]:
-    """Inverse of `swt` (with ``start_level`` 0), either form of it: signature and values of `pywt.iswt`.
+    """Inverse of `swt` (with ``start_level`` 0) in either form: signature and values of `pywt.iswt`.
 
-    Of pairs only the coarsest approximation is used. Raises ValueError for an empty list, coefficients whose shapes do
-    not belong together, and what `swt` raises.
+    Of the pairs, only the coarsest approximation is used. Raises ValueError for an empty list, coefficients with
+    inconsistent shapes, and as `swt`.
     """
     if len(coeffs) == 0:
         raise ValueError("coeffs must hold at least one level")

@@ -42,16 +42,16 @@ def wavedec(
         One of PyWavelets' nine boundary modes.
     level : int, optional
         Number of levels, at least 0; by default `pywt.dwt_max_level`. Deeper levels are computed as asked;
-        all their coefficients then feel the boundary.
+        all their coefficients then depend on the boundary.
     axis : int
-        Axis of the samples; all others are a batch.
+        Time axis; all other axes are a batch.
     backend : str
         ``"auto"`` or a name of `wavefilt.backends.names`.
 
     Returns
     -------
     list of ndarray
-        ``[cA_n, cD_n, ..., cD_1]``, each of the shape of ``data`` but for ``axis``.
+        ``[cA_n, cD_n, ..., cD_1]``, each of the shape of ``data`` except along ``axis``.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def wavedec(
         For an unknown wavelet, mode or backend, a negative level, no samples, an axis out of range, or a
         reflection that would have to extend a single sample.
     BackendUnavailable
-        If the backend asked for cannot run here.
+        If the requested backend cannot run here.
     """
     mode = mode_name(mode)
     bank = as_wavelet(wavelet)
@@ -91,12 +91,12 @@ def waverec(
     *,
     backend: str = "auto",
 ) -> NDArray[Any]:
-    """Inverse of `wavedec`: the signal, one sample longer where the length was odd, as in PyWavelets.
+    """Inverse of `wavedec`: one sample longer if the length was odd, as in PyWavelets.
 
     Parameters
     ----------
     coeffs : sequence of array_like
-        ``[cA_n, cD_n, ..., cD_1]``; what is None counts as zeros.
+        ``[cA_n, cD_n, ..., cD_1]``; None counts as zeros.
     wavelet, mode, axis, backend
         As in `wavedec`.
 
@@ -107,7 +107,7 @@ def waverec(
     Raises
     ------
     ValueError
-        For an empty list, coefficients whose shapes do not belong together, and what `wavedec` raises.
+        For an empty list, coefficients with inconsistent shapes, and as `wavedec`.
     """
     mode = mode_name(mode)
     bank = as_wavelet(wavelet)

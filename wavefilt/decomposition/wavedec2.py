@@ -42,12 +42,12 @@ def wavedec2(
     Parameters
     ----------
     data : array_like of at least two dimensions
-        Dtypes as for `wavefilt.wavedec`. All but the two axes are a batch.
+        Dtypes as for `wavefilt.wavedec`. All other axes are a batch.
     wavelet, mode
         As for `wavefilt.wavedec`, or a pair: one for each axis.
     level : int, optional
         Number of levels, at least 0; by default `pywt.dwtn_max_level` of the two axes. Deeper levels are computed as
-        asked; all their coefficients then feel the boundary.
+        asked; all their coefficients then depend on the boundary.
     axes : pair of int
         Two different axes.
     backend : str
@@ -56,7 +56,7 @@ def wavedec2(
     Returns
     -------
     list
-        ``[cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]``, each of the shape of ``data`` but for the two axes.
+        ``[cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]``, of the shape of ``data`` except along the two axes.
         cH is high-pass along ``axes[0]``, cV along ``axes[1]``, cD along both.
 
     Raises
@@ -65,7 +65,7 @@ def wavedec2(
         For what `wavefilt.wavedec` refuses, axes that are not two different ones, and a backend without transforms of
         two axes.
     BackendUnavailable
-        If the backend asked for cannot run here.
+        If the requested backend cannot run here.
     """
     banks, modes = _banks(wavelet), _modes(mode)
     array = as_floating(data)
@@ -115,8 +115,8 @@ def waverec2(
     Raises
     ------
     ValueError
-        For an empty list, levels that are not three bands, coefficients whose shapes do not belong together, and what
-        `wavedec2` raises.
+        For an empty list, levels that are not three bands, coefficients with inconsistent shapes, and as
+        `wavedec2`.
     """
     banks, modes = _banks(wavelet), _modes(mode)
     if not isinstance(coeffs, (list, tuple)) or len(coeffs) == 0:

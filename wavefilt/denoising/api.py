@@ -36,85 +36,85 @@ def denoise(
     devices: Literal["all"] | Sequence[int] | None = None,
     return_noise: bool = False,
 ) -> Any:
-    """Remove noise by shrinking the wavelet details of every trace; the approximation is left as it is.
+    """Denoise traces by thresholding their wavelet detail coefficients; the approximation coefficients are unchanged.
 
     Parameters
     ----------
     x : array_like, shape (..., samples, ...)
-        Samples along ``axis``, everything else a batch of traces; never modified. float16 and integers of up to
-        16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps: the pieces
-        between them are denoised one by one and the gaps put back. An array on a GPU (CuPy, torch, numba, anything
-        with ``__cuda_array_interface__`` or DLPack) is denoised there.
+        Samples along ``axis``; all other axes are a batch of traces. Never modified. float16 and integers of up to
+        16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps: the segments
+        between them are denoised separately and the gaps restored. Arrays on a GPU (CuPy, PyTorch, Numba, anything
+        with ``__cuda_array_interface__`` or DLPack) are denoised there.
     wavelet : str, pywt.Wavelet or object with four filters
-        ``"db8"`` is Daubechies with 8 vanishing moments, 16 taps.
+        ``"db8"`` is the Daubechies wavelet with 8 vanishing moments, 16 taps.
     level : int, optional
-        Number of levels; by default min(5, the maximum for this length and filter). A piece between gaps uses
-        at most its own maximum; a piece shorter than the filter has none and is returned unchanged.
+        Number of levels; by default min(5, the maximum for this length and filter). A segment between gaps uses
+        at most its own maximum; a segment shorter than the filter is returned unchanged.
     mode : str
-        Boundary mode, one of PyWavelets' nine.
-    rule : str, float, or one float a level
-        How thresholds are chosen (`wavefilt.thresholding.rules`): "universal", "minimax", "sure", "hybrid", "bayes",
-        "fdr", "blockjs", "neighblock", "ebayes" or "ebayes-cauchy". Numbers are thresholds in the units of ``x``,
-        coarsest level first as `wavedec` orders the details.
+        One of the nine boundary modes of PyWavelets, or a registered one.
+    rule : str, float, or one float per level
+        Threshold rule (`wavefilt.thresholding.rules`): "universal", "minimax", "sure", "hybrid", "bayes", "fdr",
+        "blockjs", "neighblock", "ebayes" or "ebayes-cauchy". Numbers are thresholds in the units of ``x``, coarsest
+        level first like the details of `wavedec`.
     shrink : {"soft", "hard", "garrote", "firm", "median", "mean"}, optional
-        Threshold function; by default the one the rule is derived for. Firm leaves |d| above twice the threshold.
-        The posterior median (the default there) and mean are for the rules with a posterior, "ebayes" and
-        "ebayes-cauchy"; the rules of blocks shrink their own way.
+        Threshold function; by default the one that the rule is derived for. Firm keeps |d| above twice the threshold.
+        The posterior median (their default) and mean are for the rules "ebayes" and "ebayes-cauchy"; block rules
+        have no other threshold function.
     sigma : {"level", "global"}, float, or ("window", start, stop)
-        Standard deviation of the noise: from the median absolute detail of each level, of the finest level for
-        all, given in the units of ``x``, or from each level of samples ``start`` to ``stop`` alone, which hold noise
-        only; levels too coarse for the window have that of its coarsest, as white noise has it.
+        Standard deviation of the noise: estimated from the median absolute detail coefficient of each level, from
+        that of the finest level for all levels, given in the units of ``x``, or estimated per level from the samples
+        ``start`` to ``stop``, which contain only noise. Levels too coarse for the window use the estimate of the
+        coarsest level that fits, scaled for white noise.
     scope : {"trace", "record"}
-        Whether every trace has thresholds of its own or all share those of their pooled details.
+        Whether thresholds are computed per trace, or from the coefficients of all traces together.
     keep : int
-        Number of the coarsest levels whose details stay as they are.
+        Number of coarsest levels whose detail coefficients are unchanged.
     transform : {"dwt", "modwt"}
-        The decimated transform, or the maximal-overlap one, whose result does not depend on where the samples begin:
-        a coefficient for each sample at each level, so (level + 1) times the memory and several times the time.
-        Numbers as ``rule`` or ``sigma`` are those of the decimated transform; at level j its details are divided
-        by 2^(j/2).
+        The decimated transform, or the maximal overlap transform, whose result does not depend on where a trace
+        starts: it has one coefficient per sample and level, and needs (level + 1) times the memory and several times
+        the run time. Numeric ``rule`` and ``sigma`` refer to the decimated transform; at level j they are divided by
+        2^(j/2).
     spins : int
-        With the decimated transform the mean over so many shifts of the samples, from 0 (cycle spinning).
+        With the decimated transform, the number of shifts to average over (cycle spinning).
     axis : int
-        Axis of the samples.
+        Time axis.
     axes : pair of int, optional
-        Instead of ``axis``: both are transformed together, as ``(-2, -1)`` of sections, gathers and images, and
-        everything else is a batch. A level then has three bands of details, each with its noise and threshold;
-        ``sigma="global"`` is the noise of the finest diagonal band. Scope "trace" is each section on its own,
-        "record" the batch. Levels are limited by the shorter axis. Sections have no gaps, and neither
-        ``transform="modwt"`` nor spins, windows and rules of blocks, and are no list of arrays on GPUs.
+        Transform both axes together instead of ``axis``, such as ``(-2, -1)`` for gathers, panels and images; all
+        other axes are a batch. Each level then has three bands with their own noise and threshold;
+        ``sigma="global"`` uses the finest diagonal band. ``scope="trace"`` refers to single panels, ``"record"`` to
+        the batch. The number of levels is limited by the shorter axis. Gaps, ``transform="modwt"``, ``spins``, noise
+        windows, block rules and lists of arrays on GPUs are not supported.
     backend : str or Backend
-        ``"auto"``, a name of `wavefilt.backends.names`, or what `wavefilt.backends.get` returned.
+        ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional
-        With backend "cuda", the GPUs of this host that share the traces; by default the current one works alone.
+        With backend "cuda", the GPUs of this host to use; by default the current one.
     return_noise : bool
-        Return what was removed as well: the pair (denoised, ``x`` - denoised).
+        Also return the residual: the pair (denoised, ``x`` - denoised).
 
     Returns
     -------
     ndarray
-        (or MaskedArray, or the caller's own kind of array on a GPU) of the shape and floating dtype of ``x``; integers
-        give the dtype of computation. Its memory is contiguous along ``axis``.
-        A trace whose thresholds are all 0 (a dead trace, a single sample, threshold 0) is returned bit for bit; a
-        constant trace comes back constant to rounding, but for the ends with ``mode="zero"`` and ``"antisymmetric"``,
-        which extend it by a jump.
+        Shape and floating dtype of ``x`` (a MaskedArray for masked input, an array of the same library on a GPU);
+        for integers, the dtype of computation. Contiguous along ``axis``. A trace whose thresholds are all 0 (a dead
+        trace, a single sample, threshold 0) is bit-identical to the input. A constant trace stays constant to
+        rounding, except at the ends with ``mode="zero"`` and ``"antisymmetric"``, which extend it with a step.
 
     Raises
     ------
     ValueError
-        For an unknown wavelet, mode, rule, function or backend, a level above the maximum for the length, an
-        infinite sample (named by trace and sample), samples so large that the transform or their squares overflow,
-        no samples, or an axis out of range.
+        For an unknown wavelet, mode, rule, threshold function or backend, a level above the maximum for the length,
+        an infinite sample (named by trace and sample), samples so large that the transform or their squares
+        overflow, no samples, or an axis out of range.
     TypeError
-        For samples that are not numbers, or an array on a GPU.
+        For samples that are not numbers, or complex samples on a GPU.
     BackendUnavailable
-        If the backend asked for cannot run here.
+        If the requested backend cannot run here.
 
     Notes
     -----
-    Wavelet shrinkage after Donoho and Johnstone (1994); noise from the median absolute detail; BayesShrink after
-    Chang, Yu and Vetterli (2000). Scaling the input scales the output for every data-driven rule, as long as
-    float64 holds the squares of the details (1e-150 to 1e150).
+    Wavelet thresholding follows Donoho and Johnstone (1994), with noise estimates from the median absolute detail
+    coefficient; BayesShrink follows Chang, Yu and Vetterli (2000). For every data-driven rule, scaling the input
+    scales the output, as long as float64 can represent the squares of the coefficients (1e-150 to 1e150).
     """
     if devices is not None:
         if backend != "cuda":

@@ -25,36 +25,36 @@ from wavefilt.wavelets.filters import WaveletLike, gain
 
 
 class OnlineDenoiser:
-    """Denoises a real-time stream: `push` samples, and as many come back denoised, `latency` samples later.
+    """Denoise a real-time stream: `push` accepts samples and returns denoised ones with a delay of `latency` samples.
 
     Parameters
     ----------
     wavelet, level, rule, shrink, mode
-        As for `wavefilt.denoise`, the level being a number. Rules are the causal ones, "universal", "minimax" and
-        "bayes", and thresholds in numbers; modes all but "periodic" and "periodization", which join the ends.
-    noise : "running", float, or one float a level
-        Standard deviation of the noise: "running" estimates it from the median absolute detail of the last ``window``
-        samples, for each level and channel; numbers are in the units of the samples, coarsest level first. Thresholds
-        given in numbers need none.
+        As in `wavefilt.denoise`; the level is a number. Rules are the causal ones, "universal", "minimax" and "bayes",
+        and numeric thresholds. Modes are all except "periodic" and "periodization", which join both ends.
+    noise : "running", float, or one float per level
+        Standard deviation of the noise: "running" estimates it from the median absolute detail coefficient of the
+        last ``window`` samples, per level and channel; numbers are in the units of the samples, coarsest level first.
+        Numeric thresholds need none.
     window : int, optional
-        Length, in samples, of the sliding window for running noise and the power that "bayes" takes, and the n of
-        "universal" and "minimax". At level j these are window / 2^j details, at least 1.
+        Length in samples of the sliding window for the noise and for the power in "bayes", and n in "universal" and
+        "minimax". At level j it contains window / 2^j coefficients, at least 1.
     channels : int, optional
-        Pushes have shape (channels, samples); without it (samples,).
+        If given, blocks have shape (channels, samples), otherwise (samples,).
     dtype : "float32" or "float64"
-        Of computation and of what comes back.
+        Dtype of the computation and of the output.
 
     Notes
     -----
-    With given noise and thresholds that follow from it, all samples are bit-identical to
-    ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, both ends included, however the
-    stream is cut into pushes. A stream shorter than (taps - 1) 2^level, which `denoise` refuses, is still taken to
-    that level; one shorter than the filter or 2^level comes back unchanged.
+    With numeric thresholds, or numeric noise and "universal" or "minimax", the output is bit-identical to
+    ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, including both ends, for blocks of
+    any length. A stream shorter than (taps - 1) 2^level, for which `denoise` raises an error, is still decomposed to
+    that level; one shorter than the filter or 2^level is returned unchanged.
 
     Raises
     ------
     ValueError
-        For what `wavefilt.denoise` refuses, a rule or mode that needs the whole trace, or a missing window.
+        As `wavefilt.denoise`, for a rule or mode that needs the whole trace, and for a missing window.
     """
 
     _waiting: Array
@@ -98,10 +98,10 @@ class OnlineDenoiser:
         return int(self._method.bank.dec_len - 1) * ((1 << self._level) - 1)
 
     def push(self, samples: ArrayLike) -> Array:
-        """Take any number of samples; return those denoised that are due: all but the last `latency` taken so far.
+        """Accept any number of samples and return those that are complete: all but the last `latency` accepted so far.
 
-        Raises ValueError, and takes nothing, where a sample is NaN, masked, infinite or too large for the transform:
-        at a gap call `flush`, and push what comes after it.
+        Raises ValueError, without accepting any sample, if one is NaN, masked, infinite or too large for the transform.
+        At a gap, call `flush` and push what follows.
         """
         new = self._taken(samples)
         self._taken_in += new.shape[1]
@@ -115,7 +115,7 @@ class OnlineDenoiser:
         return self._emit(max(self._taken_in - self.latency, 0) - self._given_out)
 
     def flush(self) -> Array:
-        """The rest of the samples, the stream having ended. What is pushed next begins another one."""
+        """Return the remaining samples at the end of the stream. The next `push` starts a new one."""
         if self._taken_in < self._least:
             self._ready = self._waiting
         else:

@@ -81,40 +81,40 @@ def denoise_file(
     axis: int | None = None,
     **options: Unpack[plugins.Options],
 ) -> Report:
-    """Denoise a file of any size into another, within a limit of memory.
+    """Denoise a file of any size into another file, within a memory limit.
 
     Parameters
     ----------
     source : path, or `wavefilt.io.sources.Source`
-        An npy, SEG-Y, SU, HDF5 or Zarr file, ``path::dataset`` in one of the last two, or raw binary with its layout:
-        ``dtype``, ``endian``, ``ns`` as for `wavefilt.read`.
+        An npy, SEG-Y, SU, HDF5 or Zarr file (``path::dataset`` for the last two), or raw binary with its layout:
+        ``dtype``, ``endian`` and ``ns`` as in `wavefilt.read`.
     target : path
-        The result, in the same format, shape and order; it appears when all is written, and not if anything fails.
+        The result in the same format, shape and order. It appears when it is complete, and not after an error.
     wavelet, options
-        As `wavefilt.denoise` takes them (level, mode, rule, shrink, sigma, scope, keep, transform, spins); the samples
-        are those that it gives with the same backend, bit for bit.
+        As in `wavefilt.denoise` (level, mode, rule, shrink, sigma, scope, keep, transform, spins). The samples are
+        bit-identical to its result with the same backend.
     max_memory : str or int
-        Bytes for samples, coefficients and buffers, as ``"500MB"`` or ``"1GiB"``: beside what Python and its libraries
-        take.
+        Limit for samples, coefficients and buffers, such as ``"500MB"`` or ``"1GiB"``, in addition to the memory of
+        Python and its libraries.
     overwrite : bool
-        Whether ``target`` may exist.
+        Whether an existing ``target`` is replaced.
     backend : str or Backend
-        As for `wavefilt.denoise`. With "cuda", what does not fit as whole traces goes piece by piece to the GPU, whose
-        memory has to hold it and is not part of ``max_memory``; "auto" computes it on the CPU.
+        As in `wavefilt.denoise`. With "cuda", traces that do not fit are transferred in blocks to device memory,
+        which must hold them and is not part of ``max_memory``; "auto" uses the CPU for them.
     progress : callable, optional
-        Told the bytes of samples that went through, and those that will in all.
+        Called with the number of bytes processed and their total.
     format, component, axis
-        As for `wavefilt.read`.
+        As in `wavefilt.read`.
 
     Raises
     ------
     FormatError
-        For a file of another format, or a damaged one.
+        For a file in another format, or a damaged file.
     ValueError
-        As `wavefilt.denoise`; for too small a limit, with the smallest that works; for what needs a whole trace (or
-        record) that does not fit: a rule or option, named, or gaps; for chunks of the file that do not suit the limit.
+        As `wavefilt.denoise`; for a limit that is too small, with the minimum; for options or gaps that need whole
+        traces (or the whole record) that do not fit; for chunks of the file that are too large for the limit.
     OSError
-        If a file cannot be read or written, the disk is full, or the source shrinks or is changed meanwhile.
+        If a file cannot be read or written, the disk is full, or the source is truncated or modified during the run.
     """
     method, limit = plugins.method(wavelet, options, backend), in_bytes(max_memory)
     given = not isinstance(source, (str, bytes, os.PathLike))

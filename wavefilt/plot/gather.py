@@ -62,7 +62,7 @@ def draw_gather(figure: Figure, cell: SubplotSpec, gather: Gather) -> None:
         (_image if image else _wiggles)(axes, gather, panel)
         style(axes)
         axes.set_title(_caption(panel), fontsize=MEDIUM + 1, color=COLORS[panel], fontweight="bold", pad=5)
-        axes.set_xlabel("trace (from 0), each to its own scale", fontsize=MEDIUM, labelpad=2)
+        axes.set_xlabel("trace (from 0), normalised per trace", fontsize=MEDIUM, labelpad=2)
         axes.tick_params(labelleft=column == 0)
     ticks = MaxNLocator(9, integer=True).tick_values(0, len(gather) - 1)
     shared.set_xticks([tick for tick in ticks if 0 <= tick < len(gather)])

@@ -25,7 +25,7 @@ def draw_levels(energies: Axes, thresholds: Axes, after: Recording) -> None:
     estimates = after.outcome.estimates if after.outcome else []
     for axes in (energies, thresholds):
         style(axes, grid=True)
-    energies.set_title("details by level", fontsize=MEDIUM, pad=5)
+    energies.set_title("detail coefficients by level", fontsize=MEDIUM, pad=5)
     energies.tick_params(labelbottom=False)
     energies.set_ylabel("energy (%)", fontsize=MEDIUM, labelpad=1)
     thresholds.set_ylabel("data units", fontsize=MEDIUM, labelpad=1)

@@ -65,7 +65,7 @@ def draw_spectra(axes: Axes, gather: Gather) -> None:
     style(axes, grid=True)
     axes.set_title("mean amplitude spectrum", fontsize=MEDIUM, pad=5)
     axes.set_xlabel(gather.frequency_label, fontsize=MEDIUM, labelpad=1)
-    axes.set_ylabel("dB, 0 is the peak before", fontsize=MEDIUM, labelpad=1)
+    axes.set_ylabel("dB re maximum before", fontsize=MEDIUM, labelpad=1)
     pairs = gather.like_strongest(48)
     spectra = {panel: _mean_spectrum(pairs, panel, gather.peak) for panel in PANELS} if pairs else {}
     largest = float(spectra["before"].max()) if pairs else 0.0

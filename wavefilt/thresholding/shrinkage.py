@@ -150,7 +150,7 @@ def apply(function: str, data: Array, value: ArrayLike) -> Array:
 
 
 def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float = 0) -> Array:
-    """Threshold an array: signature and values of `pywt.threshold`, and no NaN where value and data are 0.
+    """Threshold an array: signature and values of `pywt.threshold`, without NaN where value and data are 0.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float
     mode : {"soft", "hard", "garrote", "firm", "greater", "less"}
         ``greater`` keeps values >= ``value``, ``less`` keeps values <= ``value`` (real data only).
     substitute : float
-        What stands where |data| is below the threshold.
+        Value where |data| is below the threshold.
 
     Returns
     -------

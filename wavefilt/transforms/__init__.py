@@ -11,10 +11,16 @@ from .dwt import DWT
 from .dwt2 import DWT2
 from .modwt import MODWT
 
-__all__ = ["DWT", "DWT2", "MODWT", "TRANSFORMS", "Analysis", "Band", "Pyramid", "Transform", "find"]
+__all__ = ["DWT", "DWT2", "MODWT", "TRANSFORMS", "Analysis", "Band", "Pyramid", "Transform", "find", "words"]
 
 TRANSFORMS: Registry[Transform] = Registry("transform", {kind.name: kind for kind in (DWT, MODWT, DWT2)})
 """Every transform by its own name: the only list of transforms there is."""
+
+
+def words() -> list[str]:
+    """What the option ``transform`` may be."""
+    TRANSFORMS.names()  # loads extensions
+    return list(dict.fromkeys(kind.word for kind in TRANSFORMS.registered()))
 
 
 def find(word: str, dimensions: int) -> Transform:
@@ -27,5 +33,5 @@ def find(word: str, dimensions: int) -> Transform:
             if kind.word == word and kind.dimensions == dimensions:
                 return kind
         TRANSFORMS.names()
-    check("transform", word, dict.fromkeys(kind.word for kind in TRANSFORMS.registered()))
+    check("transform", word, words())
     raise ValueError(f"transform={word!r} is for {'traces, not for two dimensions' if dimensions == 2 else 'panels'}")
