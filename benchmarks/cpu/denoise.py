@@ -146,6 +146,7 @@ import time
 import numpy as np, pywt, wavefilt
 from wavefilt.thresholding.rules import bayes, noise
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT
 times = [time.perf_counter()]
 from wavefilt.backends.numba_cpu import NumbaCPU, memory
 times.append(time.perf_counter())

@@ -96,6 +96,7 @@ import time
 import numpy as np, pywt
 start = time.perf_counter()
 from wavefilt.backends.numba_cpu import NumbaCPU
+from wavefilt.transforms import MODWT
 backend = NumbaCPU()
 backend.reconstruct(backend.decompose(np.ones((1, 1024), "f4"), MODWT.analysis(pywt.Wavelet("db8"), "periodic", 3)))
 print(time.perf_counter() - start)

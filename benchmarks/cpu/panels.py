@@ -98,9 +98,9 @@ import time
 import numpy as np, pywt
 start = time.perf_counter()
 from wavefilt.backends.numba_cpu import NumbaCPU
-backend, pair = NumbaCPU(), (pywt.Wavelet("db4"),) * 2
-x = np.ones((1, 64, 64), "f4")
-backend.reconstruct(backend.decompose(x, DWT2.analysis(pair[0], "symmetric", 2)))
+from wavefilt.transforms import DWT2
+backend, x = NumbaCPU(), np.ones((1, 64, 64), "f4")
+backend.reconstruct(backend.decompose(x, DWT2.analysis(pywt.Wavelet("db4"), "symmetric", 2)))
 print(time.perf_counter() - start)
 """
 

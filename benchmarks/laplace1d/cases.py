@@ -12,9 +12,9 @@ from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wavefilt import backends
+from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared
 from wavefilt.benchmarks.common.measuring import events, signal
 from wavefilt.threads import parallel
@@ -25,7 +25,6 @@ GRAIN = 1 << 14
 """Samples that a thread takes at least."""
 LAUNCHES = 20
 """Launches of a kernel in a graph: one alone takes less time than Python needs for the next event."""
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -135,30 +134,34 @@ def _gpu(kernel: str | None, problem: Problem) -> Prepared:
     return Prepared(call, lambda done: done.copy_to_host(), clock)
 
 
+def _copy(x: Array, y: Array) -> None:
+    np.copyto(y, x)
+
+
+_numba = partial(backends.get, "numba")
 _host = partial(Implementation, host=8, reference=44, tolerance=1e-6)
 _cuda = partial(_host, require=lambda: backends.get("cuda"), device=8)
+GPU = {
+    "naive": ("naive", "a thread a sample, three loads from global memory"),
+    "readonly": ("read-only", "the same loads through the read-only path, where textures were"),
+    "shared": ("shared", "one load into a tile in shared memory, a barrier, three loads from it"),
+    "barrier": ("barrier", "as read-only, with a needless barrier between loads and arithmetic"),
+}
+_AS_IS = "the loop as Python runs it, sample by sample"
+_COMPILED = "the same loop compiled by numba, one thread: the host of all ratios"
+_PASSES = "three passes over whole arrays, no temporary ones"
+_SPREAD = "the compiled loop, parts of the row spread over all threads"
 IMPLEMENTATIONS = (
-    _host("python", ("Python", "loop"), "the loop as Python runs it, sample by sample",
-          partial(_loop, lambda: interior), lambda: None),
-    _host("loop", ("compiled", "loop"), "the same loop compiled by numba, one thread: the host of all ratios",
-          partial(_loop, compiled), lambda: backends.get("numba")),
-    _host("numpy", ("NumPy", "1 core"), "three passes over whole arrays, no temporary ones",
-          partial(_whole, vectorised), lambda: None),
-    _host("numba", ("numba", "all cores"), "the compiled loop, pieces of the row spread over all threads",
-          partial(_loop, lambda: spread), lambda: backends.get("numba")),
-    _cuda("gpu_naive", ("GPU", "naive"), "a thread a sample, three loads from global memory",
-          partial(_gpu, "naive")),
-    _cuda("gpu_readonly", ("GPU", "read-only"), "the same loads through the read-only path, where textures were",
-          partial(_gpu, "readonly")),
-    _cuda("gpu_shared", ("GPU", "shared"), "one load into a tile in shared memory, a barrier, three loads from it",
-          partial(_gpu, "shared")),
-    _cuda("gpu_barrier", ("GPU", "barrier"), "as read-only, with a needless barrier between loads and arithmetic",
-          partial(_gpu, "barrier")),
-)  # fmt: skip
+    _host("python", ("Python", "loop"), _AS_IS, partial(_loop, lambda: interior), lambda: None),
+    _host("loop", ("compiled", "loop"), _COMPILED, partial(_loop, compiled), _numba),
+    _host("numpy", ("NumPy", "1 core"), _PASSES, partial(_whole, vectorised), lambda: None),
+    _host("numba", ("numba", "all cores"), _SPREAD, partial(_loop, lambda: spread), _numba),
+    *(_cuda(f"gpu_{kernel}", ("GPU", head), what, partial(_gpu, kernel)) for kernel, (head, what) in GPU.items()),
+)
+_ON_HOST = "np.copyto, one thread: as many bytes as the operator needs"
+_ON_DEVICE = "the same from device memory to device memory"
 COPIES = (
-    _host("host_copy", ("NumPy", "copy"), "np.copyto, one thread: as many bytes as the operator needs",
-          partial(_whole, lambda x, y: np.copyto(y, x)), lambda: None, oracle=COPY),
-    _cuda("gpu_copy", ("GPU", "copy"), "the same from device memory to device memory",
-          partial(_gpu, None), oracle=COPY),
-)  # fmt: skip
-"""What the times are held against: 8 bytes a sample."""
+    _host("host_copy", ("NumPy", "copy"), _ON_HOST, partial(_whole, _copy), lambda: None, oracle=COPY),
+    _cuda("gpu_copy", ("GPU", "copy"), _ON_DEVICE, partial(_gpu, None), oracle=COPY),
+)
+"""What the times are compared with: 8 bytes a sample."""

@@ -36,8 +36,8 @@ def launches(samples: int, block: int = BLOCK) -> dict[str, Launch]:
 
     def launch(name: str, instructions: Mapping[str, float], shared: int = 0, barriers: int = 0) -> Launch:
         loads = {"global": 1, "shared": 1} if shared else {"global": 1}
-        return Launch(name, blocks, block, instructions, loads, barriers, moved, touched,
-                      registers=REGISTERS, shared=shared)  # fmt: skip
+        counts = (blocks, block, instructions, loads, barriers, moved, touched)
+        return Launch(name, *counts, registers=REGISTERS, shared=shared)
 
     # x to the tile and three times from it, y: a wavefront each; the tile's ends come twice, once a block
     tiled = TILED | {"wavefront": 6 + 4 / warps}

@@ -153,20 +153,20 @@ def _gpu(variant: Variant | None, problem: Problem) -> Prepared:
 
 _cpu = partial(Implementation, require=lambda: None, host=12, oracle=SCIPY, reference=36, tolerance=0)
 _cuda = partial(_cpu, require=lambda: backends.get("cuda"), device=8)
+_PLAIN = "the 25 pixels one after the other, zeros around the image"
+_SUMS = "running sums of columns in 16 bits, vector instructions"
+_SPREAD = "the same, rows spread over threads"
 IMPLEMENTATIONS = (
-    _cpu("plain", ("plain", "1 core"), "the 25 pixels one after the other, zeros around the image",
-         partial(_host, _plain, False)),
-    _cpu("threads", ("plain", "all cores"), "the same, rows spread over threads", partial(_host, _plain, True)),
-    _cpu("simd", ("SIMD", "1 core"), "running sums of columns in 16 bits, vector instructions",
-         partial(_host, _vectors, False)),
-    _cpu("simd_threads", ("SIMD", "all cores"), "the same, rows spread over threads",
-         partial(_host, _vectors, True)),
+    _cpu("plain", ("plain", "1 core"), _PLAIN, partial(_host, _plain, False)),
+    _cpu("threads", ("plain", "all cores"), _SPREAD, partial(_host, _plain, True)),
+    _cpu("simd", ("SIMD", "1 core"), _SUMS, partial(_host, _vectors, False)),
+    _cpu("simd_threads", ("SIMD", "all cores"), _SPREAD, partial(_host, _vectors, True)),
     _cpu("scipy", ("SciPy", "1 core"), f"{SCIPY}, then clipped to bytes", _scipy, host=36, oracle=NUMPY),
     *(_cuda(v.name, v.heads, v.what, partial(_gpu, v)) for v in VARIANTS),
-)  # fmt: skip
+)
+_COPIED = "the image copied, rows spread over threads"
 COPIES = (
-    _cpu("host_copy", ("CPU", "copy"), "the image copied, rows spread over threads", partial(_host, _copied, True),
-         oracle=COPY),
+    _cpu("host_copy", ("CPU", "copy"), _COPIED, partial(_host, _copied, True), oracle=COPY),
     _cuda("gpu_copy", ("GPU", "copy"), "the image copied in device memory", partial(_gpu, None), oracle=COPY),
-)  # fmt: skip
-"""What the others are held against: a filter reads and writes each byte at least once."""
+)
+"""What the others are compared with: a filter reads and writes each byte at least once."""

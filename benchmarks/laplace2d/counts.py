@@ -7,8 +7,8 @@ read from SASS for sm_90; a test compares the sum with the compiled code.
 from __future__ import annotations
 
 from statistics import fmean
-from typing import Any
 
+from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.laplace2d.variants import CHANNELS, CHUNK, RADIUS, ROWS, SIDE, Variant, pitch
 from wavefilt.ske import occupancy
 from wavefilt.ske.calibrated import Launch
@@ -23,6 +23,12 @@ PER_LINE = 7
 """Those of the kernel without a tile for each row that it reads."""
 PER_ROW, PER_ROW_ABOVE = 264, 68
 """Those of the wide kernel for each row of the result, and for each of the rows above the first."""
+LOADS = {
+    "global": {"global": 1, "l1": 2},
+    "tile": {"global": 1, "shared": 2},
+    "wide": {"global": ROWS + 2 * RADIUS},
+}
+"""Loads that wait for each other, by the variant's memory."""
 WIDE_READS = 3 * (ROWS + 2 * RADIUS) + 3 * (ROWS - 1)
 """Of a thread: a chunk with its neighbours of each new row and of each that is left behind."""
 
@@ -62,29 +68,24 @@ def launch(variant: Variant, width: int, height: int, registers: int | None = No
     """The kernel over an image; ``registers`` of a thread instead of the declared."""
     across, down = variant.grid(width, height)
     pixels = (pitch(width) / CHANNELS if variant.memory == "wide" else width) * height
-    return Launch(
-        variant.name, across * down, variant.threads,
-        {**instructions(variant), "wavefront": wavefronts(variant, width)},
-        {"global": {"global": 1, "l1": 2}, "tile": {"global": 1, "shared": 2}, "wide": {"global": ROWS + 2 * RADIUS}}
-        [variant.memory],
-        barriers=int(variant.memory == "tile"), bytes=pixels * (patterns.bytes_read(variant, width) + CHANNELS),
-        touched=2 * CHANNELS * pixels, registers=registers or variant.registers, shared=variant.shared,
-    )  # fmt: skip
+    counts = instructions(variant) | {"wavefront": wavefronts(variant, width)}
+    moved = pixels * (patterns.bytes_read(variant, width) + CHANNELS)
+    held = {"registers": registers or variant.registers, "shared": variant.shared}
+    work = (counts, LOADS[variant.memory], int(variant.memory == "tile"), moved, 2 * CHANNELS * pixels)
+    return Launch(variant.name, across * down, variant.threads, *work, **held)
 
 
-def explained(variant: Variant, made: Launch, width: int, capability: str) -> dict[str, Any]:
+def explained(variant: Variant, made: Launch, width: int, capability: str) -> Row:
     """What its time is made of: what an SM of this ``capability`` holds, and for a pixel its bytes and instructions.
 
     Conflicts are the times that shared memory is gone through for a warp's access, in the mean and at most.
     """
     held = occupancy(capability, made.threads, made.registers, made.shared)
     pixels = ROWS * CHUNK / CHANNELS if variant.memory == "wide" else 1  # of a thread
-    facts: dict[str, Any] = {
-        "registers": made.registers, "shared": made.shared, "blocks": held.blocks, "warps": held.warps,
-        "occupancy": held.share, "limit": held.limit,
-        "bytes": {"DRAM": 2 * CHANNELS, "L2": patterns.bytes_read(variant, width) + CHANNELS},
-        "instructions": sum(instructions(variant).values()) / pixels,
-    }  # fmt: skip
+    facts: Row = {"registers": made.registers, "shared": made.shared, "blocks": held.blocks, "warps": held.warps}
+    facts |= {"occupancy": held.share, "limit": held.limit}
+    facts["bytes"] = {"DRAM": 2 * CHANNELS, "L2": patterns.bytes_read(variant, width) + CHANNELS}
+    facts["instructions"] = sum(instructions(variant).values()) / pixels
     if variant.memory == "tile":
         degrees = {
             name: [patterns.conflict_degree(access) for access in of(variant)]

@@ -143,11 +143,10 @@ def window(x, row, chunk, words, height):
 @device
 def slid(sums, new, old):
     """Sums of a column's bytes, in lanes, with the words of one more row and without those of another."""
-    return (
-        slid_one(sums[0], new[0], old[0]), slid_one(sums[1], new[1], old[1]), slid_one(sums[2], new[2], old[2]),
-        slid_one(sums[3], new[3], old[3]), slid_one(sums[4], new[4], old[4]), slid_one(sums[5], new[5], old[5]),
-        slid_one(sums[6], new[6], old[6]), slid_one(sums[7], new[7], old[7]),
-    )  # fmt: skip
+    a, b = slid_one(sums[0], new[0], old[0]), slid_one(sums[1], new[1], old[1])
+    c, d = slid_one(sums[2], new[2], old[2]), slid_one(sums[3], new[3], old[3])
+    e, f = slid_one(sums[4], new[4], old[4]), slid_one(sums[5], new[5], old[5])
+    return a, b, c, d, e, f, slid_one(sums[6], new[6], old[6]), slid_one(sums[7], new[7], old[7])
 
 
 @device
@@ -158,10 +157,9 @@ def slid_one(total, new, old):
 @device
 def shifted(words):
     """The bytes of odd place, where those of even place were."""
-    return (
-        words[0] >> uint32(8), words[1] >> uint32(8), words[2] >> uint32(8), words[3] >> uint32(8),
-        words[4] >> uint32(8), words[5] >> uint32(8), words[6] >> uint32(8), words[7] >> uint32(8),
-    )  # fmt: skip
+    n = uint32(8)
+    a, b, c, d = words[0] >> n, words[1] >> n, words[2] >> n, words[3] >> n
+    return a, b, c, d, words[4] >> n, words[5] >> n, words[6] >> n, words[7] >> n
 
 
 @device
@@ -209,7 +207,7 @@ def _wide(variant: Variant) -> Any:
             evens, odds = slid(evens, new, old), slid(odds, shifted(new), shifted(old))
             place = int32(row * words + 4 * chunk)
             a, b, c, d = load4(x, place)
-            store(y, place, (four(evens, odds, a, 2), four(evens, odds, b, 3),
-                             four(evens, odds, c, 4), four(evens, odds, d, 5)))  # fmt: skip
+            low, high = four(evens, odds, a, 2), four(evens, odds, b, 3)
+            store(y, place, (low, high, four(evens, odds, c, 4), four(evens, odds, d, 5)))
 
     return laplace_wide

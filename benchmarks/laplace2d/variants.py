@@ -1,4 +1,4 @@
-"""The GPU's ways to the 5x5 Laplace filter, as data: how a block is shaped and how a pixel comes to who needs it.
+"""Kernels of the 5x5 Laplace filter, as data: the shape of a block, and from where a thread reads its pixels.
 
 `laplace2d_kernels` compiles them, `laplace2d_patterns` counts what their accesses cost, `laplace2d_counts` what
 they execute; the last two need no compiler.
@@ -79,18 +79,21 @@ def pitch(width: int) -> int:
 
 COMPILED_FOR = "9.0"
 """The compute capability that the registers are of."""
+FLOATS: dict[str, Number] = {"held": "float32", "summed": "float32"}
+_FLOAT = "bytes converted to float once, as the tile is written"
+_PADDED = "a float tile, its rows 20 words longer so that two share no bank"
+_ROW = "a float tile, a block of 32x8: a warp reads one row"
+_WIDE = f"no tile: 16 aligned bytes and {ROWS} rows a thread, running column sums"
+_CONVERT, _READ = (
+    "the same tile, each byte converted to float as it is read",
+    "each of the 25 pixels read from global memory",
+)
 VARIANTS = (
-    Variant("gpu_global", ("GPU", "global"), "each of the 25 pixels read from global memory", "global",
-            registers=40),
+    Variant("gpu_global", ("GPU", "global"), _READ, "global", registers=40),
     Variant("gpu_tile", ("GPU", "byte tile"), "20x20 pixels in shared memory, integer arithmetic"),
-    Variant("gpu_convert", ("GPU", "float reads"), "the same tile, each byte converted to float as it is read",
-            summed="float32"),
-    Variant("gpu_float", ("GPU", "float tile"), "bytes converted to float once, as the tile is written",
-            held="float32", summed="float32"),
-    Variant("gpu_padded", ("GPU", "padded tile"), "a float tile, its rows 20 words longer so that two share no bank",
-            held="float32", summed="float32", padding=20),
-    Variant("gpu_row", ("GPU", "row a warp"), "a float tile, a block of 32x8: a warp reads one row",
-            block=(32, 8), held="float32", summed="float32"),
-    Variant("gpu_wide", ("GPU", "wide"), f"no tile: 16 aligned bytes and {ROWS} rows a thread, running column sums",
-            "wide", (32, 4), registers=48),
-)  # fmt: skip
+    Variant("gpu_convert", ("GPU", "float reads"), _CONVERT, summed="float32"),
+    Variant("gpu_float", ("GPU", "float tile"), _FLOAT, **FLOATS),
+    Variant("gpu_padded", ("GPU", "padded tile"), _PADDED, **FLOATS, padding=20),
+    Variant("gpu_row", ("GPU", "row a warp"), _ROW, block=(32, 8), **FLOATS),
+    Variant("gpu_wide", ("GPU", "wide"), _WIDE, "wide", (32, 4), registers=48),
+)

@@ -1,4 +1,4 @@
-"""Ways to denoise that the quality study compares: the library's rules with their options, and scikit-image's."""
+"""Procedures to denoise that the quality study compares: the library's rules with their options, and scikit-image's."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import wavefilt
 from wavefilt import backends
+from wavefilt.arrays import Floats
 from wavefilt.benchmarks.quality.signals import Samples
 from wavefilt.method import Method
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets.filters import max_level
 
-Thresholds = Callable[[backends.Pyramid, backends.Statistics, NDArray[Any]], NDArray[Any]]
+Options = dict[str, Any]
+"""Of `denoise`."""
+Thresholds = Callable[[backends.Pyramid, backends.Statistics, Floats], Floats]
 """From a transform, its statistics and the noise (levels, traces) to thresholds of that shape."""
 
 
 @dataclass(frozen=True)
-class Way:
+class Procedure:
     """``options`` are those of `denoise`; ``thresholds``, if there are any, take the place of the rule's."""
 
     name: str
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
     thresholds: Thresholds | None = None
 
-    def __call__(self, x: Samples, **common: Any) -> Samples:
+    def __call__(self, x: Samples, **common: object) -> Samples:
         """Denoise the rows of ``x``, by `denoise` itself where it can.
 
         It refuses levels none of whose details are free of the boundary, which the literature uses.
@@ -50,23 +52,23 @@ class Way:
         return np.asarray(backend.reconstruct(pyramid, Shrinkage(method.function(x.shape[1]), found, sigma)))
 
 
-def above(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: NDArray[Any]) -> NDArray[Any]:
+def above(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: Floats) -> Floats:
     """SURE's thresholds, which each are some |d|, raised so little that hard thresholding removes that one as well."""
     return np.asarray(np.nextafter(rules.sure(statistics, sigma, pyramid.samples), np.inf))
 
 
-def minimax_for_soft(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: NDArray[Any]) -> NDArray[Any]:
+def minimax_for_soft(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: Floats) -> Floats:
     """Donoho and Johnstone's thresholds for soft shrinkage, to be applied hard."""
     return rules.minimax(statistics, sigma, pyramid.samples)
 
 
-def wavden(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: NDArray[Any]) -> NDArray[Any]:
+def wavden(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: Floats) -> Floats:
     """σ √(2 ln(n log₂ n)), for the n log₂ n details without decimation (Coifman and Donoho 1995)."""
     n = pyramid.samples
     return rules.universal(statistics, sigma, int(n * math.log2(n)))
 
 
-def pooled_fdr(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: NDArray[Any]) -> NDArray[Any]:
+def pooled_fdr(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: Floats) -> Floats:
     """`rules.fdr` on the details of all levels together, in units of the noise."""
     from scipy.special import ndtri
 
@@ -82,7 +84,7 @@ def pooled_fdr(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma
 def scikit_image(method: str) -> Callable[..., Samples]:
     """`denoise_wavelet` of each row, soft, with as many levels as the others; the mode and the noise are its own."""
 
-    def run(x: Samples, *, wavelet: str, level: int, **others: Any) -> Samples:
+    def run(x: Samples, *, wavelet: str, level: int, **others: object) -> Samples:
         from skimage.restoration import denoise_wavelet
 
         return np.array([denoise_wavelet(row, wavelet=wavelet, wavelet_levels=level, method=method) for row in x])

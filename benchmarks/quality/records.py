@@ -84,7 +84,5 @@ def earthquake() -> Samples | None:
 def records() -> dict[str, Samples | None]:
     """Clean records by name, shape (traces, samples); None where one is missing."""
     found = gather()
-    return {
-        "gather": None if found is None else found[0], "ricker": ricker(np.random.default_rng(1)),
-        "coda": coda(np.random.default_rng(1)), "earthquake": earthquake(),
-    }  # fmt: skip
+    made = {"ricker": ricker(np.random.default_rng(1)), "coda": coda(np.random.default_rng(1))}
+    return {"gather": None if found is None else found[0], **made, "earthquake": earthquake()}

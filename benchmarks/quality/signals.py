@@ -70,11 +70,9 @@ def _lifted(values: Samples) -> Samples:
 def published(samples: int = 1024) -> dict[str, Samples]:
     """The seven signals of Xing, Carbonetto and Stephens, JMLR 22(93) 2021, as scaled there."""
     t = np.arange(1, samples + 1) / samples
-    return {
-        "Blocks": _lifted(blocks(t)), "Bumps": (1 + 2.97 / 5 * bumps(t)) / 5, "Doppler": _lifted(doppler(t)),
-        "Spikes": (1 + spikes(t)) / 5, "Angles": _lifted(angles(t)), "Blip": blip(t),
-        "Corner": _lifted(corner(t)),
-    }  # fmt: skip
+    made = {"Blocks": _lifted(blocks(t)), "Bumps": (1 + 2.97 / 5 * bumps(t)) / 5, "Doppler": _lifted(doppler(t))}
+    made |= {"Spikes": (1 + spikes(t)) / 5, "Angles": _lifted(angles(t)), "Blip": blip(t)}
+    return made | {"Corner": _lifted(corner(t))}
 
 
 def classic(samples: int = 2048, ratio: float = 7) -> dict[str, Samples]:

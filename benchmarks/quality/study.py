@@ -15,15 +15,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from wavefilt.benchmarks.common.environment import environment, version
+from wavefilt.benchmarks.common.environment import result as new_result
+from wavefilt.benchmarks.common.environment import version
 from wavefilt.benchmarks.common.tables import Row
-from wavefilt.benchmarks.quality.methods import SCIKIT_IMAGE, missing
+from wavefilt.benchmarks.quality.methods import SCIKIT_IMAGE, Options, Procedure, missing
 from wavefilt.benchmarks.quality.signals import Samples, classic, published
 
 from . import published as literature
@@ -37,9 +36,13 @@ GRIDS = {"WaveLab": 7, "PyWavelets": 0}
 """Samples that the signal is delayed by. A low-pass coefficient k of WaveLab begins at sample 2k, that of PyWavelets at
 2k - 7 for the 16 taps of sym8. Let the signal begin 7 samples later, and details of every level agree one by one.
 """
-SETTING: dict[str, Any] = {"wavelet": "sym8", "mode": "periodization", "sigma": "global"}
+SETTING: Options = {"wavelet": "sym8", "mode": "periodization", "sigma": "global"}
 LEVELS = 7
 """2³ to 2⁹ of 1024 samples, as in WavDen: ⌊log₂ ln n⌋ + 1 is 3."""
+
+
+Denoise = Callable[..., Samples]
+"""Denoises the rows of an array."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +57,16 @@ class Step:
 def run(
     quick: bool = False,
     progress: Callable[[list[Step]], Iterable[Step]] = iter,
-    keep: Callable[[dict[str, Any]], None] = lambda result: None,
-) -> dict[str, Any]:
+    keep: Callable[[Row], None] = lambda result: None,
+) -> Row:
     """Rows of every part, for JSON; ``keep`` is given the result after each."""
     columns = _columns()
     seeds, draws, fresh, noises = QUICK if quick else (SEEDS, DRAWS, FRESH, NOISES)
-    result: dict[str, Any] = {
-        "study": "quality", "date": date.today().isoformat(), "seconds": 0.0, "environment": environment(),
-        "seeds": seeds, "draws": draws, "fresh": fresh, "noises": noises, "columns": columns, "parts": {},
-    }  # fmt: skip
+    amounts = {"seeds": seeds, "draws": draws, "fresh": fresh, "noises": noises}
+    result = new_result("quality", seconds=0.0, **amounts, columns=columns, parts={})
     others = {} if columns["scikit-image"]["missing"] else SCIKIT_IMAGE
-    steps = [*_published(seeds, others), *_baseline(draws, others), *_fresh(fresh), *_spins(),
-             *_records(noises, others), *_choices(noises, draws)]  # fmt: skip
+    steps = [*_published(seeds, others), *_baseline(draws, others), *_fresh(fresh), *_spins()]
+    steps += [*_records(noises, others), *_choices(noises, draws)]
     started = time.perf_counter()
     for step in progress(steps):
         result["parts"].setdefault(step.part, []).append(step.row())
@@ -74,7 +75,7 @@ def run(
     return result
 
 
-def _columns() -> dict[str, dict[str, Any]]:
+def _columns() -> dict[str, Row]:
     """Who and what may be missing, and why."""
     theirs = {"missing": missing("scikit-image", "skimage"), "version": version("scikit-image")}
     record = {"missing": missing("obspy", "obspy"), "version": version("obspy")}
@@ -92,48 +93,48 @@ def noises(seeds: int, samples: int) -> Samples:
     return np.array([np.random.default_rng(seed).standard_normal(samples) for seed in range(seeds)])
 
 
-def _published(seeds: int, others: dict[str, Any]) -> Iterator[Step]:
+def _published(seeds: int, others: dict[str, Denoise]) -> Iterator[Step]:
     signals, noise = published(), noises(seeds, 1024)
 
-    def row(ratio: int, like: str, name: str, way: Any, grid: str, level: int) -> Row:
+    def row(ratio: int, like: str, name: str, method: Denoise, grid: str, level: int) -> Row:
         means, errors, delay = {}, {}, GRIDS.get(grid, 0)
         for signal, f in signals.items():
             x = np.roll(f + f.std(ddof=1) / ratio * noise, delay, axis=1)
-            y = np.roll(way(x, **SETTING, level=level), -delay, axis=1)
+            y = np.roll(method(x, **SETTING, level=level), -delay, axis=1)
             loss = 1e4 * np.sum((y - f) ** 2, axis=1) / np.sum(f**2)
             means[signal], errors[signal] = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(seeds))
         return {"ratio": ratio, "method": name, "grid": grid, "like": like, "mean": means, "error": errors}
 
-    ways = [(like, way.name, way, grid, LEVELS) for like, way in rows.PUBLISHED for grid in GRIDS]
-    ways += [(like, way.name, way, "", LEVELS) for like, way in rows.SHIFTLESS]
-    ways += [("", way.name, way, "PyWavelets", LEVELS) for way in rows.OTHERS]
+    methods = [(like, method.name, method, grid, LEVELS) for like, method in rows.PUBLISHED for grid in GRIDS]
+    methods += [(like, method.name, method, "", LEVELS) for like, method in rows.SHIFTLESS]
+    methods += [("", method.name, method, "PyWavelets", LEVELS) for method in rows.OTHERS]
     theirs = [("", name, call, "PyWavelets", LEVELS - 1) for name, call in others.items()]
     for ratio in (3, 1):
-        for way in (*ways, *theirs):
-            yield Step("published", f"{way[1]}, ratio {ratio}", partial(row, ratio, *way))
+        for method in (*methods, *theirs):
+            yield Step("published", f"{method[1]}, ratio {ratio}", partial(row, ratio, *method))
 
 
-def errors(way: Any, signals: dict[str, Samples], noise: Samples, **options: Any) -> dict[str, Samples]:
+def errors(method: Denoise, signals: dict[str, Samples], noise: Samples, **options: object) -> dict[str, Samples]:
     """Mean square error of every draw, by signal."""
-    return {name: np.mean((way(f + noise, **options) - f) ** 2, axis=1) for name, f in signals.items()}
+    return {name: np.mean((method(f + noise, **options) - f) ** 2, axis=1) for name, f in signals.items()}
 
 
 def _root(squares: dict[str, Samples]) -> dict[str, float]:
     return {name: float(np.sqrt(values.mean())) for name, values in squares.items()}
 
 
-def _baseline(draws: int, others: dict[str, Any]) -> Iterator[Step]:
+def _baseline(draws: int, others: dict[str, Denoise]) -> Iterator[Step]:
     signals, noise = classic(), np.random.default_rng(1).standard_normal((draws, 2048))
 
-    def row(name: str, way: Any, level: int, like: str = "") -> Row:
-        squares = errors(way, signals, noise, **SETTING, level=level)
+    def row(name: str, method: Denoise, level: int, like: str = "") -> Row:
+        squares = errors(method, signals, noise, **SETTING, level=level)
         fewer = {name: values[: literature.DRAWS] for name, values in squares.items()}
         return {"method": name, "levels": level, "like": like, "rmse": _root(squares), "rmse of 30": _root(fewer)}
 
-    for like, way in rows.BASELINE.items():
-        yield Step("baseline", way.name, partial(row, way.name, way, 6, like))
-    for level, way in rows.BEYOND:
-        yield Step("baseline", way.name, partial(row, way.name, way, level))
+    for like, method in rows.BASELINE.items():
+        yield Step("baseline", method.name, partial(row, method.name, method, 6, like))
+    for level, method in rows.BEYOND:
+        yield Step("baseline", method.name, partial(row, method.name, method, level))
     for name, call in others.items():
         yield Step("baseline", name, partial(row, name, call, 6))
 
@@ -144,32 +145,28 @@ def _fresh(draws: int) -> Iterator[Step]:
         best = errors(rows.BASELINE[literature.BEST], signals, noise, **SETTING, level=6)
         ours = errors(rows.WINNER, signals, noise, **SETTING, level=7)
         lower = {name: best[name] - ours[name] for name in signals}
-        return {
-            "method": rows.WINNER.name, "levels": 7, "against": literature.BEST, "rmse": _root(ours),
-            "rmse of the other": _root(best),
-            "standard errors lower": {
-                name: float(d.mean() / (d.std(ddof=1) / np.sqrt(draws))) for name, d in lower.items()
-            },
-        }  # fmt: skip
+        errors_lower = {name: float(d.mean() / (d.std(ddof=1) / np.sqrt(draws))) for name, d in lower.items()}
+        found = {"method": rows.WINNER.name, "levels": 7, "against": literature.BEST, "rmse": _root(ours)}
+        return found | {"rmse of the other": _root(best), "standard errors lower": errors_lower}
 
     yield Step("fresh", rows.WINNER.name, row)
 
 
 def _spins() -> Iterator[Step]:
     signals, noise = classic(), np.random.default_rng(1).standard_normal((literature.DRAWS, 2048))
-    way = rows.BASELINE["universal hard"]
+    method = rows.BASELINE["universal hard"]
 
-    def spread(x: Samples, spins: int, **options: Any) -> Samples:
-        step = -(-(2 ** options["level"] - 1) // max(spins - 1, 1)) | 1  # odd, so that shifts differ at every level
-        turns = (np.roll(way(np.roll(x, s * step, 1), **options), -s * step, 1) for s in range(spins))
+    def spread(x: Samples, spins: int, level: int, **options: object) -> Samples:
+        step = -(-(2**level - 1) // max(spins - 1, 1)) | 1  # odd, so that shifts differ at every level
+        turns = (np.roll(method(np.roll(x, s * step, 1), level=level, **options), -s * step, 1) for s in range(spins))
         return np.asarray(np.mean(list(turns), axis=0))
 
     def row(spins: int) -> Row:
-        both = (_root(errors(call, signals, noise, **SETTING, level=6, spins=spins)) for call in (way, spread))
-        return {"method": way.name, "spins": spins, **dict(zip(("consecutive", "spread"), both, strict=True))}
+        both = (_root(errors(call, signals, noise, **SETTING, level=6, spins=spins)) for call in (method, spread))
+        return {"method": method.name, "spins": spins, **dict(zip(("consecutive", "spread"), both, strict=True))}
 
     for spins in (1, 2, 4, 8, 16, 32, 64):
-        yield Step("spins", f"{way.name}, {spins} shifts", partial(row, spins))
+        yield Step("spins", f"{method.name}, {spins} shifts", partial(row, spins))
 
 
 def gain(clean: Samples, before: Samples, after: Samples) -> float:
@@ -178,7 +175,7 @@ def gain(clean: Samples, before: Samples, after: Samples) -> float:
     return float(np.mean(10 * np.log10(far[0] / far[1])))
 
 
-def _cases(noises: int) -> Iterator[tuple[dict[str, Any], Samples, Samples]]:
+def _cases(noises: int) -> Iterator[tuple[Row, Samples, Samples]]:
     """What a case is, the clean record (traces, samples), and it with noise (draws, traces, samples)."""
     known = {name: clean for name, clean in quality_records.records().items() if clean is not None}
     for name, clean in known.items():
@@ -191,14 +188,14 @@ def _cases(noises: int) -> Iterator[tuple[dict[str, Any], Samples, Samples]]:
         yield {"signal": "gather", "noise": "its own", "snr_db": 6}, found[0], found[1][None]
 
 
-def _rows(way: Any, noisy: Samples, **options: Any) -> Samples:
+def _rows(method: Denoise, noisy: Samples, **options: object) -> Samples:
     """A record's traces, of all its draws, denoised."""
-    return np.asarray(way(noisy.reshape(-1, noisy.shape[-1]), **options)).reshape(noisy.shape)
+    return np.asarray(method(noisy.reshape(-1, noisy.shape[-1]), **options)).reshape(noisy.shape)
 
 
-def _records(noises: int, others: dict[str, Any]) -> Iterator[Step]:
-    def row(case: dict[str, Any], clean: Samples, noisy: Samples) -> Row:
-        gains = {way.name: gain(clean, noisy, _rows(way, noisy)) for way in rows.RECORDS}
+def _records(noises: int, others: dict[str, Denoise]) -> Iterator[Step]:
+    def row(case: Row, clean: Samples, noisy: Samples) -> Row:
+        gains = {method.name: gain(clean, noisy, _rows(method, noisy)) for method in rows.RECORDS}
         theirs = {name: gain(clean, noisy, _rows(call, noisy, wavelet="db8", level=5)) for name, call in others.items()}
         return case | {"gain_db": gains | theirs}
 
@@ -210,11 +207,12 @@ def _choices(noises: int, draws: int) -> Iterator[Step]:
     cases = [(clean, noisy) for _, clean, noisy in _cases(noises)]
     signals, noise = classic(), np.random.default_rng(1).standard_normal((draws, 2048))
 
-    def row(way: Any) -> Row:
-        records = [gain(clean, noisy, np.array([way(draw) for draw in noisy])) for clean, noisy in cases]
-        functions = [-20 * np.log10(value) for value in _root(errors(way, signals, noise)).values()]
-        return {"method": way.name, "records": {"mean": float(np.mean(records)), "worst": min(records)},
-                "functions": {"mean": float(np.mean(functions)), "worst": float(min(functions))}}  # fmt: skip
+    def row(method: Procedure) -> Row:
+        records = [gain(clean, noisy, np.array([method(draw) for draw in noisy])) for clean, noisy in cases]
+        functions = [-20 * np.log10(value) for value in _root(errors(method, signals, noise)).values()]
+        both = {"records": records, "functions": functions}
+        found = {name: {"mean": float(np.mean(gains)), "worst": float(min(gains))} for name, gains in both.items()}
+        return {"method": method.name, **found}
 
-    for way in rows.CHOICES:
-        yield Step("choices", way.name, partial(row, way))
+    for method in rows.CHOICES:
+        yield Step("choices", method.name, partial(row, method))

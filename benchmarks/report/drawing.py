@@ -12,8 +12,6 @@ from itertools import cycle
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from wavefilt.benchmarks.scaling.plot import LIMITS, LINES
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -29,7 +27,7 @@ _PALETTE = (
 )
 PALETTE: dict[str, str] = dict(pair.split() for pair in _PALETTE.split(","))
 """As matplotlib writes the page's colours, which have a light and a dark version; pure black it leaves out."""
-NAMES = {value: name for name, value in PALETTE.items()} | {"black": "black", "#000000": "black"}
+NAMES = {value: name for name, value in PALETTE.items()}
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,26 @@ class Look:
 
 
 KNOWN = {
-    name: Look(NAMES[line["color"].lower()], line["marker"], "markerfacecolor" in line) for name, line in LINES.items()
+    "gsl": Look("slate", "s"),
+    "pywavelets": Look("orange"),
+    "numba": Look("green", "D"),
+    "ptwt_cpu": Look("purple", "v"),
+    "ptwt_gpu": Look("purple", "^", hollow=True),
+    "cuda": Look("blue"),
+    "cuda_pinned": Look("sky", "s"),
+    "cuda_resident": Look("vermillion", "D"),
+    "cuda_kernels": Look("vermillion", hollow=True),
 }
-LIMIT = {entry: Look(NAMES[line["color"].lower()], "", dash=line["linestyle"]) for entry, line in LIMITS.items()}
-"""Of floors, estimates and the figures of 2010, by section and entry of a row, as in the plots of the scaling study."""
+"""Okabe and Ito's palette; hollow is data that stays on the GPU timed by itself."""
+LIMITS = {
+    ("floors", "transfer"): ("floor: transfers", Look("sky", "", dash="--")),
+    ("floors", "memory"): ("floor: 12n bytes", Look("vermillion", "", dash="--")),
+    ("estimates", "calibrated"): ("SKE estimate, calibrated", Look("black", "", dash=":")),
+    ("estimates", "classic"): ("SKE estimate, classic", Look("gray", "", dash=":")),
+    ("document", "cpu"): ("2010: CPU (GSL)", Look("gray", "", dash="-.")),
+    ("document", "gpu"): ("2010: GPU with transfers", Look("silver", "", dash="-.")),
+}
+"""Label and look of floors, estimates and the figures of 2010, by section and entry of a row."""
 _SPARE = ("blue o", "orange s", "green D", "vermillion ^", "purple v", "sky o", "slate s")
 SPARE = [Look(*pair.split(), hollow) for hollow in (False, True) for pair in _SPARE]
 
@@ -81,6 +95,24 @@ class Line:
     points: Sequence[Point] = ()
 
 
+def draw(axes: Axes, line: Line, across: bool = False, **options: str | bool) -> None:
+    """Quartiles, the line itself and its points; ``across`` with x and y exchanged."""
+    look, colour, turn = line.look, PALETTE[line.look.colour], -1 if across else 1
+    spreads = [(p.x, *p.spread) for p in line.points if p.spread]
+    if spreads:
+        ranges = axes.hlines if across else axes.vlines
+        ranges(*zip(*spreads, strict=True), color=colour, linewidth=4.5, alpha=0.3, **options)
+    if look.dash:
+        places = [p.x for p in line.points], [p.y for p in line.points]
+        axes.plot(*places[::turn], color=colour, linestyle=look.dash, linewidth=1.8, **options)
+    shown = [p for p in line.points if p.text]
+    if shown:
+        places = [p.x for p in shown], [p.y for p in shown]
+        face = PALETTE["paper"] if look.hollow else colour
+        style = {"marker": look.marker or "o", "markersize": 7, "markerfacecolor": face, "markeredgewidth": 1.4}
+        axes.plot(*places[::turn], color=colour, linestyle="", **style, **options)
+
+
 class Drawing:
     """A figure of matplotlib without fonts or colours of its own, whose points and bars have words."""
 
@@ -99,23 +131,9 @@ class Drawing:
             spine.set(visible=name in ("left", "bottom"), color=PALETTE["soft"])
 
     def add(self, line: Line, across: bool = False) -> None:
-        """Quartiles, the line itself and its points; ``across`` with x and y exchanged."""
-        look, colour, shown = line.look, PALETTE[line.look.colour], [p for p in line.points if p.text]
-        turn, gid = -1 if across else 1, f"words {len(self.words)}"
-        common = {"color": colour, "gid": gid, "clip_on": False}
-        spreads = [(p.x, *p.spread) for p in line.points if p.spread]
-        if spreads:
-            ranges = self.axes.hlines if across else self.axes.vlines
-            ranges(*zip(*spreads, strict=True), linewidth=4.5, alpha=0.3, **common)
-        if look.dash:
-            places = [p.x for p in line.points], [p.y for p in line.points]
-            self.axes.plot(*places[::turn], linestyle=look.dash, linewidth=1.8, **common)
-        self.words[gid] = line, iter([p.text for p in shown])
-        if shown:
-            places = [p.x for p in shown], [p.y for p in shown]
-            face = PALETTE["paper"] if look.hollow else colour
-            style = {"marker": look.marker or "o", "markersize": 7, "markerfacecolor": face, "markeredgewidth": 1.4}
-            self.axes.plot(*places[::turn], linestyle="", **style, **common)
+        gid = f"words {len(self.words)}"
+        self.words[gid] = line, iter([p.text for p in line.points if p.text])
+        draw(self.axes, line, across, gid=gid, clip_on=False)
 
     def add_bar(self, top: float, length: float, text: str) -> None:
         gid = f"words {len(self.words)}"
@@ -175,6 +193,8 @@ def scale(axis: Axis, values: Sequence[float], ticks: Mapping[float, str] | None
     low, high = min(values), max(values)
     logarithmic = low > 0
     axis.axes.set(**{f"{axis.axis_name}scale": "log" if logarithmic else "linear"})
+    if logarithmic and low == high:
+        axis.axes.set(**{f"{axis.axis_name}lim": (low / 2, 2 * high)})
     subs = (1.0, 2.0, 5.0) if logarithmic and high < 100 * low else (1.0,)
     axis.set_major_locator(LogLocator(subs=subs) if logarithmic else MaxNLocator(5))
     axis.set_minor_locator(NullLocator())

@@ -5,8 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from .drawing import HEIGHT, PALETTE, WIDTH, Drawing, Line, scale
+from wavefilt.plot.appearance import LARGE, SMALL, style
+
+from .drawing import HEIGHT, PALETTE, WIDTH, Drawing, Line, draw, scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MplFigure
 
 ROW = 42
 """Height of a bar or of a row of dots, with its label."""
@@ -73,6 +79,30 @@ class Lines(Plot):
             for line in panel.lines:
                 drawing.add(line)
             yield panel.title, drawing
+
+    def picture(self, title: str) -> MplFigure:
+        """All panels in one figure, with the legend at its side."""
+        from matplotlib.figure import Figure as MplFigure
+
+        figure = MplFigure(figsize=(4.6 * len(self.panels) + 2.4, 4.8), facecolor="white", layout="constrained")
+        every = [p for panel in self.panels for line in panel.lines for p in line.points]
+        axes_of = figure.subplots(1, len(self.panels), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, panel in zip(axes_of, self.panels, strict=True):
+            style(axes, grid=True)
+            scale(axes.xaxis, [p.x for p in every], panel.ticks)
+            scale(axes.yaxis, [p.y for p in every])
+            axes.set(title=panel.title, xlabel=self.x)
+            for line in panel.lines:
+                points = [replace(p, text=p.text if line.look.marker else "") for p in line.points]
+                draw(axes, replace(line, points=points))
+        axes_of[0].set_ylabel(self.y)
+        for line in self.legend:
+            colour, face = PALETTE[line.look.colour], PALETTE["paper" if line.look.hollow else line.look.colour]
+            dash, marker = line.look.dash or "none", line.look.marker or "none"
+            axes_of[0].plot([], [], color=colour, linestyle=dash, marker=marker, markerfacecolor=face, label=line.label)
+        figure.legend(loc="outside right center", fontsize=SMALL, frameon=False)
+        figure.suptitle(title, fontsize=LARGE)
+        return figure
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from wavefilt.benchmarks.common.columns import labels
 from wavefilt.benchmarks.common.tables import Report, Row, Table, Times, number, size
-from wavefilt.benchmarks.scaling.plot import LIMITS
 
-from .drawing import LIMIT, Line, Look, Point, looks
+from .drawing import LIMITS, Line, Look, Point, looks
 from .figures import Dots, Lines, Panel, Plot
 
 ALONG: dict[str, Callable[[int], str]] = {"samples": size, "block": str}
@@ -22,15 +21,25 @@ def outline(result: Row, year: str = "2010") -> list[Plot]:
 
     Where one size was measured, a dot for everyone's time beside its estimate and the document of that ``year``.
     """
+    along = next((key for key in ALONG if len({row.get(key) for row in result["rows"]}) > 1), None)
+    if along is not None:
+        return lines(result, along)
+    dots = [_dots(result, row, title, year) for title, rows in _groups(result).items() for row in rows]
+    return [plot for plot in dots if plot.legend]
+
+
+def _groups(result: Row) -> dict[str, list[Row]]:
+    """Rows by their words and taps, which are the titles of panels."""
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in result["rows"]:
         words = [value for value in row.values() if isinstance(value, str)]
         groups[", ".join([*words, *([f"{row['taps']} taps"] if "taps" in row else [])])].append(row)
-    along = next((key for key in ALONG if len({row.get(key) for row in result["rows"]}) > 1), None)
-    if along is None:
-        dots = [_dots(result, row, title, year) for title, rows in groups.items() for row in rows]
-        return [plot for plot in dots if plot.legend]
-    ticks = {row[along]: ALONG[along](row[along]) for row in result["rows"]}
+    return groups
+
+
+def lines(result: Row, along: str) -> list[Plot]:
+    """Times, and the speed-up over the first base of the ratios."""
+    groups, ticks = _groups(result), {row[along]: ALONG[along](row[along]) for row in result["rows"]}
     times = [Panel(title, list(_times(result, rows, along)), ticks) for title, rows in groups.items()]
     plots: list[Plot] = [Lines.of("Time", along, f"{result['unit']}, median and quartiles", times)]
     found = (each for row in result["rows"] for each in row.get("ratios", {}).items())
@@ -71,9 +80,9 @@ def _line(label: str, look: Look, along: str, found: Sequence[tuple[Row, float |
 
 
 def _times(result: Row, rows: Sequence[Row], along: str) -> Iterator[Line]:
-    for (section, entry), look in LIMIT.items():
+    for (section, entry), (label, look) in LIMITS.items():
         found = [(row, row[section][entry]) for row in rows if entry in row.get(section, {})]
-        yield from _line(LIMITS[section, entry]["label"], look, along, found, result["unit"])
+        yield from _line(label, look, along, found, result["unit"])
     for name, look in looks(result["columns"]).items():
         found = [(row, row["times"][name]) for row in rows if name in row["times"]]
         yield from _line(labels(result)[name], look, along, found, result["unit"])
@@ -91,7 +100,7 @@ def _ratios(result: Row, rows: Sequence[Row], along: str, base: str) -> Iterator
         found = [(row, row["ratios"][base][name]) for row in rows if name in row.get("ratios", {}).get(base, {})]
         yield from _line(labels(result)[name], look, along, found, unit)
     then = [(row, row["document"]["ratio"]) for row in rows if "ratio" in row.get("document", {})]
-    yield from _line("2010: GPU over CPU", LIMIT["document", "cpu"], along, then, unit)
+    yield from _line("2010: GPU over CPU", LIMITS["document", "cpu"][1], along, then, unit)
 
 
 def _dots(result: Row, row: Row, title: str, year: str) -> Plot:

@@ -28,15 +28,19 @@ def page(sections: Sequence[Section]) -> str:
     dates = sorted({section.date for section in sections if section.date})
     machines = dict.fromkeys(_machine(section) for section in sections if section.machine)
     titles = [section.title for section in sections]
-    contents = [f'<li><a href="#{name}">{escape(section.title)}</a>'
-                f"{f' ({escape(section.source)})' if titles.count(section.title) > 1 else ''}</li>"
-                for name, section in zip(names, sections, strict=True)]  # fmt: skip
-    return Template(here.with_name("report.html").read_text("utf-8")).substitute(
-        style=here.with_name("report.css").read_text("utf-8"), script=here.with_name("report.js").read_text("utf-8"),
+    contents = []
+    for name, section in zip(names, sections, strict=True):
+        source = f" ({escape(section.source)})" if titles.count(section.title) > 1 else ""
+        contents.append(f'<li><a href="#{name}">{escape(section.title)}</a>{source}</li>')
+    parts = {kind: here.with_name(f"report.{kind}").read_text("utf-8") for kind in ("html", "css", "js")}
+    return Template(parts["html"]).substitute(
+        style=parts["css"],
+        script=parts["js"],
         lead=escape("; ".join([*machines, " to ".join(dict.fromkeys([*dates[:1], *dates[-1:]]))]).removesuffix("; ")),
-        contents="\n".join(contents), version=escape(__version__),
-        sections="\n".join(_section(*named) for named in zip(names, sections, strict=True)),
-    )  # fmt: skip
+        contents="\n".join(contents),
+        version=escape(__version__),
+        sections="\n".join(map(_section, names, sections)),
+    )
 
 
 def _machine(section: Section) -> str:
@@ -74,15 +78,15 @@ def _plot(plot: Plot, prefix: str) -> str:
 
 
 def _table(sheet: Sheet) -> str:
-    numeric = [all(_value(cell) is not None or cell in GAPS for cell in column)
-               for column in zip(*sheet.rows, strict=True)] or [False] * len(sheet.heads)  # fmt: skip
+    columns = zip(*sheet.rows, strict=True) if sheet.rows else ["x"] * len(sheet.heads)
+    numeric = [all(_value(cell) is not None or cell in GAPS for cell in column) for column in columns]
     title = escape(sheet.title)
     parts = [f"<h3>{title}</h3>", f'<div class="wide" role="region" aria-label="{title}" tabindex="0">', "<table>"]
     heads = ("<br>".join(escape(line) for line in head if line) for head in sheet.heads)
     parts += ["<thead>", "<tr>", *_cells("th", "col", heads, numeric), "</tr>", "</thead>", "<tbody>"]
     for first, *cells in sheet.rows:
-        parts += ["<tr>", *_cells("th", "row", [escape(first)], numeric[:1], [first]),
-                  *_cells("td", "", map(escape, cells), numeric[1:], cells), "</tr>"]  # fmt: skip
+        parts += ["<tr>", *_cells("th", "row", [escape(first)], numeric[:1], [first])]
+        parts += [*_cells("td", "", map(escape, cells), numeric[1:], cells), "</tr>"]
     return "\n".join([*parts, "</tbody>", "</table>", "</div>"])
 
 
@@ -92,8 +96,8 @@ def _cells(
     """``inner`` is HTML; ``cells`` the texts by which they are sorted, if they are."""
     for i, (html, numbers) in enumerate(zip(inner, numeric, strict=True)):
         value = _value(cells[i]) if cells and numbers else None
-        attributes = [f'scope="{scope}"' if scope else "", "" if numbers else 'class="words"',
-                      "" if value is None else f'data-value="{value:.15g}"']  # fmt: skip
+        attributes = [f'scope="{scope}"' if scope else "", "" if numbers else 'class="words"']
+        attributes += [] if value is None else [f'data-value="{value:.15g}"']
         yield f"<{' '.join(filter(None, (tag, *attributes)))}>{html}</{tag}>"
 
 

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 import pywt
-from numpy.typing import NDArray
 
 import wavefilt
 from wavefilt import backends
+from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared
 from wavefilt.benchmarks.common.measuring import signal
 from wavefilt.benchmarks.cpu.denoise import Case, pywavelets_denoise
 from wavefilt.benchmarks.gpu.denoise import LEVEL, graph_time, torch_denoise
 from wavefilt.errors import BackendUnavailable
 from wavefilt.method import Method
+from wavefilt.vocabulary import Mode
 
 from . import gsl
 
@@ -43,25 +44,23 @@ class Problem:
         return Method(self.wavelet, LEVEL, rule="universal", shrink="soft", sigma="global")
 
     @cached_property
-    def x(self) -> NDArray[Any]:
-        row: NDArray[Any] = signal(1, self.samples)[0]
+    def x(self) -> Array:
+        row: Array = signal(1, self.samples)[0]
         return row
 
-    def expected(self, oracle: str) -> NDArray[Any]:
+    def expected(self, oracle: str) -> Array:
         """By this library's reference backend."""
         if oracle == SYMMETRIC:
-            y: NDArray[Any] = self.denoised(self.x, "pywavelets")
+            y: Array = self.denoised(self.x, "pywavelets")
             return y
         shift = gsl.aligned(self.taps, LEVEL)
         rolled = np.roll(self.x.astype(np.float64), -shift)
         return np.roll(self.denoised(rolled, "pywavelets", mode="periodization"), shift)
 
-    def denoised(self, x: Any, backend: str, mode: str = "symmetric") -> Any:
+    def denoised(self, x: Array, backend: str, mode: Mode = "symmetric") -> Array:
         """As a user of this library writes it."""
-        return wavefilt.denoise(
-            x, self.wavelet, level=LEVEL, rule="universal", shrink="soft", sigma="global", backend=backend,
-            mode=mode,  # type: ignore[arg-type]
-        )  # fmt: skip
+        options = {"rule": "universal", "shrink": "soft", "sigma": "global"}
+        return np.asarray(wavefilt.denoise(x, self.wavelet, level=LEVEL, backend=backend, mode=mode, **options))
 
 
 def _gsl(problem: Problem) -> Prepared:
@@ -127,41 +126,24 @@ def _graph(backend: Any, method: Method, x: Any, out: Any, repeats: int, warm: i
 
 
 _single = partial(Implementation, oracle=SYMMETRIC)
+_gpu = partial(backends.get, "cuda")
+_IN_GSL = "gsl_wavelet_transform in float64, periodic ends, from a float32 array"
+_PAGEABLE = "wavefilt.denoise, backend cuda, from and to ordinary NumPy arrays"
+_ALONE = "its kernels alone: the replay of their graph between two events"
+_PTWT = "wavedec, median, waverec of ptwt, all cores"
+_STEPS = "wavedec, NumPy's median, threshold, waverec"
+_OURS = "wavefilt.denoise, backend numba"
+_THERE = "the same on the GPU, the data resident there"
+_PINNED, _DEVICE = "the same from and to pinned arrays", "the same from and to device memory"
+_gsl_options = {"oracle": PERIODIC, "reference": 48, "tolerance": 1e-10}
 IMPLEMENTATIONS = (
-    Implementation(
-        "gsl", ("GSL", "1 core"), "gsl_wavelet_transform in float64, periodic ends, from a float32 array",
-        _gsl, gsl.load, 32, oracle=PERIODIC, reference=48, tolerance=1e-10,
-    ),
-    _single(
-        "pywavelets", ("PyWavelets", "1 core"), "wavedec, NumPy's median, threshold, waverec",
-        _pywavelets, lambda: None, 16,
-    ),
-    _single(
-        "numba", ("numba", "all cores"), "wavefilt.denoise, backend numba",
-        partial(_host, "numba"), lambda: backends.get("numba"), 16,
-    ),
-    _single(
-        "ptwt_cpu", ("ptwt", "CPU"), "wavedec, median, waverec of ptwt, all cores",
-        partial(_ptwt, "cpu"), lambda: _torch("cpu"), 48,
-    ),
-    _single(
-        "ptwt_gpu", ("ptwt", "GPU"), "the same on the GPU, the data resident there",
-        partial(_ptwt, "cuda"), lambda: _torch("cuda"), 12, 48,
-    ),
-    _single(
-        "cuda", ("CUDA", "ordinary"), "wavefilt.denoise, backend cuda, from and to ordinary NumPy arrays",
-        partial(_host, "cuda"), lambda: backends.get("cuda"), 16, 20,
-    ),
-    _single(
-        "cuda_pinned", ("CUDA", "pinned"), "the same from and to pinned arrays",
-        partial(_cuda, "pinned"), lambda: backends.get("cuda"), 20, 20,
-    ),
-    _single(
-        "cuda_resident", ("CUDA", "resident"), "the same from and to device memory",
-        partial(_cuda, "resident"), lambda: backends.get("cuda"), 16, 20,
-    ),
-    _single(
-        "cuda_kernels", ("CUDA", "kernels"), "its kernels alone: the replay of their graph between two events",
-        partial(_cuda, "kernels"), lambda: backends.get("cuda"), 16, 32,
-    ),
-)  # fmt: skip
+    Implementation("gsl", ("GSL", "1 core"), _IN_GSL, _gsl, gsl.load, 32, **_gsl_options),
+    _single("pywavelets", ("PyWavelets", "1 core"), _STEPS, _pywavelets, lambda: None, 16),
+    _single("numba", ("numba", "all cores"), _OURS, partial(_host, "numba"), lambda: backends.get("numba"), 16),
+    _single("ptwt_cpu", ("ptwt", "CPU"), _PTWT, partial(_ptwt, "cpu"), lambda: _torch("cpu"), 48),
+    _single("ptwt_gpu", ("ptwt", "GPU"), _THERE, partial(_ptwt, "cuda"), lambda: _torch("cuda"), 12, 48),
+    _single("cuda", ("CUDA", "ordinary"), _PAGEABLE, partial(_host, "cuda"), _gpu, 16, 20),
+    _single("cuda_pinned", ("CUDA", "pinned"), _PINNED, partial(_cuda, "pinned"), _gpu, 20, 20),
+    _single("cuda_resident", ("CUDA", "resident"), _DEVICE, partial(_cuda, "resident"), _gpu, 16, 20),
+    _single("cuda_kernels", ("CUDA", "kernels"), _ALONE, partial(_cuda, "kernels"), _gpu, 16, 32),
+)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,9 @@ import numpy as np
 from wavefilt.backends.cuda.runtime import diagnosis
 from wavefilt.backends.cuda.runtime.graph import stream as new_stream
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.benchmarks.common.environment import version
 from wavefilt.benchmarks.common.gpu_timing import Timing, measured
+from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske.calibration import Calibration, Operation
 
 from .microkernels import ACCESSES, LINE, OPERATIONS, SHARED_LOADS, UNROLLED, chain, kernels
@@ -269,19 +270,27 @@ def constants(sizes: Sizes | None = None) -> Calibration:
     clock, launch, chases = bench.clock(), bench.launch(), bench.chases()
     latency, operations = bench.latencies(chases), {name: bench.operation(name) for name in OPERATIONS}
     operations["wavefront"] = bench.wavefront(latency["shared"])
+    told: Row = {"date": date.today().isoformat(), "device": diagnosis.describe()}
+    told["versions"] = {name: version(name) for name in ("numpy", "numba", "numba-cuda")}
+    told["loads"] = [list(pair) for pair in chases]
     return Calibration(
-        name=device.name, capability=device.capability, multiprocessors=device.multiprocessors, clock=clock,
-        cache=device.cache, memory=device.memory, launch=launch, queued=bench.queued(),
-        block=_table(bench.block(launch, clock)), latency=latency, operations=operations,
-        bandwidth=_table(bench.bandwidth()), barrier=_table(bench.barrier()), strides=_table(bench.strides()),
+        name=device.name,
+        capability=device.capability,
+        multiprocessors=device.multiprocessors,
+        clock=clock,
+        cache=device.cache,
+        memory=device.memory,
+        launch=launch,
+        queued=bench.queued(),
+        block=_table(bench.block(launch, clock)),
+        latency=latency,
+        operations=operations,
+        bandwidth=_table(bench.bandwidth()),
+        barrier=_table(bench.barrier()),
+        strides=_table(bench.strides()),
         warps=_table(bench.warps()),
-        measured={
-            "date": date.today().isoformat(), "device": diagnosis.describe(),
-            "versions": {name: _version(name) for name in ("numpy", "numba", "numba-cuda")},
-            "loads": [list(pair) for pair in chases], "spread": bench.spread,
-            "seconds": round(time.perf_counter() - began, 1),
-        },
-    )  # fmt: skip
+        measured=told | {"spread": bench.spread, "seconds": round(time.perf_counter() - began, 1)},
+    )
 
 
 def _values(number: str) -> Any:
@@ -291,10 +300,3 @@ def _values(number: str) -> Any:
 
 def _table(pairs: list[tuple[int, float]]) -> tuple[tuple[float, float], ...]:
     return tuple((float(at), float(value)) for at, value in pairs)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

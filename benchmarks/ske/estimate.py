@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import pywt
 
 from wavefilt.backends.cuda.dwt import launch_shapes
 from wavefilt.backends.cuda.work_counts.statistics import denoise
 from wavefilt.backends.cuda.work_counts.transforms import Problem
+from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske.calibrated import CalibratedEstimate, estimate
 from wavefilt.ske.calibration import Calibration
 from wavefilt.wavelets.filters import as_wavelet
@@ -52,24 +52,30 @@ def estimates(wanted: Problem, device: Calibration) -> list[CalibratedEstimate]:
     return [estimate(launch, device) for launch in denoise(wanted)]
 
 
-def facts(found: Sequence[CalibratedEstimate]) -> list[dict[str, Any]]:
+def facts(found: Sequence[CalibratedEstimate]) -> list[Row]:
     """For JSON."""
     return [asdict(one) for one in found]
 
 
-def ranking(found: Sequence[Ranked]) -> list[dict[str, Any]]:
+def ranking(found: Sequence[Ranked]) -> list[Row]:
     """For JSON: seconds estimated and, where they are known, measured."""
     return [
-        {"block": one.candidate.threads, "tile": one.candidate.tiles_of, "estimate": one.seconds,
-         "measured": one.measured, "launches": facts(one.found)} for one in found
-    ]  # fmt: skip
+        {
+            "block": one.candidate.threads,
+            "tile": one.candidate.tiles_of,
+            "estimate": one.seconds,
+            "measured": one.measured,
+        }
+        | {"launches": facts(one.found)}
+        for one in found
+    ]
 
 
 def table(found: Sequence[CalibratedEstimate], device: Calibration) -> str:
     """The launches with their parts in microseconds, and the whole."""
-    names = list(found[0].parts)
-    lines = [f"Estimate for {device.name}, microseconds", "", f"{'launch':22}{'time':>9}  " + "".join(
-        f"{name:>11}" for name in names) + "  blocks x warps on an SM; binds, mostly"]  # fmt: skip
+    names = "".join(f"{name:>11}" for name in found[0].parts)
+    head = f"{'launch':22}{'time':>9}  {names}  blocks x warps on an SM; binds, mostly"
+    lines = [f"Estimate for {device.name}, microseconds", "", head]
     for one in found:
         filled = f"{one.at.nb} x {one.at.n // one.at.nb}"
         lines.append(f"{_line(one.name, [one])}  {filled}; {one.at.binds}, {one.resource}")
@@ -113,9 +119,11 @@ def measured(wavelet: str, candidate: Problem) -> float:
 def tuning(found: Sequence[Ranked], device: Calibration) -> str:
     """The ranking with the parts of each estimate, and measured times where there are any."""
     times = [one.measured for one in found if one.measured is not None]
-    lines = [f"Estimates of a denoise for {device.name}, microseconds", ""]
-    lines.append(f"{'block, tile':22}{'estimate':>9}  " + "".join(f"{name:>11}" for name in found[0].found[0].parts)
-                 + (f"{'measured':>11}{'error':>7}{'of best':>9}" if times else ""))  # fmt: skip
+    names = "".join(f"{name:>11}" for name in found[0].found[0].parts)
+    head = f"{'block, tile':22}{'estimate':>9}  {names}" + (
+        f"{'measured':>11}{'error':>7}{'of best':>9}" if times else ""
+    )
+    lines = [f"Estimates of a denoise for {device.name}, microseconds", "", head]
     for one in found:
         line = _line(f"{one.candidate.threads}, {one.candidate.tiles_of}", one.found)
         if one.measured is not None:

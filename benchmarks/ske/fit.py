@@ -81,10 +81,9 @@ def microbenchmarks(device: Calibration) -> list[Known]:
     for warps, seconds in device.warps:
         each = -(-int(warps) // 32)
         loads = elements / (S * warps * 32)
-        made = Launch(
-            "scale", each * S, int(warps) // each * 32, {"fma": loads, "int": 6 * loads, "other": 4 * loads,
-            "wavefront": 2 * loads}, {"global": loads}, bytes=8 * elements, touched=8 * elements, resident=each,
-        )  # fmt: skip
+        counts = {"fma": loads, "int": 6 * loads, "other": 4 * loads, "wavefront": 2 * loads}
+        moved = {"bytes": 8 * elements, "touched": 8 * elements}
+        made = Launch("scale", each * S, int(warps) // each * 32, counts, {"global": loads}, resident=each, **moved)
         rows.append(([made], seconds))
     return rows
 
@@ -130,15 +129,16 @@ def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
     plain = [baselines.classic(launch, device) for launch in single]
     start, rate = least_squares.launch_and_bandwidth([launch.bytes for launch in single], seconds)
     warps, times = zip(*device.warps, strict=True)
-    return replace(
-        device, hiding=least_squares.hiding(warps, times),
-        fit={
-            "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
-            "microbenchmarks": sorted({made[0].name for made, _ in known[len(kernels) :]}),
-            "rows": len(known), "mean error": float(np.abs(errors).mean()), "max error": float(np.abs(errors).max()),
-            "kernels' mean error": float(ours.mean()), "kernels' max error": float(ours.max()),
-            "classic": {"scale": scale, "rw": rw, "rb": rb,
-                        "table scale": float(np.exp(np.mean(np.log(np.array(seconds) / plain))))},
-            "launch and bandwidth": {"launch": start, "bytes a second": rate},
-        },
-    )  # fmt: skip
+    table_scale = float(np.exp(np.mean(np.log(np.array(seconds) / plain))))
+    left = {
+        "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
+        "microbenchmarks": sorted({made[0].name for made, _ in known[len(kernels) :]}),
+        "rows": len(known),
+        "mean error": float(np.abs(errors).mean()),
+        "max error": float(np.abs(errors).max()),
+        "kernels' mean error": float(ours.mean()),
+        "kernels' max error": float(ours.max()),
+        "classic": {"scale": scale, "rw": rw, "rb": rb, "table scale": table_scale},
+        "launch and bandwidth": {"launch": start, "bytes a second": rate},
+    }
+    return replace(device, hiding=least_squares.hiding(warps, times), fit=left)

@@ -20,6 +20,7 @@ from wavefilt.backends.cuda.plan import Shrinking
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.benchmarks.common.gpu_timing import LAUNCHES, REPEATS, WARM, measured
+from wavefilt.benchmarks.common.tables import Row
 from wavefilt.method import Method
 
 from .cases import LEVEL, Case
@@ -30,14 +31,14 @@ THRESHOLD = 0.5
 """Of the inverse's soft shrinkage."""
 
 
-def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES) -> Iterator[dict[str, Any]]:
+def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES) -> Iterator[Row]:
     """Every case with the median time of a launch in seconds, its spread, and the launches it consists of.
 
     A case that fails has an ``error`` instead, so that the others are still measured.
     """
     for case in cases:
         began = time.perf_counter()
-        row: dict[str, Any] = asdict(case)
+        row: Row = asdict(case)
         try:
             row |= _row(case, repeats, launches)
         except Exception as error:
@@ -47,7 +48,7 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
         yield row
 
 
-def _row(case: Case, repeats: int, launches: int) -> dict[str, Any]:
+def _row(case: Case, repeats: int, launches: int) -> Row:
     ready = prepare(case)
     try:
         with recorded() as seen:
@@ -108,12 +109,12 @@ def noise(size: int) -> Any:
 
 
 @contextmanager
-def recorded() -> Iterator[list[dict[str, Any]]]:
+def recorded() -> Iterator[list[Row]]:
     """The launches made meanwhile, in order: kernel, grid, block, and what the driver says of it; after the block.
 
     In the simulator, which compiles nothing, none.
     """
-    seen: list[dict[str, Any]] = []
+    seen: list[Row] = []
     if SIMULATED:
         yield seen
         return
@@ -132,21 +133,19 @@ def recorded() -> Iterator[list[dict[str, Any]]]:
     seen += [_resources(*launch) for launch in found]
 
 
-def _resources(dispatcher: Any, grid: Any, block: Any) -> dict[str, Any]:
+def _resources(dispatcher: Any, grid: Any, block: Any) -> Row:
     threads, blocks = int(np.prod(block)), int(np.prod(grid))
-    facts: dict[str, Any] = {"name": dispatcher.py_func.__name__, "blocks": blocks, "threads": threads}
+    facts: Row = {"name": dispatcher.py_func.__name__, "blocks": blocks, "threads": threads}
     kernel = next(reversed(dispatcher.overloads.values()), None)
     if kernel is not None:
         sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-        facts |= {
-            "registers": int(kernel.regs_per_thread), "shared": int(kernel.shared_mem_per_block),
-            "local": int(kernel.local_mem_per_thread),
-            "resident": int(kernel.max_cooperative_grid_blocks(threads)) // sms,
-        }  # fmt: skip
+        facts |= {"registers": int(kernel.regs_per_thread), "shared": int(kernel.shared_mem_per_block)}
+        facts["local"] = int(kernel.local_mem_per_thread)
+        facts["resident"] = int(kernel.max_cooperative_grid_blocks(threads)) // sms
     return facts
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: Row) -> str:
     what = f"{row['kernel']:8} {row['wavelet']:6} {row['rows']:>5} x {row['samples']:<9} t {row['threads']:<5}"
     what += f"tile {row['tile']:<5}"
     if "error" in row:

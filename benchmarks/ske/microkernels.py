@@ -88,10 +88,8 @@ def chain(operation: str) -> Any:
     def root(x, a, b):
         return math.sqrt(x)
 
-    steps = {
-        "fma": literal, "int": shift_and_flip, "add and flip": add_and_flip, "int div": whole_division,
-        "div": division, "sqrt": root,
-    }  # fmt: skip
+    steps = {"fma": literal, "int": shift_and_flip, "add and flip": add_and_flip}
+    steps |= {"int div": whole_division, "div": division, "sqrt": root}
     step = cuda.jit(device=True, inline="always")(steps.get(operation, multiply_add))
 
     @cuda.jit

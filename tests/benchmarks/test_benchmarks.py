@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wavefilt.benchmarks import documents, values
-from wavefilt.benchmarks.cpu import denoise, startup
+from wavefilt.benchmarks.common.measuring import first_call
+from wavefilt.benchmarks.cpu import denoise, modwt, panels, startup
 
 
 @pytest.mark.parametrize("path", documents.documents(), ids=lambda path: path.name)
@@ -58,6 +59,11 @@ def test_startup_measures_every_command():
     result = startup.run(repeats=1)
     assert list(result) == list(startup.COMMANDS)
     assert all(entry["seconds"] > 0 for entry in result.values())
+
+
+def test_first_calls_run_in_processes_of_their_own():
+    assert all(seconds > 0 for seconds in denoise._start(denoise.FIRST_CALLS[:1]))
+    assert all(first_call(code, 1) > 0 for code in (panels._FIRST, modwt._FIRST))
 
 
 def test_cpu_study_in_small():

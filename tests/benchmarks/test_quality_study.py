@@ -17,7 +17,7 @@ from tests.support.checkout import ROOT, needs
 from wavefilt.benchmarks.quality import methods, records, report, rows, study
 from wavefilt.benchmarks.quality import published as quality_published
 from wavefilt.benchmarks.quality import signals as quality_signals
-from wavefilt.benchmarks.quality.methods import Way
+from wavefilt.benchmarks.quality.methods import Procedure as Way
 from wavefilt.benchmarks.quality.targets import published, reached, verdicts
 from wavefilt.method import Method
 

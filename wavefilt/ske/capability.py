@@ -38,12 +38,8 @@ class Capability:
 
 def _since_volta(name: str, warps: int, blocks: int, shared: int) -> Capability:
     """The limits that differ, and those that all have in common; ``shared`` in KiB."""
-    ampere = not name.startswith("7.")
-    return Capability(
-        name, threads_per_block=1024, threads=32 * warps, warps=warps, blocks=blocks, registers=65536,
-        registers_per_thread=255, shared=shared * KIB, register_group=32, register_unit=256, partitions=4,
-        shared_unit=128 if ampere else 256, shared_reserved=KIB if ampere else 0,
-    )  # fmt: skip
+    portions = (32, 32, 256, 4, *((256, 0) if name.startswith("7.") else (128, KIB)))
+    return Capability(name, 1024, 32 * warps, warps, blocks, 65536, 255, shared * KIB, *portions)
 
 
 CAPABILITIES = {

@@ -163,10 +163,9 @@ def estimate(
     b = _coefficient("rb", active if rb is None else rb) ** (nb - 1)
     of_Te, of_Tc, of_Ts = FACTORS[hiding](w, b)
     Tn = of_Te * Te + of_Tc * Tc + of_Ts * Ts  # (1), stated, and (9), reconstructed
-    return Estimate(
-        Tn, Te, Tc, Ts, nb, nw, held.limit if nb == held.blocks else "grid", turns, waves, w, b,
-        Tn / (Te + Tc + Ts) if Tn else 1.0, threads, blocks, constraints(kernel, device, threads, nb),
-    )  # fmt: skip
+    limit, factor = held.limit if nb == held.blocks else "grid", Tn / (Te + Tc + Ts) if Tn else 1.0
+    checked = constraints(kernel, device, threads, nb)
+    return Estimate(Tn, Te, Tc, Ts, nb, nw, limit, turns, waves, w, b, factor, threads, blocks, checked)
 
 
 def constraints(kernel: Kernel, device: str | Device, threads: int, blocks: int = 1) -> tuple[Constraint, ...]:
