@@ -10,6 +10,7 @@ from wavefilt import backends, transforms
 from wavefilt.cli.failure import usage_errors
 from wavefilt.cli.options import COUNT, FILE, FOLDER, SETTINGS, Named, add
 from wavefilt.cli.reading import LAYOUT
+from wavefilt.io import FORMATS
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import ESTIMATORS, SCOPES
@@ -17,6 +18,8 @@ from wavefilt.wavelets.boundary import EXTENSIONS
 
 from . import batch, paths, scheduler, single_file, streaming
 from .options import Options
+
+STREAMED = ", ".join(format.name for format in FORMATS.registered() if format.open_source)
 
 
 def word_or_numbers(ctx: click.Context, param: click.Parameter, value: str) -> str | float | list[float]:
@@ -118,7 +121,7 @@ RUN = [
         "--max-memory",
         metavar="SIZE",
         callback=streaming.size,
-        help="npy, raw, SEG-Y, SU, HDF5, Zarr: limit for a file of any size, as 1GiB. "
+        help=f"{STREAMED}: limit for a file of any size, as 1GiB. "
         "[default: half of the free memory for files that would not fit]",
     ),
     click.option("--overwrite", is_flag=True, help="Replace existing output files."),

@@ -48,11 +48,11 @@ def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
 
 
 def _matches(pattern: str) -> list[str]:
-    """Files, and Zarr stores but nothing in them."""
-    from wavefilt.io.detection import is_zarr
+    """Files, and folders that are stores of a format, but nothing in them."""
+    from wavefilt.io.registry import is_store
 
     paths = sorted(glob.glob(pattern.replace("[", "[[]"), recursive=True))
-    stores = {path for path in paths if is_zarr(path)}
+    stores = {path for path in paths if is_store(path)}
     return [
         path
         for path in paths

@@ -206,6 +206,11 @@ def resembled(probe: Probe, *, streamed: bool = False) -> Format | None:
     return None
 
 
+def is_store(path: str) -> bool:
+    """Whether a folder is of a format, as a Zarr array or group is."""
+    return any(format.recognise_folder and format.recognise_folder(path) for format in FORMATS.registered())
+
+
 def folder_format(path: str, name: str | None) -> Format:
     """The format of a folder, or the one named. Raises FormatError for a folder that is of no format, or another."""
     if name is not None and FORMATS[name].recognise_folder is None:
