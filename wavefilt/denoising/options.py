@@ -9,7 +9,7 @@ from typing import TypedDict
 from wavefilt import backends
 from wavefilt._version import __version__
 from wavefilt.method import Method
-from wavefilt.vocabulary import Estimator, Mode, Rule, Scope, Shrink, Sigma, Window, check
+from wavefilt.vocabulary import Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window, check
 from wavefilt.wavelets.filters import WaveletLike
 
 
@@ -23,7 +23,7 @@ class Options(TypedDict, total=False):
     sigma: Sigma | float | Window
     scope: Scope
     keep: int
-    transform: str
+    transform: Transform
     spins: int
 
 
