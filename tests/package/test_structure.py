@@ -56,7 +56,7 @@ def imported(name: str) -> set[str]:
 
 
 def test_no_import_circles():
-    """Modules that import nothing that is left, or that nothing left imports, are taken away until all are in circles."""
+    """Take away what imports nothing that is left, or is imported by nothing that is left: only circles remain."""
     left = {name: imported(name) for name in modules() if name != "wavefilt"}
     while True:
         needed = set().union(*left.values())

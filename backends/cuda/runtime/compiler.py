@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import wavefilt
+from wavefilt._version import __version__
 
 from .interfaces import Kernel
 from .target import SIMULATED, cuda
@@ -18,7 +18,7 @@ from .target import SIMULATED, cuda
 @cache
 def _sources() -> str:
     """Digest of all sources here: kernels are closures over functions of several files."""
-    text = hashlib.sha256(wavefilt.__version__.encode())
+    text = hashlib.sha256(__version__.encode())
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         with suppress(OSError):  # an installation without sources does not change
             text.update(path.read_bytes())
