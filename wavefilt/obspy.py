@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TypeVar, Unpack
 
-import numpy as np
-
 from wavefilt.arrays import Array, Traces, take
 from wavefilt.backends import Backend
 from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.denoising.options import Options, history_line, method
+from wavefilt.errors import NonFiniteSample
 from wavefilt.recording import Recording
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -69,7 +68,7 @@ def denoise(
         try:
             after = Recording(rows, (None,) * len(rows), "obspy", None).apply(chosen, backend)
         except ValueError as error:
-            raise _explained(error, [traces[i] for i in batch], rows) from error
+            raise _explained(error, [traces[i] for i in batch]) from error
         assert after.outcome is not None
         line = history_line(chosen, after.outcome.level, "::", backend=after.outcome.backend)
         for i, x, y in zip(batch, rows, after.traces, strict=True):
@@ -122,15 +121,12 @@ def _batches(taken: dict[int, Traces], scope: str, traces: Sequence[Trace]) -> l
     return list(alike.values())
 
 
-def _explained(error: ValueError, traces: Sequence[Trace], rows: Sequence[Array]) -> ValueError:
+def _explained(error: ValueError, traces: Sequence[Trace]) -> ValueError:
     """The error with the ids of its traces instead of their numbers in a batch."""
-    for trace, row in zip(traces, rows, strict=True):
-        infinite = np.flatnonzero(np.isinf(row))
-        if infinite.size:
-            return ValueError(
-                f"{trace.id} from {trace.stats.starttime}: infinite value at sample {infinite[0]} (counted from 0), "
-                f"{infinite.size} in all; replace them, or set them to NaN to have them treated as gaps"
-            )
+    if isinstance(error, NonFiniteSample):
+        trace = traces[error.trace]
+        where = f"{error.kind} at sample {error.sample} (counted from 0)"
+        return ValueError(f"{trace.id} from {trace.stats.starttime}: {where}{error.hint}")
     ids = list(dict.fromkeys(trace.id for trace in traces))
     more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
     return ValueError(f"{', '.join(ids[:3])}{more}: {error}")
