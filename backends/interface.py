@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-import numpy as np
-
 from wavefilt.arrays import Array
 from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.statistics.summation import PairwiseSums, Summation
@@ -65,10 +63,7 @@ class Backend(Protocol):
 
     def release(self) -> None:
         """Give up host memory kept for later calls."""
-
-    def to_host(self, x: Any) -> Array:
-        """Coefficients of a pyramid in host memory."""
-        return np.asarray(x)
+        return
 
     def describe(self) -> str:
         """One line for `wavefilt backends`: versions, device."""
@@ -102,6 +97,9 @@ class DeviceBackend(Backend, Protocol):
 
     def take(self, x: Any, *axes: int) -> Taken:
         """As `wavefilt.arrays.take`, for an array on the device."""
+
+    def to_host(self, x: Any) -> Array:
+        """A copy in host memory."""
 
     def to_device(self, rows: Array, like: Any) -> Any:
         """Host rows as an array of the library and on the device of ``like``."""

@@ -8,11 +8,10 @@ import pywt
 
 from wavefilt import backends
 from wavefilt.chunking import passes as chunked
-from wavefilt.chunking.chunks import cut, halo
+from wavefilt.chunking.chunks import cut
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.statistics.mergeable import PassStatistics, State
-from wavefilt.statistics.radix_select import Search
 from wavefilt.transforms import DWT
 from wavefilt.vocabulary import MODES
 
@@ -65,7 +64,7 @@ def test_every_coefficient_is_that_of_the_whole_row(backend, wavelet, mode):
         x = _traces(2, n, dtype)
         whole = backend.decompose(x, DWT.analysis(bank, mode, level)).coefficients[:0:-1]
         seen = [np.zeros_like(details) for details in whole]
-        for chunk in cut(2, n, bank.dec_len, level, 400):
+        for chunk in cut(2, n, DWT.halo(bank.dec_len, level), level, 400):
             rows = chunked.Rows(x, x, backend)
             pyramid = backend.decompose(rows.take(chunk), DWT.analysis(bank, mode, level))
             for i, details in enumerate(pyramid.coefficients[:0:-1], 1):
@@ -163,10 +162,10 @@ def test_files_larger_than_memory_are_only_sliced(backend, tmp_path):
 @pytest.mark.parametrize("level", [1, 3, 5])
 def test_chunks_have_two_lengths_and_keep_to_the_limit(wavelet, level):
     taps = pywt.Wavelet(wavelet).dec_len
-    reach = halo(taps, level)
+    reach = DWT.halo(taps, level)
     for samples in (10 * reach + 1, 12321, 12336):
         for most in (1, 4 * reach, 4096, 20000):
-            chunks = cut(2, samples, taps, level, most)
+            chunks = cut(2, samples, reach, level, most)
             lengths = {chunk.length for chunk in chunks}
             assert len(lengths) <= 2
             assert max(lengths) <= max(most, 5 * reach)
@@ -175,11 +174,11 @@ def test_chunks_have_two_lengths_and_keep_to_the_limit(wavelet, level):
                 for _, place in chunk.kept():
                     covered[chunk.rows, place] += 1
             assert (covered == 1).all()
-    assert [c.rows for c in cut(5, 100, taps, level, 250)] == [slice(0, 2), slice(2, 4), slice(4, 5)]
+    assert [c.rows for c in cut(5, 100, reach, level, 250)] == [slice(0, 2), slice(2, 4), slice(4, 5)]
 
 
 def test_sure_says_so_when_its_details_do_not_fit():
-    state = State(np.array([1 << 60]), 1, np.dtype("f4"), Search({}, 1 << 16, 4), squares=False)
+    state = State(np.array([1 << 60]), 1, np.dtype("f4"), 1 << 16, squares=False)
     statistics = PassStatistics(state, run=lambda begin: [])
     with pytest.raises(MemoryError, match=r"rule='sure' .* 1152921504606846976 of level 1 do not fit"):
         statistics.minimise(lambda square, rank, below, count: square, np.ones((1, 1)))

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import wavefilt
 from wavefilt import cli
-from wavefilt.chunking.chunks import halo
 from wavefilt.method import Method
 from wavefilt.statistics.mergeable import HostTally, State, merged
+from wavefilt.transforms import DWT
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -139,7 +139,7 @@ def test_dead_traces_stay_and_gaps_are_cut_out():
 
 
 def test_chunks_smaller_than_the_halo_are_joined():
-    assert halo(16, 5) == 480
+    assert DWT.halo(16, 5) == 480
     found, whole = _both(_samples((2, 4000)), (2, 50), level=5, rule="universal")
     assert np.array_equal(found, whole)
     assert np.array_equal(*_both(_samples((2, 600)), (2, 100), level=5, rule="universal"))

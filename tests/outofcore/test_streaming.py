@@ -44,7 +44,8 @@ def tiny(monkeypatch):
 
         def forced(*arguments):
             found, (shape, dtype, method) = plan(*arguments), arguments[:3]
-            parts = memory_budget.cut(*shape, method.bank.dec_len, found.level, chunk)
+            halo = method.kind.halo(method.bank.dec_len, found.level)
+            parts = memory_budget.cut(*shape, halo, found.level, chunk)
             longest = max((part.rows.stop - part.rows.start) * part.length for part in parts)
             assert isinstance(found, memory_budget.Chunks)
             return replace(found, chunk=chunk * dtype.itemsize, buffer=longest, bins=4096)

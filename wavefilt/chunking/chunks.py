@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wavefilt.transforms import DWT
-
 
 @dataclass(frozen=True)
 class Part:
@@ -52,28 +50,24 @@ class Chunk:
             offset += part.last - part.first
 
 
-halo = DWT.halo
-"""Samples on each side of others on which those depend; see `Transform.halo`."""
-
-
-def cut(rows: int, samples: int, taps: int, level: int, most: int) -> list[Chunk]:
+def cut(rows: int, samples: int, halo: int | None, level: int, most: int) -> list[Chunk]:
     """Chunks of ``most`` samples or fewer that together are ``rows`` rows of ``samples``.
 
-    Whole rows where one fits. Else, of each row, first both its ends in one, since a boundary mode may join them;
-    then what lies between them, cut evenly, where coefficients near a cut belong to a neighbour. A chunk has up to
-    five halos of samples even if that is above ``most``: less would be hardly more than halo.
+    Whole rows where one fits, or where there is no `Transform.halo`. Else, of each row, first both its ends in one,
+    since a boundary mode may join them; then what lies between them, cut evenly, where coefficients near a cut belong
+    to a neighbour. A chunk has up to five halos of samples even if that is above ``most``: less would be hardly more
+    than halo.
     """
-    if samples <= most:
-        together = most // samples
+    if samples <= most or halo is None:
+        together = max(most // samples, 1)
         whole = Part(0, 0, samples, samples)
         starts = range(0, rows, together)
         return [Chunk(slice(a, min(a + together, rows)), samples, (whole,)) for a in starts]
-    around = halo(taps, level)
-    core = max((most - 4 * around) >> level << level, around)
-    between = max(samples - 2 * around, 0) // core  # each of the ends keeps a halo at least
+    core = max((most - 4 * halo) >> level << level, halo)
+    between = max(samples - 2 * halo, 0) // core  # each of the ends keeps a halo at least
     left = (samples - between * core) // 2 >> level << level
     right = left + between * core
-    ends = (Part(0, 0, left, left + around), Part(right - around, right, samples, samples))
-    inner = [(Part(a - around, a, a + core, a + core + around),) for a in range(left, right, core)]
+    ends = (Part(0, 0, left, left + halo), Part(right - halo, right, samples, samples))
+    inner = [(Part(a - halo, a, a + core, a + core + halo),) for a in range(left, right, core)]
     pieces = [ends, *inner] if inner else [(Part(0, 0, samples, samples),)]
     return [Chunk(slice(row, row + 1), samples, parts) for row in range(rows) for parts in pieces]

@@ -8,7 +8,7 @@ come from, where they go, and who makes a pass over them; what a pass counts is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
@@ -19,21 +19,20 @@ import numpy as np
 from wavefilt.arrays import Array, Counts, DType
 from wavefilt.chunking.chunks import Chunk, cut
 from wavefilt.method import Method
-from wavefilt.statistics.interface import Measured, Statistics
-from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, Run, State, Tally, Worker
-from wavefilt.statistics.radix_select import Search
+from wavefilt.statistics import mergeable
+from wavefilt.statistics.interface import Measured
+from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, State, Tally
+from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import Pyramid
-from wavefilt.wavelets.filters import detail_lengths
+from wavefilt.transforms import Analysis, Pyramid
 
 if TYPE_CHECKING:
     from wavefilt.backends.interface import Backend
-    from wavefilt.transforms import Pyramid
 
 BINS = {4: 1 << 16, 8: 1 << 21}
 """Of a table for magnitudes of so many bytes: two passes find a float32, three a float64."""
 
-Visit = Callable[[Chunk, "Pyramid"], None]
+Visit = Callable[[Chunk, Pyramid], None]
 """What is done with a chunk and its coefficients."""
 Result = TypeVar("Result")
 Begin = Callable[[], tuple[Visit, Callable[[], Result]]]
@@ -49,21 +48,27 @@ class Job:
     samples: int
 
     @cached_property
+    def analysis(self) -> Analysis:
+        return self.method.analysis(self.level)
+
+    @cached_property
     def lengths(self) -> Counts:
-        """Details of a whole row at each level, finest first."""
-        bank, mode = self.method.bank, self.method.mode
-        return np.array(detail_lengths(self.samples, bank.dec_len, mode, self.level), np.int64)
+        """Details of a whole row in each band, finest first."""
+        return np.array(self.method.kind.sizes(self.analysis, (self.samples,)), np.int64)
 
-    def decompose(self, backend: Backend, x: Array) -> Pyramid:
-        """The coefficients of a chunk's samples."""
-        return backend.decompose(x, self.method.analysis(self.level))
+    @property
+    def halo(self) -> int | None:
+        """`Transform.halo`, in samples."""
+        return self.method.kind.halo(self.analysis.taps, self.level)
 
-    def details(self, chunk: Chunk, finest_first: Sequence[Array], row: int = 0) -> Details:
+    def details(self, chunk: Chunk, coefficients: tuple[Array, ...], row: int = 0) -> Details:
         """Those details that are the chunk's own, and their places in a group whose first row is ``row``."""
-        found = []
-        for i, (details, length) in enumerate(zip(finest_first, self.lengths.tolist(), strict=True), 1):
-            starts = [(chunk.rows.start - row) * length + (part.start >> i) for part in chunk.parts]
-            found.append([(start, details[:, own]) for start, own in zip(starts, chunk.owned(i), strict=True)])
+        bands, found = self.method.kind.bands(self.level), []
+        counted = self.method.kind.counted(coefficients, self.analysis, (chunk.length,))
+        for band, details, length in zip(bands, counted, self.lengths.tolist(), strict=True):
+            starts = [(chunk.rows.start - row) * length + (part.start >> band.level) for part in chunk.parts]
+            owned = chunk.owned(band.level)
+            found.append([(start, details[:, own]) for start, own in zip(starts, owned, strict=True)])
         return found
 
 
@@ -97,7 +102,7 @@ class Rows:
 
     def decompose(self, chunk: Chunk, job: Job) -> Pyramid:
         """The coefficients of a chunk."""
-        return job.decompose(self.backend, self.take(chunk))
+        return self.backend.decompose(self.take(chunk), job.analysis)
 
     def take(self, chunk: Chunk) -> Array:
         """The samples of a chunk, C-contiguous, shape (rows, chunk.length)."""
@@ -133,18 +138,38 @@ class Rows:
         """What counts details where they are."""
         return HostTally(state, self.backend.summation.tabulate)
 
-    def statistics(self, job: Job, group: Sequence[Chunk], run: Run) -> PassStatistics:
-        """Of the details of a group of chunks, by passes that ``run`` makes."""
-        return PassStatistics(self.state(job, group, BINS[self.dtype.itemsize]), run, self.tally, self.to_host)
+    @property
+    def bins(self) -> int:
+        """Of a table of counts."""
+        return BINS[self.dtype.itemsize]
 
-    def state(self, job: Job, group: Sequence[Chunk], bins: int) -> State:
-        """Before the first pass over a group of chunks."""
-        counts = job.lengths * np.int64(group[-1].rows.stop - group[0].rows.start)
-        return State(counts, 1, self.dtype, Search({}, bins, self.dtype.itemsize), self.summing)
+    @property
+    def whole(self) -> int:
+        """Details of a level up to which it is measured in memory in the first pass; then ``guesses`` is asked."""
+        return 0
+
+    def guesses(self, job: Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval] | None:
+        """Where the medians of these levels probably lie; None if nothing is known."""
+        return None
+
+    def statistics(self, job: Job, group: Sequence[Chunk]) -> PassStatistics:
+        """Of the details of a group of chunks, by passes over them."""
+        first = group[0].rows.start
+
+        def run(begin: mergeable.Begin[Result]) -> list[Result]:
+            def begin_chunks() -> tuple[Visit, Callable[[], Result]]:
+                add, result = begin()
+                return lambda chunk, p: add(job.details(chunk, self.coefficients(p), first)), result
+
+            return self.run(group, job, begin_chunks)
+
+        counts = job.lengths * np.int64(group[-1].rows.stop - first)
+        state = State(counts, 1, self.dtype, self.bins, self.summing)
+        return PassStatistics(state, run, self.tally, self.to_host, self.whole, partial(self.guesses, job, group))
 
 
 def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = False) -> Measured | None:
-    """Denoise rows as `wavefilt.denoise` does, and tell what was measured; None if a sample is not finite.
+    """Denoise rows as `wavefilt.denoise` does, and return what was measured; None if a sample is not finite.
 
     Parameters
     ----------
@@ -173,13 +198,15 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         method = replace(method, sigma=0.0)  # nobody asks for the noise, which is a pass or more over all details
     count, samples = rows.shape
     job, function = Job(method, level, samples), method.function(samples)
-    chunks = cut(count, samples, method.bank.dec_len, level, limit // rows.itemsize)
+    chunks = cut(count, samples, job.halo, level, limit // rows.itemsize)
     pooled = method.scope == "record"
     groups = [chunks] if pooled else [list(group) for _, group in groupby(chunks, lambda chunk: chunk.rows.start)]
     sigma, thresholds, power = np.empty((3, level, count))
     for group in groups:
         own = slice(group[0].rows.start, group[-1].rows.stop)
-        run, statistics = _measured(rows, job, group)
+        # coefficients of one chunk are kept, and where it has several traces they are groups of their own
+        kept = rows.decompose(group[0], job) if len(group) == 1 and not rows.elsewhere else None
+        statistics = rows.statistics(job, group) if kept is None else rows.backend.statistics([kept], method.scope)
         found = method.thresholds(statistics, samples * (count if pooled else 1))
         sigma[:, own], thresholds[:, own] = found
         if report:
@@ -188,54 +215,28 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
             raise ValueError(
                 f"rule={method.rule!r} shrinks neighbouring details together: it needs whole traces in memory"
             )
-        shrinkage = Shrinkage(function, thresholds, sigma)
-        if not np.isfinite(found).all() or not all(run(partial(_writing, rows, shrinkage))):
+        if not np.isfinite(found).all():
+            return None
+        write = partial(_write, rows, Shrinkage(function, thresholds, sigma))
+        if not (_all_written(rows, job, group, write) if kept is None else write(group[0], kept)):
             return None
         for row in np.flatnonzero(~thresholds[:, own].any(axis=0)):
             rows.leave(own.start + int(row))
     return Measured(sigma, thresholds, power if report else None)
 
 
-def _measured(rows: Rows, job: Job, group: Sequence[Chunk]) -> tuple[Callable[[Begin[bool]], list[bool]], Statistics]:
-    """What makes another pass over a group of chunks, and the statistics of their details."""
-    if len(group) == 1 and not rows.elsewhere:
-        (chunk,) = group
-        pyramid = rows.decompose(chunk, job)
-
-        def again(begin: Begin[bool]) -> list[bool]:
-            visit, result = begin()
-            visit(chunk, pyramid)
-            return [result()]
-
-        return again, rows.backend.statistics([pyramid], job.method.scope)
-
-    def count(begin: Callable[[], Worker[Result]]) -> list[Result]:
-        return rows.run(group, job, partial(_counting, rows, job, group[0].rows.start, begin))
-
-    return partial(rows.run, group, job), rows.statistics(job, group, count)
+def _write(rows: Rows, shrinkage: Shrinkage, chunk: Chunk, pyramid: Pyramid) -> bool:
+    """Write a chunk denoised; whether all its samples were finite, as every one has a share in an approximation."""
+    finite = rows.finite(rows.coefficients(pyramid)[0])
+    rows.put(chunk, rows.reconstruct(pyramid, shrinkage.of_rows(chunk.rows)))
+    return finite
 
 
-def _counting(
-    rows: Rows, job: Job, first: int, begin: Callable[[], Worker[Result]]
-) -> tuple[Visit, Callable[[], Result]]:
-    """Adding the details of chunks of a group, whose first row is given, to a worker."""
-    worker = begin()
+def _all_written(rows: Rows, job: Job, group: Sequence[Chunk], write: Callable[[Chunk, Pyramid], bool]) -> bool:
+    """Make the last pass, which writes."""
 
-    def add(chunk: Chunk, pyramid: Pyramid) -> None:
-        worker.add(job.details(chunk, rows.coefficients(pyramid)[:0:-1], first))
+    def begin() -> tuple[Visit, Callable[[], bool]]:
+        finite: list[bool] = []
+        return lambda chunk, pyramid: finite.append(write(chunk, pyramid)), lambda: all(finite)
 
-    return add, worker.result
-
-
-def _writing(rows: Rows, shrinkage: Shrinkage) -> tuple[Visit, Callable[[], bool]]:
-    """Writing chunks denoised; whether all samples were finite, as every one has a share in an approximation.
-
-    The shrinkage is of all rows.
-    """
-    finite = []
-
-    def write(chunk: Chunk, pyramid: Pyramid) -> None:
-        finite.append(rows.finite(rows.coefficients(pyramid)[0]))
-        rows.put(chunk, rows.reconstruct(pyramid, shrinkage.of_rows(chunk.rows)))
-
-    return write, lambda: all(finite)
+    return all(rows.run(group, job, begin))

@@ -6,7 +6,7 @@ Blocks of whole traces are denoised one by one. Blocks of cut traces, or of a re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -18,13 +18,13 @@ import numpy as np
 from wavefilt import arrays, backends
 from wavefilt.arrays import Array, DType, Floats
 from wavefilt.backends.interface import Backend
-from wavefilt.chunking.chunks import Chunk, Part, halo
+from wavefilt.chunking.chunks import Chunk, Part
 from wavefilt.chunking.passes import Job, Result
 from wavefilt.denoising import options as plugins
 from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
-from wavefilt.statistics.mergeable import Counted, HostTally, PassStatistics, State, Worker, merged
+from wavefilt.statistics.mergeable import Begin, Counted, HostTally, PassStatistics, State, merged
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
@@ -51,13 +51,13 @@ Graph = dict[str | Key, tuple[Any, ...] | list[Any]]
 
 
 def denoise(
-    array: Any,
+    array: da.Array,
     wavelet: WaveletLike = "db8",
     *,
     axis: int = -1,
     backend: str = "auto",
     **options: Unpack[plugins.Options],
-) -> Any:
+) -> da.Array:
     """`wavefilt.denoise` of a dask array, lazily: a dask array of the same shape, chunks and floating dtype.
 
     ``options`` are those of `wavefilt.denoise` but ``return_noise``: level, mode, rule, shrink, sigma, scope, keep,
@@ -106,7 +106,7 @@ def denoise(
     method = replace(method, sigma=0.0) if method.fixed_thresholds else method
     job = _BlockJob(method, depth, array.shape[axis], backend)
     last = da.moveaxis(array, axis, -1)
-    chunks = aligned(last.chunks[-1], job.reach, 1 << depth)
+    chunks = aligned(last.chunks[-1], job.halo or 0, 1 << depth)
     done = _by_passes(last.rechunk({last.ndim - 1: chunks}), job, dtype)
     return da.moveaxis(done.rechunk(last.chunks), -1, axis)
 
@@ -131,7 +131,7 @@ def _check_mergeable(method: Method, cut: bool) -> None:
         wrong = f"rule={method.rule!r} (possible are {', '.join(possible)} and numbers)"
     elif method.window is not None:
         wrong = "a noise window"
-    elif method.transform != "dwt" or method.spins > 1:
+    elif method.kind.halo(method.bank.dec_len, 1) is None or method.spins > 1:
         wrong = f"transform={method.transform!r} with spins={method.spins}"
     elif cut and method.mode in modwt_boundary.ROUND:
         wrong = f"mode={method.mode!r}, which joins the ends of a trace,"
@@ -145,16 +145,11 @@ class _BlockJob(Job):
 
     backend: str
 
-    @property
-    def reach(self) -> int:
-        return halo(self.method.bank.dec_len, self.level)
-
     def count(self, block: Array, part: Part, state: State) -> Counted:
         """What a pass counts in the details that are the block's own."""
         pyramid, chosen = self._decomposed(_host(block))
-        finest_first = [chosen.to_host(details) for details in pyramid.coefficients[:0:-1]]
         tally = HostTally(state, chosen.summation.tabulate)
-        tally.add(self.details(self._chunk(block, part), finest_first))
+        tally.add(self.details(self._chunk(block, part), pyramid.coefficients))
         return tally.result()
 
     def thresholds(self, state: State, rows: int) -> tuple[Floats, Floats]:
@@ -188,12 +183,11 @@ class _BlockJob(Job):
                 "a sample is NaN or infinite: gaps need whole traces in a chunk and thresholds of each trace "
                 '(rechunk the axis of the samples to one chunk, scope="trace")'
             )
-        analysis = self.method.analysis(self.level)
-        chosen = backends.choose(self.backend, arrays.dtype_name(rows.dtype), rows.shape, analysis)
-        return self.decompose(chosen, rows), chosen
+        chosen = backends.choose(self.backend, arrays.dtype_name(rows.dtype), rows.shape, self.analysis)
+        return chosen.decompose(rows, self.analysis), chosen
 
 
-def _no_pass(begin: Callable[[], Worker[Result]]) -> list[Result]:
+def _no_pass(begin: Begin[Result]) -> list[Result]:
     raise TypeError("a rule that says it is mergeable asked for more than the noise and the mean squares it needs")
 
 
@@ -207,25 +201,21 @@ def _host(block: Array) -> Array:
 
 def _by_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
     """The array, whose last axis is the samples', denoised by thresholds from several passes over its blocks."""
-    depth = job.reach if x.numblocks[-1] > 1 else 0
+    depth = job.halo or 0 if x.numblocks[-1] > 1 else 0
     around = da.overlap.overlap(x, {x.ndim - 1: depth}, {x.ndim - 1: "none"}, allow_rechunk=False) if depth else x
     edges = np.cumsum((0, *x.chunks[-1])).tolist()
     parts = [Part(max(a - depth, 0), a, b, min(b + depth, job.samples)) for a, b in pairwise(edges)]
     real = np.empty(0, arrays.compute_dtype(x.dtype)).real.dtype
-    blocks = list(np.ndindex(*x.numblocks))
-    lot_of, shapes = _lots(x, job.method.scope, blocks)
-    members: list[list[Block]] = [[] for _ in shapes]
-    for block in blocks:
-        members[lot_of[block]].append(block)
-    begin = [State.of(job.method, job.lengths * rows, groups, real) for groups, rows in shapes]
-    states: list[State | Key] = list(begin)
+    lots = _lots(x, job.method.scope)
+    states: list[State | Key] = [State.of(job.method, job.lengths * rows, groups, real) for _, groups, rows in lots]
+    passes = State.of(job.method, job.lengths, 1, real).passes
     name = f"wavefilt-{tokenize(x.name, repr(job.method), job.method.bank.filter_bank, job.level, job.backend)}"
     source, needed = around, list[Delayed]()
-    for number in range(begin[0].passes):
+    for number in range(passes):
         layer, tasks = f"{name}-{number}", Graph()
-        for lot, own in enumerate(members):
-            keys: list[Key] = [(f"{layer}-count", *block) for block in own]
-            for key, block in zip(keys, own, strict=True):
+        for lot, (blocks, _, _) in enumerate(lots):
+            keys: list[Key] = [(f"{layer}-count", *block) for block in blocks]
+            for key, block in zip(keys, blocks, strict=True):
                 tasks[key] = (job.count, (source.name, *block), parts[block[-1]], states[lot])
             whole = _tree(tasks, keys, (f"{layer}-merged", lot))
             tasks[f"{layer}-state", lot] = (State.after, states[lot], whole)
@@ -234,26 +224,26 @@ def _by_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
         done = Delayed(layer, HighLevelGraph.from_collections(layer, tasks, [source, *needed]), layer=layer)
         source, needed = bind(around, done), [done]  # read anew, once a pass is over: blocks are not kept in between
     tasks = Graph()
-    for lot, (_, rows) in enumerate(shapes):
-        tasks[f"{name}-thresholds", lot] = (job.thresholds, states[lot], rows)
-    for block in blocks:
-        found = (f"{name}-thresholds", lot_of[block])
-        tasks[name, *block] = (job.finish, (source.name, *block), parts[block[-1]], found, dtype)
+    for lot, (blocks, _, rows) in enumerate(lots):
+        found = (f"{name}-thresholds", lot)
+        tasks[found] = (job.thresholds, states[lot], rows)
+        for block in blocks:
+            tasks[name, *block] = (job.finish, (source.name, *block), parts[block[-1]], found, dtype)
     graph = HighLevelGraph.from_collections(name, tasks, [source, *needed])
     return da.Array(graph, name, x.chunks, meta=x._meta.astype(dtype))
 
 
-def _lots(x: da.Array, scope: str, blocks: list[Block]) -> tuple[dict[Block, int], list[tuple[int, int]]]:
-    """Blocks whose details are counted together: the lot of each, and for each lot its groups and a group's traces."""
+def _lots(x: da.Array, scope: str) -> list[tuple[list[Block], int, int]]:
+    """Blocks whose details are counted together, how many groups they have, and the traces of a group."""
     if scope == "record":
-        return dict.fromkeys(blocks, 0), [(1, prod(x.shape[:-1]))]
-    leads = {lead: lot for lot, lead in enumerate(np.ndindex(*x.numblocks[:-1]))}
-    groups = [prod(sizes[i] for sizes, i in zip(x.chunks[:-1], lead, strict=True)) for lead in leads]
-    return {block: leads[block[:-1]] for block in blocks}, [(own, 1) for own in groups]
+        return [(list(np.ndindex(*x.numblocks)), 1, prod(x.shape[:-1]))]
+    leads, last = np.ndindex(*x.numblocks[:-1]), range(x.numblocks[-1])
+    rows = [(lead, prod(sizes[i] for sizes, i in zip(x.chunks[:-1], lead, strict=True))) for lead in leads]
+    return [([(*lead, i) for i in last], groups, 1) for lead, groups in rows]
 
 
 def _tree(tasks: Graph, keys: list[Key], name: tuple[str, int]) -> Key:
-    """Add tasks that merge what these counted, some at a time, in their order; the key of the last."""
+    """Add tasks that merge what these counted, few at a time, in their order; the key of the last."""
     depth = 0
     while len(keys) > 1 or depth == 0:
         starts = range(0, len(keys), TOGETHER)

@@ -8,7 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 LOCAL = "local"
 KEEPING = {"MALLOC_TRIM_THRESHOLD_": 256 << 20, "MALLOC_MMAP_THRESHOLD_": 32 << 20}
@@ -18,7 +21,7 @@ QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 
 
 @contextmanager
-def connected(scheduler: str, timeout: float = 10) -> Iterator[Any]:
+def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
     """A `distributed.Client`, which what is computed within uses; closed at the end.
 
     ``scheduler`` is an address such as ``tcp://host:8786``, or ``local`` or ``local:N``: N processes on this machine,
@@ -42,7 +45,7 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Any]:
 
 
 @contextmanager
-def _here(processes: int) -> Iterator[Any]:
+def _here(processes: int) -> Iterator[Client]:
     from dask import config
     from distributed import Client, LocalCluster
 
@@ -57,7 +60,7 @@ def _here(processes: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _there(scheduler: str, timeout: float) -> Iterator[Any]:
+def _there(scheduler: str, timeout: float) -> Iterator[Client]:
     from distributed import Client
 
     try:
@@ -77,7 +80,7 @@ def _there(scheduler: str, timeout: float) -> Iterator[Any]:
         yield client
 
 
-def check_workers(client: Any) -> None:
+def check_workers(client: Client) -> None:
     """Raise RuntimeError, naming them, if workers lack this package or have another version of it."""
     own = version("wavefilt")
     found = client.run(version, "wavefilt", on_error="return")  # of the standard library: every worker can load it

@@ -7,9 +7,16 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from math import ceil, prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
+from wavefilt.arrays import Array
 from wavefilt.io.arrays.zarr import array_unchanged, copied, reading
+
+if TYPE_CHECKING:
+    import dask.array as da
+    import zarr
+
+Place: TypeAlias = tuple[slice, ...]
 
 BLOCK = 128 << 20
 """Bytes of a block that is read at a time, or of one chunk of the file where that has more."""
@@ -21,7 +28,7 @@ class Stored:
     Zarr itself reads what is not there as empty chunks, and makes the folders that it writes to.
     """
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: zarr.Array) -> None:
         import zarr
 
         self._path = str(array.store.root)
@@ -29,12 +36,13 @@ class Stored:
         self._array = zarr.open_array(self._folder, path=array.path, mode="r" if array.read_only else "r+")
         self.shape, self.ndim, self.dtype = array.shape, array.ndim, array.dtype
 
-    def __getitem__(self, place: Any) -> Any:
+    def __getitem__(self, place: Place) -> Array:
         self._check_there()
         with reading(self._path):
-            return self._array[place]
+            found: Array = self._array[place]
+            return found
 
-    def __setitem__(self, place: Any, values: Any) -> None:
+    def __setitem__(self, place: Place, values: Array) -> None:
         self._check_there()
         self._array[place] = values
 
@@ -43,7 +51,7 @@ class Stored:
             raise FileNotFoundError(f"{self._path}: there is no folder {self._folder} where a worker runs")
 
 
-def lazily(volume: Any, axis: int = -1, limit: int = BLOCK) -> Any:
+def lazily(volume: zarr.Array, axis: int = -1, limit: int = BLOCK) -> da.Array:
     """A zarr array as a dask array, in blocks of whole chunks: whole traces where a chunk of traces has ``limit`` bytes
     or fewer, else so much of them. Raises ValueError for an axis out of range."""
     import dask.array as da
@@ -58,11 +66,11 @@ def lazily(volume: Any, axis: int = -1, limit: int = BLOCK) -> Any:
 
 
 def save(
-    array: Any,
+    array: da.Array,
     target: str | Path,
-    like: Any,
+    like: zarr.Array,
     overwrite: bool = False,
-    workers: AbstractContextManager[Any] | None = None,
+    workers: AbstractContextManager[object] | None = None,
 ) -> None:
     """Compute a dask array into a copy of the store of ``like``, a zarr array, whose samples it has in their place.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import numpy as np
 
 from wavefilt.arrays import Floats
-from wavefilt.backends.interface import DeviceBackend
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
 from wavefilt.outofcore.file_rows import check
@@ -31,14 +30,14 @@ def denoise(
 ) -> Noise:
     """Noise and thresholds of every trace, or of the record, denoised on the way through the device.
 
-    ``fetched`` is told the number of samples that came back. Raises ValueError for a sample that is not finite, and
-    for more samples than the device holds.
+    ``fetched`` is called with the number of samples that came back. Raises ValueError for a sample that is not finite,
+    and for more samples than the device has memory for.
     """
     rows, samples = shape
     each = rows if method.scope == "record" else 1
     batches = [pieces(range(row, row + each), samples, plan.buffer) for row in range(0, rows, each)]
     ahead.expect([[piece] for batch in batches for piece in batch])
-    device = cast(DeviceBackend, plan.backend)
+    device = plan.device
     x, *ys = (device.host_buffer(plan.buffer, ahead.dtype) for _ in range(3))
     found: Noise = []
     try:

@@ -10,14 +10,14 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.chunking import passes
-from wavefilt.chunking.chunks import Chunk, halo
+from wavefilt.chunking.chunks import Chunk
 from wavefilt.denoising.pipeline import check_size
 from wavefilt.errors import NonFiniteSample
 from wavefilt.io.sources import Source
 from wavefilt.method import Method
 from wavefilt.outofcore.memory_budget import Chunks, Plan
 from wavefilt.outofcore.prefetch import Ahead, Behind, Energy, Piece
-from wavefilt.statistics.mergeable import PassStatistics, Run, State, Tally
+from wavefilt.statistics.mergeable import State, Tally
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.statistics.summation import RowTally, around_median
 
@@ -72,20 +72,22 @@ class FileRows(passes.Rows):
     def tally(self, state: State) -> Tally:
         return RowTally(state, self.backend.summation)
 
-    def statistics(self, job: passes.Job, group: Sequence[Chunk], run: Run) -> PassStatistics:
-        """As of whole rows: every part of the details has its place in them."""
+    @property
+    def bins(self) -> int:
+        return self._plan.bins
 
-        def guesses(levels: Sequence[int]) -> Mapping[int, Interval]:
-            sample = self._sample(job, group)
-            return {level: around_median(sample[level - 1], self._plan.bins) for level in levels}
+    @property
+    def whole(self) -> int:
+        return self.backend.summation.whole
 
-        state, whole = self.state(job, group, self._plan.bins), self.backend.summation.whole
-        return PassStatistics(state, run, self.tally, whole=whole, guesses=guesses)
+    def guesses(self, job: passes.Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval]:
+        sample = self._sample(job, group)
+        return {level: around_median(sample[level - 1], self.bins) for level in levels}
 
     def _sample(self, job: passes.Job, group: Sequence[Chunk]) -> list[Array]:
         """Some details of every level of a group, from stretches that lie evenly over its samples."""
-        rows, samples, taps = range(group[0].rows.start, group[-1].rows.stop), self.shape[1], job.method.bank.dec_len
-        length = min(max(WINDOW, 8 * halo(taps, job.level)), samples)
+        rows, samples, taps = range(group[0].rows.start, group[-1].rows.stop), self.shape[1], job.analysis.taps
+        length = min(max(WINDOW, 8 * (job.halo or 0)), samples)
         number = min(max(len(rows) * samples // (SHARE * length), 8), WINDOWS)
         found = []
         self._ahead.expect([])
@@ -93,7 +95,7 @@ class FileRows(passes.Rows):
             x = np.empty((1, length), self._ahead.dtype)
             row, first = rows.start + int(at), int(at % 1 * (samples - length))
             self._ahead.call(partial(self._source.read, slice(row, row + 1), first, x))
-            details = job.decompose(self.backend, x).coefficients[:0:-1]
+            details = self.backend.decompose(x, job.analysis).details
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]
 

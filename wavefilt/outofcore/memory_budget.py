@@ -12,12 +12,11 @@ import numpy as np
 
 from wavefilt import backends
 from wavefilt.arrays import DType
-from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend
-from wavefilt.chunking.chunks import cut, halo
+from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend, DeviceBackend, on_device
+from wavefilt.chunking.chunks import cut
 from wavefilt.method import Method
 from wavefilt.outofcore.sizes import spelled
 from wavefilt.statistics import summation
-from wavefilt.wavelets.filters import detail_lengths
 
 FIXED = 14 << 20
 """Bytes for what does not grow with a chunk: conversions, blocks of details, lists."""
@@ -68,6 +67,8 @@ class Chunks(Plan):
 class DeviceResident(Plan):
     """Whole traces in the memory of a device only, sent there in pieces of a buffer."""
 
+    device: DeviceBackend
+
 
 def plan(
     shape: tuple[int, int],
@@ -93,12 +94,15 @@ def plan(
     if isinstance(backend, str) and backend == "auto" and chosen.chunk_bytes_factor is None:
         chosen = backends.choose("auto", dtype.name, shape, analysis)
     _check_chunks(method, chosen, spelled(budget.whole))
-    return budget.device_resident(chosen) if chosen.device else budget.chunks(chosen)
+    return budget.device_resident(chosen) if on_device(chosen) else budget.chunks(chosen)
 
 
 @dataclass(frozen=True)
 class _Budget:
-    """Bytes: ``limit`` of all, ``fixed`` whatever the size, ``factor`` for each byte of samples of whole traces."""
+    """A file, a method, and a limit in bytes, of which ``fixed`` do not depend on the size.
+
+    ``factor`` are needed for each byte of samples of whole traces.
+    """
 
     shape: tuple[int, int]
     dtype: DType
@@ -114,6 +118,11 @@ class _Budget:
         return self.method.scope == "record"
 
     @property
+    def share(self) -> int:
+        """So many traces at a time, and their chunks in the file are not read too often."""
+        return -(-self.neighbours // REREAD)
+
+    @property
     def unit(self) -> int:
         """Bytes of samples that belong together: a trace, or the record."""
         return self.shape[1] * self.dtype.itemsize * (self.shape[0] if self.pooled else 1)
@@ -125,13 +134,8 @@ class _Budget:
 
     @property
     def enough(self) -> int:
-        """The limit that keeps `share` traces whole at a time."""
+        """The limit that keeps `share` of them whole."""
         return self.fixed + int(self.factor * self.unit * self.share)
-
-    @property
-    def share(self) -> int:
-        """So many traces at a time, and their chunks in the file are not read too often."""
-        return -(-self.neighbours // REREAD)
 
     def whole_traces(self, backend: Backend) -> WholeTraces:
         rows, samples = self.shape
@@ -142,7 +146,7 @@ class _Budget:
             together -= together % self.neighbours if together > self.neighbours else 0
         return WholeTraces(backend, self.level, together * samples, 1, spelled(self.whole), together)
 
-    def device_resident(self, backend: Backend) -> DeviceResident | Chunks:
+    def device_resident(self, backend: DeviceBackend) -> DeviceResident | Chunks:
         rows, samples = self.shape
         least = self.fixed + int(RESIDENT * LEAST)
         if self.limit < least:
@@ -152,13 +156,13 @@ class _Budget:
         together = max(size // samples, 1) if self.pooled else 1
         self._check_neighbours(together, self.enough)
         found = backend, self.level, size, 2, spelled(self.whole)
-        return DeviceResident(*found) if self.level else Chunks(*found, piece * self.dtype.itemsize, 0)
+        return DeviceResident(*found, backend) if self.level else Chunks(*found, piece * self.dtype.itemsize, 0)
 
     def chunks(self, backend: Backend) -> Chunks:
         (rows, samples), level, item = self.shape, self.level, self.dtype.itemsize
-        taps = self.method.bank.dec_len
-        lengths = np.array(detail_lengths(samples, taps, self.method.mode, level), np.int64)
-        lengths *= rows if self.pooled else 1
+        analysis, kind = self.method.analysis(level), self.method.kind
+        lengths = np.array(kind.sizes(analysis, (samples,)), np.int64) * (rows if self.pooled else 1)
+        halo = kind.halo(analysis.taps, level) or 0
         kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum())
         kept += 3 * summation.LEAF * item * level
         bins = 1 << max(min(self.limit // 32 // max(level, 1), summation.BINS).bit_length() - 1, 12)
@@ -171,11 +175,11 @@ class _Budget:
             tables = 8 / 7  # which take an eighth of the limit at most
             return min(self.whole, int(tables * (self.fixed + kept + 4 * 4096 * level + factor * size)) + 1)
 
-        least = max(5 * halo(taps, level) * item, LEAST)
+        least = max(5 * halo * item, LEAST)
         if fixed + factor * least > self.limit:
             raise self._too_little(takes(least))
         chunk = int((self.limit - fixed) / factor)
-        parts = cut(rows, samples, taps, level, chunk // item) if level else []
+        parts = cut(rows, samples, halo, level, chunk // item) if level else []
         together = max((p.rows.stop - p.rows.start for p in parts), default=1)
         if together < rows:
             self._check_neighbours(together, takes(self.share * samples * item) if self.pooled else self.enough)
@@ -214,7 +218,7 @@ def _check_chunks(method: Method, backend: Backend, whole: str) -> None:
     whole_rule = "sorted" in method.spec.needs or method.spec.blocks
     refused = {
         f"rule={method.rule!r}": cut and whole_rule,
-        f"transform={method.transform!r}": cut and method.transform != "dwt",
+        f"transform={method.transform!r}": cut and method.kind.halo(method.bank.dec_len, 1) is None,
         f"spins={method.spins}": method.spins > 1,
         f"sigma={method.sigma!r}": method.window is not None,
         f"backend={backend.name!r}": cut and backend.chunk_bytes_factor is None,

@@ -26,7 +26,7 @@ class Ahead:
     def __init__(
         self, source: Source, executor: ThreadPoolExecutor, buffers: Sequence[Array], passed: Callable[[int], None]
     ) -> None:
-        """Two buffers hold the largest part each; ``passed`` is told the number of samples of every part."""
+        """Two buffers hold the largest part each; ``passed`` is called with the number of samples of every part."""
         self.dtype, self.size = buffers[0].dtype, buffers[0].size
         self._source, self._executor, self._passed = source, executor, passed
         self._buffers = list(buffers)
@@ -34,14 +34,14 @@ class Ahead:
         self._next: tuple[Sequence[Piece], Future[Array]] | None = None
 
     def expect(self, parts: Sequence[Sequence[Piece]]) -> None:
-        """Told that these will be taken, in this order."""
+        """Announce that these will be taken next, in this order."""
         self._expected = list(reversed(parts))
 
     def take(self, part: Sequence[Piece]) -> Array:
         """The samples (rows, samples), C-contiguous; they stay until the next part is taken."""
         if self._next is None or self._next[0] != part:
             if self._next is not None:
-                self._next[1].result()  # read in vain
+                self._next[1].result()  # read for nothing
             self._begin(part)
         assert self._next is not None
         taken = self._next[1].result()
@@ -54,7 +54,7 @@ class Ahead:
         return taken
 
     def call(self, function: Callable[[], None]) -> None:
-        """Do something with the source between the parts."""
+        """Use the source between the parts."""
         self._executor.submit(function).result()
 
     def _begin(self, part: Sequence[Piece]) -> None:
@@ -79,7 +79,7 @@ class Behind:
         self._last: Future[None] | None = None
 
     def put(self, rows: slice, first: int, values: Array) -> None:
-        """Have values written that nobody changes any more; raises what went wrong with those before."""
+        """Write values that nobody changes any more; raises what went wrong with those before."""
         self.finish()
         self._last = self._executor.submit(self._target.write, rows, first, values)
 

@@ -12,15 +12,16 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Unpack
 
 import numpy as np
 
 from wavefilt import arrays
 from wavefilt.arrays import Array, DType, Floats
-from wavefilt.backends.interface import Backend, DeviceBackend
+from wavefilt.backends.interface import Backend
 from wavefilt.chunking import passes
 from wavefilt.denoising import options as plugins
 from wavefilt.denoising.pipeline import run
@@ -117,18 +118,14 @@ def denoise_file(
         If a file cannot be read or written, the disk is full, or the source is truncated or modified during the run.
     """
     method, limit = plugins.method(wavelet, options, backend), in_bytes(max_memory)
-    given = not isinstance(source, (str, bytes, os.PathLike))
-    if not given:
-        file, _ = split(source)  # type: ignore[arg-type]
-        if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
-            raise ValueError(f"{os.fspath(target)} is the input; choose another output")
+    if not isinstance(source, (str, os.PathLike)):
+        return stream(source, Path(target), method, limit, backend, overwrite, progress)
+    file, _ = split(source)
+    if os.path.exists(target) and os.path.exists(file) and os.path.samefile(file, target):
+        raise ValueError(f"{os.fspath(target)} is the input; choose another output")
     layout = Layout(dtype=dtype, endian=endian, ns=ns, component=component, axis=axis)
-    opened: Any = source if given else open_source(source, layout, format)  # type: ignore[arg-type]
-    try:
+    with closing(open_source(source, layout, format)) as opened:
         return stream(opened, Path(target), method, limit, backend, overwrite, progress)
-    finally:
-        if not given:
-            opened.close()
 
 
 def stream(
@@ -162,7 +159,7 @@ def stream(
 def _buffer(plan: Plan, dtype: DType) -> Array:
     """Memory for the largest part."""
     if isinstance(plan, DeviceResident):
-        return cast(DeviceBackend, plan.backend).host_buffer(plan.buffer, dtype)
+        return plan.device.host_buffer(plan.buffer, dtype)
     return np.empty(plan.buffer, dtype)
 
 
@@ -188,7 +185,7 @@ class _Work:
         self.passed(samples)
 
     def passed(self, samples: int) -> None:
-        """Tell how far the work is."""
+        """Report progress: so many samples more."""
         self.done += samples * self.source.dtype.itemsize
         if self.progress is not None:
             size = math.prod(self.source.shape) * self.source.dtype.itemsize

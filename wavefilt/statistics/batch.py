@@ -33,7 +33,7 @@ class ReferenceStatistics:
         return np.array([_median(np.abs(self._details[i - 1])) for i in levels])
 
     def mean_square(self) -> Floats:
-        with np.errstate(over="ignore"):  # an infinite mean square is told from by whoever uses it
+        with np.errstate(over="ignore"):  # who uses a mean square checks that it is finite
             return np.array([np.mean(np.square(np.abs(d), dtype=np.float64), axis=-1) for d in self._details])
 
     def exceeding(self, thresholds: Floats) -> Counts:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from wavefilt.arrays import Array, Counts, Floats
 
 AT_ONCE = 1 << 16
 """Details whose magnitudes are made at a time."""
 
 
-def exceeding(rows: NDArray[Any], thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+def exceeding(rows: Array, thresholds: Floats) -> Counts:
     """How many |d| of each row (rows, coefficients) are at least its threshold (rows,)."""
     return sum(
         (np.count_nonzero(np.abs(part) >= thresholds[:, None], axis=1) for part in _parts(rows)),
@@ -20,7 +20,7 @@ def exceeding(rows: NDArray[Any], thresholds: NDArray[np.float64]) -> NDArray[np
     )
 
 
-def histogram(rows: NDArray[Any], widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+def histogram(rows: Array, widths: Floats, bins: int) -> Counts:
     """|d| of each row counted by bins of its width (rows,), the last for all beyond; shape (rows, bins).
 
     All are in the first bin where the width is 0.
@@ -34,6 +34,6 @@ def histogram(rows: NDArray[Any], widths: NDArray[np.float64], bins: int) -> NDA
     return counts
 
 
-def _parts(rows: NDArray[Any]) -> Sequence[NDArray[Any]]:
+def _parts(rows: Array) -> Sequence[Array]:
     share = max(AT_ONCE // max(len(rows), 1), 1)
     return [rows[:, a : a + share] for a in range(0, rows.shape[1], share)]

@@ -17,7 +17,7 @@ import numpy as np
 from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.statistics.batch import least_risk
 from wavefilt.statistics.interface import Risk
-from wavefilt.statistics.radix_select import Interval, Search
+from wavefilt.statistics.radix_select import Interval
 
 from . import counts as host_counts
 
@@ -30,7 +30,6 @@ place of its first coefficient among those of the level and group."""
 Tabulate = Callable[[Interval, Array, Array], None]
 """Counts magnitudes of details inside an interval in its table."""
 Result = TypeVar("Result")
-Found = TypeVar("Found", covariant=True)
 
 TRAVELLING = {"record": 1 << 16, "trace": 1 << 11}
 """Bins of a table that travels between machines: 256 KiB for all traces together, or 8 KiB, and more passes, for each.
@@ -42,7 +41,7 @@ class Counted:
     """What was counted in some parts of the details: a table for each of `State.places`, and sums of squares.
 
     ``sums`` (parts, levels, groups) is empty if none were asked for; they are added up at the end, in the order of the
-    parts. ``below`` tells how many magnitudes lie below each interval, where the interval was a guess, and ``whole``
+    parts. ``below`` is how many magnitudes lie below each interval, where the interval was a guess, and ``whole`` has
     the median and mean square of levels (finest 1) that were in memory at once.
     """
 
@@ -67,15 +66,18 @@ def merged(parts: Sequence[Counted]) -> Counted:
 class State:
     """What passes have found so far of groups of ``counts`` (levels,) details each, and what the next one looks for.
 
-    ``dtype`` is that of magnitudes. ``medians`` has those found of each level (finest 1), shape (groups,); squares are
-    summed in the next pass if ``squares`` and not ``mean_square`` (levels, groups) is known.
+    ``search`` has, for each level (finest 1), group and rank that is wanted, the interval where that magnitude lies and
+    how many lie below it, or an interval where it may lie and None; intervals have ``bins`` bins at most and magnitudes
+    ``dtype``. ``medians`` has those found of each level, shape (groups,). The next pass sums squares if ``squares`` and
+    no ``mean_square`` (levels, groups) is known.
     """
 
     counts: Counts
     groups: int
     dtype: DType
-    search: Search
+    bins: int
     squares: bool
+    search: Mapping[tuple[int, int, int], tuple[Interval, int | None]] = field(default_factory=dict)
     medians: Mapping[int, Floats] = field(default_factory=dict)
     mean_square: Floats | None = None
 
@@ -83,30 +85,35 @@ class State:
     def of(method: Method, counts: Counts, groups: int, dtype: DType) -> State:
         """Before the first pass for a mergeable rule, whose passes are known before: tables are small."""
         levels = {"level": range(1, len(counts) + 1), "global": range(1, 2)}.get(str(method.sigma), range(0))
-        search = Search({}, TRAVELLING[method.scope], dtype.itemsize)
-        state = State(counts, groups, dtype, search, "mean_square" in method.spec.needs)
+        state = State(counts, groups, dtype, TRAVELLING[method.scope], "mean_square" in method.spec.needs)
         return state if method.fixed_thresholds else state.searching(levels)
 
     def searching(self, levels: Sequence[int], guesses: Mapping[int, Interval] | None = None) -> State:
-        """Passes count for the medians of these levels next."""
-        first = self.search
-        search = Search.begin(self.counts, levels, self.groups, first.itemsize, first.bins, guesses)
+        """The next passes count for the medians of these levels, and first in the intervals guessed, if any are."""
+        first = Interval.every(self.dtype.itemsize, self.bins)
+        search: dict[tuple[int, int, int], tuple[Interval, int | None]] = {}
+        for level in levels:
+            begin = (first, 0) if guesses is None else (guesses[level], None)
+            count = int(self.counts[level - 1])
+            search |= {(level, group, rank): begin for group in range(self.groups) for rank in middle(count)}
         return replace(self, search=search)
 
     @property
-    def passes(self) -> int:
-        """Passes that are still needed, if guesses are right."""
-        return max(self.search.passes, int(self.sums_squares))
-
-    @property
     def places(self) -> list[tuple[int, int, Interval]]:
-        """Level, group and interval of each table of the next pass."""
-        return self.search.places()
+        """Level, group and interval of each table of the next pass; none once all medians are found."""
+        return sorted({(i, g, found[0]) for (i, g, _), found in self.search.items() if not _settled(*found)})
 
     @property
     def sums_squares(self) -> bool:
         """Whether the next pass sums squares."""
         return self.squares and self.mean_square is None
+
+    @property
+    def passes(self) -> int:
+        """Passes that are still needed, if guesses are right."""
+        digit = self.bins.bit_length() - 1
+        needed = [-(-(interval.high - interval.low).bit_length() // digit) for _, _, interval in self.places]
+        return max(needed, default=int(self.sums_squares))
 
     def tables(self) -> list[Array]:
         """No counts yet."""
@@ -114,35 +121,62 @@ class State:
 
     def after(self, counted: Counted) -> State:
         """With what a pass counted in all parts."""
-        search = self.search.narrowed(counted.tables, counted.below)
+        upto = {place: table.cumsum(dtype=np.int64) for place, table in zip(self.places, counted.tables, strict=True)}
+        below = dict(zip(upto, counted.below or [0] * len(upto), strict=True))
+        search = dict(self.search)
+        for (level, group, rank), (interval, known) in self.search.items():
+            place = level, group, interval
+            if not _settled(interval, known):
+                less = below[place] if known is None else known
+                narrower = interval.narrowed(rank, less, upto[place], self.dtype.itemsize, self.bins)
+                search[level, group, rank] = narrower
         medians = {**self.medians, **{level: np.array([median]) for level, (median, _) in counted.whole.items()}}
-        if not search.places():
-            medians |= search.medians(self.dtype)
         mean_square = self.mean_square
         if self.sums_squares:
             mean_square = np.sum(counted.sums, axis=0) / self.counts[:, None]
-            for level, (_, known) in counted.whole.items():
-                mean_square[level - 1] = known
-        return replace(self, search=search, medians=medians, mean_square=mean_square)
+            for level, (_, found) in counted.whole.items():
+                mean_square[level - 1] = found
+        state = replace(self, search=search, medians=medians, mean_square=mean_square)
+        return state if state.places else replace(state, search={}, medians=medians | state._found())
+
+    def _found(self) -> dict[int, Floats]:
+        """The medians searched, once all are found: the means of the middle two."""
+        found = {}
+        for level in {level for level, _, _ in self.search}:
+            ranks = middle(int(self.counts[level - 1]))
+            bits = [[self.search[level, g, rank][0].low for rank in ranks] for g in range(self.groups)]
+            pairs = np.array(bits, f"u{self.dtype.itemsize}")
+            found[level] = np.asarray(pairs.view(self.dtype).mean(axis=1, dtype=np.float64))
+        return found
 
 
-class Worker(Protocol[Found]):
-    """What one thread does in a pass with its share of the chunks, one after the other."""
-
-    def add(self, details: Details) -> None:
-        """Take the details of another chunk."""
-
-    def result(self) -> Found:
-        """What was found in all of them."""
+def middle(count: int) -> tuple[int, int]:
+    """The ranks whose mean is the median."""
+    return (count - 1) // 2, count // 2
 
 
-Tally = Worker[Counted]
+def _settled(interval: Interval, below: int | None) -> bool:
+    return interval.low == interval.high and below is not None
+
+
+Begin = Callable[[], tuple[Callable[[Details], None], Callable[[], Result]]]
+"""Begins one thread's share of a pass: what it does with the details of each chunk, and what gives the result."""
 
 
 class Run(Protocol):
-    """Makes a pass: each chunk is added to one of the workers that ``begin`` makes; their results, in a fixed order."""
+    """Makes a pass: every chunk is in one of the shares that ``begin`` begins; their results, in a fixed order."""
 
-    def __call__(self, begin: Callable[[], Worker[Result]]) -> list[Result]: ...
+    def __call__(self, begin: Begin[Result]) -> list[Result]: ...
+
+
+class Tally(Protocol):
+    """What counts in one thread's share of a pass, where the details are."""
+
+    def add(self, details: Details) -> None:
+        """Count the details of another chunk."""
+
+    def result(self) -> Counted:
+        """What was counted in all of them."""
 
 
 def tabulate(interval: Interval, details: Array, table: Array) -> None:
@@ -174,45 +208,13 @@ class HostTally:
         return Counted(self._tables, self._sums)
 
 
-class _Sum:
-    """`Worker` that adds up whole numbers."""
-
-    def __init__(self, count: Callable[[Details], Counts]) -> None:
-        self._count, self._total = count, np.zeros((), np.int64)
-
-    def add(self, details: Details) -> None:
-        self._total = self._total + self._count(details)
-
-    def result(self) -> Counts:
-        return self._total
-
-
-def _added(counts: Sequence[Counts]) -> Counts:
-    return np.asarray(np.sum(counts, axis=0))
-
-
-class _Magnitudes:
-    """`Worker` that copies |d| of one level to ``out`` (coefficients,), each to its place."""
-
-    def __init__(self, level: int, out: Array, to_host: Callable[[Array], Array]) -> None:
-        self._level, self._out, self._to_host = level, out, to_host
-
-    def add(self, details: Details) -> None:
-        for start, rows in details[self._level - 1]:
-            values = self._to_host(rows).reshape(-1)
-            np.abs(values, out=self._out[start : start + values.size])
-
-    def result(self) -> None:
-        pass
-
-
 @dataclass
 class PassStatistics:
-    """`Statistics` of groups whose details ``run`` presents to workers as often as it is called.
+    """`Statistics` of groups whose details every call of ``run`` passes over.
 
     What ``state`` has is not counted again: with passes made elsewhere there is nothing to run. ``tally`` counts what a
-    state asks for. Levels of up to ``whole`` details are measured in memory in the first pass; of others ``guesses``
-    tells where the medians probably are. Only medians and mean squares know several groups.
+    state asks for. Levels of up to ``whole`` details are measured in memory in the first pass; for others ``guesses``
+    returns where the medians probably are. Only medians and mean squares know several groups.
     """
 
     state: State
@@ -247,29 +249,40 @@ class PassStatistics:
         return self.state.mean_square
 
     def _pass(self) -> None:
-        state = self.state
-        self.state = state.after(merged(self.run(lambda: self.tally(state))))
+        def begin() -> tuple[Callable[[Details], None], Callable[[], Counted]]:
+            tally = self.tally(self.state)
+            return tally.add, tally.result
+
+        self.state = self.state.after(merged(self.run(begin)))
 
     def exceeding(self, thresholds: Floats) -> Counts:
         def count(details: Details) -> Counts:
             pairs = zip(details, thresholds, strict=True)
-            found = [[host_counts.exceeding(*rows).sum() for rows in self._rows(*pair)] for pair in pairs]
-            return np.array([[sum(own)] for own in found])
+            return np.array([[sum(host_counts.exceeding(*rows).sum() for rows in self._rows(*pair))] for pair in pairs])
 
-        return _added(self.run(lambda: _Sum(count)))
+        return self._counted(count)
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         def count(details: Details) -> Counts:
-            found = [host_counts.histogram(*rows, bins).sum(axis=0) for rows in self._rows(details[level - 1], widths)]
-            return _added(found)[None]
+            rows = self._rows(details[level - 1], widths)
+            return np.asarray(np.sum([host_counts.histogram(*own, bins).sum(axis=0) for own in rows], axis=0))
 
-        return _added(self.run(lambda: _Sum(count)))
+        return self._counted(count)[None]
 
     def _rows(self, parts: Sequence[tuple[int, Array]], values: Floats) -> Iterator[tuple[Array, Floats]]:
         """Each part in host memory, with the group's value for each of its rows."""
         for _, part in parts:
             rows = self.to_host(part)
             yield rows, np.repeat(values, len(rows))
+
+    def _counted(self, count: Callable[[Details], Counts]) -> Counts:
+        """The sum of whole numbers over all chunks."""
+
+        def begin() -> tuple[Callable[[Details], None], Callable[[], Counts]]:
+            found: list[Counts] = []
+            return lambda details: found.append(count(details)), lambda: np.asarray(sum(found))
+
+        return np.asarray(sum(self.run(begin)))
 
     def minimise(self, risk: Risk, sigma: Floats) -> Floats:
         """As the protocol says, from all magnitudes of one level after the other in host memory.
@@ -279,13 +292,23 @@ class PassStatistics:
         best = np.zeros_like(sigma)
         for i in np.flatnonzero(sigma[:, 0] > 0):
             try:
-                magnitudes = np.empty(int(self.counts[i]), self.state.dtype)
-                self.run(lambda i=i, out=magnitudes: _Magnitudes(int(i) + 1, out, self.to_host))  # type: ignore[misc]
-                magnitudes.sort()
-                best[i] = least_risk(risk, magnitudes[None], sigma[i])
+                best[i] = least_risk(risk, self._magnitudes(int(i))[None], sigma[i])
             except MemoryError as error:
                 raise MemoryError(
                     f"rule='sure' sorts all details of a level, and {self.counts[i]} of level {i + 1} do not fit in "
                     "memory; use another rule"
                 ) from error
         return best
+
+    def _magnitudes(self, place: int) -> Array:
+        """|d| of one level in order, shape (coefficients,)."""
+        magnitudes = np.empty(int(self.counts[place]), self.state.dtype)
+
+        def gather(details: Details) -> None:
+            for start, part in details[place]:
+                values = self.to_host(part).reshape(-1)
+                np.abs(values, out=magnitudes[start : start + values.size])
+
+        self.run(lambda: (gather, lambda: None))
+        magnitudes.sort()
+        return magnitudes

@@ -15,7 +15,6 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.transfer import Ring
-from wavefilt.chunking.chunks import halo
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 
@@ -132,8 +131,10 @@ class Several(Cuda):
 
     def _divides(self, x: Any, method: Method, level: int) -> bool:
         """Whether samples can be cut into parts that are more than halo."""
-        cuttable = method.transform == "dwt" and method.shrink_word != "block"
-        return cuttable and (len(x) > 1 or x.size > 8 * len(self._members) * halo(method.bank.dec_len, level))
+        halo = method.kind.halo(method.bank.dec_len, level)
+        if halo is None or method.spec.blocks:
+            return False
+        return len(x) > 1 or x.size > 8 * len(self._members) * halo
 
     def _dealt(self, x: Any, method: Method, level: int, report: bool, out: Any) -> tuple[Any, Measured | None] | None:
         """Whole rows, some for every GPU."""

@@ -15,7 +15,7 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import Samples
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.chunking import passes
-from wavefilt.chunking.chunks import Chunk, halo
+from wavefilt.chunking.chunks import Chunk
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -37,7 +37,8 @@ def denoise(
     if rows >= len(members):
         most = -(-rows // len(members)) * samples
     else:
-        most = rows * samples // len(members) + 4 * halo(method.bank.dec_len, level)
+        halo = method.kind.halo(method.bank.dec_len, level) or 0
+        most = rows * samples // len(members) + 4 * halo
     if method.scope == "trace":
         most = min(most, 2 * samples - 1)  # statistics merged over chunks are of one row, or of all
     measured = passes.denoise(_SplitRows(x, out, members), method, level, most * x.itemsize, report)
@@ -85,7 +86,7 @@ class _SplitRows(HostRows):
             samples = np.ascontiguousarray(self.x[chunk.rows, part.first : part.last])
             backend.ring.upload(samples, flat[begin : begin + samples.size], interop.stream_of(0))
             begin += samples.size
-        return job.decompose(backend, sent)
+        return backend.decompose(sent, job.analysis)
 
     def reconstruct(self, pyramid: CudaPyramid, shrinkage: Shrinkage) -> Array:  # type: ignore[override]
         backend: Cuda = self._here.backend
