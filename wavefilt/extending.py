@@ -12,7 +12,8 @@ from collections.abc import Callable
 from wavefilt.arrays import Array
 from wavefilt.backends.interface import Backend
 from wavefilt.backends.registry import BACKENDS
-from wavefilt.io.registry import Format, Probe, register_format
+from wavefilt.io.detection import Probe
+from wavefilt.io.registry import Format, register_format
 from wavefilt.thresholding.rules import RULES, RuleSpec
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.transforms import TRANSFORMS, Analysis, Transform

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from typing import Protocol
 
 import numba
 import numpy as np
@@ -29,7 +30,19 @@ from .modwt import transform as modwt
 from .selection import NumbaStatistics
 
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
-_TRANSFORMS = {"dwt": dwt, "modwt": modwt, "dwt2": dwt2}
+
+
+class _Compiled(Protocol):
+    """The module of a transform."""
+
+    def decompose(self, x: Array, analysis: Analysis, tile: int) -> Pyramid:
+        """The pyramid of ``x``, packed; at least one level."""
+
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
+        """The samples again."""
+
+
+_TRANSFORMS: dict[str, _Compiled] = {"dwt": dwt, "modwt": modwt, "dwt2": dwt2}
 
 
 class NumbaCPU(Backend):

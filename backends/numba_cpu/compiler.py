@@ -8,21 +8,30 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numba
 import numpy as np
 from numba import types
+from numba.core.base import BaseContext
 from numba.core.caching import FunctionCache
+from numba.core.codegen import CPUCodegen
+from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.typing import Context as Typing
+from numba.core.typing import Signature
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from wavefilt import vocabulary
+from wavefilt.arrays import Array, DType
 from wavefilt.thresholding import shrinkage
 from wavefilt.wavelets import boundary
 
 from . import vector
+from .vector import Generated, Typing
+
+Kernel: TypeAlias = Callable[..., Any]
+"""A compiled function, whose types numba infers at the call."""
 
 # no "reassoc": a sample must not depend on its place in a vector; no "nnan", "ninf": gaps and overflow are kept
 _FLAGS = {"contract", "nsz"}
@@ -53,10 +62,10 @@ _SOURCES = _digest()
 class _Cache(FunctionCache):  # type: ignore[misc]  # numba has no types
     """numba's cache on disk, without which a call gets on as well: an error there is a kernel compiled again."""
 
-    def _index_key(self, signature: Any, codegen: Any) -> Any:
+    def _index_key(self, signature: Signature, codegen: CPUCodegen) -> tuple[object, ...]:
         return super()._index_key(signature, codegen), _SOURCES
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
+    def load_overload(self, signature: Signature, target_context: BaseContext) -> CompileResult | None:
         try:
             return super().load_overload(signature, target_context)
         except Exception:  # damaged files give errors of any kind
@@ -64,41 +73,43 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # numba has no types
                 self.flush()
             return None
 
-    def save_overload(self, signature: Any, data: Any) -> None:
+    def save_overload(self, signature: Signature, data: CompileResult) -> None:
         with suppress(Exception):  # the disk is full, or the index came to harm since it was read
             super().save_overload(signature, data)
 
 
-def jit(function: Callable[..., Any], **options: Any) -> Any:
+def jit(function: Kernel, **options: object) -> Kernel:
     """Compile for the types of the first call; cached beside the source, or in the user's cache if read-only."""
     kernel = numba.njit(**{"nogil": True, "error_model": "numpy", "fastmath": _FLAGS} | options)(function)
     with suppress(RuntimeError):  # no directory to cache in can be written to
         kernel._cache = _Cache(function)
-    return kernel
+    return kernel  # type: ignore[no-any-return]
 
 
 @cache
-def sign_off(dtype: np.dtype[Any]) -> NDArray[Any]:
+def sign_off(dtype: DType) -> Array:
     """All bits but the sign, in an integer of the size of ``dtype``: what makes a magnitude of the bits of a float."""
     bits = np.dtype(f"i{dtype.itemsize}")
     return np.array([np.iinfo(bits).max], bits)
 
 
 @intrinsic
-def _pointer(typing: Any, address: Any, like: Any) -> Any:
+def _pointer(typing: Typing, address: types.Type, like: types.Array) -> Generated:
     """Integer address to a pointer to the element type of ``like``."""
     pointer = types.CPointer(like.dtype)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: BaseContext, builder: vector.Builder, signature: Signature, arguments: list[vector.Value]
+    ) -> vector.Value:
         return builder.inttoptr(arguments[0], context.get_value_type(pointer))
 
     return pointer(types.int64, like), generate
 
 
 @jit
-def view(address: int, length: int, like: Any) -> Any:
+def view(address: int, length: int, like: Array) -> Array:
     """``length`` elements of like's dtype at this address.
 
     Kernels take addresses: one compiled kernel then serves any number of levels and arrays that are read-only.
     """
-    return numba.carray(_pointer(address, like), (length,))
+    return numba.carray(_pointer(address, like), (length,))  # type: ignore[no-any-return]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wavefilt import threads
+from wavefilt.arrays import Array, DType, Floats
 from wavefilt.backends.numba_cpu.dwt import kernels
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
@@ -31,23 +31,25 @@ class Launch(Protocol):
         """Samples of a tile, or what takes as long."""
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[object, ...]:
         """What every kernel is told of the launch."""
 
 
-def run(kernel: Any, rows: int, launch: Launch, arguments: tuple[Any, ...], kept: tuple[Any, ...]) -> None:
+def run(
+    kernel: Callable[..., object], rows: int, launch: Launch, arguments: tuple[object, ...], kept: tuple[object, ...]
+) -> None:
     """Call ``kernel`` on all tiles of all rows.
 
     ``kept`` are the arrays behind the addresses in ``arguments``, which must live as long as the work does.
     """
 
-    def work(begin: int, end: int, _: Any = kept) -> None:
+    def work(begin: int, end: int, _: object = kept) -> None:
         kernel(*launch.arguments, *arguments, begin, end)
 
     threads.parallel(work, rows * launch.tiles, max(GRAIN // max(launch.work, 1), 1))
 
 
-def destination(out: NDArray[Any] | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
+def destination(out: Array | None, shape: tuple[int, int], dtype: DType) -> tuple[Array, int]:
     """``out``, or a new array, and where it begins. Raises ValueError if ``out`` is not of the result's kind."""
     if out is None:
         return memory.placed(shape, dtype)
@@ -56,7 +58,7 @@ def destination(out: NDArray[Any] | None, shape: tuple[int, int], dtype: np.dtyp
     return out, memory.address(out)
 
 
-def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int]) -> tuple[int, NDArray[np.float64]]:
+def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int]) -> tuple[int, Floats]:
     """The number of one of the four functions and the thresholds of ``shape`` (levels, rows)."""
     if shrinkage is None:
         return kernels.KEEP, np.empty(shape)

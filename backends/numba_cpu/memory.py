@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from wavefilt.arrays import Array, Counts, DType
 
 RETAINED = 192 << 20
 """Bytes kept for later at most: the coefficients and the result of 16 Mi float32 samples and some."""
@@ -25,7 +26,7 @@ _free: dict[int, NDArray[np.uint8]] = {}
 class _Loan:
     """Owner of an array's memory, kept alive by the array and all its views; gives it back when they are gone."""
 
-    def __init__(self, block: NDArray[np.uint8], begin: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(self, block: NDArray[np.uint8], begin: int, shape: tuple[int, ...], dtype: DType) -> None:
         self._block, self._begin = block, begin
         self.__array_interface__ = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (begin, False)}
 
@@ -50,12 +51,12 @@ def trim(bytes_kept: int = 0) -> None:
         number -= 1
 
 
-def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def empty(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """`np.empty`, from a free block of this size if there is one; where memory is short all free ones are given up."""
     return placed(shape, dtype)[0]
 
 
-def placed(shape: tuple[int, ...], dtype: DTypeLike) -> tuple[NDArray[Any], int]:
+def placed(shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Array, int]:
     """`empty`, and where the array begins."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
@@ -79,32 +80,32 @@ def _block(size: int) -> tuple[NDArray[np.uint8], int]:
     return block, address(block)
 
 
-def packed(array: NDArray[Any]) -> NDArray[Any]:
+def packed(array: Array) -> Array:
     """The array if its elements lie aligned and in C order, as kernels need them, else a copy in which they do."""
     if array.flags.c_contiguous and array.flags.aligned:
         return array
     return np.require(array, requirements=["C", "A"])
 
 
-def packed_rows(array: NDArray[Any]) -> NDArray[Any]:
+def packed_rows(array: Array) -> Array:
     """A 2-D array if the elements of each row lie aligned and side by side, else a copy in which all do."""
     if array.strides[1] == array.itemsize and array.flags.aligned:
         return array
     return packed(array)
 
 
-def address(array: NDArray[Any]) -> int:
+def address(array: Array) -> int:
     """Where an array begins; a third of the time that ``array.ctypes.data`` takes."""
     begin: int = array.__array_interface__["data"][0]
     return begin
 
 
-def addresses(arrays: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+def addresses(arrays: Sequence[Array]) -> Counts:
     """Where each array begins."""
     return np.array([address(array) for array in arrays], dtype=np.int64)
 
 
-def several(rows: int, lengths: Sequence[int], dtype: np.dtype[Any]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
+def several(rows: int, lengths: Sequence[int], dtype: DType) -> tuple[list[Array], Counts]:
     """Arrays (rows, length), and where each begins.
 
     Small ones share a block: to allocate and address each for itself takes as long as to transform 16 Ki samples.

@@ -8,13 +8,12 @@ is selected from the list. Where the sample misled (many equal values), digits o
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wavefilt import threads
+from wavefilt.arrays import Array, Counts, Floats
 from wavefilt.statistics import counts as host_counts
 from wavefilt.statistics.batch import RANKS, least_risk
 from wavefilt.statistics.interface import Risk
@@ -34,7 +33,7 @@ DIGIT = 16
 COUNTED = 1 << 18  # details that one thread counts at a time
 
 
-def _squares(x: Any) -> float:
+def _squares(x: Array) -> float:
     total = 0.0
     for i in range(len(x)):
         value = np.float64(x[i])
@@ -171,7 +170,7 @@ def digits(addresses, lengths, like, all_bits, prefix, shift, counts, begin, end
 class NumbaStatistics:
     """Statistics of details: for each level, finest first, the pools of the groups, each a list of 1-D arrays."""
 
-    def __init__(self, levels: Sequence[Sequence[NDArray[Any]]], scope: str) -> None:
+    def __init__(self, levels: Sequence[Sequence[Array]], scope: str) -> None:
         """``levels`` holds the (rows, coefficients) arrays of each level: one if every row is a group."""
         self._pooled = scope == "record"
         self._levels = levels
@@ -189,11 +188,11 @@ class NumbaStatistics:
     def groups(self) -> int:
         return 1 if self._pooled else len(self._levels[0][0])
 
-    def median_abs(self, levels: Sequence[int]) -> NDArray[np.float64]:
+    def median_abs(self, levels: Sequence[int]) -> Floats:
         self._survey(levels)
         return self._medians.take([i - 1 for i in levels], axis=0)
 
-    def mean_square(self) -> NDArray[np.float64]:
+    def mean_square(self) -> Floats:
         self._survey(range(1, len(self._levels) + 1))
         return self._powers.copy()
 
@@ -244,27 +243,27 @@ class NumbaStatistics:
         self._medians[places] = np.reshape(medians, (len(places), -1))
         self._powers[places] = np.reshape(powers, (len(places), -1))
 
-    def _pools(self, place: int) -> list[list[NDArray[Any]]]:
+    def _pools(self, place: int) -> list[list[Array]]:
         details = [memory.packed_rows(d) for d in self._levels[place]]
         return [_grouped([d.ravel() for d in details])] if self._pooled else [[row] for row in details[0]]
 
-    def _joined(self, place: int) -> NDArray[Any]:
+    def _joined(self, place: int) -> Array:
         """Details of a level, those of one group as one row."""
         details = self._levels[place]
         if len(details) > 1:
             return np.concatenate([d.ravel() for d in details])[None]
         return details[0].reshape(1, -1) if self._pooled else details[0]
 
-    def exceeding(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
-        def count(rows: NDArray[Any], limits: NDArray[np.float64]) -> NDArray[np.int64]:
+    def exceeding(self, thresholds: Floats) -> Counts:
+        def count(rows: Array, limits: Floats) -> Counts:
             return host_counts.exceeding(rows, limits)[:, None]
 
         return np.array([self._counted(i, count, limits, 1)[:, 0] for i, limits in enumerate(thresholds)])
 
-    def histogram(self, level: int, widths: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         return self._counted(level - 1, lambda rows, w: host_counts.histogram(rows, w, bins), widths, bins)
 
-    def _counted(self, place: int, count: Any, scales: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    def _counted(self, place: int, count: Callable[[Array, Floats], Counts], scales: Floats, bins: int) -> Counts:
         """``count(rows, scales)`` of all details of a level, added up by group: shape (groups, bins)."""
         totals, lock = np.zeros((self.groups, bins), np.int64), threading.Lock()
         parts = []
@@ -282,7 +281,7 @@ class NumbaStatistics:
         threads.parallel(work, len(parts))
         return totals
 
-    def minimise(self, risk: Risk, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+    def minimise(self, risk: Risk, sigma: Floats) -> Floats:
         best = np.zeros_like(sigma)
         tasks = []
         for level, details in enumerate(self._levels):
@@ -308,9 +307,9 @@ class NumbaStatistics:
         return best
 
 
-def _grouped(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+def _grouped(arrays: Sequence[Array]) -> list[Array]:
     """The arrays with runs of short ones copied into one each: a chunk has a list of `LISTED` however short it is."""
-    groups: list[list[NDArray[Any]]] = []
+    groups: list[list[Array]] = []
     for array in arrays:
         if array.size < CHUNK and groups and groups[-1][0].size < CHUNK:
             groups[-1].append(array)
@@ -322,7 +321,7 @@ def _grouped(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
 class _Pool:
     """Details of one group and level, in one or several 1-D arrays, cut into chunks."""
 
-    def __init__(self, arrays: Sequence[NDArray[Any]], all_bits: Any) -> None:
+    def __init__(self, arrays: Sequence[Array], all_bits: Array) -> None:
         self._arrays = arrays
         self._all_bits = all_bits
         self.size = sum(a.size for a in arrays)
@@ -331,7 +330,7 @@ class _Pool:
         lengths = [np.minimum(a.size - start, CHUNK) for a, start in zip(arrays, starts, strict=True)]
         self.addresses, self.lengths = np.concatenate(begins), np.concatenate(lengths)
 
-    def bracket(self) -> tuple[Any, Any]:
+    def bracket(self) -> tuple[Array, Array]:
         """Bits of two magnitudes between which the median lies, unless the sample misleads."""
         stride = max(self.size // max(SAMPLE, int(self.size ** (2 / 3))), 1)
         sample = np.concatenate([np.abs(a[::stride]) for a in self._arrays]).view(self._all_bits.dtype)
@@ -340,7 +339,7 @@ class _Pool:
         low, high = (_middle(sample.copy(), len(sample), end, False, self._all_bits)[0] for end in ends)
         return low, high
 
-    def median(self, listed: NDArray[Any], inside: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[Any]:
+    def median(self, listed: Array, inside: Counts, below: Counts) -> Array:
         """Bits of the two middle magnitudes."""
         low, high = (self.size - 1) // 2, self.size // 2
         under, count = int(below.sum()), int(inside.sum())
@@ -357,7 +356,7 @@ class _Pool:
         for shift in range(8 * self._all_bits.itemsize - DIGIT, -1, -DIGIT):
             totals = np.zeros(1 << DIGIT, np.int64)
 
-            def work(begin: int, end: int, shift: int = shift, prefix: int = prefix, totals: Any = totals) -> None:
+            def work(begin: int, end: int, shift: int = shift, prefix: int = prefix, totals: Counts = totals) -> None:
                 counts = np.zeros_like(totals)
                 digits(self.addresses, self.lengths, like, self._all_bits, prefix, shift, counts, begin, end)
                 with lock:

@@ -5,11 +5,22 @@ They take an array and a position in it rather than a slice, and check nothing: 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
 from llvmlite import binding, ir
 from numba import types
+from numba.core.base import BaseContext
+from numba.core.typing import Context as Typing
+from numba.core.typing import Signature
 from numba.extending import intrinsic
+
+Value: TypeAlias = ir.Value
+Builder: TypeAlias = ir.IRBuilder
+Type: TypeAlias = types.Type
+Generated: TypeAlias = tuple[Signature, Callable[[BaseContext, Builder, Signature, list[Value]], Value]]
+"""What an intrinsic is to numba: its signature, and the function that writes its instructions."""
+Intrinsic: TypeAlias = Callable[..., Generated]
 
 _HOST = binding.get_host_cpu_features()
 VECTOR_BYTES = 64 if _HOST.get("avx512f") else 32 if _HOST.get("avx") else 16
@@ -23,46 +34,48 @@ _I64, _I32 = ir.IntType(64), ir.IntType(32)
 class _Emitter:
     """Loads, stores and shuffles of vectors of one element type."""
 
-    def __init__(self, context: Any, builder: Any, element: Any) -> None:
+    def __init__(self, context: BaseContext, builder: Builder, element: types.Type) -> None:
         self.context, self.builder = context, builder
         self.align = element.bitwidth // 8
         self.lanes = VECTOR_BYTES // self.align
         self.element = context.get_value_type(element)
         self.vector = ir.VectorType(self.element, self.lanes)
 
-    def pointer(self, array_type: Any, array: Any, *position: Any) -> Any:
+    def pointer(self, array_type: types.Array, array: Value, *position: Value) -> Value:
         data = self.context.make_array(array_type)(self.context, self.builder, array).data
         return self.builder.gep(data, position) if position else data
 
-    def at(self, pointer: Any, index: Any) -> Any:
+    def at(self, pointer: Value, index: Value | int) -> Value:
         index = ir.Constant(_I64, index) if isinstance(index, int) else index
         return self.builder.bitcast(self.builder.gep(pointer, [index]), self.vector.as_pointer())
 
-    def load(self, pointer: Any, index: Any) -> Any:
+    def load(self, pointer: Value, index: Value | int) -> Value:
         value = self.builder.load(self.at(pointer, index))
         value.align = self.align
         return value
 
-    def store(self, value: Any, pointer: Any, index: Any) -> None:
+    def store(self, value: Value, pointer: Value, index: Value | int) -> None:
         self.builder.store(value, self.at(pointer, index)).align = self.align
 
-    def repeat(self, pointer: Any, index: Any) -> Any:
+    def repeat(self, pointer: Value, index: Value | int) -> Value:
         """One element in every lane."""
         return self.spread(self.builder.load(self.builder.gep(pointer, [index])))
 
-    def spread(self, element: Any) -> Any:
+    def spread(self, element: Value) -> Value:
         empty = ir.Constant(self.vector, ir.Undefined)
         single = self.builder.insert_element(empty, element, ir.Constant(_I32, 0))
         return self.shuffle(single, empty, [0] * self.lanes)
 
-    def shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
+    def shuffle(self, a: Value, b: Value, lanes: list[int]) -> Value:
         return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_I32, self.lanes), lanes))
 
-    def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
+    def multiply_add(self, a: Value, b: Value, c: Value) -> Value:
         return self.builder.fadd(self.builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
 
 
-def _sums(emit: _Emitter, u: Any, v: Any, step: Any, filters: list[Any], count: Any, width: int) -> list[list[Any]]:
+def _sums(
+    emit: _Emitter, u: Value, v: Value, step: Value, filters: list[Value], count: Value, width: int
+) -> list[list[Value]]:
     """For each filter ``width`` vectors of Σ_q taps[2q] u[p + q step] + taps[2q+1] v[p + q step], p from 0.
 
     They stay in registers while a loop goes over the taps, from the last to the first as in PyWavelets.
@@ -96,15 +109,25 @@ def _sums(emit: _Emitter, u: Any, v: Any, step: Any, filters: list[Any], count: 
     return totals
 
 
-def _filter(joined: bool) -> Any:
+def _filter(joined: bool) -> Intrinsic:
     @intrinsic
     def intrinsic_filter(
-        typing: Any, u: Any, u_at: Any, v: Any, v_at: Any, step: Any, s_taps: Any, r_taps: Any,
-        s: Any, s_at: Any, r: Any, r_at: Any,
-    ) -> Any:  # fmt: skip
+        typing: Typing,
+        u: Type,
+        u_at: Type,
+        v: Type,
+        v_at: Type,
+        step: Type,
+        s_taps: Type,
+        r_taps: Type,
+        s: Type,
+        s_at: Type,
+        r: Type,
+        r_at: Type,
+    ) -> Generated:
         signature = types.void(u, u_at, v, v_at, types.int64, s_taps, r_taps, s, s_at, r, r_at)
 
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
             emit = _Emitter(context, builder, u.dtype)
             u_data, v_data = emit.pointer(u, values[0], values[1]), emit.pointer(v, values[2], values[3])
             s_data, r_data = emit.pointer(s, values[7], values[8]), emit.pointer(r, values[9], values[10])
@@ -124,7 +147,7 @@ def _filter(joined: bool) -> Any:
 
         return signature, generate
 
-    return intrinsic_filter
+    return intrinsic_filter  # type: ignore[no-any-return]  # numba has no types
 
 
 analyse = _filter(joined=False)
@@ -137,10 +160,12 @@ synthesise = _filter(joined=True)
 
 
 @intrinsic
-def combine(typing: Any, u: Any, u_at: Any, v: Any, v_at: Any, step: Any, taps: Any, s: Any, s_at: Any) -> Any:
+def combine(
+    typing: Typing, u: Type, u_at: Type, v: Type, v_at: Type, step: Type, taps: Type, s: Type, s_at: Type
+) -> Generated:
     """combine(u, i, v, j, m, taps, s, k): two groups of s[k+p] alone."""
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
         emit = _Emitter(context, builder, u.dtype)
         u_data, v_data = emit.pointer(u, values[0], values[1]), emit.pointer(v, values[2], values[3])
         target, count = (
@@ -156,10 +181,10 @@ def combine(typing: Any, u: Any, u_at: Any, v: Any, v_at: Any, step: Any, taps: 
 
 
 @intrinsic
-def split(typing: Any, x: Any, x_at: Any, even: Any, even_at: Any, odd: Any, odd_at: Any) -> Any:
+def split(typing: Typing, x: Type, x_at: Type, even: Type, even_at: Type, odd: Type, odd_at: Type) -> Generated:
     """One vector each of even[i+p] = x[k+2p] and odd[j+p] = x[k+2p+1]."""
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
         emit = _Emitter(context, builder, x.dtype)
         source = emit.pointer(x, values[0], values[1])
         a, b = emit.load(source, 0), emit.load(source, emit.lanes)
@@ -172,11 +197,13 @@ def split(typing: Any, x: Any, x_at: Any, even: Any, even_at: Any, odd: Any, odd
 
 
 @intrinsic
-def list_inside(typing: Any, bits: Any, at: Any, sign_off: Any, low: Any, high: Any, listed: Any, k: Any) -> Any:
+def list_inside(
+    typing: Typing, bits: Type, at: Type, sign_off: Type, low: Type, high: Type, listed: Type, k: Type
+) -> Generated:
     """Magnitudes of one vector within [low, high] to listed[k:]; how many they are, and how many lie below."""
     signature = types.UniTuple(types.int64, 2)(bits, at, sign_off, low, high, listed, k)
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
         emit = _Emitter(context, builder, bits.dtype)
         mask_off, bottom, top = (emit.spread(value) for value in values[2:5])
         magnitude = builder.and_(emit.load(emit.pointer(bits, values[0], values[1]), 0), mask_off)

@@ -54,7 +54,8 @@ def segments(traces: Array) -> list[Segments]:
     infinite = np.argwhere(np.isinf(traces))
     if infinite.size:
         hint = f", {len(infinite)} in all; replace them, or set them to NaN to have them treated as gaps"
-        raise NonFiniteSample(*infinite[0], hint)
+        trace, sample = infinite[0].tolist()
+        raise NonFiniteSample(trace, sample, hint)
     edges = np.diff(np.pad(~np.isnan(traces), ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     lengths = np.nonzero(edges == -1)[1] - starts
