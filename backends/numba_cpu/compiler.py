@@ -28,7 +28,7 @@ from wavefilt.thresholding import shrinkage
 from wavefilt.wavelets import boundary
 
 from . import vector
-from .vector import Generated, Typing
+from .vector import Generated
 
 Kernel: TypeAlias = Callable[..., Any]
 """A compiled function, whose types numba infers at the call."""
