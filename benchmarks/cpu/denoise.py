@@ -207,7 +207,7 @@ def _title(result: Row) -> str:
     where = result["environment"]
     versions = ", ".join(f"{name} {version}" for name, version in where["versions"].items() if version)
     return (
-        f"The numba backend beside PyWavelets (quartiles in brackets): {where['processor']}, {where['threads']} "
+        f"The numba backend and PyWavelets (quartiles in brackets): {where['processor']}, {where['threads']} "
         f"threads, load {where['load']:.1f}, {versions}"
     )
 

@@ -64,7 +64,7 @@ def crossover(result: Row) -> list[Plot]:
                 points.append(Point(n, theirs / ours, words))
             lines.append(Line(label, look, points))
         panels.append(Panel(rows, lines, ticks))
-    return [Lines.of("Speed-up of a denoise", "samples of a row", "times as fast as PyWavelets on one core", panels)]
+    return [Lines.of("Speed-up", "samples of a row", "times as fast as PyWavelets on one core", panels)]
 
 
 def launch_shapes(result: Row) -> list[Plot]:

@@ -76,19 +76,17 @@ def _of(title: str, study: str, report: Callable[[Row], Report | Sheet], more: C
 
 
 KINDS = (
-    _of("Scaling: one denoise at the sizes of 2010", "scaling", scaling.report, outline),
-    Kind("CPU: the numba backend beside PyWavelets", {"cases", "first_calls"}, denoise.report, plots.cpu),
-    Kind("GPU: denoises and their kernels", {"cases", "kernels", "copy"}, gpu_denoise.report, plots.cuda),
-    _of("Threads of a block", "blocks", blocks_report.report, outline),
-    _of(
-        "1-D Laplace operator: how a kernel reads samples", "laplace1d", laplace1d.report, lambda r: outline(r, "2008")
-    ),
-    _of("2-D Laplace filter: how pixels are shared", "laplace2d", laplace2d.report, lambda r: outline(r, "2017")),
-    Kind("MODWT: the numba backend beside PyWavelets' SWT", {"cases", "memory", "crossover"}, modwt.TABLE),
+    _of("Scaling: run time against size", "scaling", scaling.report, outline),
+    Kind("CPU: the numba backend and PyWavelets", {"cases", "first_calls"}, denoise.report, plots.cpu),
+    Kind("GPU: denoising and its kernels", {"cases", "kernels", "copy"}, gpu_denoise.report, plots.cuda),
+    _of("Threads per block", "blocks", blocks_report.report, outline),
+    _of("1-D Laplace operator: access to shared samples", "laplace1d", laplace1d.report, lambda r: outline(r, "2008")),
+    _of("2-D Laplace filter: access to shared pixels", "laplace2d", laplace2d.report, lambda r: outline(r, "2017")),
+    Kind("MODWT: the numba backend and PyWavelets' SWT", {"cases", "memory", "crossover"}, modwt.TABLE),
     Kind("MODWT on a GPU", {"rows"}, gpu_modwt.TABLE, study="modwt on a GPU"),
     Kind("Several GPUs of one host", {"gpus"}, multi_gpu.report, study="several GPUs"),
     Kind("Dask: a volume on one and on two processes", {"rows", "merging"}, dask_scaling.report, study="dask"),
-    Kind("ObsPy streams: one batch and a loop", {"rows"}, obspy_streams.TABLE, study="obspy"),
+    Kind("ObsPy streams: batch and loop", {"rows"}, obspy_streams.TABLE, study="obspy"),
     Kind("Two dimensions: PyWavelets and scikit-image", {"gains"}, two_dimensions.report, study="sections"),
     Kind("Two dimensions on a GPU", {"rows", "wavelet"}, panels.TABLE, study="sections on a GPU"),
     Kind("Batches: one command for many files", {"rows"}, batches.TABLE, study="batches"),
@@ -96,14 +94,14 @@ KINDS = (
     Kind("Fuzz tests of the readers", {"kinds", "long"}, fuzzing.report, study="fuzzing"),
     Kind("SKE: predicted and measured kernels", {"device", "rows"}, validation.shipped_report, plots.ske),
     Kind(
-        "Launch shapes: the model's choice and a fixed one",
+        "Launch shapes: chosen by the model and fixed",
         {"fixed", "rows"},
         launch_shapes.report,
         plots.launch_shapes,
         "launch shapes",
     ),
-    Kind("From what size the GPU pays", {"calls", "first"}, gpu_crossover.report, plots.cuda_crossover),
-    Kind("From what size numba pays", {"one row", "many rows"}, crossover.report, plots.crossover),
+    Kind("Crossover size of the GPU backend", {"calls", "first"}, gpu_crossover.report, plots.cuda_crossover),
+    Kind("Crossover size of the numba backend", {"one row", "many rows"}, crossover.report, plots.crossover),
     Kind(
         "Quality: errors of each rule on known signals", {"parts", "columns"}, quality.report, plots.quality, "quality"
     ),
