@@ -27,6 +27,8 @@ def test_the_examples_of_extending_run(tmp_path):
     page = (ROOT / "docs" / "extending.md").read_text("utf-8")
     program = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "denoised.trc").exists()
