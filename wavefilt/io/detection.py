@@ -1,4 +1,4 @@
-"""What tells the format of a file from its content alone: a probe, and the evidence that takes more than a prefix."""
+"""How the format of a file is recognised from its content alone."""
 
 from __future__ import annotations
 

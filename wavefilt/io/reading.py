@@ -105,7 +105,7 @@ def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Record
                 raise
             if format.may_be_raw:
                 raise FormatError(f"{reason(error)}. {_raw_hint(path)}") from error
-            # some of ObsPy's formats are text too, which shows only when it is no plain table
+            # some of ObsPy's formats are text too, which shows only when it is not a plain table
             other = _by_obspy(probe) if format.name == "ascii" else None
             if other is None:
                 raise

@@ -35,7 +35,7 @@ class Source(Protocol):
     neighbours: int
     """Traces that lie in the same chunks of the file, and are best read and written together; 1 without chunks."""
     overhead: int
-    """Bytes of memory that reading and writing take beside the samples asked for."""
+    """Bytes of memory that reading and writing take in addition to the samples requested."""
     interval: float | None
     """Sampling interval in seconds, None where the file does not say."""
     notes: tuple[str, ...]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette, told apart by colour-blind readers too
+# Okabe and Ito's palette, which colour-blind readers can distinguish
 COLORS = {"before": "#4d4d4d", "after": "#0072B2", "removed": "#D55E00"}
 SMALL, MEDIUM, LARGE = 8.5, 9.5, 12.0
 """Font sizes in points: tick labels, labels, the title."""

@@ -18,7 +18,7 @@ BINS = 1200
 POINTS = 64
 """Traces of at most this many samples have each marked by a point."""
 CHUNK = 1 << 20
-"""Samples worked on at a time, so that a large record needs little memory beside its own."""
+"""Samples processed at a time, so that a large record needs little additional memory."""
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ class Places:
         """Runs of adjacent rows (counted from rows.start), and the item at which each run begins."""
         numbers = np.unravel_index(np.arange(rows.start, rows.stop), self.others) if self.others else ()
         starts = sum((n * s for n, s in zip(numbers, self.strides, strict=True)), np.zeros(rows.stop - rows.start, int))
-        beside = 1 if self.step > 1 else self.samples
-        ends = np.flatnonzero(np.diff(starts, append=-1) != beside) + 1
+        apart = 1 if self.step > 1 else self.samples
+        ends = np.flatnonzero(np.diff(starts, append=-1) != apart) + 1
         begin = 0
         for end in ends.tolist():
             yield slice(begin, end), int(starts[begin])

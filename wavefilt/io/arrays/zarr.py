@@ -136,8 +136,8 @@ def copied(source: str | Path, name: str, array: zarr.Array, target: Path, *, ov
     own = os.path.join(os.path.abspath(source), name).rstrip("/")
 
     def chunks(folder: str, names: list[str]) -> list[str]:
-        beside = (os.path.abspath(folder) + "/").startswith(own + "/")
-        return [n for n in names if n not in METADATA] if beside else []
+        inside = (os.path.abspath(folder) + "/").startswith(own + "/")
+        return [n for n in names if n not in METADATA] if inside else []
 
     try:
         shutil.copytree(source, partly, ignore=chunks)

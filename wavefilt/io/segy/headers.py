@@ -68,23 +68,23 @@ def _segy(probe: Probe) -> Headers:
             f"{extended - (extended >> 15 << 16)} extended textual headers (bytes 3505-3506) are not read"
         )
     begin = SEGY_HEADERS + 3200 * extended
-    (told,) = probe.unpack(endian + "H", begin + 114)
-    first = f"; the first trace header says {told}" if told != samples else ""
+    (stated,) = probe.unpack(endian + "H", begin + 114)
+    first = f"; the first trace header says {stated}" if stated != samples else ""
     if samples == 0:
         raise FormatError(f"the binary header says 0 samples a trace (bytes 3221-3222){first}")
     return Headers(endian, code, begin, samples, _traces(probe.size - begin, samples, SEGY_WIDTHS[code], first))
 
 
 def _su(probe: Probe) -> Headers:
-    told = {endian: probe.unpack(endian + "2H", 114) for endian in "<>"}
-    fits = [e for e, (samples, _) in told.items() if samples and probe.size % (TRACE_HEADER + 4 * samples) == 0]
+    stated = {endian: probe.unpack(endian + "2H", 114) for endian in "<>"}
+    fits = [e for e, (samples, _) in stated.items() if samples and probe.size % (TRACE_HEADER + 4 * samples) == 0]
     if not fits:
-        samples = min((s for s, _ in told.values() if s), default=0)
+        samples = min((s for s, _ in stated.values() if s), default=0)
         if not samples:
             raise FormatError("not an SU file: the first trace header says 0 samples (bytes 115-116)")
         _traces(probe.size, samples, 4, "")
-    endian = min(fits, key=lambda e: told[e][1])  # where both orders fit, the one of the shorter interval
-    samples = told[endian][0]
+    endian = min(fits, key=lambda e: stated[e][1])  # where both orders fit, the one of the shorter interval
+    samples = stated[endian][0]
     return Headers(endian, IEEE, 0, samples, probe.size // (TRACE_HEADER + 4 * samples))
 
 

@@ -1,7 +1,7 @@
 """Plain text (ASCII) recordings: rows are samples in time, columns are traces.
 
 Kept byte for byte: a byte order mark, leading comment lines, one line of column names, time and every other
-column that is no trace, line ends, blanks at the ends of lines, trailing blank lines. Samples are written
+column that is not a trace, line ends, blanks at the ends of lines, trailing blank lines. Samples are written
 with the decimals and the notation of their column, right-justified where its fields have one width, else
 behind the separators of the first row. A column without decimals (integers), or of mixed notation, is
 written with 7 significant digits, or as many as the file has: denoised samples are no integers.
@@ -45,7 +45,7 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     Column 1 is time, in seconds, if it is one of several, has 3 rows or more, and increases in equal steps as
     far as its printed digits tell; ``layout.columns`` chooses the traces instead. NaN cells are gaps.
 
-    Raises FormatError, naming the line, for rows of different lengths, cells that are empty or no numbers,
+    Raises FormatError, naming the line, for rows of different lengths, cells that are empty or not numbers,
     fewer than 2 rows, time that is not uniform or contradicts ``layout.dt``, and ambiguous commas.
     """
     layout.only("ascii", "columns", "delimiter", "dt")

@@ -110,7 +110,7 @@ def remark(formats: dict[int, ColumnFormat]) -> tuple[str, ...]:
 
 
 def write_rows(cells: Cells, formats: dict[int, ColumnFormat], mark: str, samples: Floats) -> bytes:
-    """A block of the table with the samples (columns in ``formats``, rows) in place of those it had."""
+    """A block of the table with the samples (columns in ``formats``, rows) in place of its own."""
     traces = dict(zip(formats, samples, strict=True))
     following = np.append(cells.lines[1:], len(cells.codes))
     fields = [
