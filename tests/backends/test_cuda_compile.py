@@ -38,9 +38,21 @@ def compiled(request, tmp_path_factory):
 
 
 DOUBLE = (
-    "whole", "scan", "gather", "sums", "accumulate", "pick", "choose-linear", "choose-fixed", "choose-bayes",
-    "exceeding", "histogram", "block", "posterior-ebayes-median", "posterior-ebayes-cauchy-mean",
-)  # fmt: skip
+    "whole",
+    "scan",
+    "gather",
+    "sums",
+    "accumulate",
+    "pick",
+    "choose-linear",
+    "choose-fixed",
+    "choose-bayes",
+    "exceeding",
+    "histogram",
+    "block",
+    "posterior-ebayes-median",
+    "posterior-ebayes-cauchy-mean",
+)
 """Kernels that sum squares, compare with thresholds of float64 or make them, in float64 whatever the samples are."""
 
 
@@ -129,9 +141,10 @@ def _compile(dtype: str, folder: Path) -> None:
                 limit = registers_for(dtype, len(lo), periodized, function)
                 kernel = inverse(synthesis, function, False)
                 write(
-                    f"inverse-{name}-{periodized}-{function}-{threads}x{tile}-{limit}", kernel,
+                    f"inverse-{name}-{periodized}-{function}-{threads}x{tile}-{limit}",
+                    kernel,
                     (a, a, each, each, a, size, a, size, yes, size, size, size, table, a, table, yes),
-                )  # fmt: skip
+                )
     drawn, how = selection.drawn(dtype), types.Tuple((size, yes, yes, yes))
     searches = {
         short_rows.whole(dtype, 256): (a, k, i, size, size, size, size, yes, k, d),

@@ -85,9 +85,15 @@ def test_modwt(backend, reference, mode):
 
 
 @inside
-@pytest.mark.parametrize(("wavelet", "mode", "n", "level"), [
-    ("haar", "zero", 70, 6), ("db2", "periodization", 101, 5), ("bior2.4", "reflect", 41, 3), ("db1", "zero", 5, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wavelet", "mode", "n", "level"),
+    [
+        ("haar", "zero", 70, 6),
+        ("db2", "periodization", 101, 5),
+        ("bior2.4", "reflect", 41, 3),
+        ("db1", "zero", 5, 0),
+    ],
+)
 def test_tiles_of_the_modwt(reference, monkeypatch, wavelet, mode, n, level):
     """Tiles with and without gaps, in the middle of rows and at their ends."""
     from wavefilt.backends.cuda import Cuda, Options

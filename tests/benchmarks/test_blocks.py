@@ -46,8 +46,11 @@ def test_regret_is_the_time_of_the_choice():
     from wavefilt.benchmarks.gpu.blocks import KERNELS, choices
 
     def row(block, measured, calibrated):
-        return {"block": block, "times": {k.name: {"median": measured} for k in KERNELS},
-                "estimates": {k.name: {"calibrated": calibrated, "classic": None} for k in KERNELS}}  # fmt: skip
+        return {
+            "block": block,
+            "times": {k.name: {"median": measured} for k in KERNELS},
+            "estimates": {k.name: {"calibrated": calibrated, "classic": None} for k in KERNELS},
+        }
 
     (found, *_) = choices([row(32, 3.0, 2.0), row(64, 2.0, 2.5), row(128, 4.0, 9.0)]).values()
     assert found == {

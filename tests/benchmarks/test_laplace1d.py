@@ -87,8 +87,10 @@ def test_estimates_need_no_gpu(result):
 
 @outside
 def test_an_estimate_has_its_error_and_the_document_its_place():
-    times = {name: {"mean": mean, "median": mean, "low": mean, "high": mean, "repeats": 503, "error": 4e-8}
-             for name, mean in {"loop": 2.0, "gpu_shared": 0.01, "gpu_copy": 0.008}.items()}  # fmt: skip
+    times = {
+        name: {"mean": mean, "median": mean, "low": mean, "high": mean, "repeats": 503, "error": 4e-8}
+        for name, mean in {"loop": 2.0, "gpu_shared": 0.01, "gpu_copy": 0.008}.items()
+    }
     row = {"samples": 1 << 20, "times": times, "skipped": {"python": "ran out of memory"}, "bytes": 8 << 20}
     row["estimates"] = {"gpu_shared": {"calibrated": 0.012, "classic": 0.005}}
     row |= study._derived(row)
@@ -98,9 +100,22 @@ def test_an_estimate_has_its_error_and_the_document_its_place():
     assert laplace1d_report.report(found).sheets[0].rows == [
         ["of python", *["-"] * 12],
         ["of loop", "2.00", "2.00 ±0%", "503", "1.00", "-", "4e-08", "-", "-", "-", "-", "5.62", "1.0"],
-        ["of gpu_shared", "0.0100", "0.0100 ±0%", "503", "200", "80.0%", "4e-08",
-         "0.0120", "+20%", "0.00500", "-50%", "0.166", "33.9"],
-    ]  # fmt: skip
+        [
+            "of gpu_shared",
+            "0.0100",
+            "0.0100 ±0%",
+            "503",
+            "200",
+            "80.0%",
+            "4e-08",
+            "0.0120",
+            "+20%",
+            "0.00500",
+            "-50%",
+            "0.166",
+            "33.9",
+        ],
+    ]
     assert "Skipped: of python: ran out of memory." in laplace1d_report.notes(found)
 
 
@@ -161,10 +176,14 @@ def test_command_without_a_gpu(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--samples", "1"], "at least 2"), (["--samples", "few"], "no size"), (["--repeats", "0"], "repeats"),
-        (["--device", "abacus"], "abacus"), (["--device", "none.json"], "none.json"), (["--fast"], "--fast"),
+        (["--samples", "1"], "at least 2"),
+        (["--samples", "few"], "no size"),
+        (["--repeats", "0"], "repeats"),
+        (["--device", "abacus"], "abacus"),
+        (["--device", "none.json"], "none.json"),
+        (["--fast"], "--fast"),
     ],
-)  # fmt: skip
+)
 def test_mistakes(arguments, words, capsys):
     code, out, err = run(capsys, "bench", "laplace1d", *arguments)
     assert (code, out) == (2, "")

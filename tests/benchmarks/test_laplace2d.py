@@ -127,11 +127,21 @@ def test_estimates_need_no_gpu(result):
 
 @outside
 def test_an_estimate_has_its_error():
-    times = {name: {"median": median, "low": median, "high": median, "error": 0.0}
-             for name, median in {"plain": 400.0, "gpu_tile": 0.2, "gpu_copy": 0.05}.items()}  # fmt: skip
-    row = {"width": 4000, "height": 1000, "samples": 4_000_000, "image": "a.png", "bytes": 24_000_000, "times": times,
-           "skipped": {"scipy": "ran out of memory"}, "estimates": {"gpu_tile": {"calibrated": 0.25, "classic": 0.1}},
-           "explained": {}}  # fmt: skip
+    times = {
+        name: {"median": median, "low": median, "high": median, "error": 0.0}
+        for name, median in {"plain": 400.0, "gpu_tile": 0.2, "gpu_copy": 0.05}.items()
+    }
+    row = {
+        "width": 4000,
+        "height": 1000,
+        "samples": 4_000_000,
+        "image": "a.png",
+        "bytes": 24_000_000,
+        "times": times,
+        "skipped": {"scipy": "ran out of memory"},
+        "estimates": {"gpu_tile": {"calibrated": 0.25, "classic": 0.1}},
+        "explained": {},
+    }
     row |= study._derived(row)
     assert row["copy"] == {"gpu_copy": 480.0}
     columns = {n: {"heads": ("of", n), "what": "x", "missing": None} for n in (*times, "scipy")}
@@ -170,8 +180,11 @@ def test_bank_conflicts_counted_by_hand():
     assert patterns.conflict_degree([12 * lane for lane in range(32)]) == 1  # 3 and 32 have no common divisor
     assert patterns.conflict_degree([0] * 31 + [128]) == 2  # one word for all but one lane
     assert patterns.conflict_degree(range(32)) == 1  # bytes of eight words
-    reads = {name: {patterns.conflict_degree(access) for access in patterns.tile_reads(variant)}
-             for name, variant in VARIANT.items() if variant.memory == "tile"}  # fmt: skip
+    reads = {
+        name: {patterns.conflict_degree(access) for access in patterns.tile_reads(variant)}
+        for name, variant in VARIANT.items()
+        if variant.memory == "tile"
+    }
     # float: lanes 0 to 3 of a row read words 0 to 9, lanes 12 to 15 of the next 96 to 105: the same banks
     assert reads == {"gpu_tile": {1}, "gpu_convert": {1}, "gpu_float": {2}, "gpu_padded": {1}, "gpu_row": {1}}
     writes = [patterns.conflict_degree(access) for access in patterns.tile_writes(VARIANT["gpu_padded"])]
@@ -274,11 +287,16 @@ def test_command_without_a_gpu(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--size", "many"], "no size such as"), (["--size", "0x5"], "0x5 is no size"), (["--size", "-3x5"], "-3x5"),
-        (["--size", "65535x65535"], "2 GiB"), (["--size", "9x9", "--image", "a.png"], "its own"),
-        (["--repeats", "0"], "repeats"), (["--size", "9x9", "--device", "abacus"], "abacus"), (["--fast"], "--fast"),
+        (["--size", "many"], "no size such as"),
+        (["--size", "0x5"], "0x5 is no size"),
+        (["--size", "-3x5"], "-3x5"),
+        (["--size", "65535x65535"], "2 GiB"),
+        (["--size", "9x9", "--image", "a.png"], "its own"),
+        (["--repeats", "0"], "repeats"),
+        (["--size", "9x9", "--device", "abacus"], "abacus"),
+        (["--fast"], "--fast"),
     ],
-)  # fmt: skip
+)
 def test_mistakes(arguments, words, capsys):
     code, out, err = run(capsys, "bench", "laplace2d", *arguments)
     assert (code, out) == (2, "")

@@ -58,12 +58,22 @@ def test_a_plan_adds_up_its_passes():
 
 def test_rates_of_a_node_are_those_measured():
     results = {
-        "cpu": {"environment": {"threads": 2}, "cases": [
-            {"name": "denoise 16 Mi, bayes, sigma per level", "samples": 1000, "numba": {"median": 0.5}}]},
+        "cpu": {
+            "environment": {"threads": 2},
+            "cases": [{"name": "denoise 16 Mi, bayes, sigma per level", "samples": 1000, "numba": {"median": 0.5}}],
+        },
         "cuda_h200": {"cases": [{"name": "device"}, {"where": "pageable", "samples": 3000, "call": {"median": 6}}]},
-        "dask": {"merging": {"traces": 10, "samples": 500, "looks": 2, "chunks": 4, "tasks": 36,
-                             "spent": {"looks": 8, "merging": 0.4}}},
-    }  # fmt: skip
+        "dask": {
+            "merging": {
+                "traces": 10,
+                "samples": 500,
+                "looks": 2,
+                "chunks": 4,
+                "tasks": 36,
+                "spent": {"looks": 8, "merging": 0.4},
+            }
+        },
+    }
     cpu, gpu = planning.measured(results, cores=3, gpus=2, disk=7, network=9).values()
     # 4000 bytes in half a second of 2 cores; 40000 bytes looked at in 8 s; 0.4 s of merging for 4 chunks and 2 looks
     assert cpu == Node(7, 9, look=15_000, denoise=12_000, merge=pytest.approx(0.05 / 3))
@@ -71,8 +81,19 @@ def test_rates_of_a_node_are_those_measured():
     assert planning.tasks_of(results) == 3
 
 
-@pytest.mark.parametrize("arguments", [["--nodes", "1,x"], ["--nodes", ""], ["--disk", "0"], ["--volume", "much"],
-                                   ["--task", "nan"], ["--task", "0"], ["--cores", "0"], ["--gpus", "x"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--nodes", "1,x"],
+        ["--nodes", ""],
+        ["--disk", "0"],
+        ["--volume", "much"],
+        ["--task", "nan"],
+        ["--task", "0"],
+        ["--cores", "0"],
+        ["--gpus", "x"],
+    ],
+)
 def test_what_is_no_number_is_told(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         planning.main(arguments)
@@ -90,6 +111,10 @@ def test_the_command_prints_a_row_for_each_number_of_nodes(capsys):
     planning.main(["--volume", "1TB", "--nodes", "3,7", "--cores", "4"])
     title, _, _, *lines = capsys.readouterr().out.splitlines()
     assert title == "1.00 TB of float32"
-    expected = [(node, scope, n) for node in ("4 cores", "4 cores, 1 GPU") for scope in ("each trace", "the record")
-                for n in "37"]  # fmt: skip
+    expected = [
+        (node, scope, n)
+        for node in ("4 cores", "4 cores, 1 GPU")
+        for scope in ("each trace", "the record")
+        for n in "37"
+    ]
     assert [tuple(re.split(r" {2,}", line.strip())[:3]) for line in lines[: lines.index("")]] == expected

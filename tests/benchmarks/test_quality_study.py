@@ -122,8 +122,9 @@ def test_details_of_a_delayed_signal_are_those_of_wavelab():
         assert_allclose(np.abs(a), np.abs(b), atol=1e-12)
 
 
-@pytest.mark.parametrize("options", [{"rule": "ebayes", "shrink": "mean"}, {"rule": "blockjs"},
-                                     {"rule": "fdr", "transform": "modwt"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options", [{"rule": "ebayes", "shrink": "mean"}, {"rule": "blockjs"}, {"rule": "fdr", "transform": "modwt"}]
+)
 def test_a_way_gives_the_same_by_denoise_and_by_its_parts(options):
     def thresholds(pyramid, statistics, sigma):
         return Method(**options).rule_function(statistics, sigma, pyramid.samples)
@@ -139,15 +140,27 @@ def test_a_way_takes_more_levels_than_denoise():
     with pytest.raises(ValueError, match="above the maximum of 6"):
         wavefilt.denoise(x, **study.SETTING, level=7, rule=5)
     y = Way("", {"rule": 5.0})(x, **study.SETTING, level=7)
-    assert_allclose(y, wavefilt.waverec([wavefilt.wavedec(x, "sym8", "periodization", 7)[0], *(
-        np.zeros((2, 2**j)) for j in range(3, 10))], "sym8", "periodization"), atol=1e-12)  # fmt: skip
+    assert_allclose(
+        y,
+        wavefilt.waverec(
+            [wavefilt.wavedec(x, "sym8", "periodization", 7)[0], *(np.zeros((2, 2**j)) for j in range(3, 10))],
+            "sym8",
+            "periodization",
+        ),
+        atol=1e-12,
+    )
 
 
 def test_hard_thresholding_above_the_threshold_removes_one_more_detail_a_level():
     x = np.random.default_rng(5).standard_normal((4, 1024))
     (_, strict), (_, kept) = rows.PUBLISHED[2:]
-    count = [sum(np.count_nonzero(np.abs(d) > 1e-9) for d in pywt.wavedec(way(x, **study.SETTING, level=6), "sym8",
-             "periodization", 6)[1:]) for way in (strict, kept)]  # fmt: skip
+    count = [
+        sum(
+            np.count_nonzero(np.abs(d) > 1e-9)
+            for d in pywt.wavedec(way(x, **study.SETTING, level=6), "sym8", "periodization", 6)[1:]
+        )
+        for way in (strict, kept)
+    ]
     assert count[1] - count[0] == 4 * 6
 
 
@@ -157,8 +170,11 @@ def test_fdr_of_all_levels_is_that_of_one_list():
     for before, after in zip(x, y, strict=True):
         details = np.concatenate(pywt.wavedec(before, "sym8", "periodization", 4)[1:])
         sigma = np.median(np.abs(details[-256:])) / 0.6744897501960817
-        passed = [k for k in range(1, len(details) + 1)
-                  if np.sum(np.abs(details) >= sigma * -ndtri(0.05 * k / (2 * len(details)))) >= k]  # fmt: skip
+        passed = [
+            k
+            for k in range(1, len(details) + 1)
+            if np.sum(np.abs(details) >= sigma * -ndtri(0.05 * k / (2 * len(details)))) >= k
+        ]
         kept = np.concatenate(pywt.wavedec(after, "sym8", "periodization", 4)[1:])
         assert np.count_nonzero(np.abs(kept) > 1e-9) == max(passed)
         assert len(passed) > 1

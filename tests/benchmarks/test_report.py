@@ -89,8 +89,12 @@ def test_every_result_has_a_section_with_tables(text):
 
 def test_the_page_is_complete_in_itself(text):
     document = Document(text)
-    used = [value for _, attributes in document.found for name, value in attributes.items()
-            if name in ("src", "href", "srcset", "data", "action", "poster", "xlink:href")]  # fmt: skip
+    used = [
+        value
+        for _, attributes in document.found
+        for name, value in attributes.items()
+        if name in ("src", "href", "srcset", "data", "action", "poster", "xlink:href")
+    ]
     assert used
     assert all(value.startswith("#") for value in used)
     assert not document.all("link")
@@ -118,8 +122,10 @@ def test_cells_are_those_of_the_study(tmp_path):
 def test_every_time_is_a_point_that_says_it(tmp_path):
     result = load("scaling_cpu.json")
     titles = re.findall(r"<title>(numba all cores\n.*?ms)", page(tmp_path, result))
-    assert titles == [f"numba all cores\n{size(row['samples'])} samples: {number(row['times']['numba']['median'])} ms"
-                      for row in result["rows"]]  # fmt: skip
+    assert titles == [
+        f"numba all cores\n{size(row['samples'])} samples: {number(row['times']['numba']['median'])} ms"
+        for row in result["rows"]
+    ]
 
 
 EVIL = '<script>window.evil=1</script>" onload="evil()\' & <b>'
@@ -234,18 +240,26 @@ def test_a_study_that_is_not_known_yet_is_shown_by_its_outline(tmp_path):
 def test_one_size_is_shown_as_dots_with_estimates(tmp_path):
     times = {name: {"median": m, "low": m / 2, "high": 2 * m} for name, m in (("a", 1.0), ("b", 10.0))}
     result = {
-        "study": "new", "unit": "ms", "method": "by hand", "columns": {n: {"heads": [n, "x"]} for n in "abc"},
+        "study": "new",
+        "unit": "ms",
+        "method": "by hand",
+        "columns": {n: {"heads": [n, "x"]} for n in "abc"},
         "rows": [{"samples": 4096, "times": times, "estimates": {"b": {"calibrated": 5.0}}}],
-    }  # fmt: skip
+    }
     titles = re.findall("<title>([^<]*)</title>", page(tmp_path, result))[1:]
-    assert titles == ["a x\nmeasured: 1.00 ms (0.500 to 2.00)", "b x\nmeasured: 10.0 ms (5.00 to 20.0)",
-                      "b x\nSKE estimate, calibrated: 5.00 ms"]  # fmt: skip
+    assert titles == [
+        "a x\nmeasured: 1.00 ms (0.500 to 2.00)",
+        "b x\nmeasured: 10.0 ms (5.00 to 20.0)",
+        "b x\nSKE estimate, calibrated: 5.00 ms",
+    ]
 
 
 def test_times_over_the_block_stand_beside_their_prediction(tmp_path):
     times = {"a": {"median": 2.0, "low": 2.0, "high": 2.0}}
-    rows = [{"samples": 4096, "block": block, "times": times, "estimates": {"a": {"calibrated": block / 64}}}
-            for block in (64, 128, 256)]  # fmt: skip
+    rows = [
+        {"samples": 4096, "block": block, "times": times, "estimates": {"a": {"calibrated": block / 64}}}
+        for block in (64, 128, 256)
+    ]
     made = page(
         tmp_path, {"study": "new", "unit": "us", "method": "", "columns": {"a": {"heads": ["a"]}}, "rows": rows}
     )
@@ -266,11 +280,24 @@ def test_launch_shapes_are_held_against_the_fixed_one(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "value"),
     [
-        ("64 Ki", 65536), ("1 Mi", 1 << 20), ("2.74 ±2%", 2.74), ("+25%", 25), ("-3.7", -3.7), ("2.7e-07", 2.7e-7),
-        ("0.406 [0.405, 0.406]", 0.406), ("781 (721-791)", 781), (">= 200", 200), ("10 dB", 10), ("-", None),
-        ("", None), ("db8", None), ("4096 x 16384", None), ("16 Mi db2", None), ("1.2.3", None),
+        ("64 Ki", 65536),
+        ("1 Mi", 1 << 20),
+        ("2.74 ±2%", 2.74),
+        ("+25%", 25),
+        ("-3.7", -3.7),
+        ("2.7e-07", 2.7e-7),
+        ("0.406 [0.405, 0.406]", 0.406),
+        ("781 (721-791)", 781),
+        (">= 200", 200),
+        ("10 dB", 10),
+        ("-", None),
+        ("", None),
+        ("db8", None),
+        ("4096 x 16384", None),
+        ("16 Mi db2", None),
+        ("1.2.3", None),
     ],
-)  # fmt: skip
+)
 def test_cells_sort_by_their_number(cell, value):
     assert report_page._value(cell) == value
 
@@ -400,8 +427,10 @@ def test_points_are_gone_through_by_keyboard(shown):
     for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
         tab.press(key)
         said.append(tab.run("tip.textContent"))
-    assert said == [f"2010: CPU (GSL)\n{n} Ki samples: {ms} ms"
-                    for n, ms in ((64, "12.0"), (128, "26.0"), (256, "81.0"), (128, "26.0"))]  # fmt: skip
+    assert said == [
+        f"2010: CPU (GSL)\n{n} Ki samples: {ms} ms"
+        for n, ms in ((64, "12.0"), (128, "26.0"), (256, "81.0"), (128, "26.0"))
+    ]
     assert tab.run("tip.role") == "status"
     tab.press("Escape")
     assert tab.run("tip.hidden")
@@ -413,8 +442,13 @@ def test_a_phone_shows_it_without_scrolling_sideways(shown, dark):
     tab, path = shown
     tab.open(path, width=360, height=800, dark=dark)
     assert tab.run("[innerWidth, document.documentElement.scrollWidth]") == [360, 360]
-    assert tab.run("[...document.querySelectorAll('body *')].filter(e => !e.closest('.wide, svg')"
-                   " && e.getBoundingClientRect().right > 360.5).length") == 0  # fmt: skip
+    assert (
+        tab.run(
+            "[...document.querySelectorAll('body *')].filter(e => !e.closest('.wide, svg')"
+            " && e.getBoundingClientRect().right > 360.5).length"
+        )
+        == 0
+    )
     assert tab.run("[...document.querySelectorAll('.wide')].some(e => e.scrollWidth > e.clientWidth)")
     x, y = middle(tab, "[data-line='numba all cores'] .point", 2)
     tab.touch(x, y)

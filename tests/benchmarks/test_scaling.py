@@ -91,8 +91,13 @@ def test_what_does_not_fit_is_skipped(monkeypatch):
 
 
 def test_crossover_is_the_last_change():
-    rows = [row(1, numba=2, pywavelets=1), row(2, numba=1, pywavelets=2), row(4, numba=3, pywavelets=2),
-            row(8, numba=1, pywavelets=2), row(16, numba=1, pywavelets=2)]  # fmt: skip
+    rows = [
+        row(1, numba=2, pywavelets=1),
+        row(2, numba=1, pywavelets=2),
+        row(4, numba=3, pywavelets=2),
+        row(8, numba=1, pywavelets=2),
+        row(16, numba=1, pywavelets=2),
+    ]
     (found,) = study.crossovers(rows)
     assert (found["from"], found["always"]) == (8, False)
     assert study.crossovers(rows[1:2])[0] == {**found, "from": 2, "always": True}

@@ -92,9 +92,19 @@ def test_ends_of_cut_traces(mode):
     assert np.array_equal(*_both(_samples((2, 3001)), (2, 700), "sym8", level=4, mode=mode, rule="universal"))
 
 
-@pytest.mark.parametrize("options", [
-    {"rule": "sure"}, {"rule": "ebayes"}, {"rule": "neighblock"}, {"transform": "modwt"}, {"spins": 3},
-    {"sigma": ("window", 0, 500)}, {"mode": "periodic"}, {"keep": 2, "shrink": "hard"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rule": "sure"},
+        {"rule": "ebayes"},
+        {"rule": "neighblock"},
+        {"transform": "modwt"},
+        {"spins": 3},
+        {"sigma": ("window", 0, 500)},
+        {"mode": "periodic"},
+        {"keep": 2, "shrink": "hard"},
+    ],
+)
 def test_every_option_where_traces_are_whole(options):
     assert np.array_equal(*_both(_samples((6, 1200)), (2, -1), "db4", **options))
 
@@ -180,8 +190,9 @@ def test_statistics_add_up_in_any_order(groups, dtype):
 
 def test_nothing_is_computed_before_it_is_asked_for():
     touched = []
-    array = da.from_array(_samples((4, 2000)), chunks=(2, 500)).map_blocks(lambda x: touched.append(1) or x, dtype="f4",
-                                                                           meta=np.empty((0, 0), "f4"))  # fmt: skip
+    array = da.from_array(_samples((4, 2000)), chunks=(2, 500)).map_blocks(
+        lambda x: touched.append(1) or x, dtype="f4", meta=np.empty((0, 0), "f4")
+    )
     wavefilt.dask.denoise(array, "db4", scope="record")
     assert not touched
 
@@ -219,8 +230,9 @@ def test_the_command_on_a_scheduler(client, tmp_path, capsys):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
 def test_a_worker_killed_in_the_middle(client):
     x = _samples((8, 4000))
-    slow = da.from_array(x, chunks=(2, 1000)).map_blocks(lambda block: time.sleep(0.05) or block, dtype="f4",
-                                                         meta=np.empty((0, 0), "f4"))  # fmt: skip
+    slow = da.from_array(x, chunks=(2, 1000)).map_blocks(
+        lambda block: time.sleep(0.05) or block, dtype="f4", meta=np.empty((0, 0), "f4")
+    )
     options = {"rule": "universal", "scope": "record", "backend": "pywavelets"}
     future = client.compute(wavefilt.dask.denoise(slow, "db4", **options))
     time.sleep(0.5)
@@ -239,8 +251,9 @@ def test_volumes_are_read_in_blocks_of_whole_chunks(tmp_path):
         array = zarr_volumes.lazily(volume, limit=limit)
         assert array.chunks == chunks
         zarr_volumes.save(wavefilt.dask.denoise(array, "db4", rule="universal"), tmp_path / "o.zarr", volume, True)
-        assert np.array_equal(zarr.open_array(str(tmp_path / "o.zarr"))[:],
-                              wavefilt.denoise(x, "db4", rule="universal"))  # fmt: skip
+        assert np.array_equal(
+            zarr.open_array(str(tmp_path / "o.zarr"))[:], wavefilt.denoise(x, "db4", rule="universal")
+        )
     with pytest.raises(FileExistsError, match=r"o\.zarr exists"):
         zarr_volumes.save(array, tmp_path / "o.zarr", volume)
     with pytest.raises(ValueError, match=r"axis 1 end inside the file's chunks of 700: rechunk"):
@@ -250,10 +263,13 @@ def test_volumes_are_read_in_blocks_of_whole_chunks(tmp_path):
     group.create_array("trace", shape=(3, 3), dtype="f4")
     assert opened(tmp_path / "g.zarr", "trace")[1].shape == (3, 3)
     group.create_array("other", shape=(3, 3), dtype="f4")
-    for path, component, message in [("no", None, "no such folder"), (".", None, "not a zarr array"),
-                                     ("g.zarr", None, "2 arrays; choose one .*: other, trace"),
-                                     ("g.zarr", "x", "no array 'x'; it has other, trace"),
-                                     ("v.zarr", "x", "no array 'x'")]:  # fmt: skip
+    for path, component, message in [
+        ("no", None, "no such folder"),
+        (".", None, "not a zarr array"),
+        ("g.zarr", None, "2 arrays; choose one .*: other, trace"),
+        ("g.zarr", "x", "no array 'x'; it has other, trace"),
+        ("v.zarr", "x", "no array 'x'"),
+    ]:
         with pytest.raises(wavefilt.FormatError, match=message):
             opened(tmp_path / path, component)
 
@@ -283,8 +299,9 @@ def test_a_store_that_is_not_there_is_neither_empty_nor_made_anew(tmp_path):
 def test_a_volume_that_changes_while_it_is_read(tmp_path):
     volume = _volume(tmp_path / "v.zarr", _samples((4, 2000)), (1, 1000))
     chunk = tmp_path / "v.zarr" / "c" / "3" / "1"
-    array = zarr_volumes.lazily(volume).map_blocks(lambda block: (chunk.unlink(missing_ok=True), block)[1], dtype="f4",
-                                              meta=np.empty((0, 0), "f4"))  # fmt: skip
+    array = zarr_volumes.lazily(volume).map_blocks(
+        lambda block: (chunk.unlink(missing_ok=True), block)[1], dtype="f4", meta=np.empty((0, 0), "f4")
+    )
     with pytest.raises(OSError, match=r"v\.zarr: chunks were changed while they were read"):
         zarr_volumes.save(wavefilt.dask.denoise(array, "db4"), tmp_path / "o.zarr", volume)
     assert os.listdir(tmp_path) == ["v.zarr"]
@@ -320,8 +337,18 @@ if __name__ == "__main__":
 def test_an_interrupt_leaves_nothing_that_workers_still_wrote(tmp_path):
     _volume(tmp_path / "v.zarr", _samples((8, 2000)), (1, 2000))
     (tmp_path / "slow.py").write_text(SLOW)
-    command = [sys.executable, "slow.py", "denoise", "v.zarr", "-o", "o.zarr", "--backend", "pywavelets",
-               "--scheduler", "local:2"]  # fmt: skip
+    command = [
+        sys.executable,
+        "slow.py",
+        "denoise",
+        "v.zarr",
+        "-o",
+        "o.zarr",
+        "--backend",
+        "pywavelets",
+        "--scheduler",
+        "local:2",
+    ]
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True
@@ -360,22 +387,33 @@ def test_workers_that_die_over_and_over(client):
         raise distributed.KilledWorker("block", worker, 3)
 
 
-@pytest.mark.parametrize(("chunks", "options", "message"), [
-    ((2, 500), {"rule": "sure"}, r"rule='sure' \(possible are universal, minimax, bayes and numbers\) is not possible "
-                                 r"for traces cut into chunks: rechunk the samples' axis to one chunk"),
-    ((2, -1), {"rule": "fdr", "scope": "record"}, "rule='fdr' .* for a record of several chunks"),
-    ((2, 500), {"mode": "periodic"}, "mode='periodic', which joins the ends"),
-    ((2, 500), {"spins": 2}, "spins=2 is not possible"),
-    ((2, 500), {"transform": "modwt"}, "transform='modwt' with"),
-    ((2, 500), {"sigma": ("window", 0, 100)}, "a noise window is not possible"),
-    ((2, -1), {"level": 20}, "level=20 is above the maximum"),
-    ((2, -1), {"backend": "gpu"}, "backend='gpu' is not one of auto, pywavelets"),
-    ((2, -1), {"axis": 2}, "axis=2 is out of range"),
-    ((2, -1), {"axes": (0, 1)}, "option='axes' is not one of level, .* axis; did you mean 'axis'"),
-    ((2, -1), {"thershold": 1}, "option='thershold' is not one of level, mode, rule"),
-    ((2, -1), {"devices": "all"}, "option='devices' is not one of level, mode, rule"),
-    ((2, -1), {"return_noise": True}, "return_noise is no option for dask arrays: what was removed is array - quiet"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("chunks", "options", "message"),
+    [
+        (
+            (2, 500),
+            {"rule": "sure"},
+            r"rule='sure' \(possible are universal, minimax, bayes and numbers\) is not possible "
+            r"for traces cut into chunks: rechunk the samples' axis to one chunk",
+        ),
+        ((2, -1), {"rule": "fdr", "scope": "record"}, "rule='fdr' .* for a record of several chunks"),
+        ((2, 500), {"mode": "periodic"}, "mode='periodic', which joins the ends"),
+        ((2, 500), {"spins": 2}, "spins=2 is not possible"),
+        ((2, 500), {"transform": "modwt"}, "transform='modwt' with"),
+        ((2, 500), {"sigma": ("window", 0, 100)}, "a noise window is not possible"),
+        ((2, -1), {"level": 20}, "level=20 is above the maximum"),
+        ((2, -1), {"backend": "gpu"}, "backend='gpu' is not one of auto, pywavelets"),
+        ((2, -1), {"axis": 2}, "axis=2 is out of range"),
+        ((2, -1), {"axes": (0, 1)}, "option='axes' is not one of level, .* axis; did you mean 'axis'"),
+        ((2, -1), {"thershold": 1}, "option='thershold' is not one of level, mode, rule"),
+        ((2, -1), {"devices": "all"}, "option='devices' is not one of level, mode, rule"),
+        (
+            (2, -1),
+            {"return_noise": True},
+            "return_noise is no option for dask arrays: what was removed is array - quiet",
+        ),
+    ],
+)
 def test_what_cannot_be_done_is_told_at_once(chunks, options, message):
     with pytest.raises(ValueError, match=message):
         wavefilt.dask.denoise(da.from_array(_samples((4, 2000)), chunks=chunks), "db4", **options)
@@ -452,8 +490,9 @@ def test_a_scheduler_has_a_limit_of_its_own(tmp_path, capsys):
     assert "--max-memory does not go with --scheduler" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("scope", "itemsize", "passes"), [("record", 4, 2), ("record", 8, 4), ("trace", 4, 3),
-                                                           ("trace", 8, 6)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("scope", "itemsize", "passes"), [("record", 4, 2), ("record", 8, 4), ("trace", 4, 3), ("trace", 8, 6)]
+)
 def test_tables_are_small_enough_to_travel(scope, itemsize, passes):
     state = State.of(Method(scope=scope), np.array([1000]), 1, np.dtype(f"f{itemsize}"))
     ((_, _, interval),) = state.places

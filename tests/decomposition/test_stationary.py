@@ -177,9 +177,13 @@ def test_coefficients_are_those_of_the_extended_signal(backend, rng, mode, n, le
 
 
 @given(
-    st.integers(1, 300), st.sampled_from(["haar", "db2", "db7", "bior2.4", "rbio3.3"]), st.sampled_from(MODES),
-    st.sampled_from(["f4", "f8"]), st.sampled_from(["numba", "pywavelets"]), st.integers(0, 2**32 - 1),
-)  # fmt: skip
+    st.integers(1, 300),
+    st.sampled_from(["haar", "db2", "db7", "bior2.4", "rbio3.3"]),
+    st.sampled_from(MODES),
+    st.sampled_from(["f4", "f8"]),
+    st.sampled_from(["numba", "pywavelets"]),
+    st.integers(0, 2**32 - 1),
+)
 def test_perfect_reconstruction(n, wavelet, mode, dtype, name, seed):
     assume(n > 1 or "reflect" not in mode)
     rng = np.random.default_rng(seed)
@@ -352,8 +356,14 @@ def test_other_shrinkages_and_places(rng):
 def test_coefficients_that_do_not_belong_together_are_refused(rng):
     good = SMALL.decompose(rng.standard_normal((2, 300)), MODWT.analysis(pywt.Wavelet("db4"), "symmetric", 2))
     first, *rest = good.coefficients
-    for coefficients in [(first[:, 1:], *rest), (first, rest[1], rest[0]), (first, rest[0], rest[1].astype("f4")),
-                         (first, rest[0][:1], rest[1]), (first[0], *rest), (first,)]:  # fmt: skip
+    for coefficients in [
+        (first[:, 1:], *rest),
+        (first, rest[1], rest[0]),
+        (first, rest[0], rest[1].astype("f4")),
+        (first, rest[0][:1], rest[1]),
+        (first[0], *rest),
+        (first,),
+    ]:
         with pytest.raises(ValueError, match="do not belong together"):
             SMALL.reconstruct(replace(good, coefficients=coefficients))
     with pytest.raises(TypeError, match="computes in float32 and float64, not complex128"):

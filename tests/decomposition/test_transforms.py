@@ -66,9 +66,15 @@ def test_single_level_has_pywavelets_signature(backend, rng, n):
 
 @pytest.mark.parametrize(
     ("data", "dtype"),
-    [([1, 2, 3, 4, 5], "f8"), (np.arange(9, dtype="i2"), "f8"), (np.arange(9, dtype=">f4"), "f4"),
-     (np.arange(9, dtype="f2"), "f4"), (np.arange(12.0).reshape(3, 4).T, "f8"), (np.arange(20.0)[::2], "f8")],
-)  # fmt: skip
+    [
+        ([1, 2, 3, 4, 5], "f8"),
+        (np.arange(9, dtype="i2"), "f8"),
+        (np.arange(9, dtype=">f4"), "f4"),
+        (np.arange(9, dtype="f2"), "f4"),
+        (np.arange(12.0).reshape(3, 4).T, "f8"),
+        (np.arange(20.0)[::2], "f8"),
+    ],
+)
 def test_dtypes_and_layouts_as_in_pywavelets(backend, data, dtype):
     expected = pywt.dwt(np.asarray(data).astype(np.asarray(data).dtype.newbyteorder("=")), "db2")
     for g, e in zip(wavefilt.dwt(data, "db2", backend=backend), expected, strict=True):

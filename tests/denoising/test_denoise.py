@@ -104,9 +104,23 @@ class TestArrays:
 
     @pytest.mark.parametrize(
         ("dtype", "out"),
-        [("f2", "f2"), ("f4", "f4"), ("f8", "f8"), (">f4", ">f4"), ("<f8", "<f8"), ("c8", "c8"), ("c16", "c16"),
-         ("i1", "f4"), ("u1", "f4"), ("i2", "f4"), (">i2", "f4"), ("i4", "f8"), ("u4", "f8"), ("i8", "f8")],
-    )  # fmt: skip
+        [
+            ("f2", "f2"),
+            ("f4", "f4"),
+            ("f8", "f8"),
+            (">f4", ">f4"),
+            ("<f8", "<f8"),
+            ("c8", "c8"),
+            ("c16", "c16"),
+            ("i1", "f4"),
+            ("u1", "f4"),
+            ("i2", "f4"),
+            (">i2", "f4"),
+            ("i4", "f8"),
+            ("u4", "f8"),
+            ("i8", "f8"),
+        ],
+    )
     def test_dtypes(self, backend, rng, dtype, out):
         x = (100 * noisy_chirp(rng, traces=2, samples=300)[1].clip(0, 1)).astype(dtype)
         kept = x.copy()
@@ -214,7 +228,7 @@ class TestEdges:
             (np.array([object()]), {}, TypeError, "dtype object"),
             (np.array(["2020-01-01"], "M8[D]"), {}, TypeError, "dtype"),
         ],
-    )  # fmt: skip
+    )
     def test_errors_say_what_is_wrong(self, x, options, error, words):
         with pytest.raises(error, match=words):
             wavefilt.denoise(x, **options)
@@ -327,9 +341,12 @@ class TestGaps:
 
 
 @given(
-    st.sampled_from(WAYS), st.sampled_from(["level", "global"]),
-    st.integers(-20, 20), st.integers(20, 400), st.integers(0, 2**32 - 1),
-)  # fmt: skip
+    st.sampled_from(WAYS),
+    st.sampled_from(["level", "global"]),
+    st.integers(-20, 20),
+    st.integers(20, 400),
+    st.integers(0, 2**32 - 1),
+)
 def test_scaling_the_input_scales_the_output(way, sigma, exponent, n, seed):
     rule, shrink = way
     x = np.random.default_rng(seed).standard_normal(n)
@@ -350,17 +367,30 @@ def test_shape_and_dtype_survive(traces, n, dtype, seed):
 def test_denoising_never_adds_energy_in_the_details(rng):
     x = rng.standard_normal(4096)
     for rule in RULES:
-        before, after = (wavefilt.wavedec(v, "db8", "periodization", 5) for v in
-                         (x, wavefilt.denoise(x, mode="periodization", rule=rule)))  # fmt: skip
+        before, after = (
+            wavefilt.wavedec(v, "db8", "periodization", 5)
+            for v in (x, wavefilt.denoise(x, mode="periodization", rule=rule))
+        )
         for d, e in zip(before[1:], after[1:], strict=True):
             assert np.linalg.norm(e) <= np.linalg.norm(d) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
     ("n", "value"),
-    [(64, 1.474), (128, 1.669), (256, 1.859), (512, 2.045), (1024, 2.226), (2048, 2.404), (4096, 2.576),
-     (8192, 2.744), (16384, 2.906), (65536, 3.222), (2**20, 3.808)],
-)  # fmt: skip
+    [
+        (64, 1.474),
+        (128, 1.669),
+        (256, 1.859),
+        (512, 2.045),
+        (1024, 2.226),
+        (2048, 2.404),
+        (4096, 2.576),
+        (8192, 2.744),
+        (16384, 2.906),
+        (65536, 3.222),
+        (2**20, 3.808),
+    ],
+)
 def test_minimax_thresholds_of_the_literature(n, value):
     assert minimax_threshold(n) == pytest.approx(value, abs=2e-3)
 

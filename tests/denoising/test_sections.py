@@ -98,9 +98,14 @@ def test_large_sections_have_many_tiles(backend, rng):
 
 @settings(max_examples=25)
 @given(
-    st.sampled_from(HOST), st.integers(1, 70), st.integers(1, 70), st.sampled_from(["haar", "db3", "sym8", "bior3.3"]),
-    st.sampled_from(sorted(set(MODES) - {"reflect", "antireflect"})), st.integers(0, 4), st.integers(0, 2**31),
-)  # fmt: skip
+    st.sampled_from(HOST),
+    st.integers(1, 70),
+    st.integers(1, 70),
+    st.sampled_from(["haar", "db3", "sym8", "bior3.3"]),
+    st.sampled_from(sorted(set(MODES) - {"reflect", "antireflect"})),
+    st.integers(0, 4),
+    st.integers(0, 2**31),
+)
 def test_perfect_reconstruction(backend, rows, columns, wavelet, mode, level, seed):
     x = np.random.default_rng(seed).standard_normal((rows, columns))
     coefficients = wavefilt.wavedec2(x, wavelet, mode, level, backend=backend)
@@ -373,8 +378,9 @@ def test_the_study_in_small():
     assert result["ratios"]["pywavelets"] == result["pywavelets"]["median"] / result["numba"]["median"]
 
 
-@pytest.mark.parametrize("option", [("--spins", 2), ("--noise-window", 0, 1), ("--max-memory", "1GiB"),
-                                    ("--scheduler", "local:1")])  # fmt: skip
+@pytest.mark.parametrize(
+    "option", [("--spins", 2), ("--noise-window", 0, 1), ("--max-memory", "1GiB"), ("--scheduler", "local:1")]
+)
 def test_the_command_refuses_what_is_for_traces(tmp_path, option):
     from wavefilt.cli import main
 

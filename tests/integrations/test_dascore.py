@@ -17,10 +17,14 @@ def patch(rng):
     return dc.Patch(x.astype("f4"), coordinates, ("distance", "time"), {"station": "S1", "history": ["read"]})
 
 
-@pytest.mark.parametrize(("dim", "options"), [
-    ("time", {"rule": "sure", "backend": "pywavelets"}), ("time", {"scope": "record"}),
-    ("distance", {"wavelet": "haar"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dim", "options"),
+    [
+        ("time", {"rule": "sure", "backend": "pywavelets"}),
+        ("time", {"scope": "record"}),
+        ("distance", {"wavelet": "haar"}),
+    ],
+)
 def test_samples_along_a_dimension(patch, dim, options):
     before = patch.data.copy()
     quiet = patch.wavefilt.denoise(dim=dim, **options)
@@ -45,12 +49,15 @@ def test_integers_and_gaps(patch):
     np.testing.assert_array_equal(patch.new(data=holes).wavefilt.denoise().data, wavefilt.denoise(holes))
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"dim": "tme"}, "dim='tme' is not one of distance, time; did you mean 'time'"),
-    ({"rule": "best"}, "rule='best' is not one of universal"),
-    ({"lvel": 2}, "option='lvel' is not one of level, mode, .*did you mean 'level'"),
-    ({"level": 9}, "level=9 is above the maximum of 5 for 600 samples"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dim": "tme"}, "dim='tme' is not one of distance, time; did you mean 'time'"),
+        ({"rule": "best"}, "rule='best' is not one of universal"),
+        ({"lvel": 2}, "option='lvel' is not one of level, mode, .*did you mean 'level'"),
+        ({"level": 9}, "level=9 is above the maximum of 5 for 600 samples"),
+    ],
+)
 def test_what_is_refused(patch, options, words):
     with pytest.raises(ValueError, match=words):
         patch.wavefilt.denoise(**options)

@@ -103,11 +103,15 @@ def test_the_filter_that_obspy_finds(stream):
     assert "type='wavelet'" in stream[0].stats.processing[-1]
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"rule": "baies"}, "rule='baies' is not one of universal, .*did you mean 'bayes'"),
-    ({"ruel": "bayes"}, "option='ruel' is not one of level, mode, .*did you mean 'rule'"),
-    ({"axis": 0}, "option='axis' is not one of level"), ({"backend": "cude"}, "backend='cude' is not one of auto"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rule": "baies"}, "rule='baies' is not one of universal, .*did you mean 'bayes'"),
+        ({"ruel": "bayes"}, "option='ruel' is not one of level, mode, .*did you mean 'rule'"),
+        ({"axis": 0}, "option='axis' is not one of level"),
+        ({"backend": "cude"}, "backend='cude' is not one of auto"),
+    ],
+)
 def test_words_that_are_not_known(stream, options, words):
     with pytest.raises(ValueError, match=words):
         wavefilt.obspy.denoise(stream, **options)

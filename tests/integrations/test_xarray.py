@@ -93,12 +93,15 @@ def test_gaps_come_back(array):
     assert int(np.isnan(quiet).sum()) == 10
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"dim": "tme"}, "dim='tme' is not one of time, channel; did you mean 'time'"),
-    ({"rule": "best"}, "rule='best' is not one of universal"),
-    ({"return_noise": True}, "option='return_noise' is not one of level, mode, .*dim"),
-    ({"backend": "gpu"}, "backend='gpu' is not one of auto"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dim": "tme"}, "dim='tme' is not one of time, channel; did you mean 'time'"),
+        ({"rule": "best"}, "rule='best' is not one of universal"),
+        ({"return_noise": True}, "option='return_noise' is not one of level, mode, .*dim"),
+        ({"backend": "gpu"}, "backend='gpu' is not one of auto"),
+    ],
+)
 def test_words_that_are_not_known(array, options, words):
     for one in (array, array.to_dataset(), array.chunk()):
         with pytest.raises(ValueError, match=words):

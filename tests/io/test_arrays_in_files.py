@@ -113,9 +113,17 @@ def test_every_link_to_a_dataset_of_hdf5_has_the_new_samples(tmp_path, dtype, na
             assert sorted(file) == ["again", "alias", "elsewhere", "gone", "ints", "ints.float", "soft", "wave"]
 
 
-@pytest.mark.parametrize(("dtype", "options"), [("<f4", {}), ("<i2", {}), (">f8", {"zarr_format": 2}),
-                                                ("|u1", {"zarr_format": 2}), (">i4", {"shards": (4, 4, 200)}),
-                                                ("<c8", {"shards": (4, 4, 200)})])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dtype", "options"),
+    [
+        ("<f4", {}),
+        ("<i2", {}),
+        (">f8", {"zarr_format": 2}),
+        ("|u1", {"zarr_format": 2}),
+        (">i4", {"shards": (4, 4, 200)}),
+        ("<c8", {"shards": (4, 4, 200)}),
+    ],
+)
 def test_zarr(tmp_path, dtype, options):
     x = _samples((5, 4, 300), dtype)
     options = {**options, "compressors": zarr.codecs.GzipCodec(level=2)} if "shards" in options else options
@@ -142,15 +150,26 @@ def test_zarr(tmp_path, dtype, options):
     assert sorted(os.listdir(tmp_path)) == ["parts.zarr", "whole.zarr", "x.zarr"]
 
 
-@pytest.mark.parametrize(("shape", "chunks", "axis", "scope"), [
-    ((2400,), (700,), None, "trace"), ((2, 1100), (2, 500), None, "record"),
-    ((500, 3, 2), (100, 2, 2), 0, "record"), ((2, 1100, 2), (2, 450, 1), 1, "trace")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "chunks", "axis", "scope"),
+    [
+        ((2400,), (700,), None, "trace"),
+        ((2, 1100), (2, 500), None, "record"),
+        ((500, 3, 2), (100, 2, 2), 0, "record"),
+        ((2, 1100, 2), (2, 450, 1), 1, "trace"),
+    ],
+)
 def test_chunks_of_the_file_and_parts_of_traces(tmp_path, monkeypatch, shape, chunks, axis, scope):
     """Parts begin anywhere in chunks."""
     plan, piece = memory_budget.plan, chunked.BLOCK
     monkeypatch.setattr(chunked, "BLOCK", 1000)
-    x = np.moveaxis(_samples([n for i, n in enumerate(shape) if i != (axis or 0)] + [shape[axis or 0]])
-                    if axis is not None else _samples(shape), -1, -1 if axis is None else axis)  # fmt: skip
+    x = np.moveaxis(
+        _samples([n for i, n in enumerate(shape) if i != (axis or 0)] + [shape[axis or 0]])
+        if axis is not None
+        else _samples(shape),
+        -1,
+        -1 if axis is None else axis,
+    )
     monkeypatch.setattr(memory_budget, "_extra", lambda method, level: 1e15)
     monkeypatch.setattr(memory_budget, "plan", lambda *a: _smaller(plan(*a), 450))
     options = {"axis": axis, "scope": scope, "wavelet": "db2", "rule": "universal"}
@@ -159,8 +178,10 @@ def test_chunks_of_the_file_and_parts_of_traces(tmp_path, monkeypatch, shape, ch
         assert report.passes > 1.9
         expected = _expected(x, -1 if axis is None else axis, **{k: v for k, v in options.items() if k != "axis"})
         for path in (whole, parts):
-            assert np.array_equal(wavefilt.read(f"{path}::wave/data", axis=axis).traces.reshape(-1),
-                                  np.moveaxis(expected, -1 if axis is None else axis, -1).reshape(-1))  # fmt: skip
+            assert np.array_equal(
+                wavefilt.read(f"{path}::wave/data", axis=axis).traces.reshape(-1),
+                np.moveaxis(expected, -1 if axis is None else axis, -1).reshape(-1),
+            )
     assert piece > 1000
 
 
@@ -235,14 +256,19 @@ def test_what_is_not_there_is_named_with_what_is(tmp_path, more):
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     for name, words in [
         ("x.h5::wave/date", "no array 'wave/date'; it has other/shots, time, wave/data"),
-        ("x.h5", "3 arrays; choose one with ::NAME"), ("x.h5::wave", "no array 'wave'; it has other/shots"),
-        ("x.h5::", "no dataset is named"), ("x.h5::note", "dtype object"),
-        ("cut.h5::wave/data", "damaged or truncated HDF5"), ("empty.h5", "without arrays of numbers"),
-        ("far.h5::outside", "file"), ("far.h5::virtual", "are stored in other files"),
+        ("x.h5", "3 arrays; choose one with ::NAME"),
+        ("x.h5::wave", "no array 'wave'; it has other/shots"),
+        ("x.h5::", "no dataset is named"),
+        ("x.h5::note", "dtype object"),
+        ("cut.h5::wave/data", "damaged or truncated HDF5"),
+        ("empty.h5", "without arrays of numbers"),
+        ("far.h5::outside", "file"),
+        ("far.h5::virtual", "are stored in other files"),
         ("x.zarr::wave/date", "no array 'wave/date'; it has other/shots, wave/data"),
-        ("x.zarr", "2 arrays; choose one with ::NAME"), ("folder", "not a zarr store"),
+        ("x.zarr", "2 arrays; choose one with ::NAME"),
+        ("folder", "not a zarr store"),
         ("no.h5::wave", "No such file"),
-    ]:  # fmt: skip
+    ]:
         done = _cli(tmp_path / name, *more)
         assert done.exception.code == 3, name
         assert words in str(done.exception)
@@ -311,8 +337,10 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(chunked.ChunkedArray, "write", full)
-        for write in (lambda: wavefilt.denoise_file(source, target, overwrite=True),  # noqa: B023
-                      lambda: wavefilt.read(source).denoise().write(target, overwrite=True)):  # noqa: B023  # fmt: skip
+        for write in (
+            lambda: wavefilt.denoise_file(source, target, overwrite=True),  # noqa: B023
+            lambda: wavefilt.read(source).denoise().write(target, overwrite=True),  # noqa: B023
+        ):
             with pytest.raises(OSError, match="No space left"):
                 write()
         monkeypatch.undo()

@@ -22,8 +22,26 @@ from wavefilt.io.layout import Layout
 from wavefilt.io.sources import open_source
 
 KEPT = sorted(path.relative_to(FINDINGS) for path in FINDINGS.glob("*/*"))
-EXTREMES = [b"\0", b"\xff", b"\0\0", b"\xff\xff", b"\x80\0", b"\0\x80", b"\0" * 4, b"\xff" * 4, b"\xff\xff\xff\x7f",
-            b"\x7f\xff\xff\xff", b"\xff" * 8, b"9" * 30, b"-", b"nan", b"1e999", b"\x1b[2J", b"\n", b"'"]  # fmt: skip
+EXTREMES = [
+    b"\0",
+    b"\xff",
+    b"\0\0",
+    b"\xff\xff",
+    b"\x80\0",
+    b"\0\x80",
+    b"\0" * 4,
+    b"\xff" * 4,
+    b"\xff\xff\xff\x7f",
+    b"\x7f\xff\xff\xff",
+    b"\xff" * 8,
+    b"9" * 30,
+    b"-",
+    b"nan",
+    b"1e999",
+    b"\x1b[2J",
+    b"\n",
+    b"'",
+]
 """What fields of headers are set to: least and most of each width and sign, and text that is no plain number."""
 
 
@@ -106,8 +124,17 @@ def test_time_and_memory_of_long_files(name, size):
 @pytest.mark.fuzz
 def test_fuzzing_finds_nothing(tmp_path):
     pytest.importorskip("atheris")
-    command = ["tests/support/fuzz_readers.py", "--runs", "70000", "--seconds", "600", "--corpus", tmp_path / "corpus",
-               "--save", tmp_path / "figures.json"]  # fmt: skip
+    command = [
+        "tests/support/fuzz_readers.py",
+        "--runs",
+        "70000",
+        "--seconds",
+        "600",
+        "--corpus",
+        tmp_path / "corpus",
+        "--save",
+        tmp_path / "figures.json",
+    ]
     done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads((tmp_path / "figures.json").read_text())

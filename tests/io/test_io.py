@@ -331,11 +331,13 @@ class TestObsPy:
 
     @pytest.mark.parametrize(
         "parts",
-        [[("f4", "FLOAT32", 4096, ">"), ("i4", "STEIM2", 512, ">")],
-         [("i4", "STEIM2", 4096, "<"), ("i4", "STEIM2", 512, ">")],
-         [("f4", "FLOAT32", 512, "<"), ("f8", "FLOAT64", 512, "<")],
-         [("i4", "STEIM1", 1024, "<"), ("i2", "INT16", 256, ">"), ("f8", "FLOAT64", 4096, ">")]],
-    )  # fmt: skip
+        [
+            [("f4", "FLOAT32", 4096, ">"), ("i4", "STEIM2", 512, ">")],
+            [("i4", "STEIM2", 4096, "<"), ("i4", "STEIM2", 512, ">")],
+            [("f4", "FLOAT32", 512, "<"), ("f8", "FLOAT64", 512, "<")],
+            [("i4", "STEIM1", 1024, "<"), ("i2", "INT16", 256, ">"), ("f8", "FLOAT64", 4096, ">")],
+        ],
+    )
     @pytest.mark.parametrize("two_dimensional", [False, True])
     def test_miniseed_keeps_encoding_and_records_of_every_trace(self, rng, parts, two_dimensional):
         obspy = pytest.importorskip("obspy")
@@ -395,9 +397,12 @@ class TestObsPy:
 
     @pytest.mark.parametrize(
         ("path", "name"),
-        [("gse2/tests/data/boa___00_07a.gse", "gse2"),
-         ("mseed/tests/data/RJOB.BW.EHZ.D.300806.0000.fullseed", "mseed"), ("sac/tests/data/test.sac", "sac")],
-    )  # fmt: skip
+        [
+            ("gse2/tests/data/boa___00_07a.gse", "gse2"),
+            ("mseed/tests/data/RJOB.BW.EHZ.D.300806.0000.fullseed", "mseed"),
+            ("sac/tests/data/test.sac", "sac"),
+        ],
+    )
     def test_files_of_obspy_can_be_read_again(self, path, name, tmp_path):
         recording = wavefilt.read(obspy_data(*path.split("/"))).denoise("db2")
         assert recording.format == name

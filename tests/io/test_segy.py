@@ -169,8 +169,10 @@ def test_bad_files(tmp_path, name, more):
 def test_a_file_that_shrinks_or_changes(tmp_path, monkeypatch):
     path = tmp_path / "x.sgy"
     write = segy._Rewritten.write
-    for change, words in ((lambda: os.truncate(path, 20_000), "became shorter while it was read"),
-                          (lambda: os.utime(path, (1, 1)), "was changed while it was read")):  # fmt: skip
+    for change, words in (
+        (lambda: os.truncate(path, 20_000), "became shorter while it was read"),
+        (lambda: os.utime(path, (1, 1)), "was changed while it was read"),
+    ):
         path.write_bytes(segy_file(count=40))
         monkeypatch.setattr(memory_budget, "FIXED", 0)
         monkeypatch.setattr(segy._Rewritten, "write", lambda *a, change=change: (change(), write(*a)))

@@ -40,8 +40,15 @@ def _assert_same(x, sizes, wavelet, level, rule, whole_rule=None, **options):
     online = wavefilt.OnlineDenoiser(wavelet, level, rule, channels=channels, dtype=x.dtype, **options)
     options = {"shrink": options.get("shrink"), "mode": options.get("mode", "symmetric")}
     sigma = 0.4 if isinstance(rule, str) else "level"
-    whole = wavefilt.denoise(x, wavelet, level=level, rule=rule if whole_rule is None else whole_rule, sigma=sigma,
-                             backend="pywavelets", **options)  # fmt: skip
+    whole = wavefilt.denoise(
+        x,
+        wavelet,
+        level=level,
+        rule=rule if whole_rule is None else whole_rule,
+        sigma=sigma,
+        backend="pywavelets",
+        **options,
+    )
     y = _streamed(online, x, sizes)
     assert y.dtype == x.dtype
     assert y.shape == x.shape
@@ -158,8 +165,9 @@ def _bayes(known, sigma):
 
 
 @pytest.mark.parametrize("sizes", [[], [1] * 50, [333, 0, 700]])
-@pytest.mark.parametrize(("rule", "threshold"), [
-    ("bayes", _bayes), ("universal", lambda known, sigma: sigma * np.sqrt(2 * np.log(600)))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "threshold"), [("bayes", _bayes), ("universal", lambda known, sigma: sigma * np.sqrt(2 * np.log(600)))]
+)
 def test_running_noise_is_the_median_of_the_window(rule, threshold, sizes):
     x = _samples(2500)
     online = wavefilt.OnlineDenoiser("db4", 3, rule, window=600)
@@ -229,35 +237,38 @@ def test_a_masked_sample_is_a_gap_whatever_lies_under_the_mask(dtype):
         wavefilt.OnlineDenoiser("haar", 2, 1.0).push(x[1, 7:])
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"rule": "sure", "window": 99}, "rule='sure' needs the whole trace; online are universal, minimax, bayes and"),
-    ({"rule": "blockjs", "window": 99}, "rule='blockjs' needs the whole trace"),
-    ({"rule": "median"}, "rule='median' is not one of"),
-    ({"rule": "universal", "noise": 1.0}, "rule='universal' needs window"),
-    ({}, "rule='bayes' needs window"),
-    ({"window": 1}, "window=1 must be"),
-    ({"rule": [1, 2], "level": 3}, "2 thresholds for 3 levels"),
-    ({"noise": [1, 2], "level": 3, "window": 99}, "one for each of the 3 levels"),
-    ({"noise": -1.0, "window": 99}, "noise=-1.0 must be"),
-    ({"noise": "global", "window": 99}, "noise='global' must be 'running'"),
-    ({"level": 0, "window": 99}, "level=0 must be"),
-    ({"mode": "periodic", "window": 99}, "mode='periodic' joins the ends"),
-    ({"dtype": "int16", "window": 99}, "neither float32 nor float64"),
-    ({"channels": 0, "window": 99}, "channels=0 must be"),
-    ({"level": None, "window": 99}, "level=None must be a whole number of at least 1"),
-    ({"level": -1, "window": 99}, "level=-1 must be a whole number of at least 1"),
-    ({"window": "100"}, "window='100' must be a whole number of at least 2"),
-    ({"window": [5]}, r"window=\[5\] must be"),
-    ({"window": True}, "window=True must be"),
-    ({"channels": 2.5, "window": 99}, "channels=2.5 must be a whole number of at least 1"),
-    ({"channels": "3", "window": 99}, "channels='3' must be"),
-    ({"channels": True, "window": 99}, "channels=True must be"),
-    ({"noise": {}, "window": 99}, "noise={} must be"),
-    ({"noise": True, "window": 99}, "noise=True must be"),
-    ({"noise": ["a"], "window": 99}, r"noise=\['a'\] must be"),
-    ({"noise": [[1, 2, 3]], "level": 3, "window": 99}, r"noise=\[\[1, 2, 3\]\] must be"),
-    ({"wavelet": "db99", "window": 99}, "unknown wavelet 'db99'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rule": "sure", "window": 99}, "rule='sure' needs the whole trace; online are universal, minimax, bayes and"),
+        ({"rule": "blockjs", "window": 99}, "rule='blockjs' needs the whole trace"),
+        ({"rule": "median"}, "rule='median' is not one of"),
+        ({"rule": "universal", "noise": 1.0}, "rule='universal' needs window"),
+        ({}, "rule='bayes' needs window"),
+        ({"window": 1}, "window=1 must be"),
+        ({"rule": [1, 2], "level": 3}, "2 thresholds for 3 levels"),
+        ({"noise": [1, 2], "level": 3, "window": 99}, "one for each of the 3 levels"),
+        ({"noise": -1.0, "window": 99}, "noise=-1.0 must be"),
+        ({"noise": "global", "window": 99}, "noise='global' must be 'running'"),
+        ({"level": 0, "window": 99}, "level=0 must be"),
+        ({"mode": "periodic", "window": 99}, "mode='periodic' joins the ends"),
+        ({"dtype": "int16", "window": 99}, "neither float32 nor float64"),
+        ({"channels": 0, "window": 99}, "channels=0 must be"),
+        ({"level": None, "window": 99}, "level=None must be a whole number of at least 1"),
+        ({"level": -1, "window": 99}, "level=-1 must be a whole number of at least 1"),
+        ({"window": "100"}, "window='100' must be a whole number of at least 2"),
+        ({"window": [5]}, r"window=\[5\] must be"),
+        ({"window": True}, "window=True must be"),
+        ({"channels": 2.5, "window": 99}, "channels=2.5 must be a whole number of at least 1"),
+        ({"channels": "3", "window": 99}, "channels='3' must be"),
+        ({"channels": True, "window": 99}, "channels=True must be"),
+        ({"noise": {}, "window": 99}, "noise={} must be"),
+        ({"noise": True, "window": 99}, "noise=True must be"),
+        ({"noise": ["a"], "window": 99}, r"noise=\['a'\] must be"),
+        ({"noise": [[1, 2, 3]], "level": 3, "window": 99}, r"noise=\[\[1, 2, 3\]\] must be"),
+        ({"wavelet": "db99", "window": 99}, "unknown wavelet 'db99'"),
+    ],
+)
 def test_what_cannot_be_done_online_is_told(arguments, message):
     with pytest.raises(ValueError, match=message):
         wavefilt.OnlineDenoiser(**arguments)

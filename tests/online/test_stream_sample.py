@@ -66,12 +66,15 @@ def test_running_noise_removes_noise():
     assert before == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize(("bad", "words"), [
-    (b"inf", b"line 301: inf is infinite or too large"),
-    (b"1e50", b"line 301: inf is infinite or too large"),
-    (b"abc", b"line 301: could not convert string to float: b'abc'"),
-    (b"\xff", b"line 301: could not convert string to float: b'\\xff'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (b"inf", b"line 301: inf is infinite or too large"),
+        (b"1e50", b"line 301: inf is infinite or too large"),
+        (b"abc", b"line 301: could not convert string to float: b'abc'"),
+        (b"\xff", b"line 301: could not convert string to float: b'\\xff'"),
+    ],
+)
 def test_a_line_that_is_no_sample_is_told_and_all_before_it_written(bad, words):
     x = _feed()
     done = _run(_lines(x[:300]) + bad + b"\n" + _lines(x[300:]), *NOISE, code=1)

@@ -61,9 +61,9 @@ def test_it_is_told_once_with_every_detail_and_not_when_quiet(here, wide, capsys
 
 
 @pytest.mark.parametrize(
-    "more", [["--sidecar"], ["--removed", "r.npy"], ["--two-dimensional"], ["-o", "-"], ["-o", "/dev/null"],
-             ["--dry-run"]],
-)  # fmt: skip
+    "more",
+    [["--sidecar"], ["--removed", "r.npy"], ["--two-dimensional"], ["-o", "-"], ["-o", "/dev/null"], ["--dry-run"]],
+)
 def test_what_cannot_be_streamed_goes_through_memory(here, wide, capfdbinary, monkeypatch, more):
     monkeypatch.setattr(streaming, "denoise", None)
     with pytest.raises(SystemExit) as ended:

@@ -125,8 +125,18 @@ def test_every_dtype(tmp_path, tiny, dtype):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize(("shape", "axis"), [((1400,), 0), ((3, 1400), -1), ((1400, 3), 0), ((2, 1400, 3), 1),
-                                         ((2, 3, 1400), None), ((1400, 2, 3), 0), ((1, 1400), 1)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ((1400,), 0),
+        ((3, 1400), -1),
+        ((1400, 3), 0),
+        ((2, 1400, 3), 1),
+        ((2, 3, 1400), None),
+        ((1400, 2, 3), 0),
+        ((1, 1400), 1),
+    ],
+)
 def test_every_order_of_axes(tmp_path, tiny, monkeypatch, shape, axis, order):
     monkeypatch.setattr(contiguous, "WORKSPACE", 5000)
     x = np.moveaxis(_traces(6, 1400)[: np.prod(shape) // 1400], 1, 0)
@@ -137,8 +147,18 @@ def test_every_order_of_axes(tmp_path, tiny, monkeypatch, shape, axis, order):
     _same(tmp_path, x, axis=axis, order=order, wavelet="db2")
 
 
-@pytest.mark.parametrize("options", [{}, {"rule": "sure"}, {"rule": "neighblock"}, {"transform": "modwt"}, {"spins": 3},
-                                     {"sigma": ("window", 10, 200)}, {"rule": "hybrid"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"rule": "sure"},
+        {"rule": "neighblock"},
+        {"transform": "modwt"},
+        {"spins": 3},
+        {"sigma": ("window", 10, 200)},
+        {"rule": "hybrid"},
+    ],
+)
 def test_many_traces_go_in_batches(tmp_path, backend, monkeypatch, options):
     monkeypatch.setattr(memory_budget, "FIXED", 0)
     x = _traces(40, 700)
@@ -163,8 +183,13 @@ def test_details_enough_for_every_step_at_its_real_size(tmp_path, backend):
     report = _same(tmp_path, x, max_memory="48MiB", backend=backend)
     assert report.passes < 3.1
     if backend == "numba":
-        _same(tmp_path, x.reshape(1, -1)[:, : n // 5 * 5].reshape(5, -1), scope="record", max_memory="48MiB",
-              backend=backend)  # fmt: skip
+        _same(
+            tmp_path,
+            x.reshape(1, -1)[:, : n // 5 * 5].reshape(5, -1),
+            scope="record",
+            max_memory="48MiB",
+            backend=backend,
+        )
 
 
 def test_raw_files(tmp_path, tiny):
@@ -206,9 +231,14 @@ def test_what_chunks_cannot_do_is_named_with_the_memory_it_takes(tmp_path, optio
     assert isinstance(plan, memory_budget.WholeTraces)
 
 
-@pytest.mark.parametrize(("value", "words"), [(np.nan, "NaN at trace 1, sample 20000 .* max_memory='.*' here; raise"),
-                                          (np.inf, "infinite value at trace 1, sample 20000"),
-                                          (3e38, "overflow float32")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.nan, "NaN at trace 1, sample 20000 .* max_memory='.*' here; raise"),
+        (np.inf, "infinite value at trace 1, sample 20000"),
+        (3e38, "overflow float32"),
+    ],
+)
 def test_samples_that_cannot_be_are_named(tmp_path, tiny, backend, value, words):
     tiny(3000)
     x = _traces(2, 30000)
@@ -242,8 +272,10 @@ def test_a_file_that_shrinks_or_changes(tmp_path, tiny, monkeypatch):
     tiny(1000)
     path, target = tmp_path / "x.npy", tmp_path / "y.npy"
     target.write_bytes(b"kept")
-    for change, words in ((lambda: os.truncate(path, 30000), "became shorter while it was read"),
-                          (lambda: os.utime(path, (1, 1)), "was changed while it was read")):  # fmt: skip
+    for change, words in (
+        (lambda: os.truncate(path, 30000), "became shorter while it was read"),
+        (lambda: os.utime(path, (1, 1)), "was changed while it was read"),
+    ):
         np.save(path, _trace(50000))
         write = contiguous.Samples.write
         monkeypatch.setattr(contiguous.Samples, "write", lambda *a, change=change, write=write: (change(), write(*a)))
@@ -264,8 +296,9 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     np.save(tmp_path / "x.npy", _trace(200_000))
     code = "import sys, wavefilt; wavefilt.denoise_file(sys.argv[1], sys.argv[2])"
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))  # noqa: E731
-    done = subprocess.run(_python(code, tmp_path / "x.npy", tmp_path / "y.npy"), capture_output=True, text=True,
-                          preexec_fn=limit)  # fmt: skip
+    done = subprocess.run(
+        _python(code, tmp_path / "x.npy", tmp_path / "y.npy"), capture_output=True, text=True, preexec_fn=limit
+    )
     assert f"OSError: [Errno {errno.EFBIG}] {os.strerror(errno.EFBIG)}" in done.stderr
     assert os.listdir(tmp_path) == ["x.npy"]
 
@@ -361,8 +394,18 @@ def test_reading_and_writing_go_on_meanwhile(tmp_path, tiny, monkeypatch):
     assert any({"write", "compute"} <= found for found in overlaps)
 
 
-@pytest.mark.parametrize(("text", "size"), [("500MB", 500_000_000), ("1GiB", 1 << 30), (" 1.5 g", 3 << 29),
-                                            ("64k", 65536), (4096, 4096), ("12", 12), ("2TiB", 2 << 40)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("500MB", 500_000_000),
+        ("1GiB", 1 << 30),
+        (" 1.5 g", 3 << 29),
+        ("64k", 65536),
+        (4096, 4096),
+        ("12", 12),
+        ("2TiB", 2 << 40),
+    ],
+)
 def test_sizes(text, size):
     assert in_bytes(text) == size
     assert in_bytes(spelled(size)) >= size

@@ -55,8 +55,15 @@ def _compare(folder, x, limit, backend, **options):
 
 
 @inside
-@pytest.mark.parametrize("options", [{"rule": "bayes"}, {"rule": "sure", "scope": "record"}, {"rule": 0.5},
-                                     {"rule": "universal", "transform": "modwt"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rule": "bayes"},
+        {"rule": "sure", "scope": "record"},
+        {"rule": 0.5},
+        {"rule": "universal", "transform": "modwt"},
+    ],
+)
 def test_the_samples_of_denoising_in_memory(tmp_path, tiny, small, options):
     x = _traces(3, 260)
     report, told = _compare(tmp_path, x, tiny(100), small, wavelet="haar", level=2, **options)
@@ -90,8 +97,9 @@ def test_samples_that_cannot_be_are_named(tmp_path, tiny, small, value, words):
     np.save(tmp_path / "x.npy", x)
     for scope in ("trace", "record"):
         with pytest.raises(ValueError, match=words):
-            wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", "haar", level=1, max_memory=tiny(50),
-                                  backend=small, scope=scope)  # fmt: skip
+            wavefilt.denoise_file(
+                tmp_path / "x.npy", tmp_path / "y.npy", "haar", level=1, max_memory=tiny(50), backend=small, scope=scope
+            )
     assert os.listdir(tmp_path) == ["x.npy"]
 
 
@@ -105,14 +113,20 @@ def test_squares_that_overflow(tmp_path, tiny, small):
 
 
 @inside
-@pytest.mark.parametrize(("options", "words"), [({"spins": 3}, "spins=3 needs whole traces"),
-                                            ({"sigma": ("window", 0, 99)}, "sigma=.* needs whole traces"),
-                                            ({"max_memory": 20}, "too little here: .* is the least")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"spins": 3}, "spins=3 needs whole traces"),
+        ({"sigma": ("window", 0, 99)}, "sigma=.* needs whole traces"),
+        ({"max_memory": 20}, "too little here: .* is the least"),
+    ],
+)
 def test_what_a_device_cannot_do_is_named(tmp_path, tiny, small, options, words):
     np.save(tmp_path / "x.npy", _traces(1, 150))
     with pytest.raises(ValueError, match=words):
-        wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", "haar", backend=small,
-                              **{"max_memory": tiny(50), **options})  # fmt: skip
+        wavefilt.denoise_file(
+            tmp_path / "x.npy", tmp_path / "y.npy", "haar", backend=small, **{"max_memory": tiny(50), **options}
+        )
     assert os.listdir(tmp_path) == ["x.npy"]
 
 
@@ -160,9 +174,17 @@ def gpu():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("options", [{}, {"rule": "universal", "scope": "record"}, {"rule": "sure"},
-                                     {"rule": "neighblock"}, {"rule": "ebayes", "level": 3},
-                                     {"transform": "modwt", "level": 4}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"rule": "universal", "scope": "record"},
+        {"rule": "sure"},
+        {"rule": "neighblock"},
+        {"rule": "ebayes", "level": 3},
+        {"transform": "modwt", "level": 4},
+    ],
+)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
 def test_files_on_a_gpu(tmp_path, gpu, options, dtype):
     x = (100 * _traces(2, 1_500_001)).astype(dtype)

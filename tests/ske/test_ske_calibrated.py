@@ -16,19 +16,41 @@ from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration, Operation, WrongDevice
 
 DEVICE = Calibration(
-    name="NVIDIA Imaginary", capability="9.0", multiprocessors=100, clock=1e9, cache=50 << 20, memory=100 << 30,
-    launch=2e-6, queued=3e-6, block=((32.0, 100.0), (1024.0, 400.0)),
+    name="NVIDIA Imaginary",
+    capability="9.0",
+    multiprocessors=100,
+    clock=1e9,
+    cache=50 << 20,
+    memory=100 << 30,
+    launch=2e-6,
+    queued=3e-6,
+    block=((32.0, 100.0), (1024.0, 400.0)),
     latency={"l1": 40.0, "shared": 30.0, "l2": 250.0, "dram": 700.0},
-    operations={"fma": Operation(4.0, 4.0), "int": Operation(4.0, 2.0), "int mul": Operation(4.0, 2.0),
-                "fma64": Operation(8.0, 2.0), "wavefront": Operation(30.0, 1.0)},
-    bandwidth=((1e6, 8e12), (1e8, 4e12)), barrier=((32.0, 10.0), (1024.0, 50.0)), strides=((1.0, 1.0), (32.0, 8.0)),
+    operations={
+        "fma": Operation(4.0, 4.0),
+        "int": Operation(4.0, 2.0),
+        "int mul": Operation(4.0, 2.0),
+        "fma64": Operation(8.0, 2.0),
+        "wavefront": Operation(30.0, 1.0),
+    },
+    bandwidth=((1e6, 8e12), (1e8, 4e12)),
+    barrier=((32.0, 10.0), (1024.0, 50.0)),
+    strides=((1.0, 1.0), (32.0, 8.0)),
     warps=((1.0, 1e-3), (64.0, 1e-4)),
-)  # fmt: skip
+)
 """Round numbers, of no device."""
 LAUNCH = Launch(
-    "some", 10_000, 256, {"fma": 400.0, "int": 100.0, "other": 60.0, "wavefront": 120.0},
-    {"global": 2.0, "shared": 5.0}, 4, bytes=1e8, touched=1e8, registers=40, shared=28_000,
-)  # fmt: skip
+    "some",
+    10_000,
+    256,
+    {"fma": 400.0, "int": 100.0, "other": 60.0, "wavefront": 120.0},
+    {"global": 2.0, "shared": 5.0},
+    4,
+    bytes=1e8,
+    touched=1e8,
+    registers=40,
+    shared=28_000,
+)
 
 
 def test_parts_by_hand():

@@ -129,9 +129,16 @@ def test_a_broken_constraint_is_named_and_gives_no_number(name, device, threads,
 def test_all_constraints_are_reported():
     found = at(replace(RESIZE, registers=32, shared=8, constant=100, storage=10**6), 4).constraints
     assert [c.name for c in found] == [
-        "ThreadMaxInBlock", "RegistersPerThread", "ThreadMaxInSM", "RegistersFilesInSM", "MaxSharedMemory",
-        "WarpMaxInSM", "BlockMaxInSM", "MaxConstantMemory", "MaxGlobalMemory",
-    ]  # fmt: skip
+        "ThreadMaxInBlock",
+        "RegistersPerThread",
+        "ThreadMaxInSM",
+        "RegistersFilesInSM",
+        "MaxSharedMemory",
+        "WarpMaxInSM",
+        "BlockMaxInSM",
+        "MaxConstantMemory",
+        "MaxGlobalMemory",
+    ]
     assert [c.equation for c in found] == ["10", "", "11", "12", "13", "", "", "15", "16"]
     assert all(c.holds for c in found)
 

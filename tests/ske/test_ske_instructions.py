@@ -60,8 +60,12 @@ def test_the_path_with_its_loop():
     assert found.kind == "SASS"
     once = found.count()
     assert {name: once[name] for name in ("fma", "fma64", "int mul", "int", "barrier")} == {
-        "fma": 2, "fma64": 1, "int mul": 1, "int": 2, "barrier": 1,
-    }  # fmt: skip
+        "fma": 2,
+        "fma64": 1,
+        "int mul": 1,
+        "int": 2,
+        "barrier": 1,
+    }
     assert found.bytes() == {"global load": 16, "shared store": 8, "shared load": 16, "global store": 16}
     often = found.count([10])
     assert (often["fma"], often["int"], often["global load"]) == (20, 2, 10)
@@ -83,8 +87,11 @@ def test_ptx_where_there_is_no_sass():
     assert found.kind == "PTX"
     counts = found.count()
     assert {name: counts[name] for name in ("fma", "int", "int mul", "barrier")} == {
-        "fma": 1, "int": 1, "int mul": 1, "barrier": 1,
-    }  # fmt: skip
+        "fma": 1,
+        "int": 1,
+        "int mul": 1,
+        "barrier": 1,
+    }
     assert found.bytes() == {"global load": 16, "shared store": 8, "global store": 4}
 
 

@@ -122,8 +122,10 @@ def test_declared_constants_are_those_of_the_kernels():
     from wavefilt.backends.cuda.work_counts import transforms as declared
 
     assert (statistics.BINS, statistics.PARTS, statistics.BLOCKS) == (
-        selection.BINS, selection.PARTS, selection.BLOCKS,
-    )  # fmt: skip
+        selection.BINS,
+        selection.PARTS,
+        selection.BLOCKS,
+    )
     assert statistics.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
     assert declared.PAIRS == inverse.PAIRS
     options = plan.Options()
@@ -139,8 +141,15 @@ def test_commands(device, tmp_path, capsys):
     assert (code, err) == (0, "")
     launches = json.loads(path.read_text())
     assert [one["name"].split()[0] for one in launches] == [
-        "draw", "forward", "settle", "settle", "forward", "choose", "inverse", "inverse",
-    ]  # fmt: skip
+        "draw",
+        "forward",
+        "settle",
+        "settle",
+        "forward",
+        "choose",
+        "inverse",
+        "inverse",
+    ]
     assert out.splitlines()[-1].split()[0] == "whole"
     whole = float(out.splitlines()[-1].split()[1])
     assert whole == pytest.approx(1e6 * sum(one["seconds"] for one in launches), abs=0.01)
@@ -206,8 +215,9 @@ def test_declared_counts_are_those_of_the_compiled_kernels(compiled):
 
     problem = counts.Problem(8, 1 << 24, level=4)
     for name, tiling, tile in (
-        ("forward", forward_tiling, counts.forward_tile), ("inverse", inverse_tiling, counts.inverse_tile),
-    ):  # fmt: skip
+        ("forward", forward_tiling, counts.forward_tile),
+        ("inverse", inverse_tiling, counts.inverse_tile),
+    ):
         arguments = (problem, tiling(problem.filter, 4096, 4), *(("soft",) if name == "inverse" else ()))
         declared = tile(*arguments, longest=True)
         found = listing(compiled[name].read_text()).count()
@@ -256,10 +266,17 @@ def _compile(folder: Path) -> None:
         (folder / f"{name}.ptx").write_text(ptx)
 
     signatures = {
-        "empty": (), "spin": (size,), "ring": (u, size, size), "chase": (u, size, size, size, i, u),
-        "chase_shared": (size, i, u), "read_shared": (size, i, f), "scale": (f, f, size, real),
-        "copy": (f, f, size, size), "strided": (f, size, real, f), "barriers": (size, i),
-    }  # fmt: skip
+        "empty": (),
+        "spin": (size,),
+        "ring": (u, size, size),
+        "chase": (u, size, size, size, i, u),
+        "chase_shared": (size, i, u),
+        "read_shared": (size, i, f),
+        "scale": (f, f, size, real),
+        "copy": (f, f, size, size),
+        "strided": (f, size, real, f),
+        "barriers": (size, i),
+    }
     for name, arguments in signatures.items():
         write(name, getattr(kernels(), name), arguments)
     for operation, (number, _) in OPERATIONS.items():
@@ -271,15 +288,29 @@ def _compile(folder: Path) -> None:
     @cuda.jit
     def eight_taps(x, y):
         i = cuda.threadIdx.x
-        y[i] = (x[i] * a + x[i + 1] * b + x[i + 2] * c + x[i + 3] * d
-                + x[i + 4] * e + x[i + 5] * g + x[i + 6] * h + x[i + 7] * j)  # fmt: skip
+        y[i] = (
+            x[i] * a
+            + x[i + 1] * b
+            + x[i + 2] * c
+            + x[i + 3] * d
+            + x[i + 4] * e
+            + x[i + 5] * g
+            + x[i + 6] * h
+            + x[i + 7] * j
+        )
 
     write("eight taps", eight_taps, (f, f))
     each, yes = types.UniTuple(size, 4), types.boolean
-    write("forward", forward(FusedLevels(lo, hi, False, "float32", 4, 4096, 256), False),
-          (f, size, yes, f, each, each, f, t, size, size, size, size, i, f, size))  # fmt: skip
-    write("inverse", inverse(FusedLevels(rec_lo, rec_hi, False, "float32", 4, 4096, 256), "soft", False),
-          (f, f, each, each, f, size, f, size, yes, size, size, size, t, f, t, yes))  # fmt: skip
+    write(
+        "forward",
+        forward(FusedLevels(lo, hi, False, "float32", 4, 4096, 256), False),
+        (f, size, yes, f, each, each, f, t, size, size, size, size, i, f, size),
+    )
+    write(
+        "inverse",
+        inverse(FusedLevels(rec_lo, rec_hi, False, "float32", 4, 4096, 256), "soft", False),
+        (f, f, each, each, f, size, f, size, yes, size, size, size, t, f, t, yes),
+    )
 
 
 if __name__ == "__main__":

@@ -93,8 +93,11 @@ def test_registers_lie_in_one_of_four_parts():
 def test_the_driver_of_an_h200_said_the_same_of_every_launch_measured():
     path = Path(__file__).parents[2] / "benchmarks/results/ske_h200.json"
     rows = [row for row in json.loads(path.read_text())["rows"] if "error" not in row]
-    seen = {(launch["threads"], launch["registers"], launch["shared"], launch["resident"])
-            for row in rows for launch in row["launches"]}  # fmt: skip
+    seen = {
+        (launch["threads"], launch["registers"], launch["shared"], launch["resident"])
+        for row in rows
+        for launch in row["launches"]
+    }
     assert len(seen) > 30
     for threads, registers, shared, resident in seen:
         assert occupancy("9.0", threads, registers, shared).blocks == resident

@@ -181,8 +181,9 @@ def test_backends_agree(rule, dtype, scope):
     x = normal((5, 700)).astype(dtype)
     x[:, 100:140] += 6
     x[3] = 0
-    ours, theirs = (wavefilt.denoise(x, "db4", rule=rule, scope=scope, level=4, backend=b)
-                    for b in ("numba", "pywavelets"))  # fmt: skip
+    ours, theirs = (
+        wavefilt.denoise(x, "db4", rule=rule, scope=scope, level=4, backend=b) for b in ("numba", "pywavelets")
+    )
     assert ours.dtype == dtype
     assert np.abs(ours - theirs).max() < (2e-5 if dtype == "float32" else 1e-11)
     if scope == "trace":
