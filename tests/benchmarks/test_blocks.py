@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.test_bad_input import run as run_command
+from tests.support.checkout import run as run_command
 from tests.support.simulation import inside, outside
 
 

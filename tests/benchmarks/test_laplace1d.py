@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 from tests.backends.test_cuda_compile import _ptxas
-from tests.cli.test_bad_input import run
-from tests.support.checkout import ROOT
+from tests.support.checkout import ROOT, run
 from tests.support.simulation import SIMULATED, inside, outside
 from wavefilt.benchmarks.common import measuring
 from wavefilt.benchmarks.common.implementation import Mismatch, missing

@@ -12,8 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.special import ndtri
 
 import wavefilt
-from tests.cli.test_bad_input import run
-from tests.support.checkout import ROOT, needs
+from tests.support.checkout import ROOT, needs, run
 from wavefilt.benchmarks.quality import methods, records, report, rows, study
 from wavefilt.benchmarks.quality import published as quality_published
 from wavefilt.benchmarks.quality import signals as quality_signals

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.test_bad_input import run
 from tests.support import browser
+from tests.support.checkout import run
 from wavefilt.benchmarks.common.tables import number, size
 from wavefilt.benchmarks.report import page as report_page
 from wavefilt.benchmarks.report import sections

@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.cli.test_bad_input import run as run_command
+from tests.support.checkout import run as run_command
 from wavefilt.benchmarks.common import implementation
 from wavefilt.benchmarks.scaling import gsl, report, study
 from wavefilt.benchmarks.scaling.implementations import IMPLEMENTATIONS, Problem

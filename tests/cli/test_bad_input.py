@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from tests.io.test_io import make_seg2
-from tests.support.checkout import SAMPLES, needs
-from wavefilt.cli import main
+from tests.support.checkout import SAMPLES, needs, run
 
 SEG2 = (SAMPLES / "seismic.dat").read_bytes()
 POINTER = struct.unpack_from("<I", SEG2, 32)[0]
@@ -171,14 +170,6 @@ FILES = {
     "a folder that is not there": (npy(NOISE), ["-o", "nowhere/x.npy"], 2, "does not exist"),
     "a plot of no known type": (npy(NOISE), ["--plot", "x.docx"], 2, "docx"),
 }
-
-
-def run(capsys, *arguments) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of the command, run in this process."""
-    with pytest.raises(SystemExit) as left:
-        main([str(a) for a in arguments])
-    output = capsys.readouterr()
-    return left.value.code or 0, output.out, output.err
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.cli.test_bad_input import run
-from tests.support.checkout import ROOT
+from tests.support.checkout import ROOT, run
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.throughput import batches

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.cli.test_bad_input import run
-from tests.support.checkout import ROOT, SAMPLES, needs, run_cli
+from tests.support.checkout import ROOT, SAMPLES, needs, run, run_cli
 from wavefilt import report
 
 SAMPLE = SAMPLES / "seismic.dat"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.cli.test_bad_input import run
+from tests.support.checkout import run
 from tests.support.segy_files import segy_file, su_file
 from wavefilt.cli.denoise import memory, streaming
 from wavefilt.io import Layout

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from tests.cli.test_bad_input import run
 from tests.package.test_package import HEAVY, python
-from tests.support.checkout import ROOT, needs
+from tests.support.checkout import ROOT, needs, run
 
 REFERENCE = json.loads((ROOT / "tests/ske/ske_reference.json").read_text())
 

@@ -134,7 +134,7 @@ def test_declared_constants_are_those_of_the_kernels():
 
 @inside
 def test_commands(device, tmp_path, capsys):
-    from tests.cli.test_bad_input import run
+    from tests.support.checkout import run
 
     path = tmp_path / "e.json"
     code, out, err = run(capsys, "ske", "estimate", "--samples", "64Mi", "--device", device, "--json", path)
@@ -172,7 +172,7 @@ def test_commands(device, tmp_path, capsys):
     ],
 )
 def test_mistakes(arguments, code, words, capsys):
-    from tests.cli.test_bad_input import run
+    from tests.support.checkout import run
 
     found, out, err = run(capsys, "ske", *arguments)
     assert (found, out) == (code, "")

@@ -32,3 +32,13 @@ def run_cli(*arguments, cwd=None, stdin=None, env=None) -> subprocess.CompletedP
     """`wavefilt ARGUMENTS` in a process of its own, output as bytes."""
     command = [sys.executable, "-m", "wavefilt.cli", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd or ROOT, input=stdin, capture_output=True, env=env, timeout=120)
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of the command, run in this process."""
+    from wavefilt.cli import main
+
+    with pytest.raises(SystemExit) as left:
+        main([str(a) for a in arguments])
+    output = capsys.readouterr()
+    return left.value.code or 0, output.out, output.err
