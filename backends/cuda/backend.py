@@ -10,7 +10,7 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.backends.crossover import cuda_crossover
-from wavefilt.backends.cuda.denoiser import Denoiser, joined, key_of
+from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined, key_of
 from wavefilt.backends.cuda.dwt import cycle_spinning
 from wavefilt.backends.cuda.families import FAMILIES
 from wavefilt.backends.cuda.multi_gpu.recorded import Recorded
@@ -24,7 +24,6 @@ from wavefilt.backends.cuda.runtime.staged_rows import StagedRows
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring, pinned
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.method import Method
-from wavefilt.statistics.interface import Measured
 from wavefilt.statistics.summation import Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
@@ -35,7 +34,6 @@ from . import chunked_rows
 __all__ = ["Cuda", "CudaPyramid", "Options"]
 
 CACHE_BYTES = 8 << 30
-Denoised = tuple[Samples, Measured | None] | None
 
 
 class CudaPyramid(Pyramid):
@@ -217,14 +215,10 @@ class Cuda(StagedRows):
         return self._in_halves(x, method, level, report, out)
 
     def _in_halves(self, x: Samples, method: Method, level: int, report: bool, out: Samples) -> Denoised:
-        """One half of the batch after the other; None if a sample of either is not finite."""
-        half, measured = len(out) // 2, []
-        for part in (slice(0, half), slice(half, len(out))):
-            done = self.denoise(x[part], method, level, report, out[part])
-            if done is None:
-                return None
-            measured += [done[1]] if done[1] is not None else []
-        return out, joined(measured) if report else None
+        """One half of the batch after the other."""
+        half = len(out) // 2
+        parts = slice(0, half), slice(half, len(out))
+        return joined([self.denoise(x[part], method, level, report, out[part]) for part in parts], out, report)
 
     def spun(self, x: Samples, method: Method, level: int) -> Samples | None:
         """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""

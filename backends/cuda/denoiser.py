@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
-from wavefilt.backends.cuda.plan import Plan, Shrinking, Source
+from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime.graph import Graph
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.selection import Selection
@@ -19,6 +19,8 @@ from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 
+Denoised = tuple[Samples, Measured | None] | None
+"""The result and what was measured if that is wanted; None if a sample is not finite."""
 GRAPHS = 8  # kept: one for each pair of arrays met more than once
 
 
@@ -87,7 +89,7 @@ class Denoiser:
 
         if drawing and high_pass is not None:
             found.draw(x, plan.shape.samples, high_pass, stream)
-        plan.forward(x, aligned, stream, self._flags, fork, found if drawing else None)
+        plan.forward(x, aligned, stream, self._flags, Beside(fork, found if drawing else None))
         if beside:
             after.wait(stream)
         else:
@@ -172,9 +174,15 @@ def key_of(method: Method, report: bool) -> Hashable:
     return rule, method.shrink_word, method.sigma, method.scope, method.keep, report
 
 
-def joined(parts: list[Measured]) -> Measured:
-    """What was measured of the rows of several batches."""
-    powers = [part.power for part in parts if part.power is not None]
-    sigma, chosen = [part.sigma for part in parts], [part.thresholds for part in parts]
-    power = np.concatenate(powers, axis=1) if powers else None
-    return Measured(np.concatenate(sigma, axis=1), np.concatenate(chosen, axis=1), power)
+def joined(parts: Sequence[Denoised], out: Samples, report: bool) -> Denoised:
+    """The batches in ``out`` that were denoised one by one, as one; None if one of them has a sample not finite."""
+    done = [part for part in parts if part is not None]
+    if len(done) < len(parts):
+        return None
+    measured = [one for _, one in done if one is not None]
+    powers = [one.power for one in measured if one.power is not None]
+    if not report:
+        return out, None
+    sigma = np.concatenate([one.sigma for one in measured], axis=1)
+    chosen = np.concatenate([one.thresholds for one in measured], axis=1)
+    return out, Measured(sigma, chosen, np.concatenate(powers, axis=1) if powers else None)

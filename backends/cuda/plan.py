@@ -55,6 +55,16 @@ class Shrinking(NamedTuple):
     details: DeviceArray | None = None
 
 
+class Beside(NamedTuple):
+    """What goes on beside a forward transform: its first launch takes part in a ``search`` whose windows are drawn.
+
+    ``after_first`` is called after it.
+    """
+
+    after_first: Callable[[], None] = lambda: None
+    search: Selection | None = None
+
+
 class Source(NamedTuple):
     """Of a denoise: the rows, which of them are computed (not copied), and the flags that tell what is wrong."""
 
@@ -63,7 +73,7 @@ class Source(NamedTuple):
     flags: DeviceArray
 
 
-KEPT = Shrinking()
+KEPT, ALONE = Shrinking(), Beside()
 
 
 class Plan(Buffers, ABC):
@@ -101,17 +111,10 @@ class Plan(Buffers, ABC):
 
     @abstractmethod
     def forward(
-        self,
-        x: DeviceArray,
-        aligned: bool,
-        stream: Stream,
-        flags: DeviceArray | None = None,
-        after_first: Callable[[], None] = lambda: None,
-        search: Selection | None = None,
+        self, x: DeviceArray, aligned: bool, stream: Stream, flags: DeviceArray | None = None, beside: Beside = ALONE
     ) -> None:
         """Coefficients of the rows of ``x``, a flat array whose rows are all ``aligned`` to 16 bytes, or not.
 
-        ``after_first`` is called after the first launch, which takes part in a ``search`` whose windows are drawn.
         ``flags`` tell of samples that are not finite, unless `inverse` does.
         """
 

@@ -203,7 +203,8 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
         listed = 4 * selection.listed(n[1])
         drawn, taps = selection.drawn("float32"), len(shape.lo)
         drawing = sampling.draw("float32", taps, drawn, options.select)
-        settle, draw = settling.settle("float32", options.scan), partial(search.draw, x, x.size, plan.high_pass)
+        high_pass: Any = plan.high_pass
+        settle, draw = settling.settle("float32", options.scan), partial(search.draw, x, x.size, high_pass)
         launches: list[tuple[str, Work, int, Any, int]] = [
             ("draw a sample", draw, 4 * drawn * taps, drawing, options.select)
         ]

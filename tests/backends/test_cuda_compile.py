@@ -177,18 +177,18 @@ def _compile(dtype: str, folder: Path) -> None:
     write("mean", cycle_spinning.mean(dtype, 256), (a, size, size, size, a, size, size))
     write("leave", copying.leaving(dtype, 256), (a, a, size, size, table))
     place, threads = types.UniTuple(size, 4), tiling.threads_for(dtype, 256)
-    for name, round_about, start_level in (("db8", False, 0), ("db4", True, 4)):
+    for name, circular, start_level in (("db8", False, 0), ("db4", True, 4)):
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
         one = tiling.launches(len(lo), 2, start_level, dtype, threads)[0]
         each = types.UniTuple(place, one.last)
-        kernel = modwt_kernels.analysis(lo, hi, round_about, not start_level, dtype, one.forward)
+        kernel = modwt_kernels.analysis(lo, hi, circular, not start_level, dtype, one.forward)
         limit = modwt_kernels.registers(dtype, len(lo))
         write(
             f"modwt-analysis-{name}" + (f"-{limit}" if limit else ""),
             kernel,
             (a, place, yes, a, *[size] * 6, a, each, a, place, table),
         )
-        kernel = modwt_kernels.synthesis(rec_lo, rec_hi, round_about, dtype, one.inverse, "soft")
+        kernel = modwt_kernels.synthesis(rec_lo, rec_hi, circular, dtype, one.inverse, "soft")
         write(f"modwt-synthesis-{name}", kernel, (a, place, a, each, a, *[size] * 5, a, place, yes))
     height, short = tile // 256, types.int32
     pair, shorts, bands = types.UniTuple(size, 2), types.UniTuple(short, 3), (a, types.UniTuple(size, 4))

@@ -47,11 +47,11 @@ def denoise(once: Callable[[Samples], tuple[Samples, object] | None], x: Samples
         return None
     total, dtype = done[0], interop.dtype_name(x)
     rows, samples = x.shape
-    round_about = method.mode in modwt_boundary.ROUND
-    extend = kernels.extend("periodic" if round_about else method.mode, dtype, THREADS)
+    circular = method.mode in modwt_boundary.ROUND
+    extend = kernels.extend("periodic" if circular else method.mode, dtype, THREADS)
     flags = cuda.to_device(np.zeros(FLAGS, np.int32))
     for shift in range(1, method.spins):
-        length = samples if round_about else samples + shift
+        length = samples if circular else samples + shift
         shape, stream = grid(-(-length // THREADS), rows), interop.current_stream(x)
         shifted = interop.empty((rows, length), dtype, x)
         extend[shape, THREADS, stream](
@@ -60,7 +60,7 @@ def denoise(once: Callable[[Samples], tuple[Samples, object] | None], x: Samples
         done = once(shifted)
         if done is None:
             return None
-        first = shift % length if round_about else shift
+        first = shift % length if circular else shift
         mean(dtype, THREADS)[shape, THREADS, stream](
             interop.flat(done[0]), length, first, rows, interop.flat(total), samples, shift + 1
         )

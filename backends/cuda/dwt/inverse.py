@@ -23,7 +23,7 @@ PAIRS = 4
 
 @dataclass(frozen=True)
 class _Inverse:
-    """What a kernel is compiled for, and where it keeps what in shared memory: details of all levels, then smooths."""
+    """What a kernel is compiled for, and where in shared memory it keeps details of all levels, then approximations."""
 
     of: FusedLevels
     function: str
@@ -51,7 +51,7 @@ class _Inverse:
         """Elements of each level's details."""
         return [up4((self.cut.capacity >> level) + self.room) for level in range(1, self.of.levels + 1)]
 
-    def smooths(self, level: int) -> tuple[int, int]:
+    def lowpass_places(self, level: int) -> tuple[int, int]:
         """Where the approximation of a level begins, and that which is computed from it."""
         first = sum(self.sizes)
         second = first + self.sizes[0]
@@ -60,7 +60,7 @@ class _Inverse:
     @property
     def shared(self) -> int:
         """Elements of shared memory."""
-        return self.smooths(0)[0] + (self.sizes[1] if self.of.levels > 1 else 0)
+        return self.lowpass_places(0)[0] + (self.sizes[1] if self.of.levels > 1 else 0)
 
 
 @cache
@@ -107,7 +107,7 @@ def _boundary_loading(c: _Inverse) -> DeviceFunction:
     shrunk = shrink(c.function, c.of.dtype)
 
     @device
-    def load(buffer, approximation, details, begin, source, place, smooth, length, joint, gap, coarsest, t):
+    def load(buffer, approximation, details, begin, source, place, lowpass, length, joint, gap, coarsest, t):
         thread = cuda.threadIdx.x
         if periodized:
             for v in range(thread, length + 2 * before + after, threads):
@@ -115,7 +115,7 @@ def _boundary_loading(c: _Inverse) -> DeviceFunction:
                 at = source + (m if m < joint else m + gap)
                 buffer[place + v] = shrunk(details[begin + at], t)
                 if coarsest:
-                    buffer[smooth + v] = approximation[at]
+                    buffer[lowpass + v] = approximation[at]
         else:  # no coefficient from beyond the ends is used
             for v in range(thread, (length + 3) >> 2, threads):
                 at = source + 4 * v + (0 if 4 * v < joint else gap)
@@ -123,7 +123,7 @@ def _boundary_loading(c: _Inverse) -> DeviceFunction:
                 q = place + 2 * before + 4 * v
                 store(buffer, q, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
                 if coarsest:
-                    store(buffer, smooth + 2 * before + 4 * v, load4(approximation, at))
+                    store(buffer, lowpass + 2 * before + 4 * v, load4(approximation, at))
 
     return load
 
@@ -135,9 +135,9 @@ def _boundary_level(c: _Inverse) -> DeviceFunction:
     synthesise = _synthesis(c.of, 2)
 
     @device
-    def compute(buffer, smooth, place, halo, output, count, finer, y, start, aligned, tiles, gap, flags):
+    def compute(buffer, lowpass, place, halo, output, count, finer, y, start, aligned, tiles, gap, flags):
         for v in range(cuda.threadIdx.x, (count + 3) >> 2, threads):
-            y0, y1, y2, y3 = synthesise(buffer, smooth + halo + 2 * v, place + halo + 2 * v)
+            y0, y1, y2, y3 = synthesise(buffer, lowpass + halo + 2 * v, place + halo + 2 * v)
             u = 4 * v
             if finer > 0:
                 store(buffer, output + u, (y0, y1, y2, y3))
@@ -165,7 +165,7 @@ def _boundary(c: _Inverse) -> DeviceFunction:
     levels, tile, threads, periodized, taps = c.of.levels, c.of.tile, c.of.threads, c.of.periodized, c.of.filter.taps
     seam, margin, capacity, room, before, after = c.cut.seam, c.cut.margin, c.cut.capacity, c.room, c.before, c.after
     number, keeps = np.dtype(c.of.dtype).type, c.function == "keep"
-    first_smooth, second_smooth = c.smooths(1)
+    first_lowpass, second_lowpass = c.lowpass_places(1)
     load, compute = _boundary_loading(c), _boundary_level(c)
 
     @device
@@ -179,11 +179,11 @@ def _boundary(c: _Inverse) -> DeviceFunction:
             stride = (n + 3) & ~3
             coarser = levels - level
             t = number(0) if keeps else thresholds[(first + level - 1) * rows + row]
-            smooth = first_smooth if level & 1 else second_smooth
+            lowpass = first_lowpass if level & 1 else second_lowpass
             here = gap >> level
             joint, source = seam << coarser, row * stride
             kept = n - here
-            load(buffer, approximation, details, begin, source, place, smooth, kept, joint, here, coarser == 0, t)
+            load(buffer, approximation, details, begin, source, place, lowpass, kept, joint, here, coarser == 0, t)
             begin += rows * stride
             place += ((capacity >> level) + room + 3) & ~3
         cuda.syncthreads()
@@ -191,8 +191,8 @@ def _boundary(c: _Inverse) -> DeviceFunction:
         for level in range(levels, 0, -1):
             finer = level - 1
             place -= ((capacity >> level) + room + 3) & ~3
-            smooth = first_smooth if level & 1 else second_smooth
-            output = second_smooth if level & 1 else first_smooth
+            lowpass = first_lowpass if level & 1 else second_lowpass
+            output = second_lowpass if level & 1 else first_lowpass
             length = samples
             for _ in range(finer):
                 length = (length + 1) >> 1 if periodized else (length + taps - 1) >> 1
@@ -203,7 +203,7 @@ def _boundary(c: _Inverse) -> DeviceFunction:
                 halo = 0
                 count += 2 * before + after
             start = row * pitch
-            compute(buffer, smooth, place, halo, output, count, finer, y, start, aligned, tiles, gap, flags)
+            compute(buffer, lowpass, place, halo, output, count, finer, y, start, aligned, tiles, gap, flags)
             cuda.syncthreads()
             if periodized and finer > 0:
                 for t in range(thread, 2 * before + after, threads):
@@ -224,7 +224,7 @@ def _loading(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFunc
     (level, first_group, groups), *later = parts
     threads, number, keeps = c.of.threads, np.dtype(c.of.dtype).type, c.function == "keep"
     coarser, this, size = c.of.levels - level, level - 1, c.of.tile >> level
-    place, (smooth, _) = sum(c.sizes[:this]), c.smooths(level)
+    place, (lowpass, _) = sum(c.sizes[:this]), c.lowpass_places(level)
     begins = (c.cut.left << coarser) - size - 2 * c.before
     shrunk = shrink(c.function, c.of.dtype)
     others = _loading(c, tuple(later)) if later else None
@@ -244,7 +244,7 @@ def _loading(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFunc
         if groups == threads or cuda.threadIdx.x < groups:
             store(buffer, place + 4 * v, (shrunk(d0, t), shrunk(d1, t), shrunk(d2, t), shrunk(d3, t)))
             if coarser == 0:
-                store(buffer, smooth + 4 * v, (a0, a1, a2, a3))
+                store(buffer, lowpass + 4 * v, (a0, a1, a2, a3))
 
     return load
 
@@ -253,14 +253,14 @@ def _loading(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFunc
 def _interior(c: _Inverse, level: int) -> DeviceFunction:
     """Device function: the levels from the coarsest to this one, all but the finest of the launch."""
     threads, pairs = c.of.threads, PAIRS
-    place, (smooth, output) = sum(c.sizes[: level - 1]), c.smooths(level)
+    place, (lowpass, output) = sum(c.sizes[: level - 1]), c.lowpass_places(level)
     groups = -(-((c.of.tile >> (level - 1)) + 2 * c.before + c.after) // (2 * pairs))
     rounds, rest = groups // threads, groups % threads
     synthesise = _synthesis(c.of, pairs)
 
     @device
     def group(buffer, v):
-        store_many(buffer, output + 2 * pairs * v, synthesise(buffer, smooth + pairs * v, place + pairs * v))
+        store_many(buffer, output + 2 * pairs * v, synthesise(buffer, lowpass + pairs * v, place + pairs * v))
 
     @device
     def step(buffer):
@@ -290,14 +290,14 @@ def _no_levels(buffer):
 @cache
 def _finest(c: _Inverse) -> DeviceFunction:
     """Device function: the samples of an interior tile from its finest level in shared memory."""
-    threads, pairs, before, (smooth, _) = c.of.threads, PAIRS, c.before, c.smooths(1)
+    threads, pairs, before, (lowpass, _) = c.of.threads, PAIRS, c.before, c.lowpass_places(1)
     groups = c.of.tile // (2 * pairs)
     rounds, rest = groups // threads, groups % threads
     synthesise = _synthesis(c.of, pairs)
 
     @device
     def group(buffer, y, at, aligned, flags, v):
-        values = synthesise(buffer, smooth + before + pairs * v, before + pairs * v)
+        values = synthesise(buffer, lowpass + before + pairs * v, before + pairs * v)
         y0, y1, y2, y3, y4, y5, y6, y7 = values
         _check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
         if aligned:

@@ -11,7 +11,7 @@ import pywt
 
 from wavefilt.backends.cuda import plan
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import KEPT, Place, Shrinking, Source
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Shrinking, Source
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
@@ -145,18 +145,12 @@ class DwtPlan(plan.Plan):
         launch(source, pitch, aligned, *where, coarser, self.table, first, n, s.rows, tiles, *searched, s.offsets[-1])
 
     def forward(
-        self,
-        x: DeviceArray,
-        aligned: bool,
-        stream: Stream,
-        flags: DeviceArray | None = None,
-        after_first: Callable[[], None] = lambda: None,
-        search: Selection | None = None,
+        self, x: DeviceArray, aligned: bool, stream: Stream, flags: DeviceArray | None = None, beside: Beside = ALONE
     ) -> None:
         for i in range(len(self.fused)):
-            self.forward_launch(i, x, aligned, stream, search)
+            self.forward_launch(i, x, aligned, stream, beside.search)
             if i == 0:
-                after_first()
+                beside.after_first()
 
     def places(self) -> list[Place]:
         coarsest = Place(self.approximations[-1], 0, (self.shape.rows, self.shape.lengths[-1]), (self.pitches[-1], 1))

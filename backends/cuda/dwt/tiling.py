@@ -1,9 +1,9 @@
 """How a trace is cut into tiles, how many levels a launch fuses, and where coefficients lie in memory.
 
-A row of n samples is covered by interior tiles of S samples, which need no boundary at all, and by one *end* block
+A row of n samples is covered by interior tiles of S samples, which need no boundary at all, and by one *boundary* block
 that does both its ends: it transforms the shorter row that is left when the middle is cut out (a multiple of
-2^levels samples, so every level keeps its parity), and drops the few coefficients that feel the seam. A short row
-is an end block with nothing cut out. Lengths below are in samples of a launch's finest level; those named
+2^levels samples, so every level keeps its parity), and drops the few coefficients that the seam affects. A short row
+is a boundary block with nothing cut out. Lengths below are in samples of a launch's finest level; those named
 "unit" are in samples of its coarsest, 2^levels times less.
 """
 
@@ -92,7 +92,7 @@ class FusedLevels:
 class Tiling:
     """Sizes that a kernel of ``levels`` fused levels has compiled in; see the module's docstring.
 
-    ``left`` is what the end block keeps at the left end, ``seam`` and ``margin`` where it joins the two ends and
+    ``left`` is what the boundary block keeps at the left end, ``seam`` and ``margin`` where it joins the two ends and
     what it drops there, ``reserve`` what it must have beyond the interior tiles; all in units.
     """
 
@@ -105,7 +105,7 @@ class Tiling:
 
     @property
     def capacity(self) -> int:
-        """Longest row an end block meets."""
+        """Longest row a boundary block meets."""
         return self.tile + (self.left + self.margin + self.right << self.levels)
 
     def interior(self, n: int) -> int:
@@ -113,7 +113,7 @@ class Tiling:
         return max(n - (self.left + self.right << self.levels), 0) // self.tile
 
     def gap(self, n: int) -> int:
-        """Samples of the row that the end block's row lacks."""
+        """Samples of the row that the boundary block's row lacks."""
         tiles = self.interior(n)
         return tiles * self.tile - (self.margin << self.levels) if tiles else 0
 

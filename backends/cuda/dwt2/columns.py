@@ -29,13 +29,13 @@ Outputs = Sequence[list[tuple[float, int]]]
 
 
 def analysis(lo: tuple[float, ...], hi: tuple[float, ...]) -> Outputs:
-    """Smooth and detail in turn, of a window that begins at the first sample under the first coefficient."""
+    """Approximation and detail in turn, of a window that begins at the first sample under the first coefficient."""
     taps = range(len(lo))
     return [[(h[::-1][k], 2 * i + k) for k in taps] for i in range(STEP) for h in (lo, hi)]
 
 
 def synthesis(lo: tuple[float, ...], hi: tuple[float, ...], f: Filter) -> Outputs:
-    """Samples, of a window of smooths that begins ``f.low`` before the first pair, followed by one of details."""
+    """Samples, of a window of approximations that begins ``f.low`` before the first pair, then one of details."""
     width, reach = f.low + f.high + STEP, range(f.taps // 2)
     places = [(i + f.low + top, (f.lead + s) % 2) for i in range(STEP) for s, top in enumerate(f.tops)]
     return [
@@ -108,7 +108,7 @@ else:
     def put(places: Sequence[int]) -> DeviceFunction:
         """Device function ``(array, index, values)``: the first values go to ``index`` and so many places on.
 
-        numba would look at every index whether it is negative, which costs as much as the filters.
+        numba would check every index for being negative, which costs as much as the filters.
         """
 
         @intrinsic

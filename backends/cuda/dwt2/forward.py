@@ -97,8 +97,8 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
     @device
     def along_rows(buffer, bands, window, low, low_pitch, high, high_pitch, here):
         for _ in range(here):
-            smooth, detail = analyse(buffer, window, window)
-            put(bands, low, (smooth,))
+            lowpass, detail = analyse(buffer, window, window)
+            put(bands, low, (lowpass,))
             put(bands, high, (detail,))
             low += low_pitch
             high += high_pitch
@@ -127,12 +127,12 @@ def forward(of: PanelLevel, fastmath: bool) -> Kernel:
     def panels_forward_kernel(x, begin, samples, bands, layout, sizes, first_panel, tiling, table, entries):
         """Samples are from ``source`` on, ``plane`` from panel to panel, ``pitch`` from row to row.
 
-        Bands are ``band`` apart, their panels ``stride``; the approximation is from ``smooth`` on. A block goes down
+        Bands are ``band`` apart, their panels ``stride``; the approximation is from ``lowpass`` on. A block goes down
         ``turns`` of ``tiles`` side by side.
         """
         (source, plane), (pitch, rows, across), (tiles, turns) = begin, samples, tiling
-        stride, band, smooth, smooth_plane = layout
-        (smooth_pitch, rows_out, across_out), (begin_down, begin_along) = sizes, entries
+        stride, band, lowpass, lowpass_plane = layout
+        (lowpass_pitch, rows_out, across_out), (begin_down, begin_along) = sizes, entries
         buffer = cuda.shared.array(shared, number)
         thread = cuda.threadIdx.x
         panel = first_panel + cuda.blockIdx.y
@@ -142,7 +142,7 @@ def forward(of: PanelLevel, fastmath: bool) -> Kernel:
         source += panel * plane
         part = thread // half
         u = thread - part * half
-        low, low_pitch = smooth + panel * smooth_plane, smooth_pitch
+        low, low_pitch = lowpass + panel * lowpass_plane, lowpass_pitch
         high = panel * stride + band  # A and V, or H and D
         if part:
             low, low_pitch, high = high + band, across_out, high - band

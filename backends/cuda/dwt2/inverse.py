@@ -131,8 +131,8 @@ def inverse(of: PanelLevel, function: str, fastmath: bool) -> Kernel:
         bands, layout, sizes, first_panel, panels, tiling, thresholds, first, y, begin, samples, aligned, flags, checks
     ):
         """Samples go to ``target`` and on, ``plane`` and ``pitch`` apart; ``checks`` if they are finite."""
-        stride, band, smooth, smooth_plane = layout
-        (smooth_pitch, rows_in, across_in), (tiles, turns) = sizes, tiling
+        stride, band, lowpass, lowpass_plane = layout
+        (lowpass_pitch, rows_in, across_in), (tiles, turns) = sizes, tiling
         (target, plane), (pitch, rows, across) = begin, samples
         buffer = cuda.shared.array(shared, number)
         thread = cuda.threadIdx.x
@@ -142,7 +142,7 @@ def inverse(of: PanelLevel, function: str, fastmath: bool) -> Kernel:
         top, left = first_row - above, first_pair - low_along
         part = thread // half
         u = thread - part * half
-        low, low_pitch = smooth + panel * smooth_plane, smooth_pitch  # A and H, or V and D
+        low, low_pitch = lowpass + panel * lowpass_plane, lowpass_pitch  # A and H, or V and D
         high = panel * stride
         if part:
             low, low_pitch = high + band, across_in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,12 +13,11 @@ from wavefilt.backends.cuda import plan
 from wavefilt.backends.cuda.dwt.forward import extensions
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, ROWS, Filter, up4
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import KEPT, Place, Shrinking, Source
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Shrinking, Source
 from wavefilt.backends.cuda.runtime import copying, interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
-from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 from .columns import STEP
@@ -141,18 +140,12 @@ class PanelPlan(plan.Plan):
         return pitch, self.shape.rows * pitch, BANDS * self.shape.rows * pitch, rows * up4(columns)
 
     def forward(
-        self,
-        x: DeviceArray,
-        aligned: bool,
-        stream: Stream,
-        flags: DeviceArray | None = None,
-        after_first: Callable[[], None] = lambda: None,
-        search: Selection | None = None,
+        self, x: DeviceArray, aligned: bool, stream: Stream, flags: DeviceArray | None = None, beside: Beside = ALONE
     ) -> None:
         for j in range(1, self.shape.depth + 1):
             self.forward_launch(j, x, stream)
             if j == 1:
-                after_first()
+                beside.after_first()
 
     def _samples(self, j: int, array: DeviceArray, levels: list[DeviceArray]) -> tuple[DeviceArray, int, int]:
         """The input of level ``j``: its array, where it begins there, and elements from row to row."""

@@ -67,7 +67,7 @@ def _distance(width: int) -> DeviceFunction:
 
 
 @cache
-def _loading(tiling: Tiling, i: int, round_about: bool, finest: bool, function: str, dtype: str) -> DeviceFunction:
+def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str, dtype: str) -> DeviceFunction:
     """Device function: what the i-th step reads of a tile of ``x``, shrunk, into shared memory from ``offset`` on.
 
     A place is where the element of position 0 of row 0 lies, how far rows are apart, the first position that is there
@@ -83,7 +83,7 @@ def _loading(tiling: Tiling, i: int, round_about: bool, finest: bool, function: 
         start, pitch, low, high = place
         extension, before, after, flags = beyond
         value = zero
-        if round_about:
+        if circular:
             p %= high
         if low <= p < high:
             value = x[start + row * pitch + p]
@@ -186,14 +186,14 @@ def registers(dtype: str, taps: int) -> int | None:
 
 @cache
 def analysis(
-    lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, finest: bool, dtype: str, tiling: Tiling
+    lo: tuple[float, ...], hi: tuple[float, ...], circular: bool, finest: bool, dtype: str, tiling: Tiling
 ) -> Kernel:
-    """Kernel of the details of some levels and the smooths of the last.
+    """Kernel of the details of some levels and the approximation coefficients of the last.
 
     Places are as `_loading` has them; those of details are finest first. ``finest`` if the launch reads samples.
     """
     number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
-    load = _loading(tiling, 0, round_about, finest, "keep", dtype)
+    load = _loading(tiling, 0, circular, finest, "keep", dtype)
 
     def level(i: int) -> DeviceFunction:
         """Device function: this level and those coarser."""
@@ -203,7 +203,7 @@ def analysis(
         last = i == levels - 1
 
         @device
-        def step(buffer, details, places, smooth, place, row, base, spread, tile):
+        def step(buffer, details, places, output, place, row, base, spread, tile):
             f, busy = item(tile)
             cuda.syncthreads()
             if busy:
@@ -212,7 +212,7 @@ def analysis(
                 cuda.syncthreads()
             if busy:
                 if last:
-                    put(smooth, place, True, row, base, spread, tile, f, out[0:4], out[4:8], out[8:12])
+                    put(output, place, True, row, base, spread, tile, f, out[0:4], out[4:8], out[8:12])
                 else:
                     store(buffer, own + f, out[0:4])
                     store(buffer, own + f + apart, out[4:8])
@@ -224,17 +224,17 @@ def analysis(
         others = level(i + 1)
 
         @device
-        def steps(buffer, details, places, smooth, place, row, base, spread, tile):
-            step(buffer, details, places, smooth, place, row, base, spread, tile)
-            others(buffer, details, places, smooth, place, row, base, spread, tile)
+        def steps(buffer, details, places, output, place, row, base, spread, tile):
+            step(buffer, details, places, output, place, row, base, spread, tile)
+            others(buffer, details, places, output, place, row, base, spread, tile)
 
         return steps
 
     compute = level(0)
 
-    @kernel(lo, hi, round_about, finest, dtype, tiling, registers=registers(dtype, tiling.taps))
+    @kernel(lo, hi, circular, finest, dtype, tiling, registers=registers(dtype, tiling.taps))
     def analysis_kernel(
-        v, source, aligned, extension, before, after, rows, first, tile, spread, details, places, smooth, place, flags
+        v, source, aligned, extension, before, after, rows, first, tile, spread, details, places, output, place, flags
     ):
         block = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
@@ -244,27 +244,27 @@ def analysis(
         buffer = cuda.shared.array(room, number)
         beyond = extension, before, after, flags
         load(buffer, 0, v, source, aligned, row, base, spread, tile, number(0), beyond)
-        compute(buffer, details, places, smooth, place, row, base, spread, tile)
+        compute(buffer, details, places, output, place, row, base, spread, tile)
 
     return analysis_kernel
 
 
 @cache
 def synthesis(
-    lo: tuple[float, ...], hi: tuple[float, ...], round_about: bool, dtype: str, tiling: Tiling, function: str
+    lo: tuple[float, ...], hi: tuple[float, ...], circular: bool, dtype: str, tiling: Tiling, function: str
 ) -> Kernel:
-    """Kernel of some levels of the inverse: smooths or samples, from smooths and details.
+    """Kernel of some levels of the inverse: approximation coefficients or samples, from those and details.
 
     These are shrunk as they are loaded; the thresholds of the finest of its levels begin at ``first_threshold``.
     """
     number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
     both = 2 * room
-    keeps, load_smooth = function == "keep", _loading(tiling, 0, round_about, False, "keep", dtype)
+    keeps, load_lowpass = function == "keep", _loading(tiling, 0, circular, False, "keep", dtype)
 
     def level(i: int) -> DeviceFunction:
         """Device function: this level and those finer."""
         apply = _filters(tiling, i, [(lo, 0), (hi, 1)], dtype=dtype)
-        load = _loading(tiling, i, round_about, False, function, dtype)
+        load = _loading(tiling, i, circular, False, function, dtype)
         item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
         own, begin = tiling.heads[0], tiling.heads[0] - up4(tiling.lead(tiling.steps[i]))
         offset, which, last = room + tiling.heads[0] - tiling.heads[i], levels - 1 - i, i == levels - 1
@@ -301,7 +301,7 @@ def synthesis(
 
     compute = level(0)
 
-    @kernel(lo, hi, round_about, dtype, tiling, function)
+    @kernel(lo, hi, circular, dtype, tiling, function)
     def synthesis_kernel(
         v, source, details, places, thresholds, first_threshold, rows, first, tile, spread, y, place, aligned
     ):
@@ -312,7 +312,7 @@ def synthesis(
         base = first + (block >> spread) * (tile << spread) + (block & ((1 << spread) - 1)) * width
         buffer = cuda.shared.array(both, number)
         beyond = v, 0, 0, v
-        load_smooth(buffer, 0, v, source, True, row, base, spread, tile, number(0), beyond)
+        load_lowpass(buffer, 0, v, source, True, row, base, spread, tile, number(0), beyond)
         where, limit_place = (row, base, spread, tile), first_threshold + row
         compute(buffer, details, places, thresholds, limit_place, rows, beyond, y, place, aligned, where)
 

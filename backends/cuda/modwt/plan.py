@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,11 +11,10 @@ import pywt
 from wavefilt.backends.cuda import plan
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, grid, up4
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import KEPT, Place, Shrinking, Source
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Shrinking, Source
 from wavefilt.backends.cuda.runtime import copying
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
-from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.wavelets import modwt_boundary
 
 from . import kernels
@@ -49,7 +47,7 @@ class ModwtShape:
         return len(self.filters[0])
 
     @property
-    def round_about(self) -> bool:
+    def circular(self) -> bool:
         return self.mode in modwt_boundary.ROUND
 
     def kept(self, level: int) -> tuple[int, int]:
@@ -109,13 +107,7 @@ class ModwtPlan(plan.Plan):
         return self.buffer(f"approximation {launch % 2}", s.rows * longest)
 
     def forward(
-        self,
-        x: DeviceArray,
-        aligned: bool,
-        stream: Stream,
-        flags: DeviceArray | None = None,
-        after_first: Callable[[], None] = lambda: None,
-        search: Selection | None = None,
+        self, x: DeviceArray, aligned: bool, stream: Stream, flags: DeviceArray | None = None, beside: Beside = ALONE
     ) -> None:
         s = self.shape
         flags = self.buffer("flags", FLAGS, np.int32) if flags is None else flags
@@ -123,14 +115,14 @@ class ModwtPlan(plan.Plan):
         beyond = self.buffer("beyond", max(s.rows * (before + after), 1))
         if length := before + after:
             threads = self.options.threads
-            extend = kernels.extend("periodic" if s.round_about else s.mode, s.dtype, threads)
+            extend = kernels.extend("periodic" if s.circular else s.mode, s.dtype, threads)
             launch = extend[grid(-(-length // threads), s.rows), threads, stream]
             launch(x, s.samples, s.samples, s.rows, -before, s.samples, beyond, length, length, flags)
         v, source = x, (0, s.samples, 0, s.samples)
         for i, one in enumerate(self._launches):
             output, place = self._approximation(i), s.place(s.needed(one.last))
             first, tile, blocks = one.forward.grid(one.spread, *place[2:], s.rows)
-            kernel = kernels.analysis(*s.filters[:2], s.round_about, not one.first, s.dtype, one.forward)
+            kernel = kernels.analysis(*s.filters[:2], s.circular, not one.first, s.dtype, one.forward)
             tiles, details = (s.rows, first, tile, one.spread), (self._details, self._places(one))
             launch = kernel[grid(blocks, s.rows), self._threads, stream]
             launch(v, source, aligned, beyond, before, after, *tiles, *details, output, place, flags)
@@ -152,7 +144,7 @@ class ModwtPlan(plan.Plan):
             else:
                 output, to, whole = y, (0, s.samples, 0, s.samples), aligned
             first, tile, blocks = one.inverse.grid(one.spread, *to[2:], s.rows)
-            kernel = kernels.synthesis(*s.filters[2:], s.round_about, s.dtype, one.inverse, by.function)
+            kernel = kernels.synthesis(*s.filters[2:], s.circular, s.dtype, one.inverse, by.function)
             tiles, shrunk = (s.rows, first, tile, one.spread), (thresholds, one.first * s.rows)
             launch = kernel[grid(blocks, s.rows), self._threads, stream]
             launch(v, place, details, self._places(one), *shrunk, *tiles, output, to, whole)

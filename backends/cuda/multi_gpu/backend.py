@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
+from numpy.typing import DTypeLike
+
 from wavefilt.backends.cuda.backend import Cuda
-from wavefilt.backends.cuda.denoiser import joined
+from wavefilt.backends.cuda.denoiser import Denoised, joined
 from wavefilt.backends.cuda.runtime import interop
+from wavefilt.backends.cuda.runtime.interfaces import Samples
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.transfer import Ring
 from wavefilt.method import Method
-from wavefilt.statistics.interface import Measured
 
 from . import recorded, split_rows
 
@@ -90,15 +93,14 @@ class Several(Cuda):
             member.submit(member.backend.clear).result()
 
     def denoise(
-        self, x: Any, method: Method, level: int, report: bool = False, out: Any = None
-    ) -> tuple[Any, Measured | None] | None:
+        self, x: Samples, method: Method, level: int, report: bool = False, out: Samples | None = None
+    ) -> Denoised:
         if method.dimensions == 2:
             return super().denoise(x, method, level, report, out)
         if interop.on_device(x):
             member = self._home(x)
             with interop.on_device_of(x):
-                done: tuple[Any, Measured | None] | None = member.backend.denoise(x, method, level, report, out)
-            return done
+                return member.backend.denoise(x, method, level, report, out)
         if len(self._members) > 1 and x.size >= LEAST and method.scope == "trace" and len(x) >= len(self._members):
             return self._dealt(x, method, level, report, out)
         try:
@@ -113,8 +115,8 @@ class Several(Cuda):
         return super().denoise(x, method, level, report, out)  # chunk by chunk through one of them
 
     def split(
-        self, x: Any, method: Method, level: int, report: bool = False, out: Any = None
-    ) -> tuple[Any, Measured | None] | None:
+        self, x: Samples, method: Method, level: int, report: bool = False, out: Samples | None = None
+    ) -> Denoised:
         """`denoise` of rows in host memory with a part of the samples on each GPU.
 
         What fits on one GPU is done sooner there: transfers wait for the host's memory, not for the GPUs. Raises
@@ -123,37 +125,34 @@ class Several(Cuda):
         out = self._results.empty(x.shape, x.dtype) if out is None else out
         return split_rows.denoise(self._members, x, out, method, level, report)
 
-    def _whole(self, x: Any, method: Method, level: int, report: bool, out: Any) -> tuple[Any, Measured | None] | None:
+    def _whole(self, x: Samples, method: Method, level: int, report: bool, out: Samples | None) -> Denoised:
         """On the first GPU. Raises `OutOfMemory`."""
         backend = self._members[0].backend
         work = partial(guarded, partial(backend.whole, x, method, level, report, out), backend.clear)
         return self._members[0].submit(work).result()
 
-    def _divides(self, x: Any, method: Method, level: int) -> bool:
+    def _divides(self, x: Samples, method: Method, level: int) -> bool:
         """Whether samples can be cut into parts that are more than halo."""
         halo = method.kind.halo(method.bank.dec_len, level)
         if halo is None or method.spec.blocks:
             return False
         return len(x) > 1 or x.size > 8 * len(self._members) * halo
 
-    def _dealt(self, x: Any, method: Method, level: int, report: bool, out: Any) -> tuple[Any, Measured | None] | None:
+    def _dealt(self, x: Samples, method: Method, level: int, report: bool, out: Samples | None) -> Denoised:
         """Whole rows, some for every GPU."""
         out = self._results.empty(x.shape, x.dtype) if out is None else out
         edges = [len(x) * i // len(self._members) for i in range(len(self._members) + 1)]
         parts = [slice(a, b) for a, b in pairwise(edges)]
 
-        def work(member: Member, part: slice) -> Callable[[], Any]:
+        def work(member: Member, part: slice) -> Callable[[], Denoised]:
             return lambda: member.backend.denoise(x[part], method, level, report, out[part])
 
         futures = [m.submit(work(m, part)) for m, part in zip(self._members, parts, strict=True)]
-        done = [future.result() for future in futures]
-        if None in done:
-            return None
-        return out, joined([measured for _, measured in done]) if report else None
+        return joined([future.result() for future in futures], out, report)
 
     def each(
-        self, parts: Sequence[Any], method: Method, levels: Sequence[int], outs: Sequence[Any] | None = None
-    ) -> list[Any]:
+        self, parts: Sequence[Samples], method: Method, levels: Sequence[int], outs: Sequence[Samples] | None = None
+    ) -> list[Samples | None]:
         """Arrays of rows on GPUs denoised where they are, those on different ones at the same time.
 
         Every part has thresholds of its own traces. A part with a sample that is not finite gives None.
@@ -168,7 +167,7 @@ class Several(Cuda):
             return list(outs)
         if last is not None:
             last.release()
-        begun: list[Callable[[], Any]] = []
+        begun: list[Callable[[], Denoised]] = []
         try:
             for part, level, out in zip(parts, levels, outs, strict=True):
                 with interop.on_device_of(part):
@@ -183,7 +182,12 @@ class Several(Cuda):
         return [None if one is None else one[0] for one in done]
 
     def _record(
-        self, key: Any, parts: Sequence[Any], method: Method, levels: Sequence[int], outs: Sequence[Any]
+        self,
+        key: recorded.Key,
+        parts: Sequence[Samples],
+        method: Method,
+        levels: Sequence[int],
+        outs: Sequence[Samples],
     ) -> None:
         """Keep the launches of a batch, if all were recorded, for when it comes again."""
         found = []
@@ -205,24 +209,24 @@ class Several(Cuda):
                 return
         batch.release()
 
-    def _like(self, part: Any) -> Any:
+    def _like(self, part: Samples) -> Samples:
         """Memory of the part's library on its GPU."""
         with interop.on_device_of(part):
             return interop.empty(part.shape, str(part.dtype).rpartition(".")[2], part)
 
-    def take(self, x: Any, *axes: int) -> interop.Traces:
+    def take(self, x: Samples, *axes: int) -> interop.Traces:
         with self.on_device_of(x):
             return super().take(x, *axes)
 
-    def resident(self, shape: tuple[int, int], dtype: Any) -> Any:
+    def resident(self, shape: tuple[int, int], dtype: DTypeLike) -> Samples:
         """Room on the first GPU."""
         return self._members[0].submit(partial(self._members[0].backend.resident, shape, dtype)).result()
 
-    def on_device_of(self, x: Any) -> Any:
+    def on_device_of(self, x: Samples) -> AbstractContextManager[object]:
         """Context in which new memory is on the GPU of an array."""
         return interop.on_device_of(x)
 
-    def _home(self, x: Any) -> Member:
+    def _home(self, x: Samples) -> Member:
         """The member on whose GPU an array is. Raises ValueError if that is none of them."""
         number = interop.device_of(x)
         for member in self._members:

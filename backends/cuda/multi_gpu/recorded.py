@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.graph import Graph
+from wavefilt.backends.cuda.runtime.interfaces import Samples, Stream
 
-Key = tuple[Any, ...]
+Key = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True)
 class Recorded:
     """One denoise: its graph, where and on which stream it runs, and the plan it holds until it is released."""
 
-    current: AbstractContextManager[Any]
+    current: AbstractContextManager[object]
     graph: Graph
-    stream: Any
-    outcome: Callable[[Any], tuple[bool, bool]]
+    stream: Stream
+    outcome: Callable[[Stream], tuple[bool, bool]]
     release: Callable[[], None]
 
     def launch(self) -> None:
@@ -52,8 +52,10 @@ class Batch:
             part.release()
 
 
-def key(parts: Sequence[Any], outs: Sequence[Any], *how: Any) -> Key:
+def key(parts: Sequence[Samples], outs: Sequence[Samples], *how: Hashable) -> Key:
     """What recorded launches depend on."""
-    places = ((interop.address(x), x.shape, x.dtype, interop.stream_number(x), interop.address(y))
-              for x, y in zip(parts, outs, strict=True))  # fmt: skip
+    places = (
+        (interop.address(x), tuple(x.shape), x.dtype, interop.stream_number(x), interop.address(y))
+        for x, y in zip(parts, outs, strict=True)
+    )
     return (*how, *places)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
@@ -18,52 +17,64 @@ from .interfaces import DeviceArray
 from .target import SIMULATED, CudaAPIError, DeviceNDArray, cuda
 
 
-class Library(ABC):
-    """A library of arrays on a GPU. Its arrays have no types here."""
+class Library:
+    """A library of arrays on a GPU: numba itself, which takes those of any that has ``__cuda_array_interface__``.
 
-    name: str
+    Arrays of libraries have no types here.
+    """
+
+    name = "numba"
 
     @property
     def module(self) -> ModuleType:
         """The library, which whoever has its arrays has imported."""
         return sys.modules[self.name]
 
-    @abstractmethod
+    @property
+    def exhausted(self) -> type[Exception]:
+        """What it raises when a GPU's memory is used up."""
+        return CudaAPIError
+
     def stream_number(self, x: Any) -> int:
         """The driver's number of the stream on which the library would work on ``x`` now."""
+        if isinstance(x, DeviceNDArray):  # the interface would take 20 us
+            return handle(x.stream) if x.stream else 0
+        return int(x.__cuda_array_interface__.get("stream") or 0)
 
-    @abstractmethod
     def address(self, x: Any) -> int:
         """Where an array begins."""
+        if isinstance(x, DeviceNDArray):
+            return int(x.device_ctypes_pointer.value or 0)
+        return int(x.__cuda_array_interface__["data"][0])
 
-    @abstractmethod
     def device_of(self, x: Any) -> int:
         """The number of the GPU on which an array lives."""
+        if isinstance(x, DeviceNDArray):
+            return int(x.gpu_data.context.device.id)
+        try:
+            return int(x.__dlpack_device__()[1])
+        except AttributeError:
+            raise TypeError(f"{type(x).__name__} does not tell its GPU: it has no __dlpack_device__") from None
 
-    @abstractmethod
     def current(self, number: int) -> AbstractContextManager[Any]:
         """Context that makes a GPU the current one, for the library and with it for numba."""
+        return _Current(number)
 
-    @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike, like: Any) -> Any:
         """A new array on the device of ``like``."""
+        return cuda.device_array(shape, dtype)
 
-    @abstractmethod
     def ordered(self, x: Any, order: tuple[int, ...]) -> Any:
         """A view with the dimensions in another order."""
+        return strided(x, tuple(x.shape[i] for i in order), tuple(x.strides[i] for i in order))
 
-    @abstractmethod
     def contiguous(self, x: Any, dtype: DType) -> Any:
         """``x`` in contiguous memory and of this dtype: itself, or a copy."""
+        return x if x.is_c_contiguous() and x.dtype == dtype else copied(x, dtype)
 
-    @abstractmethod
     def to_host(self, x: Any) -> Array:
         """A copy in host memory."""
-
-    @property
-    @abstractmethod
-    def exhausted(self) -> type[Exception]:
-        """What the library raises when a GPU's memory is used up."""
+        return np.asarray(x.copy_to_host() if isinstance(x, DeviceNDArray) else x)
 
     def plain(self, x: Any) -> Any:
         """``x`` as numba can take it."""
@@ -150,50 +161,7 @@ class Torch(Library):
         return y.to(original.dtype) if original.is_floating_point() else y
 
 
-class Other(Library):
-    """numba's own arrays, and those of any library that has ``__cuda_array_interface__``."""
-
-    name = "numba"
-
-    @property
-    def exhausted(self) -> type[Exception]:
-        return CudaAPIError
-
-    def stream_number(self, x: Any) -> int:
-        if isinstance(x, DeviceNDArray):  # the interface would take 20 us
-            return handle(x.stream) if x.stream else 0
-        return int(x.__cuda_array_interface__.get("stream") or 0)
-
-    def address(self, x: Any) -> int:
-        if isinstance(x, DeviceNDArray):
-            return int(x.device_ctypes_pointer.value or 0)
-        return int(x.__cuda_array_interface__["data"][0])
-
-    def device_of(self, x: Any) -> int:
-        if isinstance(x, DeviceNDArray):
-            return int(x.gpu_data.context.device.id)
-        try:
-            return int(x.__dlpack_device__()[1])
-        except AttributeError:
-            raise TypeError(f"{type(x).__name__} does not tell its GPU: it has no __dlpack_device__") from None
-
-    def current(self, number: int) -> AbstractContextManager[Any]:
-        return _Current(number)
-
-    def empty(self, shape: tuple[int, ...], dtype: DTypeLike, like: Any) -> Any:
-        return cuda.device_array(shape, dtype)
-
-    def ordered(self, x: Any, order: tuple[int, ...]) -> Any:
-        return strided(x, tuple(x.shape[i] for i in order), tuple(x.strides[i] for i in order))
-
-    def contiguous(self, x: Any, dtype: DType) -> Any:
-        return x if x.is_c_contiguous() and x.dtype == dtype else copied(x, dtype)
-
-    def to_host(self, x: Any) -> Array:
-        return np.asarray(x.copy_to_host() if isinstance(x, DeviceNDArray) else x)
-
-
-class Simulated(Other):
+class Simulated(Library):
     """The arrays of numba's simulator, which have no addresses."""
 
     def stream_number(self, x: Any) -> int:
@@ -213,7 +181,7 @@ class Simulated(Other):
 
 
 LIBRARIES: dict[str, Library] = {library.name: library for library in (Cupy(), Torch())}
-_OTHER = Simulated() if SIMULATED else Other()
+_OTHER = Simulated() if SIMULATED else Library()
 
 
 def library_of(x: object) -> Library:

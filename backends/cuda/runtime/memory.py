@@ -37,5 +37,5 @@ def guarded(work: Callable[[], Result], clear: Callable[[], None]) -> Result:
 def _exhausted(error: Exception) -> bool:
     """Whether an error says that memory is used up: ours, the driver's, or that of the caller's library."""
     if isinstance(error, (CudaAPIError, DriverError)):
-        return error.args[0] == OUT_OF_MEMORY
+        return int(error.args[0]) == OUT_OF_MEMORY
     return isinstance(error, (OutOfMemory, *exhausted()))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
+from wavefilt.arrays import Array
+
+from . import interop
+from .interfaces import Samples
 from .memory import OutOfMemory, guarded
 from .target import cuda
 
@@ -16,20 +19,21 @@ class StagedRows:
 
     clear: Callable[[], None]
 
-    def resident(self, shape: tuple[int, int], dtype: Any) -> Any:
+    def resident(self, shape: tuple[int, int], dtype: DTypeLike) -> Samples:
         """Room for rows on the current GPU. Raises MemoryError."""
         try:
-            return guarded(lambda: cuda.device_array(shape, dtype), self.clear)
+            room: Samples = guarded(lambda: cuda.device_array(shape, dtype), self.clear)
+            return room
         except OutOfMemory as error:
             raise MemoryError(str(error)) from error
 
-    def host_buffer(self, size: int, dtype: Any) -> NDArray[Any]:
+    def host_buffer(self, size: int, dtype: DTypeLike) -> Array:
         """Pinned memory."""
-        buffer: NDArray[Any] = cuda.pinned_array(size, dtype)
+        buffer: Array = cuda.pinned_array(size, dtype)
         return buffer
 
-    def send(self, samples: NDArray[Any], resident: Any, place: int) -> None:
-        resident.reshape(-1)[place : place + samples.size].copy_to_device(samples.reshape(-1))
+    def send(self, samples: Array, resident: Samples, place: int) -> None:
+        interop.flat(resident)[place : place + samples.size].copy_to_device(samples.reshape(-1))
 
-    def fetch(self, resident: Any, place: int, out: NDArray[Any]) -> None:
-        resident.reshape(-1)[place : place + out.size].copy_to_host(out.reshape(-1))
+    def fetch(self, resident: Samples, place: int, out: Array) -> None:
+        interop.flat(resident)[place : place + out.size].copy_to_host(out.reshape(-1))

@@ -12,28 +12,15 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 
 from . import histograms
+from . import search_window as window
 from .histograms import BINS, WORKSPACE
 from .layout import LENGTH, OFFSET, PITCH, PLACES
-from .search_window import (
-    BASE,
-    BELOW,
-    FIELDS,
-    LISTED,
-    NEXT,
-    NOT_YET,
-    TICKET,
-    count_in_bin,
-    first_shift,
-    last_of,
-    lay,
-    magnitudes,
-)
 
 
 @cache
 def _bracketing(dtype: str, drawn: int, threads: int) -> DeviceFunction:
     """Device function: the first window of a search, around the middle of a sample in shared memory."""
-    widest = first_shift(np.dtype(dtype).itemsize)
+    widest = window.first_shift(np.dtype(dtype).itemsize)
     spread = int(2.25 * drawn**0.5) + 1  # 4.5 standard deviations of a sample's median rank
     drawn_each = drawn // threads
     clear, locate, find = histograms.clearing(threads), histograms.locating(threads), histograms.finding(threads)
@@ -42,7 +29,7 @@ def _bracketing(dtype: str, drawn: int, threads: int) -> DeviceFunction:
     def count(values, histogram, low, shift):
         for j in range(drawn_each):
             i = j * threads + cuda.threadIdx.x
-            count_in_bin(values[i], low, shift, histogram)
+            window.count_in_bin(values[i], low, shift, histogram)
 
     @device
     def bracket(values, histogram, workspace, state, edge_keys, segment):
@@ -70,10 +57,10 @@ def _bracketing(dtype: str, drawn: int, threads: int) -> DeviceFunction:
         while (high - low) >> shift >= BINS:
             shift += 1
         if cuda.threadIdx.x == 0:
-            lay(state, edge_keys, segment, low, shift, high - 1)
-            for field in (BELOW, NEXT, LISTED, TICKET):
-                state[segment * FIELDS + field] = 0
-            state[segment * FIELDS + BASE] = NOT_YET
+            window.lay(state, edge_keys, segment, low, shift, high - 1)
+            for field in (window.BELOW, window.NEXT, window.LISTED, window.TICKET):
+                state[segment * window.FIELDS + field] = 0
+            state[segment * window.FIELDS + window.BASE] = window.NOT_YET
 
     return bracket
 
@@ -93,7 +80,7 @@ def _scattering(drawn: int) -> DeviceFunction:
 def sample(dtype: str, drawn: int, threads: int) -> Kernel:
     """Kernel that lays a first window for every row and band of the grid, from values of the band itself."""
     itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
-    mask, key = magnitudes(itemsize), np.dtype(f"i{itemsize}").type
+    mask, key = window.magnitudes(itemsize), np.dtype(f"i{itemsize}").type
     bracket, scattered = _bracketing(dtype, drawn, threads), _scattering(drawn)
 
     @kernel(dtype, drawn, threads)
@@ -124,7 +111,7 @@ def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
     for the samples of all rows.
     """
     number, itemsize, drawn_each = np.dtype(dtype).type, np.dtype(dtype).itemsize, drawn // threads
-    mask, key = magnitudes(itemsize), np.dtype(f"i{itemsize}").type
+    mask, key = window.magnitudes(itemsize), np.dtype(f"i{itemsize}").type
     bracket, scattered = _bracketing(dtype, drawn, threads), _scattering(drawn)
 
     @kernel(dtype, taps, drawn, threads)
@@ -145,7 +132,7 @@ def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
             for k in range(taps):
                 value += high_pass[k] * x[first + k]
             drawn_values[target + i] = value
-        if last_of(cuda.gridDim.x, state, row * FIELDS, tally):
+        if window.last_of(cuda.gridDim.x, state, row * window.FIELDS, tally):
             for j in range(drawn_each):
                 i = j * threads + thread
                 values[i] = drawn_keys[target + i] & mask

@@ -13,23 +13,9 @@ from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import bin_of, load4
 
 from . import histograms
+from . import search_window as window
 from .histograms import BINS, WORKSPACE
 from .layout import LENGTH, OFFSET, PITCH, PLACES
-from .search_window import (
-    BELOW,
-    DONE,
-    FIELDS,
-    LISTED,
-    LOW,
-    NEXT,
-    SHIFT,
-    last_of,
-    less,
-    narrowing,
-    next_value,
-    room,
-    within,
-)
 
 
 @device
@@ -75,10 +61,10 @@ def _comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
             if with_energy:
                 square += squares(p0, p1) + squares(p2, p3) + squares(q0, q1) + squares(q2, q3)
                 square += squares(r0, r1) + squares(r2, r3) + squares(s0, s1) + squares(s2, s3)
-            smaller += less(p0, p1, p2, p3, bottom) + less(q0, q1, q2, q3, bottom)
-            smaller += less(r0, r1, r2, r3, bottom) + less(s0, s1, s2, s3, bottom)
-            low = within(p0, p1, p2, p3, bottom, top) | within(q0, q1, q2, q3, bottom, top) << 4
-            high = within(r0, r1, r2, r3, bottom, top) << 8 | within(s0, s1, s2, s3, bottom, top) << 12
+            smaller += window.less(p0, p1, p2, p3, bottom) + window.less(q0, q1, q2, q3, bottom)
+            smaller += window.less(r0, r1, r2, r3, bottom) + window.less(s0, s1, s2, s3, bottom)
+            low = window.within(p0, p1, p2, p3, bottom, top) | window.within(q0, q1, q2, q3, bottom, top) << 4
+            high = window.within(r0, r1, r2, r3, bottom, top) << 8 | window.within(s0, s1, s2, s3, bottom, top) << 12
             inside |= (low | high) << 4 * j
         return square, smaller, inside
 
@@ -91,7 +77,7 @@ def _comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
                 d = coefficients[source + i]
                 if with_energy:
                     square += squares(d, number(0))
-                smaller += less(d, infinite, infinite, infinite, bottom)
+                smaller += window.less(d, infinite, infinite, infinite, bottom)
                 inside |= (1 if bottom <= abs(d) <= top else 0) << 4 * j + i - at
         return square, smaller, inside
 
@@ -109,7 +95,7 @@ def _listing(threads: int, stage: int) -> DeviceFunction:
         cuda.syncthreads()
         if cuda.threadIdx.x == 0:
             # a full stage makes the list too long to be valid
-            place_in_list[0] = cuda.atomic.add(state, field + LISTED, size if size <= stage else longest + 1)
+            place_in_list[0] = cuda.atomic.add(state, field + window.LISTED, size if size <= stage else longest + 1)
             tally[1] = 0
         cuda.syncthreads()
         target = place_in_list[0]
@@ -142,9 +128,13 @@ def scan(dtype: str, stage: int, threads: int) -> Kernel:
     """
     number = np.dtype(dtype).type
     clear, add, total = histograms.clearing(threads), histograms.adding(threads), histograms.summing(threads)
-    measure, deliver, next_above = _measuring(dtype, threads), _listing(threads, stage), next_value(dtype, threads)
+    measure, deliver, next_above = (
+        _measuring(dtype, threads),
+        _listing(threads, stage),
+        window.next_value(dtype, threads),
+    )
     compare, compare_last = _comparing(dtype, threads, True), _comparing(dtype, threads, False)
-    narrower = narrowing(dtype, threads)
+    narrower = window.narrowing(dtype, threads)
 
     @kernel(dtype, stage, threads)
     def scan(
@@ -167,21 +157,26 @@ def scan(dtype: str, stage: int, threads: int) -> Kernel:
         n, pitch = bands[band * PLACES + LENGTH], bands[band * PLACES + PITCH]
         source = bands[band * PLACES + OFFSET] + row * pitch
         segment = band * groups + (row if groups > 1 else 0)
-        field = segment * FIELDS
-        searched = band < medians and (state[field + SHIFT] != DONE or state[field + NEXT] != 0)
+        field = segment * window.FIELDS
+        searched = band < medians and (state[field + window.SHIFT] != window.DONE or state[field + window.NEXT] != 0)
         first, last = part * chunk, min((part + 1) * chunk, n)
-        if not searched or state[field + SHIFT] == DONE:
+        if not searched or state[field + window.SHIFT] == window.DONE:
             if with_energy:
                 sums[thread] = measure(details, source, first, last)
                 total(sums, thread)
                 if thread == 0:
                     partial[(row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x] = sums[0]
             if searched:
-                next_above(keys, source, first, last, state[field + LOW], least, middle, segment)
-                if not pooled and last_of(parts, state, field, tally) and thread == 0:
-                    state[field + NEXT] = 0
+                next_above(keys, source, first, last, state[field + window.LOW], least, middle, segment)
+                if not pooled and window.last_of(parts, state, field, tally) and thread == 0:
+                    state[field + window.NEXT] = 0
             return
-        low, shift, longest, target_list = state[field + LOW], state[field + SHIFT], room(pitch), ends + room(source)
+        low, shift, longest, target_list = (
+            state[field + window.LOW],
+            state[field + window.SHIFT],
+            window.room(pitch),
+            ends + window.room(source),
+        )
         clear(histogram, 0)
         if thread < 3:
             tally[thread] = 0
@@ -217,8 +212,8 @@ def scan(dtype: str, stage: int, threads: int) -> Kernel:
         cuda.syncthreads()
         add(histogram, counts, segment)
         if thread == 0:
-            cuda.atomic.add(state, field + BELOW, np.int64(tally[0]))
-        if not pooled and last_of(parts, state, field, tally):
+            cuda.atomic.add(state, field + window.BELOW, np.int64(tally[0]))
+        if not pooled and window.last_of(parts, state, field, tally):
             narrower(sizes, state, counts, edge_keys, middle, segment, workspace)
 
     return scan

@@ -13,38 +13,24 @@ from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import load4
 
 from . import histograms
+from . import search_window as window
 from .histograms import BINS, WORKSPACE
 from .layout import OFFSET, PITCH, PLACES
-from .search_window import (
-    BELOW,
-    DONE,
-    FIELDS,
-    LISTED,
-    LOW,
-    NEXT,
-    SHIFT,
-    count_in_bin,
-    last_of,
-    magnitudes,
-    narrowing,
-    next_value,
-    room,
-)
 
 
 @device
 def bin_or_below(bits, low, shift, histogram):
     """Count a listed value in its bin; 1 if it lies below the window."""
-    count_in_bin(bits, low, shift, histogram)
+    window.count_in_bin(bits, low, shift, histogram)
     return 1 if np.int64(bits) < low else 0  # of |d|: there is no sign to mask
 
 
 @cache
 def settle(dtype: str, threads: int) -> Kernel:
     """Kernel of a pass over the lists alone, ``parts`` blocks for each: the next window, or the middle values."""
-    infinity = magnitudes(np.dtype(dtype).itemsize)
+    infinity = window.magnitudes(np.dtype(dtype).itemsize)
     clear, add = histograms.clearing(threads), histograms.adding(threads)
-    next_above, narrower = next_value(dtype, threads), narrowing(dtype, threads)
+    next_above, narrower = window.next_value(dtype, threads), window.narrowing(dtype, threads)
 
     @kernel(dtype, threads)
     def settle(keys, bands, ends, rows, groups, parts, sizes, state, counts, edge_keys, middle):
@@ -59,17 +45,17 @@ def settle(dtype: str, threads: int) -> Kernel:
         band, part = cuda.blockIdx.x // parts, cuda.blockIdx.x % parts
         pitch = bands[band * PLACES + PITCH]
         segment = band * groups + (row if groups > 1 else 0)
-        field = segment * FIELDS
-        low, shift, listed = state[field + LOW], state[field + SHIFT], state[field + LISTED]
-        if (shift == DONE and state[field + NEXT] == 0) or listed == 0 or listed > room(pitch):
+        field = segment * window.FIELDS
+        low, shift, listed = state[field + window.LOW], state[field + window.SHIFT], state[field + window.LISTED]
+        if (shift == window.DONE and state[field + window.NEXT] == 0) or listed == 0 or listed > window.room(pitch):
             return
-        source = ends + room(bands[band * PLACES + OFFSET] + row * pitch)
+        source = ends + window.room(bands[band * PLACES + OFFSET] + row * pitch)
         chunk = ((listed + parts - 1) // parts + 3) & ~3
         first, last = part * chunk, min((part + 1) * chunk, listed)
-        if shift == DONE:
+        if shift == window.DONE:
             next_above(keys, source, first, last, low, least, middle, segment)
-            if last_of(parts, state, field, tally) and thread == 0 and middle[2 * segment + 1] < infinity:
-                state[field + NEXT] = 0
+            if window.last_of(parts, state, field, tally) and thread == 0 and middle[2 * segment + 1] < infinity:
+                state[field + window.NEXT] = 0
             return
         clear(histogram, 0)
         if thread == 0:
@@ -89,8 +75,8 @@ def settle(dtype: str, threads: int) -> Kernel:
         cuda.syncthreads()
         add(histogram, counts, segment)
         if thread == 0:
-            cuda.atomic.add(state, field + BELOW, np.int64(tally[0]))
-        if last_of(parts, state, field, tally):
+            cuda.atomic.add(state, field + window.BELOW, np.int64(tally[0]))
+        if window.last_of(parts, state, field, tally):
             narrower(sizes, state, counts, edge_keys, middle, segment, workspace)
 
     return settle
@@ -99,14 +85,14 @@ def settle(dtype: str, threads: int) -> Kernel:
 @cache
 def narrow(dtype: str, threads: int) -> Kernel:
     """Kernel, after a pass over several batches: every segment's next window, or its two middle values."""
-    narrower = narrowing(dtype, threads)
+    narrower = window.narrowing(dtype, threads)
 
     @kernel(dtype, threads)
     def narrow(sizes, state, counts, edge_keys, middle):
         workspace = cuda.shared.array(WORKSPACE, np.int64)
-        if state[cuda.blockIdx.x * FIELDS + SHIFT] != DONE:
+        if state[cuda.blockIdx.x * window.FIELDS + window.SHIFT] != window.DONE:
             narrower(sizes, state, counts, edge_keys, middle, cuda.blockIdx.x, workspace)
         elif cuda.threadIdx.x == 0:
-            state[cuda.blockIdx.x * FIELDS + NEXT] = 0
+            state[cuda.blockIdx.x * window.FIELDS + window.NEXT] = 0
 
     return narrow

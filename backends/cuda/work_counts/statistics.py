@@ -23,7 +23,7 @@ LISTED = 1 / 20
 """Share of values in a sampled window."""
 LOCATE = {"barriers": 12, "shared": 16}
 """A bin found by its rank: a prefix sum over 256 groups of bins, and a walk through one of them."""
-RIDING = 110
+SEARCHING = 110
 """Integer instructions of a warp for a group of four details that it searches, and half as many others."""
 LAST = 3
 """Loads of global memory that a block waits for to know that it is the last."""
@@ -130,28 +130,28 @@ def choose(problem: Problem) -> Launch:
     return _launch("choose", warp, blocks, problem.threads, 4 * problem.level)
 
 
-def riding(problem: Problem, launch: Launch) -> Launch:
+def searching(problem: Problem, launch: Launch) -> Launch:
     """The first launch of `forward` when it counts its finest details against the window and lists those inside."""
     tile = min(problem.tiles_of, problem.samples)
     groups = tile / 8 / launch.threads  # of a thread
 
     def more(counts: Mapping[str, float]) -> dict[str, float]:
-        added = {"int": RIDING * groups + 60, "other": RIDING * groups / 2 + 30}
+        added = {"int": SEARCHING * groups + 60, "other": SEARCHING * groups / 2 + 30}
         return {name: counts.get(name, 0.0) + added.get(name, 0.0) for name in {**counts, **added}}
 
     return replace(
         launch, name=f"{launch.name} searching", instructions=more(launch.instructions), path=more(launch.path),
         loads={**launch.loads, "global": launch.loads["global"] + 1, "shared": launch.loads["shared"] + groups + 2},
         barriers=launch.barriers + 2,
-        longest=None if launch.longest is None else riding(problem, launch.longest),
+        longest=None if launch.longest is None else searching(problem, launch.longest),
     )  # fmt: skip
 
 
 def denoise(problem: Problem) -> list[Launch]:
     """All launches of a denoise by the universal rule and the noise of the finest level, in order."""
     ahead, back = forward(problem), inverse(problem)
-    if _big(problem, 1) and problem.taps <= MOST_TAPS_SEARCHED:  # the search rides in the first launch
-        search = [draw(problem), riding(problem, ahead[0]), *settle(problem), *ahead[1:]]
+    if _big(problem, 1) and problem.taps <= MOST_TAPS_SEARCHED:  # the first launch takes part in the search
+        search = [draw(problem), searching(problem, ahead[0]), *settle(problem), *ahead[1:]]
     else:
         search = [*ahead, *median(problem)]
     return [*search, choose(problem), *back]

@@ -6,7 +6,7 @@ else a warp issues (addresses, guards, moves) was read from SASS for sm_90, wher
 
 Of an interior tile a warp executes a constant number of rounds, and some warps one more for the remainder. What fills
 the pipes is counted for the average warp of a block; how long the block takes, which waits for all its warps at every
-barrier, for the longest. A launch's end blocks, one a row, are counted apart.
+barrier, for the longest. A launch's boundary blocks, one a row, are counted apart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PER_WARP, PER_GROUP, PER_ACCESS = 110, 4, 3
 PER_INVERSE = 180
 """Of a warp for a tile of the inverse kernel."""
 END_PER_GROUP, END_PER_QUAD = 90, 25
-"""The same for the loops of an end block, whose sizes are run-time values."""
+"""The same for the loops of a boundary block, whose sizes are run-time values."""
 SHRINKING = {"keep": (0, 0), "soft": (2, 1), "hard": (2, 0), "firm": (5, 2), "garrote": (4, 10)}
 """Comparisons and arithmetic for one coefficient, by threshold function."""
 PAIRS = 4
@@ -147,7 +147,7 @@ def _parts(problem: Problem) -> list[tuple[int, int]]:
 
 
 def _launch(name, problem, tiling, first, levels, of_tile, of_end, shared):
-    """One launch: its tiles, and the end block of every row, which is longer."""
+    """One launch: its tiles, and the boundary block of every row, which is longer."""
     n, lengths = problem.lengths[first], problem.lengths[first : first + levels + 1]
     cut = tiling(problem.filter, problem.tiles_of, levels)
     tiles = cut.interior(n)
