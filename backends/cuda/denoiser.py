@@ -15,6 +15,7 @@ from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import choosing
+from wavefilt.backends.cuda.thresholding.functions import KNOWN
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -39,7 +40,8 @@ class Denoiser:
         self._function = method.function(s.samples)
         self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
         self._rule = choosing.kernel_rule(method)
-        self.replayable = self._rule is not None  # no host in the middle: it can be captured as a graph
+        # no host in the middle: it can be captured as a graph
+        self.replayable = self._rule is not None and self._function in KNOWN
         self._energy = report or self._rule == "bayes"
         if self._rule == "fixed" and not report:
             self._sigma_of = "given"  # nobody asks for it
@@ -117,9 +119,9 @@ class Denoiser:
         self._numbers.copy_to_device(np.concatenate([sigma.ravel(), chosen.ravel()]), stream=stream)
         self._thresholds.copy_to_device(chosen.astype(s.dtype).ravel(), stream=stream)
         self._live.copy_to_device(np.count_nonzero(chosen, axis=0).astype(np.int32), stream=stream)
-        if isinstance(self._function, str):
-            return Shrinking(self._function, self._thresholds)
-        return Shrinking(details=self.plan.shrunk(Shrinkage(self._function, chosen, sigma), stream))
+        if self._function in KNOWN:
+            return Shrinking(str(self._function), self._thresholds)
+        return self.plan.shrinking(Shrinkage(self._function, chosen, sigma), stream)
 
     def outcome(self, stream: Stream) -> tuple[bool, bool]:
         """Whether the last run has to be made again with all passes, and whether all was finite; waits for it."""

@@ -16,6 +16,7 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import kernels
+from wavefilt.backends.cuda.thresholding.functions import KNOWN
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 
@@ -170,8 +171,22 @@ class Plan(Buffers, ABC):
             return KEPT
         if not isinstance(shrinkage.function, str):
             return Shrinking(details=self.shrunk(shrinkage, stream))
+        if shrinkage.function not in KNOWN:
+            return Shrinking(details=self._shrunk_on_host(shrinkage, stream))
         sent = kernels.sent(shrinkage, self.dtype, self.shape.level, self.shape.rows, stream)
         return Shrinking(shrinkage.function, sent)
+
+    def _shrunk_on_host(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
+        """The same by a function that kernels do not have."""
+        host, target = self.layout.array.copy_to_host(stream=stream), self.buffer("shrunk", self.layout.array.size)
+        stream.synchronize()
+        for i, band in enumerate(self.bands):
+            strides = (host.itemsize * band.pitch, host.itemsize)
+            rows = np.lib.stride_tricks.as_strided(host[band.offset :], (band.rows, band.length), strides)
+            rows[...] = shrinkage.of_level(i, rows)
+        target.copy_to_device(host, stream=stream)
+        stream.synchronize()
+        return target
 
     def release(self) -> None:
         super().release()

@@ -11,7 +11,7 @@ import pywt
 from tests.support.simulation import arrays_on_device, inside
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
-from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.thresholding.shrinkage import FUNCTIONS, Shrinkage
 from wavefilt.transforms import DWT, MODWT
 from wavefilt.vocabulary import MODES
 
@@ -137,3 +137,20 @@ def test_cycle_spinning_in_device_memory(backend, monkeypatch, mode):
     x, method = _traces(2, 48), Method("haar", 2, mode, "universal", sigma="global", spins=3)
     y = backend.spun(cuda.to_device(x), method, 2)
     np.testing.assert_allclose(interop.to_host(y), run(x, method, "pywavelets").samples, atol=1e-10)
+
+
+@inside
+def test_a_threshold_function_from_elsewhere(backend, reference):
+    """Kernels do not have it: details are shrunk on the host."""
+    FUNCTIONS.register("halve", lambda data, value: np.where(np.abs(data) < value, data / 2, data))
+    try:
+        x = _traces(2, 60)
+        for options in ({"transform": "modwt"}, {"transform": "dwt"}):
+            method = Method("haar", 2, rule="universal", shrink="halve", **options)
+            y, _ = backend.denoise(x, method, 2)
+            np.testing.assert_allclose(y, run(x, method, "pywavelets").samples, atol=1e-12)
+        method = Method("haar", 1, rule="universal", shrink="halve", dimensions=2)
+        y, _ = backend.denoise(x[None], method, 1)
+        np.testing.assert_allclose(y, run(x[None], method, "pywavelets").samples, atol=1e-12)
+    finally:
+        FUNCTIONS.unregister("halve")

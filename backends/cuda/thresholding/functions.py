@@ -12,6 +12,10 @@ from wavefilt.backends.cuda.runtime.target import device
 from wavefilt.thresholding.shrinkage import FIRM_RATIO
 
 
+KNOWN = ("soft", "hard", "garrote", "firm")
+"""Functions that kernels have; others are applied on the host."""
+
+
 @cache
 def shrink(function: str, dtype: str) -> DeviceFunction:
     """Device function ``(d, t) -> d shrunk`` for one of the four functions, or ``"keep"``."""
