@@ -11,7 +11,6 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
 from wavefilt.backends.cuda.runtime.target import device
 from wavefilt.thresholding.shrinkage import FIRM_RATIO
 
-
 KNOWN = ("soft", "hard", "garrote", "firm")
 """Functions that kernels have; others are applied on the host."""
 
