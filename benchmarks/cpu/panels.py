@@ -204,7 +204,7 @@ TIMES = Table(
     "{environment[threads]} threads, PyWavelets {environment[versions][PyWavelets]}, "
     "scikit-image {environment[scikit-image]}",
     {
-        "section,|levels": "{name}, {level}",
+        "panel,|levels": "{name}, {level}",
         "PyWavelets|wavedec2": "{pywavelets:quartiles}",
         "scikit-image|VisuShrink": "?{scikit_image:quartiles}",
         "numba": "{numba:quartiles}",

@@ -71,7 +71,7 @@ TABLE = Table(
     "Universal soft thresholds, {wavelet}, float32, samples in device memory: {environment[gpu]}; numba: "
     "{environment[threads]} threads",
     {
-        "section,|levels": "{rows} x {columns}, {level}",
+        "panel,|levels": "{rows} x {columns}, {level}",
         "denoise|ms": "{denoise[median]:n}",
         "share of|copy speed": "{share:.0%}",
         "forward|ms": "{forward[median]:n}",
