@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from wavefilt.benchmarks.common.tables import Report, Row, Table, number
 
-NAMES = {"detected": "any, detected", "seg2": "SEG-2", "ascii": "ASCII", "wav": "WAV"}
+NAMES: dict[str, str] = {"detected": "any, detected", "seg2": "SEG-2", "ascii": "ASCII", "wav": "WAV"}
 INPUTS = Table(
     "{inputs:,} inputs of up to {longest} bytes, {findings} of which violated the contract: atheris {atheris}, one "
     "process at a time on {environment[processor]}, {environment[cores]} cores, {date}",
     {
-        "kind": lambda row: NAMES.get(row["kind"], row["kind"]),
+        "kind": lambda row: NAMES.get(str(row["kind"]), str(row["kind"])),
         "inputs": "{inputs:,}",
         "read": "{read:,}",
         "refused with|an error": "{errors:,}",

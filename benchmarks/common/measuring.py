@@ -119,7 +119,7 @@ def events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], No
 
 
 def free_memory() -> int | None:
-    """Bytes of host memory that can still be had; None where nothing tells."""
+    """Bytes of host memory that are available; None where the system does not report it."""
     found = []
     try:
         with open("/proc/meminfo") as lines:

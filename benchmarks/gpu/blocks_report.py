@@ -49,7 +49,8 @@ def _estimates(model: str, measured: bool) -> dict[str, Column]:
         value, times = row["estimates"].get(model), row["times"]
         return "-" if value is None or times is None else f"{value / times['median'] - 1:+.0%}"
 
-    return {f"SKE|{model}": estimate} | ({f"|error#{model}": error} if measured else {})
+    found: dict[str, Column] = {f"SKE|{model}": estimate}
+    return found | ({f"|error#{model}": error} if measured else {})
 
 
 def _or_dash(model: str, key: str, form: str) -> Column:

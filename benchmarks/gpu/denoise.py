@@ -138,8 +138,8 @@ def _method(case: Row) -> Method:
 
 
 def _reference(x: Array, method: Method) -> Array:
-    choice = {"rule": method.rule, "sigma": method.sigma, "shrink": method.shrink}
-    return wavefilt.denoise(x, method.wavelet, level=method.level, backend="pywavelets", **choice)
+    choice: Row = {"rule": method.rule, "sigma": method.sigma, "shrink": method.shrink}
+    return np.asarray(wavefilt.denoise(x, method.wavelet, level=method.level, backend="pywavelets", **choice))
 
 
 def _case(backend: Any, case: Row, rows: int, samples: int, repeats: int) -> Row:
@@ -210,7 +210,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
         ]
         for i, (first, levels) in enumerate(zip(plan.firsts, plan.fused, strict=True)):
             name, size, searching = f"levels {first + 1}-{first + levels}", 8 * n[first], i == 0
-            work = partial(plan.forward_launch, i, x, True, search=search)
+            work: Work = partial(plan.forward_launch, i, x, True, search=search)
             kernel, what = plan.forward_kernel(i, searching), "forward and search" if searching else "forward"
             launches.append((f"{what}, {name}", work, size + listed * searching, kernel, options.threads))
             work = partial(plan.inverse_launch, i, y, True, by=soft)
@@ -227,8 +227,8 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
             "forward and search": draw,
             "settle the median": searched,
         }
-        for name, work, size, kernel, threads in launches:
-            times = events(work, repeats, before.get(name.partition(",")[0]))
+        for name, launch, size, kernel, threads in launches:
+            times = events(launch, repeats, before.get(name.partition(",")[0]))
             rate = 1e-9 * size / times["median"]
             measured = {**times, "bytes": size, "TB/s": rate, "share": rate / copy}
             found.append({"name": f"{name}, {wavelet}", **measured, **_resources(kernel, threads)})

@@ -10,7 +10,7 @@ from wavefilt.benchmarks.laplace2d.variants import BORDER, CHANNELS, CHUNK, RADI
 
 WARP, BANKS, WORD, SECTOR, LINE = 32, 32, 4, 32, 128
 BLOCKS = range(1, 9)
-"""Blocks side by side inside of an image: 48 bytes of a row each, they lie in eight ways across the cache's lines."""
+"""Blocks side by side inside of an image: 48 bytes of a row each, at eight alignments to the cache's lines."""
 
 Access = list[int]
 """The addresses in bytes of the lanes that take part in one access of a warp; no lane's bytes cross a line."""

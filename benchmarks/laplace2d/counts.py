@@ -52,7 +52,7 @@ def instructions(variant: Variant) -> dict[str, float]:
 
 
 def wavefronts(variant: Variant, width: int) -> float:
-    """Pieces in which the accesses of an average warp pass the pipe of L1 and shared memory."""
+    """Wavefronts in which the accesses of an average warp pass the pipe of L1 and shared memory."""
     read, written = (patterns.lines(of(variant, width)) for of in (patterns.image_reads, patterns.image_writes))
     if variant.memory == "wide":
         return WIDE_READS * read + 2 * ROWS * written  # the row of the result is read as it is written
@@ -70,7 +70,7 @@ def launch(variant: Variant, width: int, height: int, registers: int | None = No
     pixels = (pitch(width) / CHANNELS if variant.memory == "wide" else width) * height
     counts = instructions(variant) | {"wavefront": wavefronts(variant, width)}
     moved = pixels * (patterns.bytes_read(variant, width) + CHANNELS)
-    held = {"registers": registers or variant.registers, "shared": variant.shared}
+    held: Row = {"registers": registers or variant.registers, "shared": variant.shared}
     work = (counts, LOADS[variant.memory], int(variant.memory == "tile"), moved, 2 * CHANNELS * pixels)
     return Launch(variant.name, across * down, variant.threads, *work, **held)
 

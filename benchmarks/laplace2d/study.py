@@ -75,7 +75,7 @@ def run(
 
 
 def _capability(chosen: Calibration | None, no_gpu: str | None) -> str:
-    """Whose multiprocessors the kernels' occupancy is told for: the calibration's, this GPU's, or the registers'."""
+    """The compute capability for the occupancy: the calibration's, this GPU's, or that of the registers."""
     if chosen is not None:
         return str(chosen.capability)
     if no_gpu:

@@ -7,7 +7,7 @@ they execute; the last two need no compiler.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 RADIUS, CHANNELS = 2, 3
 SIDE = 2 * RADIUS + 1
@@ -79,7 +79,7 @@ def pitch(width: int) -> int:
 
 COMPILED_FOR = "9.0"
 """The compute capability that the registers are of."""
-FLOATS: dict[str, Number] = {"held": "float32", "summed": "float32"}
+FLOATS: dict[str, Any] = {"held": "float32", "summed": "float32"}
 _FLOAT = "bytes converted to float once, as the tile is written"
 _PADDED = "a float tile, its rows 20 words longer so that two share no bank"
 _ROW = "a float tile, a block of 32x8: a warp reads one row"

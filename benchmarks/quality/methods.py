@@ -33,7 +33,7 @@ class Procedure:
     options: Options = field(default_factory=dict)
     thresholds: Thresholds | None = None
 
-    def __call__(self, x: Samples, **common: object) -> Samples:
+    def __call__(self, x: Samples, **common: Any) -> Samples:
         """Denoise the rows of ``x``, by `denoise` itself where it can.
 
         It refuses levels none of whose details are free of the boundary, which the literature uses.

@@ -105,6 +105,7 @@ def _published(seeds: int, others: dict[str, Denoise]) -> Iterator[Step]:
             means[signal], errors[signal] = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(seeds))
         return {"ratio": ratio, "method": name, "grid": grid, "like": like, "mean": means, "error": errors}
 
+    methods: list[tuple[str, str, Denoise, str, int]]
     methods = [(like, method.name, method, grid, LEVELS) for like, method in rows.PUBLISHED for grid in GRIDS]
     methods += [(like, method.name, method, "", LEVELS) for like, method in rows.SHIFTLESS]
     methods += [("", method.name, method, "PyWavelets", LEVELS) for method in rows.OTHERS]

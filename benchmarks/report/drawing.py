@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import cycle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
+    from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 440, 320
@@ -71,8 +71,8 @@ LIMITS = {
     ("document", "gpu"): ("2010: GPU with transfers", Look("silver", "", dash="-.")),
 }
 """Label and look of floors, estimates and the figures of 2010, by section and entry of a row."""
-_SPARE = ("blue o", "orange s", "green D", "vermillion ^", "purple v", "sky o", "slate s")
-SPARE = [Look(*pair.split(), hollow) for hollow in (False, True) for pair in _SPARE]
+_SPARE = {"blue": "o", "orange": "s", "green": "D", "vermillion": "^", "purple": "v", "sky": "o", "slate": "s"}
+SPARE = [Look(colour, marker, hollow) for hollow in (False, True) for colour, marker in _SPARE.items()]
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
@@ -95,7 +95,7 @@ class Line:
     points: Sequence[Point] = ()
 
 
-def draw(axes: Axes, line: Line, across: bool = False, **options: str | bool) -> None:
+def draw(axes: Axes, line: Line, across: bool = False, **options: Any) -> None:
     """Quartiles, the line itself and its points; ``across`` with x and y exchanged."""
     look, colour, turn = line.look, PALETTE[line.look.colour], -1 if across else 1
     spreads = [(p.x, *p.spread) for p in line.points if p.spread]
@@ -109,7 +109,12 @@ def draw(axes: Axes, line: Line, across: bool = False, **options: str | bool) ->
     if shown:
         places = [p.x for p in shown], [p.y for p in shown]
         face = PALETTE["paper"] if look.hollow else colour
-        style = {"marker": look.marker or "o", "markersize": 7, "markerfacecolor": face, "markeredgewidth": 1.4}
+        style: dict[str, Any] = {
+            "marker": look.marker or "o",
+            "markersize": 7,
+            "markerfacecolor": face,
+            "markeredgewidth": 1.4,
+        }
         axes.plot(*places[::turn], color=colour, linestyle="", **style, **options)
 
 
@@ -186,7 +191,7 @@ def plain(value: float, _: object = None) -> str:
     return f"{value:.0f}" if abs(value) >= 1 or value == 0 else f"{value:.6f}".rstrip("0")
 
 
-def scale(axis: Axis, values: Sequence[float], ticks: Mapping[float, str] | None = None) -> None:
+def scale(axis: XAxis | YAxis, values: Sequence[float], ticks: Mapping[float, str] | None = None) -> None:
     """Logarithmic, and linear for values that are not all positive; ``ticks`` are words at their places."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, MaxNLocator, NullLocator
 
@@ -211,6 +216,7 @@ def swatch(look: Look) -> str:
     """A line of this look in small, for the legend."""
     from matplotlib.markers import MarkerStyle
     from matplotlib.patches import PathPatch
+    from matplotlib.transforms import Affine2D
 
     drawing = Drawing("", 16, (0, 0, 0, 0))
     drawing.axes.set_axis_off()
@@ -218,7 +224,8 @@ def swatch(look: Look) -> str:
     drawing.add(Line("", look, (Point(2, 8), Point(32, 8))))
     if look.marker:
         marker, colour = MarkerStyle(look.marker), PALETTE[look.colour]
-        path = marker.get_path().transformed(marker.get_transform().frozen().scale(7).translate(17, 8))
+        place = Affine2D(marker.get_transform().get_matrix()).scale(7).translate(17, 8)
+        path = marker.get_path().transformed(place)
         face = PALETTE["paper"] if look.hollow else colour
         drawing.axes.add_patch(PathPatch(path, facecolor=face, edgecolor=colour, linewidth=1.4, zorder=3))
     small = drawing.svg("").replace('class="chart" viewBox="0 0 440 16"', 'viewBox="0 0 34 16"', 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wavefilt.benchmarks.common.tables import Row, number, size
@@ -107,7 +106,7 @@ def ske(result: Row) -> list[Plot]:
     except calibration.WrongDevice:
         return []
     rows = [row for row in result["rows"] if "error" not in row]
-    predictions: Mapping[str, Sequence[float]] = validation.Validation(rows, device).predictions
+    predictions = {name: v.tolist() for name, v in validation.Validation(rows, device).predictions.items()}
     seconds = [row["seconds"] for row in rows] + [float(value) for values in predictions.values() for value in values]
     ends = [1e6 * limit(seconds) for limit in (min, max)]
     kernels = in_turn(row["kernel"] for row in rows)

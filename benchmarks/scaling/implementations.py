@@ -14,6 +14,7 @@ from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared
 from wavefilt.benchmarks.common.measuring import signal
+from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.cpu.denoise import Case, pywavelets_denoise
 from wavefilt.benchmarks.gpu.denoise import LEVEL, graph_time, torch_denoise
 from wavefilt.errors import BackendUnavailable
@@ -59,7 +60,7 @@ class Problem:
 
     def denoised(self, x: Array, backend: str, mode: Mode = "symmetric") -> Array:
         """As a user of this library writes it."""
-        options = {"rule": "universal", "shrink": "soft", "sigma": "global"}
+        options: Row = {"rule": "universal", "shrink": "soft", "sigma": "global"}
         return np.asarray(wavefilt.denoise(x, self.wavelet, level=LEVEL, backend=backend, mode=mode, **options))
 
 
@@ -135,7 +136,7 @@ _STEPS = "wavedec, NumPy's median, threshold, waverec"
 _OURS = "wavefilt.denoise, backend numba"
 _THERE = "the same on the GPU, the data resident there"
 _PINNED, _DEVICE = "the same from and to pinned arrays", "the same from and to device memory"
-_gsl_options = {"oracle": PERIODIC, "reference": 48, "tolerance": 1e-10}
+_gsl_options: Row = {"oracle": PERIODIC, "reference": 48, "tolerance": 1e-10}
 IMPLEMENTATIONS = (
     Implementation("gsl", ("GSL", "1 core"), _IN_GSL, _gsl, gsl.load, 32, **_gsl_options),
     _single("pywavelets", ("PyWavelets", "1 core"), _STEPS, _pywavelets, lambda: None, 16),

@@ -10,7 +10,7 @@ from wavefilt.ske.classic import estimate as classic_estimate
 from wavefilt.ske.tables import INSTRUCTIONS, MEMORIES, Device
 
 LANES = {"7.0": 64, "7.2": 64, "7.5": 64, "8.0": 64, "8.6": 128, "8.7": 128, "8.9": 128, "9.0": 128, "10.0": 128}
-"""P: float32 lanes of an SM by capability, from the CUDA C++ Programming Guide; no driver tells them."""
+"""P: float32 lanes of an SM by capability, from the CUDA C++ Programming Guide; no driver reports them."""
 LOAD_STORE = 32
 """L: of every SM since 7.0."""
 CYCLES = {"fma": "fma", "int": "add", "int mul": "int mul", "fma64": "fma", "other": "add"}

@@ -82,8 +82,8 @@ def microbenchmarks(device: Calibration) -> list[Known]:
         each = -(-int(warps) // 32)
         loads = elements / (S * warps * 32)
         counts = {"fma": loads, "int": 6 * loads, "other": 4 * loads, "wavefront": 2 * loads}
-        moved = {"bytes": 8 * elements, "touched": 8 * elements}
-        made = Launch("scale", each * S, int(warps) // each * 32, counts, {"global": loads}, resident=each, **moved)
+        traffic = {"bytes": 8 * elements, "touched": 8 * elements}
+        made = Launch("scale", each * S, int(warps) // each * 32, counts, {"global": loads}, resident=each, **traffic)
         rows.append(([made], seconds))
     return rows
 
@@ -91,7 +91,7 @@ def microbenchmarks(device: Calibration) -> list[Known]:
 def parameters(known: Sequence[Known], device: Calibration) -> Calibration:
     """The calibration with theta fitted to these launches.
 
-    Which of a launch's times binds depends on theta: both are found in turn, and the best of all rounds is kept.
+    Which of a launch's times binds depends on theta: both are found in turn, and the best of all iterations is kept.
     """
     times = np.array([seconds for _, seconds in known])
     best, least = device, np.inf

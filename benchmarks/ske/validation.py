@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wavefilt.arrays import Floats
 from wavefilt.benchmarks.common.environment import environment
@@ -70,6 +71,7 @@ MODELS: dict[str, Callable[[Sequence[Launch], Calibration], float]] = {
 }
 
 
+Mask = NDArray[np.bool_]
 ERRORS = ["rows", "mean", "median", "max", "signed"]
 """Heads of relative errors, after what they are of."""
 
@@ -90,11 +92,11 @@ class Validation:
         return np.array([row["seconds"] for row in self.rows])
 
     @cached_property
-    def held_out(self) -> Floats:
+    def held_out(self) -> Mask:
         return np.array([not row["fit"] for row in self.rows])
 
     @cached_property
-    def long(self) -> Floats:
+    def long(self) -> Mask:
         return self.times >= SHORT
 
     @cached_property

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import summary
 from wavefilt.benchmarks.common.tables import Row, Table
 from wavefilt.outofcore.sizes import in_bytes
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 GIB, LIMITS, REPEATS = 4, ("1GiB", "256MiB", "64MiB"), 3
 CHUNK = 1 << 22
@@ -82,7 +86,7 @@ def _compare(path: Path, y: Array) -> None:
 
 def _measured(source: Path, target: Path, limit: str, backend: str) -> dict[str, float]:
     """One run in a process of its own."""
-    command = [sys.executable, "-m", __spec__.name, "--one", source, target, limit, backend]
+    command = [sys.executable, "-m", str(__spec__.name), "--one", str(source), str(target), limit, backend]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -97,7 +101,7 @@ def one(source: str, target: str, limit: str, backend: str) -> dict[str, float]:
     os.unlink(target)
     before, synced, fsync = _peak(), 0.0, os.fsync
 
-    def timed(fd: int) -> None:
+    def timed(fd: int | HasFileno) -> None:
         nonlocal synced
         start = time.perf_counter()
         fsync(fd)
@@ -121,7 +125,7 @@ def _rows(found: Row) -> Iterator[Row]:
     """Rates in MiB a second; the samples in memory first."""
 
     def rate(times: Row) -> float:
-        return 1e3 * found["bytes"] / MIB / float(times["median"])
+        return float(1e3 * found["bytes"] / MIB / times["median"])
 
     yield {"name": "in memory", "speed": rate(found["memory_ms"]), "relative": "1", "synced": "1"}
     for row in found["limits"]:

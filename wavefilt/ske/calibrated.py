@@ -9,7 +9,7 @@ of the SM, one after the other; what nb blocks share is busy nb times as long:
 where ``floor`` is the longer of what all B blocks keep the fullest pipe of an SM busy for, and of all bytes at the
 bandwidth measured for as many. The time is that of an empty launch and the longer of both: a sum of parts, each a
 constant of the device times what the launch does, times a parameter theta >= 0 fitted once per device. If the
-microbenchmarks told everything, every theta would be 1.
+microbenchmarks measured everything, every theta would be 1.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Launch:
     """One kernel launch as the model sees it. Counts are warp instructions.
 
     ``instructions`` are of an average warp, by class: "fma", "fma64", "int", "int mul", and "other" for all that only
-    take an issue slot; "wavefront" are not instructions but the 128-byte pieces in which accesses pass the pipe of L1
+    take an issue slot; "wavefront" are not instructions but 128-byte transactions in which accesses pass the pipe of L1
     and shared memory. ``path`` are those of the warp that the others wait for, if they differ. ``loads`` are the loads
     on that path that wait for each other, "global", "l1" and "shared", ``parallel`` (ILP) the independent instructions
     of a warp. ``bytes`` cross the boundary of the SMs, ``touched`` are different ones. ``resident`` is the number of

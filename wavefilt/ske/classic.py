@@ -25,7 +25,7 @@ R_CORRECTED = {1: 0.92, 2: 0.99}
 
 FACTORS: dict[str, Callable[[float, float], tuple[float, float, float]]] = {
     "product": lambda w, b: (w * b, w * b, w * b),  # (8), (9), reconstructed: the reading that gives the paper's shape
-    "separate": lambda w, b: (w, b, 1.0),  # the prose, taken literally; what hides Ts it does not say
+    "separate": lambda w, b: (w, b, 1.0),  # the prose, taken literally; what hides the latency Ts it does not say
     "swapped": lambda w, b: (b, w, 1.0),
 }
 """What is left of Te, Tc and Ts for w = r_w^(nw-1) and b = r_b^(nb-1)."""

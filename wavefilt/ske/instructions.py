@@ -1,8 +1,8 @@
 """Instructions counted in a kernel's text: SASS as nvdisasm and cuobjdump print it, or PTX where there is neither.
 
 Text is not time: an instruction counts as often as it is executed, and the text does not say how often that is. What
-it says for certain is `Listing.path`: of the ways from the entry to an end, the one with most multiply-adds, then
-with most bytes moved in fewest instructions. A loop is one step of a way, and counts as often as its author declares
+it says for certain is `Listing.path`: of the paths from the entry to an end, the one with most multiply-adds, then
+with most bytes moved in fewest instructions. A loop is one step of a path, and counts as often as its author declares
 (``trips``, in the order of the text; once if nothing is declared). A kernel whose rounds are constants is nearly
 straight-line code there: one warp executes just that if it takes part in every guarded remainder (``if thread <
 rest``). How many warps do is known from the constants, and declared beside the kernel as a function of its launch.
@@ -96,7 +96,7 @@ class Listing:
 
     @cached_property
     def path(self) -> tuple[frozenset[int], ...]:
-        """Blocks of the way with most work, a set for each step; see the module's docstring."""
+        """Blocks of the path with most work, a set for each step; see the module's docstring."""
         step_of = {number: loop for loop in self.loops for number in loop}
         steps = [step_of.get(number, frozenset([number])) for number in range(len(self.blocks))]
         best: dict[frozenset[int], tuple[tuple[float, float, float], tuple[frozenset[int], ...]]] = {}
