@@ -129,7 +129,7 @@ def _graph(backend: Any, method: Method, x: Any, out: Any, repeats: int, warm: i
 _single = partial(Implementation, oracle=SYMMETRIC)
 _gpu = partial(backends.get, "cuda")
 _IN_GSL = "gsl_wavelet_transform in float64, periodic ends, from a float32 array"
-_PAGEABLE = "wavefilt.denoise, backend cuda, from and to ordinary NumPy arrays"
+_PAGEABLE = "wavefilt.denoise, backend cuda, from and to NumPy arrays (pageable memory)"
 _ALONE = "its kernels alone: the replay of their graph between two events"
 _PTWT = "wavedec, median, waverec of ptwt, all cores"
 _STEPS = "wavedec, NumPy's median, threshold, waverec"
@@ -143,7 +143,7 @@ IMPLEMENTATIONS = (
     _single("numba", ("numba", "all cores"), _OURS, partial(_host, "numba"), lambda: backends.get("numba"), 16),
     _single("ptwt_cpu", ("ptwt", "CPU"), _PTWT, partial(_ptwt, "cpu"), lambda: _torch("cpu"), 48),
     _single("ptwt_gpu", ("ptwt", "GPU"), _THERE, partial(_ptwt, "cuda"), lambda: _torch("cuda"), 12, 48),
-    _single("cuda", ("CUDA", "ordinary"), _PAGEABLE, partial(_host, "cuda"), _gpu, 16, 20),
+    _single("cuda", ("CUDA", "pageable"), _PAGEABLE, partial(_host, "cuda"), _gpu, 16, 20),
     _single("cuda_pinned", ("CUDA", "pinned"), _PINNED, partial(_cuda, "pinned"), _gpu, 20, 20),
     _single("cuda_resident", ("CUDA", "resident"), _DEVICE, partial(_cuda, "resident"), _gpu, 16, 20),
     _single("cuda_kernels", ("CUDA", "kernels"), _ALONE, partial(_cuda, "kernels"), _gpu, 16, 32),

@@ -1,7 +1,7 @@
 """The readers against bytes that a coverage-guided fuzzer makes (extra `fuzz`): python tests/support/fuzz_readers.py
 
 Each kind of file is a process of its own, so that a crash is a finding too. Files that break the contract of
-`reader_contract.py` are put into tests/findings, one for each defect, where an ordinary test reads them.
+`reader_contract.py` are put into tests/support/findings, one for each defect, where a regular test reads them.
 """
 
 from __future__ import annotations
