@@ -186,7 +186,9 @@ class Method:
         if sigma is None:
             assert statistics is not None
             assert not isinstance(self.sigma, tuple)
-            sigma = rules.noise(statistics, self.sigma) * self.noise_gains(len(statistics.counts), self.sigma)
+            sigma = rules.noise(statistics, self.sigma)
+            if self.sigma != "level":
+                sigma = sigma * self.noise_gains(len(statistics.counts), self.sigma)
         level = self.kind.levels(len(sigma))
         bands = self.kind.bands(level)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -194,7 +196,8 @@ class Method:
                 found = self._given(bands) * noise_gains(bands, False) * np.ones_like(sigma)
             else:
                 found = np.array(self.rule_function(statistics, sigma, samples))  # type: ignore[arg-type]
-        found[[band.level > level - self.keep for band in bands]] = 0
+        if self.keep:
+            found[[band.level > level - self.keep for band in bands]] = 0
         return sigma, found
 
     def _given(self, bands: tuple[Band, ...]) -> Floats:

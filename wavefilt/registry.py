@@ -54,8 +54,11 @@ class Registry(Generic[Entry]):
 
     def __getitem__(self, name: str) -> Entry:
         """The entry. Raises ValueError for a name that is not known, with those that are."""
-        self.check(name)
-        return self._entries[name]
+        entry = self._entries.get(name)
+        if entry is None:
+            self.check(name)
+            entry = self._entries[name]
+        return entry
 
     def names(self) -> list[str]:
         """All names, in the order of their registration."""
@@ -76,7 +79,7 @@ class Registry(Generic[Entry]):
 
         ``otherwise`` names what is allowed beside the names.
         """
-        if not isinstance(name, str) or not self._found(name):
+        if name not in self._entries and not (isinstance(name, str) and self._found(name)):
             check(self.kind, name, self.names(), otherwise)
 
     def _found(self, name: str) -> bool:

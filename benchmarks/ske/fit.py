@@ -82,8 +82,8 @@ def microbenchmarks(device: Calibration) -> list[Known]:
         each = -(-int(warps) // 32)
         loads = elements / (S * warps * 32)
         counts = {"fma": loads, "int": 6 * loads, "other": 4 * loads, "wavefront": 2 * loads}
-        traffic = {"bytes": 8 * elements, "touched": 8 * elements}
-        made = Launch("scale", each * S, int(warps) // each * 32, counts, {"global": loads}, resident=each, **traffic)
+        moved, threads = 8.0 * elements, int(warps) // each * 32
+        made = Launch("scale", each * S, threads, counts, {"global": loads}, bytes=moved, touched=moved, resident=each)
         rows.append(([made], seconds))
     return rows
 

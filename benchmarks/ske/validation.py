@@ -135,7 +135,7 @@ def _by_kernel(v: Validation) -> Sheet:
     return Sheet("Relative errors by kernel, at least 10 μs", heads, cells)
 
 
-def choices(rows: Sequence[Row], predictions: Sequence[float]) -> Iterator[tuple[str, float, float | None]]:
+def choices(rows: Sequence[Row], predictions: Sequence[float] | Floats) -> Iterator[tuple[str, float, float | None]]:
     """For every kernel and size measured with several blocks: regret, and rank correlation unless times are flat."""
     from scipy.stats import spearmanr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -71,11 +72,7 @@ class Transform(ABC):
 
     def bands(self, level: int) -> tuple[Band, ...]:
         """The bands of so many levels, finest first: thresholds and statistics have a row for each."""
-        return tuple(
-            Band(f"{name}{j}", j, self.noise_exponent(j), f"{name}{j + 1}" if j < level else "")
-            for j in range(1, level + 1)
-            for name in self.band_names
-        )
+        return _bands(self, level)
 
     def levels(self, bands: int) -> int:
         """How many levels so many bands are."""
@@ -108,6 +105,15 @@ class Transform(ABC):
         None if traces cannot be cut into chunks for this transform.
         """
         return None
+
+
+@cache
+def _bands(transform: Transform, level: int) -> tuple[Band, ...]:
+    return tuple(
+        Band(f"{name}{j}", j, transform.noise_exponent(j), f"{name}{j + 1}" if j < level else "")
+        for j in range(1, level + 1)
+        for name in transform.band_names
+    )
 
 
 @dataclass(frozen=True)
