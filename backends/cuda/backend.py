@@ -305,15 +305,8 @@ class Cuda(StagedRows):
         size = plan.shape.rows * plan.shape.samples
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         staged, result = plan.staging("in", size), plan.staging("out", size)
-        aligned = plan.aligned(source), plan.aligned(target)
         staged.reshape(x.shape)[...] = x
-
-        def work(on: Stream) -> None:
-            source.copy_to_device(staged, stream=on)
-            denoiser.run(source, target, *aligned, on)
-            target.copy_to_host(result, stream=on)
-
-        denoiser.replay((), work, stream)
+        denoiser.replay_staged((staged, source), (target, result), stream)
         stream.synchronize()
         if out is None:
             return result.reshape(x.shape).copy()

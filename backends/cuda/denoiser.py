@@ -152,6 +152,20 @@ class Denoiser:
             self.graphs[addresses] = Graph(work)
             self.again(addresses, stream)
 
+    def replay_staged(
+        self, sent: tuple[Array, DeviceArray], fetched: tuple[DeviceArray, Array], stream: Stream
+    ) -> None:
+        """`replay` between copies from pinned memory to the device, ``sent``, and back, ``fetched``."""
+        (staged, source), (target, result) = sent, fetched
+        aligned = self.plan.aligned(source), self.plan.aligned(target)
+
+        def work(on: Stream) -> None:
+            source.copy_to_device(staged, stream=on)
+            self.run(source, target, *aligned, on)
+            target.copy_to_host(result, stream=on)
+
+        self.replay((), work, stream)
+
     def make_all_passes(self) -> None:
         """From now on leave no pass of a search out."""
         self.quick = False

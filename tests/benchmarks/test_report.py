@@ -18,6 +18,8 @@ from wavefilt.benchmarks.report import sections
 from wavefilt.benchmarks.report.drawing import Drawing, scale
 from wavefilt.cli.bench.report import command
 
+pytest.importorskip("matplotlib")
+
 RESULTS = sorted(sections.RESULTS.glob("*.json"))
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 

@@ -15,6 +15,7 @@ from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Analysis
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.extension import extended
 from wavefilt.wavelets.filters import max_level
@@ -24,14 +25,19 @@ from wavefilt.wavelets.filters import max_level
 class Estimate:
     """Noise, thresholds and mean squares (None unless asked for) of the bands of a batch, (bands, runs), finest first.
 
-    ``counts`` is the number of coefficients of one run in each band.
+    ``analysis`` is the transform that gave the bands.
     """
 
     segments: Segments
     sigma: Floats
     thresholds: Floats
     power: Floats | None
-    counts: Counts
+    analysis: Analysis
+
+    @property
+    def counts(self) -> Counts:
+        """Number of coefficients of one run in each band."""
+        return np.array(self.analysis.transform.sizes(self.analysis, self.segments.shape), np.int64)
 
 
 def denoised(
@@ -115,12 +121,11 @@ def _thresholds(statistics: Statistics, method: Method, samples: int, known: Flo
 
 def estimate_of(measured: Measured, part: Segments, method: Method, level: int) -> Estimate:
     """The group's numbers for one of its batches: the bands of its levels, and a column for each of its runs."""
-    counts = np.array(method.kind.sizes(method.analysis(level), part.shape), np.int64)
-    bands = len(counts)
+    bands = len(method.kind.bands(level))
 
     def columns(numbers: Floats) -> Floats:
         own = numbers[:bands]
         return own if own.shape[1] == len(part.rows) else np.broadcast_to(own, (bands, len(part.rows)))
 
     power = None if measured.power is None else columns(measured.power)
-    return Estimate(part, columns(measured.sigma), columns(measured.thresholds), power, counts)
+    return Estimate(part, columns(measured.sigma), columns(measured.thresholds), power, method.analysis(level))

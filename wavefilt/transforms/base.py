@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -157,7 +158,7 @@ class Pyramid:
     @property
     def samples(self) -> int:
         """Of one trace or panel."""
-        return int(np.prod(self.shape))
+        return prod(self.shape)
 
     @property
     def details(self) -> tuple[Any, ...]:
