@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
+from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime.graph import Graph
