@@ -10,7 +10,7 @@ from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.statistics.summation import PairwiseSums, Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.vocabulary import MODES, Scope
+from wavefilt.vocabulary import Scope
 
 if TYPE_CHECKING:
     from wavefilt.method import Method
@@ -84,7 +84,7 @@ class Backend(Protocol):
 def accelerates(backend: Backend, dtype: str, analysis: Analysis) -> bool:
     """Whether a backend computes this transform, in these modes, of samples of this dtype."""
     known = dtype in backend.dtypes and analysis.transform.name in backend.transforms
-    return known and all(mode in MODES for mode in analysis.modes)
+    return known and analysis.builtin_modes
 
 
 def on_device(backend: Backend) -> TypeGuard[DeviceBackend]:

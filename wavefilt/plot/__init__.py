@@ -122,7 +122,8 @@ def _figure_class() -> type[Figure]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError('figures need matplotlib: pip install "wavefilt[plot]"') from error
-    return Figure
+    found: type[Figure] = Figure  # unknown to mypy where matplotlib is missing
+    return found
 
 
 def _draw_title(figure: Figure, gather: Gather, before: Recording, after: Recording) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,6 +13,7 @@ import numpy as np
 import pywt
 
 from wavefilt.arrays import Array, Floats
+from wavefilt.vocabulary import MODES
 from wavefilt.wavelets.filters import max_level
 
 if TYPE_CHECKING:
@@ -64,8 +65,7 @@ class Transform(ABC):
 
     def analysis(self, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int = 0) -> Analysis:
         """This transform by the same filters and mode along every axis."""
-        axes = self.dimensions
-        return Analysis(self, (wavelet,) * axes, (mode,) * axes, level, start_level)
+        return _analysis(self, wavelet, mode, level, start_level)
 
     def noise_exponent(self, level: int) -> float:
         """log2 of the standard deviation, at this level, of white noise of unit variance."""
@@ -108,6 +108,12 @@ class Transform(ABC):
         return None
 
 
+@lru_cache(maxsize=256)  # three or four times for each call of `denoise`
+def _analysis(transform: Transform, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int) -> Analysis:
+    axes = transform.dimensions
+    return Analysis(transform, (wavelet,) * axes, (mode,) * axes, level, start_level)
+
+
 @cache
 def _bands(transform: Transform, level: int) -> tuple[Band, ...]:
     return tuple(
@@ -130,7 +136,12 @@ class Analysis:
     level: int
     start_level: int = 0
 
-    @property
+    @cached_property
+    def builtin_modes(self) -> bool:
+        """Whether its modes are those that PyWavelets and compiled kernels know."""
+        return all(mode in MODES for mode in self.modes)
+
+    @cached_property
     def taps(self) -> int:
         """Length of the longest filter."""
         return max(int(wavelet.dec_len) for wavelet in self.wavelets)
