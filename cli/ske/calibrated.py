@@ -80,7 +80,10 @@ def tune(device: str | None, json_path: str | None, measure: bool | None, **prob
 @json_file
 @click.option("--quick", is_flag=True, help="A few kernels only.")
 @click.option("--every", is_flag=True, help="Print every row.")
-def validate(device: str | None, rows_path: str | None, json_path: str | None, quick: bool, every: bool) -> None:
+@click.option("--save", metavar="FILE", help="Save the calibration, fitted to these rows, here.")
+def validate(
+    device: str | None, rows_path: str | None, json_path: str | None, quick: bool, every: bool, save: str | None
+) -> None:
     """Compare the model with measured times of kernels that it was not fitted to."""
     with usage_errors():
         from wavefilt.benchmarks.ske import fit
@@ -92,7 +95,10 @@ def validate(device: str | None, rows_path: str | None, json_path: str | None, q
             result = study.measure(study.this_device(), Path(json_path) if json_path else None, quick)
         calibration = _calibration(device)
         calibration.require(result["device"]["name"])
-        click.echo(study.report(result, fit.fitted(result["rows"], calibration), every).text())
+        calibration = fit.fitted(result["rows"], calibration)
+        if save:
+            Path(save).write_text(calibration.to_json())
+        click.echo(study.report(result, calibration, every).text())
 
 
 COMMANDS = (calibrate, estimate, tune, validate)
