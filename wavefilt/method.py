@@ -126,7 +126,7 @@ class Method:
     @property
     def spec(self) -> rules.RuleSpec:
         """What is known of the rule."""
-        return rules.RULES[self.rule] if isinstance(self.rule, str) else rules.spec(self.rule)
+        return rules.spec(self.rule)
 
     @property
     def fixed_thresholds(self) -> list[float]:

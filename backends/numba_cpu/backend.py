@@ -49,7 +49,6 @@ class NumbaCPU(Backend):
     name = "numba"
     dtypes = ("float32", "float64")
     transforms = tuple(_TRANSFORMS)
-    device = False
     whole_bytes_factor, chunk_bytes_factor = 9.0, 5.8
     summation = partial_sums.ChunkSums()
 

@@ -19,7 +19,6 @@ from wavefilt.vocabulary import Scope
 class PyWavelets(Backend):
     name = "pywavelets"
     dtypes = ("float32", "float64", "complex64", "complex128")
-    device = False
 
     @property
     def transforms(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Transforms without decimation: the MODWT, for any length and boundary mode, and the SWT as PyWavelets has it.
+"""Undecimated transforms: the MODWT, for any length and boundary mode, and the SWT with PyWavelets' values.
 
 MODWT: Percival and Walden (2000), chapter 5. Level j's filters are those of PyWavelets over sqrt 2, their taps
 2^(j-1) apart. With h half of their number, and V_0 the samples,

@@ -42,9 +42,9 @@ class Calibration:
     in a stream; ``block`` the cycles an SM needs to start a block, by its threads. ``latency`` is of a load from
     "l1", "shared", "l2" and "dram". ``bandwidth`` in bytes a second, reads and writes together, by the bytes touched;
     ``barrier`` in cycles, by threads of the block; ``strides`` how much longer a load of a warp takes whose lanes read
-    so many elements apart; ``warps`` the seconds of one copy by the warps on an SM, from which the law of hiding was
-    fitted. ``theta`` are the fitted parameters of the model, ``hiding`` and ``fit`` what the fits left over, and
-    ``measured`` when, with what, and how far measurements were spread.
+    so many elements apart; ``warps`` the seconds of one copy by the warps on an SM, from which the latency-hiding
+    term was fitted. ``theta`` are the fitted parameters of the model, ``hiding`` and ``fit`` what the fits left over,
+    and ``measured`` when, with what, and how far measurements were spread.
     """
 
     name: str

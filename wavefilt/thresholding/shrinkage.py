@@ -74,12 +74,6 @@ class Shrinkage:
         sigma = None if self.sigma is None else self.sigma[:, rows]
         return Shrinkage(self.function, self.thresholds[:, rows], sigma)
 
-    def of_all(self, coefficients: tuple[Array, ...]) -> tuple[Array, ...]:
-        """(cA_n, cD_n, ..., cD_1) with the details shrunk."""
-        levels = len(coefficients) - 1
-        details = (self.of_level(levels - i, coefficients[i]) for i in range(1, levels + 1))
-        return (coefficients[0], *details)
-
 
 def _array(values: Any) -> Array:
     """An array again, where arithmetic on a 0-d array gave a scalar."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -145,9 +145,6 @@ class Analysis:
     def taps(self) -> int:
         """Length of the longest filter."""
         return max(int(wavelet.dec_len) for wavelet in self.wavelets)
-
-    def to_level(self, level: int) -> Analysis:
-        return replace(self, level=level)
 
 
 @dataclass(frozen=True)

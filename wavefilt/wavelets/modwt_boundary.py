@@ -1,4 +1,4 @@
-"""The ends of a MODWT: the coefficients beyond the samples without which these could not be had back.
+"""Boundary coefficients of the MODWT: those beyond the samples, needed for perfect reconstruction.
 
 With h half the filter's taps, level j's coefficients of sample t are computed from samples t - (2^j - 1)(h - 1) to
 t + (2^j - 1) h, and sample t from coefficients t - (2^j - 1) h to t + (2^j - 1)(h - 1). Where ``start_level`` levels
@@ -8,7 +8,7 @@ were skipped, all distances are 2^start_level times as long.
 from __future__ import annotations
 
 ROUND = ("periodic", "periodization")
-"""Modes in which a row goes round: n coefficients of a level are all there are."""
+"""Periodic modes, in which a level has just as many coefficients as there are samples."""
 
 
 def check(samples: int, mode: str) -> None:
