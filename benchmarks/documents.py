@@ -31,7 +31,7 @@ WITHOUT_TABLE = ("crossover", "cuda_crossover")
 def tables() -> dict[str, str]:
     """What the documents have between the markers of each name."""
     results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
-    found = {"table of benchmarks/throughput/planning.py": planning.planned(results, planning.parsed([])).markdown()}
+    found = {"table of benchmarks/throughput/planning.py": planning.planned(results).markdown()}
 
     def add(what: str, name: str, text: str) -> None:
         found[f"{what} of benchmarks/results/{name}.json"] = text

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import backends
+from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.measuring import difference, free_memory, walls
 from wavefilt.errors import BackendUnavailable
 
@@ -23,6 +24,14 @@ FEWEST = 3
 
 class Mismatch(RuntimeError):
     """An implementation computes something else."""
+
+
+def agreement(y: Array, expected: Array, tolerance: float, what: object) -> float:
+    """The relative difference of a result. Raises Mismatch, which says of ``what``, above the tolerance."""
+    error = difference(y, expected)
+    if not error <= tolerance:
+        raise Mismatch(f"{what}: differs from the reference by {error:.1e} of its norm, allowed are {tolerance:.1e}")
+    return error
 
 
 class Problem(Protocol):
@@ -76,8 +85,13 @@ class Implementation:
 
 def missing(implementation: Implementation) -> str | None:
     """Why it cannot run here, in one line."""
+    return unavailable(implementation.require)
+
+
+def unavailable(require: Callable[[], object]) -> str | None:
+    """Why what is required is not available, in one line."""
     try:
-        implementation.require()
+        require()
     except BackendUnavailable as error:
         return " ".join(str(error).split())
     return None
@@ -118,13 +132,9 @@ def _compared(
     started = time.perf_counter()
     result = prepared.call()
     seconds = time.perf_counter() - started
-    error = difference(prepared.host(result), expected)
+    what = f"{implementation.label}, {problem}"
+    error = agreement(prepared.host(result), expected, implementation.tolerance, what)
     del result
-    if not error <= implementation.tolerance:
-        raise Mismatch(
-            f"{implementation.label}, {problem}: differs from the reference by {error:.1e} of its norm, "
-            f"allowed are {implementation.tolerance:.1e}"
-        )
     if seconds < budget:  # otherwise it is clear that the first call was no matter of compilation
         started = time.perf_counter()
         prepared.call()

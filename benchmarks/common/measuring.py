@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 from wavefilt.arrays import Array
 
 Case = TypeVar("Case")
+Name = TypeVar("Name")
 BUSY = 200_000
 """Clock cycles of waiting before a short time is taken: 0.1 ms, longer than Python takes to queue it."""
 
@@ -41,23 +42,23 @@ def walls(call: Callable[[], object], repeats: int, warm: int = 4) -> dict[str, 
     """Milliseconds of a call by the clock, after some that are not timed."""
     for _ in range(warm):
         call()
-    return turns([call], repeats)[0]
+    return turns({"": call}, repeats)[""]
 
 
-def seconds_in_turn(calls: Sequence[Callable[[], object]], repeats: int) -> list[list[float]]:
+def seconds_in_turn(calls: Mapping[Name, Callable[[], object]], repeats: int) -> dict[Name, list[float]]:
     """Seconds of each, called in turn so that other work on the machine falls on all."""
-    times: list[list[float]] = [[] for _ in calls]
+    times: dict[Name, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
-        for call, record in zip(calls, times, strict=True):
+        for name, call in calls.items():
             start = time.perf_counter()
             call()
-            record.append(time.perf_counter() - start)
+            times[name].append(time.perf_counter() - start)
     return times
 
 
-def turns(calls: Sequence[Callable[[], object]], repeats: int) -> list[dict[str, float]]:
+def turns(calls: Mapping[Name, Callable[[], object]], repeats: int) -> dict[Name, dict[str, float]]:
     """Median and quartiles of the milliseconds of each, called in turn."""
-    return [summary([1e3 * seconds for seconds in record]) for record in seconds_in_turn(calls, repeats)]
+    return {name: summary([1e3 * x for x in times]) for name, times in seconds_in_turn(calls, repeats).items()}
 
 
 def first_call(code: str, repeats: int) -> float:
@@ -65,16 +66,6 @@ def first_call(code: str, repeats: int) -> float:
     command = [sys.executable, "-c", code]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(repeats + 1)]
     return float(np.median([float(run.stdout) for run in runs[1:]]))
-
-
-def crossover_of(code: str, reference: Callable[[], object], work: int, repeats: int) -> dict[str, float]:
-    """From how much work on loading kernels takes less time than the reference, which takes so long a unit of work.
-
-    ``code`` prints the seconds of loading; ``work`` is what the reference does in a call.
-    """
-    each = 1e6 * turns([reference], repeats)[0]["median"] / work
-    load = first_call(code, repeats)
-    return {"load_seconds": load, "reference_ns_per_tap": each, "first": 1e9 * load / each}
 
 
 def peak_beyond(denoise: Callable[[Array, Case], Array], x: Array, case: Case) -> float:

@@ -8,19 +8,15 @@ from functools import partial
 import numpy as np
 import pywt
 
-from wavefilt import backends
+import wavefilt
 from wavefilt.arrays import Array
-from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import environment
-from wavefilt.benchmarks.common.measuring import seconds_in_turn
-from wavefilt.benchmarks.common.tables import Report, Row, Table
+from wavefilt.benchmarks.common.measuring import first_call, walls
+from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
 from wavefilt.benchmarks.cpu.denoise import load_seconds
-from wavefilt.thresholding.rules import bayes, noise
-from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import DWT
-from wavefilt.vocabulary import Scope
+from wavefilt.transforms import Transform
 from wavefilt.wavelets.filters import max_level
 
 WAVELETS = ("db1", "db2", "db8", "db20")
@@ -36,46 +32,28 @@ TOTAL = 1 << 20
 FIRST_ROW = 512
 """Shorter rows gain too little to be worth loading for."""
 
-
-def denoise(backend: backends.Backend, x: Array, bank: pywt.Wavelet, scope: Scope) -> object:
-    """The defaults of `wavefilt.denoise`, for rows without gaps."""
-    level = min(5, max_level(x.shape[1], bank))
-    pyramid = backend.decompose(x, DWT.analysis(bank, "symmetric", level))
-    statistics = backend.statistics([pyramid], scope)
-    thresholds = bayes(statistics, noise(statistics, "level"), x.shape[1])
-    thresholds = np.broadcast_to(thresholds, (level, len(x)))
-    return backend.reconstruct(pyramid, Shrinkage("soft", thresholds))
-
-
-def forward(backend: backends.Backend, x: Array, bank: pywt.Wavelet) -> object:
-    return backend.decompose(x, DWT.analysis(bank, "symmetric", max_level(x.shape[1], bank)))
-
-
-WORK: dict[str, Callable[[backends.Backend, Array, pywt.Wavelet], object]] = {
-    "denoise": partial(denoise, scope="trace"),
-    "denoise, scope record": partial(denoise, scope="record"),
-    "forward": forward,
+WORK: dict[str, Callable[..., object]] = {
+    "denoise": wavefilt.denoise,
+    "denoise, scope record": partial(wavefilt.denoise, scope="record"),
+    "forward": wavefilt.wavedec,
 }
-
-
-def _median(function: Callable[[], object], repeats: int) -> float:
-    function()
-    return float(np.median(seconds_in_turn([function], repeats)))
 
 
 def _compare(shapes: list[tuple[int, int]], repeats: int) -> list[Row]:
     """Seconds of both backends for every filter and work, on the shapes that have a level."""
     found = []
     for name in WAVELETS:
-        bank = pywt.Wavelet(name)
-        usable = [shape for shape in shapes if max_level(shape[1], bank)]
+        taps = pywt.Wavelet(name).dec_len
+        usable = [shape for shape in shapes if max_level(shape[1], pywt.Wavelet(name))]
         arrays = [np.random.default_rng(5).standard_normal(shape).astype("f4") for shape in usable]
         for work, function in WORK.items():
             seconds = {
-                backend.name: [_median(partial(function, backend, x, bank), repeats) for x in arrays]
-                for backend in (PyWavelets(), NumbaCPU())
+                backend: [
+                    1e-3 * walls(partial(function, x, name, backend=backend), repeats, 1)["median"] for x in arrays
+                ]
+                for backend in ("pywavelets", "numba")
             }
-            found.append({"wavelet": name, "taps": bank.dec_len, "work": work, "shapes": usable, **seconds})
+            found.append({"wavelet": name, "taps": taps, "work": work, "shapes": usable, **seconds})
     return found
 
 
@@ -106,6 +84,28 @@ def _first(measured: list[Row], load: float) -> dict[str, int]:
     return found
 
 
+_FIRST = """
+import time
+import numpy as np, pywt
+from wavefilt import transforms
+analysis = transforms.TRANSFORMS["{transform}"].analysis(pywt.Wavelet("{wavelet}"), "symmetric", 2)
+start = time.perf_counter()
+from wavefilt.backends.numba_cpu import NumbaCPU
+backend = NumbaCPU()
+backend.reconstruct(backend.decompose(np.ones({shape}, "f4"), analysis))
+print(time.perf_counter() - start)
+"""
+
+
+def first_use(transform: Transform, wavelet: str, x: Array, level: int, work: int, repeats: int) -> dict[str, float]:
+    """From how much work on loading kernels takes less time than the reference, which has ``work`` in ``x``."""
+    backend, analysis = PyWavelets(), transform.analysis(pywt.Wavelet(wavelet), "symmetric", level)
+    taken = walls(lambda: backend.reconstruct(backend.decompose(x, analysis)), repeats, 0)["median"]
+    shape = (1, *(256 for _ in x.shape[1:]))
+    load = first_call(_FIRST.format(transform=transform.name, wavelet=wavelet, shape=shape), repeats)
+    return {"load_seconds": load, "reference_ns_per_tap": 1e6 * taken / work, "first": 1e3 * load / taken * work}
+
+
 def run(quick: bool = False, repeats: int = 9) -> Row:
     """Seconds of both backends, and what `numba_crossover` takes from them.
 
@@ -126,7 +126,7 @@ def run(quick: bool = False, repeats: int = 9) -> Row:
     }
 
 
-COLUMNS = {
+COLUMNS: dict[str, Column] = {
     "wavelet": "{wavelet}",
     "work": "{work}",
     "rows": "{rows}",
@@ -135,8 +135,6 @@ COLUMNS = {
     "numba|ms": "{ours:ms}",
     "ratio": "{ratio:n}",
 }
-ONE = Table("One row: ms of a call", COLUMNS, lambda result: _pairs(result["one row"]))
-MANY = Table("Many rows: ms of a call", COLUMNS, lambda result: _pairs(result["many rows"]))
 
 
 def report(result: Row) -> Report:
@@ -147,7 +145,11 @@ def report(result: Row) -> Report:
         f"or {result['row']} of each of many.",
         f"Samples from which it is faster although it loads its kernels, {result['load']:.2f} s: {first}.",
     ]
-    return Report([ONE(result), MANY(result)], notes)
+    sheets = [
+        Table(f"{name}: ms of a call", COLUMNS)({"rows": _pairs(result[name.lower()])})
+        for name in ("One row", "Many rows")
+    ]
+    return Report(sheets, notes)
 
 
 if __name__ == "__main__":

@@ -9,17 +9,18 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import numpy as np
 import pywt
 
+import wavefilt
 from wavefilt.arrays import Array
 from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.benchmarks.common.environment import environment
+from wavefilt.benchmarks.common.implementation import agreement
 from wavefilt.benchmarks.common.measuring import peak_beyond, seconds_in_turn, summary
 from wavefilt.benchmarks.common.tables import Report, Row, Table
-from wavefilt.denoising.pipeline import run as denoise_rows
-from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.transforms import DWT
 from wavefilt.vocabulary import Rule, Sigma
@@ -46,11 +47,6 @@ class Case:
             return replace(self, traces=self.traces // share)
         return replace(self, samples=max(self.samples // share, 64 * Ki))
 
-    @property
-    def bytes(self) -> int:
-        """Input and output, each once."""
-        return 2 * self.traces * self.samples * np.dtype(self.dtype).itemsize
-
 
 Ki, Mi = 1 << 10, 1 << 20
 CASES = (
@@ -72,7 +68,8 @@ TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 def pywavelets_denoise(x: Array, case: Case) -> Array:
     """What a user of PyWavelets writes: decompose, median, threshold, reconstruct."""
     coefficients = pywt.wavedec(x, case.wavelet, "symmetric", case.level)
-    medians = [np.median(np.abs(d), axis=-1, keepdims=True) for d in coefficients[-1:0:-1][: _estimated(case)]]
+    estimated = case.level if case.sigma == "level" else 1
+    medians = [np.median(np.abs(d), axis=-1, keepdims=True) for d in coefficients[-1:0:-1][:estimated]]
     sigmas = [MAD_TO_SIGMA * m for m in medians] * (case.level // len(medians))
     for d, sigma, i in zip(coefficients[:0:-1], sigmas, range(case.level, 0, -1), strict=True):
         if case.rule == "universal":
@@ -86,14 +83,9 @@ def pywavelets_denoise(x: Array, case: Case) -> Array:
     return np.asarray(pywt.waverec(coefficients, case.wavelet, "symmetric"))
 
 
-def _estimated(case: Case) -> int:
-    """Levels whose median is taken."""
-    return case.level if case.sigma == "level" else 1
-
-
 def numba_denoise(x: Array, case: Case) -> Array:
-    method = Method(case.wavelet, case.level, rule=case.rule, sigma=case.sigma)
-    return denoise_rows(x, method, "numba").samples
+    options: Row = {"level": case.level, "rule": case.rule, "sigma": case.sigma}
+    return np.asarray(wavefilt.denoise(x, case.wavelet, backend="numba", **options))
 
 
 def _pair(case: Case, x: Array) -> tuple[Callable[[], Array], Callable[[], Array]]:
@@ -115,48 +107,39 @@ def _pair(case: Case, x: Array) -> tuple[Callable[[], Array], Callable[[], Array
 def _measure(case: Case, repeats: int) -> Row:
     x = np.random.default_rng(7).standard_normal((case.traces, case.samples)).astype(case.dtype)
     theirs, ours = _pair(case, x)
-    expected, found = theirs(), ours()
-    error = np.linalg.norm(expected - found) / np.linalg.norm(expected)
-    if not error <= TOLERANCE[case.dtype]:
-        raise RuntimeError(f"{case.name}: results differ by {error:.1e} of their norm")
-    del expected, found
+    error = agreement(ours(), np.atleast_2d(theirs()), TOLERANCE[case.dtype], case.name)
     repeats = max(repeats, min(50, 8 * Mi // x.size))  # short cases are cheap to repeat
-    copied = np.empty_like(x)
-    reference, own, copy = map(summary, seconds_in_turn([theirs, ours, lambda: np.copyto(copied, x)], repeats))
+    calls = {"pywavelets": theirs, "numba": ours, "copy": partial(np.copyto, np.empty_like(x), x)}
+    times = {name: summary(seconds) for name, seconds in seconds_in_turn(calls, repeats).items()}
+    reference, own, copy = (times[name]["median"] for name in calls)
     started = time.perf_counter(), time.process_time()
     ours()
     elapsed, used = time.perf_counter() - started[0], time.process_time() - started[1]
-    ratio = reference["median"] / own["median"]
+    gigabytes = 2e-9 * x.nbytes  # input and output, each once
     return {
         **asdict(case),
-        "error": float(error),
-        "pywavelets": reference,
-        "numba": own,
-        "ratio": ratio,
-        "met": ratio >= case.target,
+        "error": error,
+        "pywavelets": times["pywavelets"],
+        "numba": times["numba"],
+        "ratio": reference / own,
+        "met": reference / own >= case.target,
         "cores": used / elapsed,
-        "gigabytes_per_second": case.bytes / own["median"] / 1e9,
-        "copy_gigabytes_per_second": case.bytes / copy["median"] / 1e9,
-        "share_of_copy": copy["median"] / own["median"],
+        "gigabytes_per_second": gigabytes / own,
+        "copy_gigabytes_per_second": gigabytes / copy,
+        "share_of_copy": copy / own,
     }
 
 
 _START = """
 import time
-import numpy as np, pywt, wavefilt
-from wavefilt.thresholding.rules import bayes, noise
-from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import DWT
+import numpy as np, wavefilt
+x = np.random.default_rng(7).standard_normal((1, 1 << 14))
+wavefilt.denoise(x, level=3, backend="pywavelets")  # loads all but numba
 times = [time.perf_counter()]
-from wavefilt.backends.numba_cpu import NumbaCPU, memory
+import wavefilt.backends.numba_cpu
 times.append(time.perf_counter())
 for name, dtype in {calls}:
-    x = np.random.default_rng(7).standard_normal((1, 1 << 14)).astype(dtype)
-    backend = NumbaCPU()
-    pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet(name), "symmetric", 3))
-    statistics = backend.statistics([pyramid], "trace")
-    thresholds = bayes(statistics, noise(statistics, "level"), 1 << 14)
-    backend.reconstruct(pyramid, Shrinkage("soft", thresholds))
+    wavefilt.denoise(x.astype(dtype), name, level=3, backend="numba")
     times.append(time.perf_counter())
 print(*np.diff(times))
 """
@@ -164,31 +147,29 @@ print(*np.diff(times))
 FIRST_CALLS = (("db4", "float32"), ("db8", "float32"), ("db20", "float32"), ("coif17", "float32"), ("db8", "float64"))
 
 
-def _start(calls: Sequence[tuple[str, str]], **variables: str) -> list[float]:
+def _start(calls: Sequence[tuple[str, str]], **variables: str) -> dict[str, float]:
     """Seconds of the import and of each first call, in a new process with these environment variables."""
     command = [sys.executable, "-c", _START.format(calls=calls)]
     done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=True)
-    return [float(word) for word in done.stdout.split()]
+    return dict(zip(["import", *map(" ".join, calls)], map(float, done.stdout.split()), strict=True))
 
 
 def first_calls() -> dict[str, dict[str, float]]:
     """Seconds of the import and of each first call, in a process without and one with a cache on disk."""
-    names = ["import", *(f"{name} {dtype}" for name, dtype in FIRST_CALLS)]
     with tempfile.TemporaryDirectory() as folder:
-        runs = {state: _start(FIRST_CALLS, NUMBA_CACHE_DIR=folder) for state in ("cold", "cached")}
-    return {state: dict(zip(names, found, strict=True)) for state, found in runs.items()}
+        return {state: _start(FIRST_CALLS, NUMBA_CACHE_DIR=folder) for state in ("cold", "cached")}
 
 
 def load_seconds(repeats: int = 5) -> float:
     """Import and first call of float32 kernels from the cache on disk, as in `first_calls`; median of processes."""
-    runs = [sum(_start(FIRST_CALLS[1:2])) for _ in range(repeats + 1)]
+    runs = [sum(_start(FIRST_CALLS[1:2]).values()) for _ in range(repeats + 1)]
     return float(np.median(runs[1:]))  # the first may compile
 
 
 def run(quick: bool = False, repeats: int = 7) -> Row:
     """Measure every case; ``quick`` takes smaller arrays, for a test of the benchmark rather than of the library.
 
-    Raises RuntimeError if the two results of a case differ.
+    Raises Mismatch if the two results of a case differ.
     """
     share = QUICK_SHARE if quick else 1
     whole = Case("memory", 16 * Mi // share, 0, rule="bayes", sigma="level")

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pywt
-from numpy.typing import ArrayLike
 
-from wavefilt.arrays import Array, Floats
+import wavefilt
+from wavefilt.arrays import Array
 from wavefilt.backends.numba_cpu import NumbaCPU
-from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import environment
-from wavefilt.benchmarks.common.implementation import Mismatch
-from wavefilt.benchmarks.common.measuring import crossover_of, difference, peak_beyond, signal, turns
+from wavefilt.benchmarks.common.implementation import agreement
+from wavefilt.benchmarks.common.measuring import peak_beyond, signal, turns
 from wavefilt.benchmarks.common.tables import Row, Table, size
+from wavefilt.benchmarks.cpu.crossover import first_use
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
-from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import MODWT
+from wavefilt.vocabulary import Mode
 
 Ki, Mi = 1 << 10, 1 << 20
 WAVELET = "db8"
+BANK = pywt.Wavelet(WAVELET)
 TOLERANCE = 1e-5  # of float32 results, relative to their norm
 
 
@@ -47,73 +49,45 @@ CASES = (Case(1, Mi), Case(1, 64 * Ki), Case(256, 4096))
 QUICK_SHARE = 16
 
 
-def _thresholds(median: ArrayLike, case: Case) -> Floats:
-    """Universal thresholds (levels, traces): white noise fades by sqrt 2 from one level to the next."""
-    sigma = MAD_TO_SIGMA * np.atleast_1d(median)[None] / np.sqrt(2.0 ** np.arange(case.level))[:, None]
-    return np.asarray(sigma * np.sqrt(2 * np.log(case.samples)))
-
-
 def pywavelets_denoise(x: Array, case: Case) -> Array:
-    """What a user of PyWavelets writes: swt, median of the finest details, soft threshold, iswt."""
+    """What a user of PyWavelets writes: swt, median of the finest details, universal soft thresholds, iswt."""
     coefficients = pywt.swt(x, WAVELET, case.level, trim_approx=True, norm=True)
-    thresholds = _thresholds(np.median(np.abs(coefficients[-1]), axis=-1), case)
-    for i in range(1, case.level + 1):
-        value = thresholds[case.level - i].astype(x.dtype)
-        coefficients[i] = pywt.threshold(coefficients[i], value[:, None] if x.ndim == 2 else value[0], "soft")
+    finest = MAD_TO_SIGMA * np.median(np.abs(coefficients[-1]), axis=-1, keepdims=True)
+    for i in range(1, case.level + 1):  # white noise fades by sqrt 2 from one level to the next
+        value = finest * np.sqrt(2 * np.log(case.samples) / 2 ** (case.level - i))
+        coefficients[i] = pywt.threshold(coefficients[i], value.astype(x.dtype), "soft")
     return np.asarray(pywt.iswt(coefficients, WAVELET, norm=True))
 
 
-def numba_denoise(x: Array, case: Case, mode: str = "periodic") -> Array:
-    backend = NumbaCPU()
-    pyramid = backend.decompose(x, MODWT.analysis(pywt.Wavelet(WAVELET), mode, case.level))
-    median = backend.statistics([pyramid], "trace").median_abs([1])[0]
-    return backend.reconstruct(pyramid, Shrinkage("soft", _thresholds(median, case)))
+def numba_denoise(x: Array, case: Case, mode: Mode = "periodic") -> Array:
+    options: Row = {"transform": "modwt", "rule": "universal", "sigma": "global", "backend": "numba"}
+    return np.asarray(wavefilt.denoise(x, WAVELET, mode=mode, level=case.level, **options))
 
 
 def measure(case: Case, repeats: int) -> Row:
     """Times of a case in milliseconds. Raises Mismatch if the results differ."""
     x = signal(case.traces, case.samples)
     single = x[0] if case.traces == 1 else x
-    error = difference(numba_denoise(x, case), np.atleast_2d(pywavelets_denoise(single, case)))
-    if not error <= TOLERANCE:
-        raise Mismatch(f"{case.name}: results differ by {error:.1e} of their norm")
-    backend, bank = NumbaCPU(), pywt.Wavelet(WAVELET)
-    pyramid = backend.decompose(x, MODWT.analysis(bank, "periodic", case.level))
-    calls = {
+    error = agreement(numba_denoise(x, case), np.atleast_2d(pywavelets_denoise(single, case)), TOLERANCE, case.name)
+    backend, analysis = NumbaCPU(), MODWT.analysis(BANK, "periodic", case.level)
+    pyramid = backend.decompose(x, analysis)
+    calls: dict[str, Callable[[], object]] = {
         "pywavelets": lambda: pywavelets_denoise(single, case),
         "numba": lambda: numba_denoise(x, case),
         "symmetric": lambda: numba_denoise(x, case, "symmetric"),
-        "forward": lambda: backend.decompose(x, MODWT.analysis(bank, "periodic", case.level)),
+        "forward": lambda: backend.decompose(x, analysis),
         "inverse": lambda: backend.reconstruct(pyramid),
     }
-    times = dict(zip(calls, turns(list(calls.values()), repeats), strict=True))
+    times = turns(calls, repeats)
     ratio = times["pywavelets"]["median"] / times["numba"]["median"]
     return {"name": case.name, **asdict(case), "error": error, **times, "ratio": ratio, "met": ratio >= case.target}
-
-
-_FIRST = """
-import time
-import numpy as np, pywt
-start = time.perf_counter()
-from wavefilt.backends.numba_cpu import NumbaCPU
-from wavefilt.transforms import MODWT
-backend = NumbaCPU()
-backend.reconstruct(backend.decompose(np.ones((1, 1024), "f4"), MODWT.analysis(pywt.Wavelet("db8"), "periodic", 3)))
-print(time.perf_counter() - start)
-"""
-
-
-def crossover(repeats: int) -> dict[str, float]:
-    """From how many samples times taps times levels a process that has loaded no kernels should load them."""
-    backend, bank, x, level = PyWavelets(), pywt.Wavelet(WAVELET), signal(1, 256 * Ki), 5
-    call = lambda: backend.reconstruct(backend.decompose(x, MODWT.analysis(bank, "symmetric", level)))  # noqa: E731
-    return crossover_of(_FIRST, call, x.size * bank.dec_len * level, repeats)
 
 
 def run(quick: bool = False, repeats: int = 15) -> Row:
     """Measure every case; ``quick`` takes a sixteenth of the samples and no more than 3 repeats."""
     repeats = min(repeats, 3) if quick else repeats
     cases = [case.reduced(QUICK_SHARE) if quick else case for case in CASES]
+    x = signal(1, 1 << 18)
     return {
         "environment": environment(),
         "quick": quick,
@@ -121,7 +95,7 @@ def run(quick: bool = False, repeats: int = 15) -> Row:
         "wavelet": WAVELET,
         "cases": [measure(case, repeats) for case in cases],
         "memory": {case.name: peak_beyond(numba_denoise, signal(case.traces, case.samples), case) for case in cases},
-        "crossover": crossover(min(repeats, 5)),
+        "crossover": first_use(MODWT, WAVELET, x, 5, 5 * x.size * BANK.dec_len, min(repeats, 5)),
     }
 
 

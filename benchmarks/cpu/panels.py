@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pywt
 
 import wavefilt
 from wavefilt.arrays import Array as Samples
-from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import environment, version
-from wavefilt.benchmarks.common.implementation import Mismatch
-from wavefilt.benchmarks.common.measuring import crossover_of, difference, turns
+from wavefilt.benchmarks.common.implementation import agreement
+from wavefilt.benchmarks.common.measuring import turns
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet, Table
+from wavefilt.benchmarks.cpu.crossover import first_use
+from wavefilt.benchmarks.quality.records import noise
+from wavefilt.benchmarks.quality.study import gain
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
-from wavefilt.transforms import DWT2, Analysis
+from wavefilt.transforms import DWT2
 
 WAVELET = "db4"
 TOLERANCE = 1e-5  # of float32 results, relative to their norm
@@ -79,38 +83,14 @@ def noisy(case: Case) -> Samples:
 def measure(case: Case, repeats: int) -> Row:
     """Times of a case in milliseconds. Raises Mismatch if the results differ."""
     x = noisy(case)
-    calls: dict[str, Callable[[], Samples]] = {
-        "pywavelets": lambda: pywavelets_denoise(x, case.level),
-        "numba": lambda: own_denoise(x, case.level),
-    }
+    work = {"pywavelets": pywavelets_denoise, "numba": own_denoise}
     if version("scikit-image"):
-        calls["scikit_image"] = lambda: scikit_image_denoise(x, case.level)
-    error = difference(own_denoise(x, case.level), pywavelets_denoise(x, case.level))
-    if not error <= TOLERANCE:
-        raise Mismatch(f"{case.name}: results differ by {error:.1e} of their norm")
-    times = dict(zip(calls, turns(list(calls.values()), repeats), strict=True))
+        work["scikit_image"] = scikit_image_denoise
+    calls = {name: partial(function, x, case.level) for name, function in work.items()}
+    error = agreement(calls["numba"](), calls["pywavelets"](), TOLERANCE, case.name)
+    times = turns(calls, repeats)
     ratios = {name: times[name]["median"] / times["numba"]["median"] for name in calls if name != "numba"}
     return {"name": case.name, **asdict(case), "error": error, **times, "ratios": ratios}
-
-
-_FIRST = """
-import time
-import numpy as np, pywt
-start = time.perf_counter()
-from wavefilt.backends.numba_cpu import NumbaCPU
-from wavefilt.transforms import DWT2
-backend, x = NumbaCPU(), np.ones((1, 64, 64), "f4")
-backend.reconstruct(backend.decompose(x, DWT2.analysis(pywt.Wavelet("db4"), "symmetric", 2)))
-print(time.perf_counter() - start)
-"""
-
-
-def crossover(repeats: int) -> dict[str, float]:
-    """From how many samples times taps a process that has loaded no kernels should load them."""
-    backend, bank, x = PyWavelets(), pywt.Wavelet(WAVELET), noisy(Case(1024, 1024))[None]
-    pair, modes = (bank, bank), ("symmetric", "symmetric")
-    call = lambda: backend.reconstruct(backend.decompose(x, Analysis(DWT2, pair, modes, 4)))  # noqa: E731
-    return crossover_of(_FIRST, call, x.size * bank.dec_len, repeats)
 
 
 def gather(traces: int = 120, samples: int = 1024) -> Samples:
@@ -124,28 +104,6 @@ def gather(traces: int = 120, samples: int = 1024) -> Samples:
     return clean
 
 
-def pictures() -> dict[str, Samples]:
-    """Clean samples: the gather, and scikit-image's photograph of a cameraman where that is installed."""
-    found = {"gather": gather()}
-    if version("scikit-image"):
-        from skimage import data
-
-        found["image"] = data.camera() / 255
-    return found
-
-
-def white(rng: np.random.Generator, shape: tuple[int, int]) -> Samples:
-    return rng.standard_normal(shape)
-
-
-def pink(rng: np.random.Generator, shape: tuple[int, int]) -> Samples:
-    """Power as 1/f along the rows, none of it shared by them; standard deviation 1."""
-    spectrum = np.fft.rfft(rng.standard_normal(shape), axis=1)
-    samples = np.fft.irfft(spectrum / np.sqrt(np.maximum(np.arange(spectrum.shape[1]), 1)), shape[1], axis=1)
-    return np.asarray(samples / samples.std())
-
-
-NOISES = {"white": white, "pink": pink}
 STRENGTHS = (0.3, 1.0, 2.0)
 """Standard deviations of the noise over that of the clean samples."""
 
@@ -161,40 +119,43 @@ METHODS: dict[str, Callable[[Samples], Samples]] = {
     "two dimensions": lambda x: np.asarray(wavefilt.denoise(x, axes=(0, 1))),
     "the same, sigma global": lambda x: np.asarray(wavefilt.denoise(x, axes=(0, 1), sigma="global")),
     "the same, ebayes mean": lambda x: np.asarray(wavefilt.denoise(x, axes=(0, 1), rule="ebayes", shrink="mean")),
-    "scikit-image": scikit_image_bayes,
 }
 
 
 def gains(draws: int) -> list[Row]:
-    """dB of signal-to-noise ratio gained, means over draws of noise."""
-    rows = []
-    for picture, clean in pictures().items():
-        for noise, make in NOISES.items():
-            for strength in STRENGTHS:
-                row: Row = {"picture": picture, "noise": noise, "strength": strength, "gain": {}}
-                for name, method in METHODS.items():
-                    if name == "scikit-image" and not version(name):
-                        continue
-                    rng = np.random.default_rng(11)
-                    noises = [strength * clean.std() * make(rng, clean.shape) for _ in range(draws)]
-                    row["gain"][name] = float(np.mean([_gain(clean, e, method) for e in noises]))
-                rows.append(row)
+    """dB of signal-to-noise ratio gained, means over draws of noise, each row of it independent of the others.
+
+    On the gather, and on scikit-image's photograph of a cameraman where that is installed.
+    """
+    pictures = {"gather": gather()}
+    methods = METHODS
+    if version("scikit-image"):
+        from skimage import data
+
+        pictures["image"], methods = data.camera() / 255, METHODS | {"scikit-image": scikit_image_bayes}
+    rows: list[Row] = []
+    for (picture, clean), colour, strength in product(pictures.items(), ("white", "pink"), STRENGTHS):
+        rng = np.random.default_rng(11)
+        noises = [noise(rng, clean.shape, colour) for _ in range(draws)]
+        noisy = np.array([clean + strength * clean.std() / one.std() * one for one in noises])
+        gained = {name: gain(clean, noisy, np.array([*map(method, noisy)])) for name, method in methods.items()}
+        rows.append({"picture": picture, "noise": colour, "strength": strength, "gain": gained})
     return rows
-
-
-def _gain(clean: Samples, noise: Samples, method: Callable[[Samples], Samples]) -> float:
-    return 10 * float(np.log10(np.sum(noise**2) / np.sum((method(clean + noise) - clean) ** 2)))
 
 
 def run(quick: bool = False, repeats: int = 9, draws: int = 5) -> Row:
     """Measure every case; ``quick`` takes small ones, 3 repeats and one draw of noise."""
     repeats, draws = (3, 1) if quick else (repeats, draws)
-    found = {"study": "sections", "quick": quick, "repeats": repeats, "wavelet": WAVELET, "draws": draws}
+    x, taps = noisy(Case(1024, 1024))[None], pywt.Wavelet(WAVELET).dec_len
     return {
         "environment": environment() | {"scikit-image": version("scikit-image")},
-        **found,
+        "study": "sections",
+        "quick": quick,
+        "repeats": repeats,
+        "wavelet": WAVELET,
+        "draws": draws,
         "cases": [measure(case, repeats) for case in (QUICK if quick else CASES)],
-        "crossover": crossover(min(repeats, 5)),
+        "crossover": first_use(DWT2, WAVELET, x, 4, x.size * taps, min(repeats, 5)),
         "gains": gains(draws),
     }
 
@@ -218,7 +179,7 @@ TIMES = Table(
 def gains_table(result: Row) -> Sheet:
     """One row a picture, a noise and its strength."""
     columns = {"picture": "{picture}", "noise, sd|of the clean": "{noise}, {strength:g}"}
-    columns |= {name: f"{{gain[{name}]:+.1f}}" for name in METHODS if name in result["gains"][0]["gain"]}
+    columns |= {name: f"{{gain[{name}]:+.1f}}" for name in result["gains"][0]["gain"]}
     title = "Gain in signal-to-noise ratio in dB, means over {draws} realisations: db8, rule bayes unless stated"
     return Table(title, columns, "gains")(result)
 

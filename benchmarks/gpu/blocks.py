@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import pywt
@@ -17,13 +17,11 @@ from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.work_counts import transforms
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Mismatch
-from wavefilt.benchmarks.common.measuring import difference
+from wavefilt.benchmarks.common.implementation import Mismatch, agreement, unavailable
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.scaling.limits import calibration
 from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.benchmarks.ske.cases import Case
-from wavefilt.errors import BackendUnavailable
 from wavefilt.ske.calibrated import Launch, estimate
 from wavefilt.ske.calibration import Calibration
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -50,7 +48,7 @@ class Kernel:
     def name(self) -> str:
         return f"{self.transform}_{self.wavelet}"
 
-    def launch(self, samples: int, block: int, tile: int = TILE) -> Launch:
+    def launch(self, samples: int, block: int, tile: int) -> Launch:
         """As the SKE model sees it."""
         problem = transforms.Problem(pywt.Wavelet(self.wavelet).dec_len, samples, level=LEVEL, tile=tile, threads=block)
         first = transforms.Problem(problem.taps, samples, level=problem.fused[0], tile=tile, threads=block)
@@ -74,10 +72,9 @@ def run(
 
     Raises Mismatch if an output differs from that of the CPU backend, ValueError or OSError for an unknown calibration.
     """
-    missing = no_gpu()
+    missing = unavailable(partial(backends.get, "cuda"))
     chosen, reason = calibration(device, missing)
-    rows: list[Row] = [{"block": block, "times": {}, "skipped": {}, "estimates": {}} for block in blocks]
-    of = dict(zip(blocks, rows, strict=True))
+    of: dict[int, Row] = {block: {"block": block, "times": {}, "skipped": {}, "estimates": {}} for block in blocks}
     for kernel, block in progress([] if missing else [(kernel, block) for kernel in KERNELS for block in blocks]):
         try:
             of[block]["times"][kernel.name] = _measured(kernel, samples, block, tile, repeats)
@@ -86,13 +83,15 @@ def run(
         except Exception as error:  # a block that the compiler or the driver refuses
             of[block]["skipped"][kernel.name] = f"{type(error).__name__}: {error}".splitlines()[0]
     if chosen is not None:
-        for row in rows:
-            row["estimates"] = {k.name: _estimates(k.launch(samples, row["block"], tile), chosen) for k in KERNELS}
-    about = {"missing": missing, "tolerance": TOLERANCE, "compared with": "backend numba"}
+        for block, row in of.items():
+            row["estimates"] = {k.name: _estimates(k.launch(samples, block, tile), chosen) for k in KERNELS}
     columns = {
         k.name: {
             "heads": (k.transform, k.wavelet),
             "what": f"the finest levels of the {k.transform} transform by {k.wavelet}",
+            "missing": missing,
+            "tolerance": TOLERANCE,
+            "compared with": "backend numba",
         }
         for k in KERNELS
     }
@@ -101,10 +100,10 @@ def run(
         unit="ms",
         samples=samples,
         method=f"{samples} samples in one trace, tiles of {tile}; median of {repeats} graphs of 20 launches",
-        columns={name: column | about for name, column in columns.items()},
+        columns=columns,
         estimates={"calibration": chosen and chosen.name, "missing": reason},
-        rows=rows,
-        choices=choices(rows),
+        rows=[*of.values()],
+        choices=choices([*of.values()]),
     )
 
 
@@ -149,9 +148,8 @@ def _measured(kernel: Kernel, samples: int, block: int, tile: int, repeats: int)
             pairs = [(a.copy_to_host(), b) for a, b in zip(ready.plan.coefficients(), coefficients, strict=True)]
         else:
             pairs = [(ready.y.copy_to_host()[None], y)]
-        error = max(difference(ours, theirs) for ours, theirs in pairs)
-        if not error <= TOLERANCE:
-            raise Mismatch(f"{kernel.name} with blocks of {block} threads differs from the reference by {error:.1e}")
+        what = f"{kernel.name} with blocks of {block} threads"
+        error = max(agreement(ours, theirs, TOLERANCE, what) for ours, theirs in pairs)
         return measured(ready.work, repeats=repeats).milliseconds | {"repeats": repeats, "error": error}
     finally:
         ready.plan.release()
@@ -166,12 +164,3 @@ def _expected(wavelet: str, samples: int, level: int) -> tuple[tuple[Array, ...]
     pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet(wavelet), "symmetric", level))
     shrinkage = Shrinkage("soft", np.full((level, 1), THRESHOLD))
     return pyramid.coefficients, backend.reconstruct(pyramid, shrinkage)
-
-
-def no_gpu() -> str | None:
-    """Why kernels cannot be measured here."""
-    try:
-        backends.get("cuda")
-    except BackendUnavailable as error:
-        return " ".join(str(error).split())
-    return None

@@ -34,8 +34,7 @@ def sheets(result: Row) -> Iterator[Sheet]:
 
 
 def _measured(row: Row) -> str:
-    times = row["times"]
-    return "-" if times is None else f"{1e3 * times['median']:.1f} ±{spread(times):.1%}"
+    return f"{1e3 * row['times']['median']:.1f} ±{spread(row['times']):.1%}" if row["times"] else "-"
 
 
 def _estimates(model: str, measured: bool) -> dict[str, Column]:
@@ -43,30 +42,25 @@ def _estimates(model: str, measured: bool) -> dict[str, Column]:
 
     def estimate(row: Row) -> str:
         value = row["estimates"].get(model)
-        return "-" if value is None else number(1e3 * value)
+        return number(1e3 * value) if value else "-"
 
     def error(row: Row) -> str:
         value, times = row["estimates"].get(model), row["times"]
-        return "-" if value is None or times is None else f"{value / times['median'] - 1:+.0%}"
+        return f"{value / times['median'] - 1:+.0%}" if value and times else "-"
 
     found: dict[str, Column] = {f"SKE|{model}": estimate}
     return found | ({f"|error#{model}": error} if measured else {})
-
-
-def _or_dash(model: str, key: str, form: str) -> Column:
-    """A number of a model's choice, "-" where there is none."""
-    return lambda row: "-" if row[model][key] is None else format(row[model][key], form)
 
 
 CHOICES = Table(
     "Choice of the block size; regret is its time over the shortest time",
     {
         "|kernel": "{label}",
-        "fastest|block": lambda row: "-" if row["fastest"] is None else str(row["fastest"]),
-        "SKE calibrated|would choose": _or_dash("calibrated", "block", ""),
-        "|regret#calibrated": _or_dash("calibrated", "regret", ".3f"),
-        "SKE classic|would choose": _or_dash("classic", "block", ""),
-        "|regret#classic": _or_dash("classic", "regret", ".3f"),
+        "fastest|block": "?{fastest}",
+        "SKE calibrated|would choose": "?{calibrated[block]}",
+        "|regret#calibrated": "?{calibrated[regret]:.3f}",
+        "SKE classic|would choose": "?{classic[block]}",
+        "|regret#classic": "?{classic[regret]:.3f}",
     },
 )
 

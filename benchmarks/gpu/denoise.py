@@ -15,6 +15,7 @@ import numpy as np
 import wavefilt
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.environment import result
+from wavefilt.benchmarks.common.implementation import agreement
 from wavefilt.benchmarks.common.measuring import difference, events, signal, walls
 from wavefilt.benchmarks.common.tables import Report, Row, Table
 from wavefilt.method import Method
@@ -23,8 +24,11 @@ from wavefilt.thresholding.rules import MAD_TO_SIGMA
 Work = Callable[[Any], None]
 """Launches on a stream."""
 REPEATS = 25
+TOLERANCE = 1e-5
 LEVEL = 8
 MI = 1 << 20
+DEFAULTS: Row = {"wavelet": "db8", "rule": "universal", "sigma": "global"}
+"""What a case does not name."""
 
 CASES: list[Row] = [
     {"name": "device, universal, db8", "rows": 1, "samples": 64 * MI, "limit": 0.45},
@@ -78,7 +82,7 @@ CASE = Table(
     {
         "case": "{name}",
         "traces x samples": "{rows} x {samples}",
-        "GPU time": lambda case: _ms(case["device"]) if case.get("device") else "",
+        "GPU time": lambda case: _ms(case["device"]) if "device" in case else "",
         "whole call": lambda case: _ms(case["call"]),
         "target": "{target}",
         "reached": "{reached}",
@@ -131,15 +135,12 @@ def report(found: Row) -> Report:
 
 
 def _method(case: Row) -> Method:
-    wavelet, rule, sigma = (
-        case.get(*pair) for pair in (("wavelet", "db8"), ("rule", "universal"), ("sigma", "global"))
-    )
-    return Method(wavelet=wavelet, level=LEVEL, rule=rule, sigma=sigma, shrink="soft")
+    return Method(level=LEVEL, **DEFAULTS | {name: case[name] for name in DEFAULTS if name in case})
 
 
 def _reference(x: Array, method: Method) -> Array:
-    choice: Row = {"rule": method.rule, "sigma": method.sigma, "shrink": method.shrink}
-    return np.asarray(wavefilt.denoise(x, method.wavelet, level=method.level, backend="pywavelets", **choice))
+    choice: Row = {"rule": method.rule, "sigma": method.sigma, "level": method.level}
+    return np.asarray(wavefilt.denoise(x, method.wavelet, backend="pywavelets", **choice))
 
 
 def _case(backend: Any, case: Row, rows: int, samples: int, repeats: int) -> Row:
@@ -156,13 +157,10 @@ def _case(backend: Any, case: Row, rows: int, samples: int, repeats: int) -> Row
     else:
         x, out = host, np.zeros_like(host) if where.endswith("out") else None
 
-    def call() -> Any:
-        return backend.denoise(x, method, LEVEL, out=out)[0]
-
-    y = call()
-    error = difference(y.copy_to_host() if where == "device" else y, _reference(host, method))
-    if not error < 1e-5:
-        raise AssertionError(f"{case['name']}: differs from PyWavelets by {error:.1e}")
+    call = partial(backend.denoise, x, method, LEVEL, out=out)
+    y = call()[0]
+    y = y.copy_to_host() if where == "device" else y
+    error = agreement(y, _reference(host, method), TOLERANCE, case["name"])
     del y
     measured: Row = {"error": error, "call": walls(call, repeats)}
     if where == "device":
@@ -205,30 +203,25 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
         drawing = sampling.draw("float32", taps, drawn, options.select)
         high_pass: Any = plan.high_pass
         settle, draw = settling.settle("float32", options.scan), partial(search.draw, x, x.size, high_pass)
-        launches: list[tuple[str, Work, int, Any, int]] = [
-            ("draw a sample", draw, 4 * drawn * taps, drawing, options.select)
+        launches: list[tuple[str, Work, int, Any, int, Work | None]] = [
+            ("draw a sample", draw, 4 * drawn * taps, drawing, options.select, None)
         ]
         for i, (first, levels) in enumerate(zip(plan.firsts, plan.fused, strict=True)):
             name, size, searching = f"levels {first + 1}-{first + levels}", 8 * n[first], i == 0
+            what, before = ("forward and search", draw) if searching else ("forward", None)
             work: Work = partial(plan.forward_launch, i, x, True, search=search)
-            kernel, what = plan.forward_kernel(i, searching), "forward and search" if searching else "forward"
-            launches.append((f"{what}, {name}", work, size + listed * searching, kernel, options.threads))
-            work = partial(plan.inverse_launch, i, y, True, by=soft)
-            launches.append(
-                (f"shrink and inverse, {name}", work, size, plan.inverse_kernel(i, "soft"), options.threads)
-            )
-        launches.append(("settle the median", search.settle, 2 * listed, settle, options.scan))
+            kernel, moved = plan.forward_kernel(i, searching), size + listed * searching
+            launches.append((f"{what}, {name}", work, moved, kernel, options.threads, before))
+            work, kernel = partial(plan.inverse_launch, i, y, True, by=soft), plan.inverse_kernel(i, "soft")
+            launches.append((f"shrink and inverse, {name}", work, size, kernel, options.threads, None))
 
         def searched(stream: Any, draw: Work = draw, search: Any = search, plan: Any = plan) -> None:
             draw(stream)
             plan.forward_launch(0, x, True, stream, search)
 
-        before: dict[str, Work] = {
-            "forward and search": draw,
-            "settle the median": searched,
-        }
-        for name, launch, size, kernel, threads in launches:
-            times = events(launch, repeats, before.get(name.partition(",")[0]))
+        launches.append(("settle the median", search.settle, 2 * listed, settle, options.scan, searched))
+        for name, launch, size, kernel, threads, before in launches:
+            times = events(launch, repeats, before)
             rate = 1e-9 * size / times["median"]
             measured = {**times, "bytes": size, "TB/s": rate, "share": rate / copy}
             found.append({"name": f"{name}, {wavelet}", **measured, **_resources(kernel, threads)})
@@ -276,7 +269,7 @@ def _peers(backend: Any, samples: int, repeats: int) -> list[Row]:
     from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.cpu.denoise import Case, pywavelets_denoise
 
-    found = []
+    found: list[Row] = []
     host = signal(1, samples)
     for wavelet in ("db8", "db4"):
         method = _method({"wavelet": wavelet})
@@ -284,7 +277,7 @@ def _peers(backend: Any, samples: int, repeats: int) -> list[Row]:
         start = time.perf_counter()
         pywavelets_denoise(host[0], Case("", samples, 0, wavelet=wavelet))
         theirs = 1e3 * (time.perf_counter() - start)
-        found.append(_peer(f"PyWavelets, one core, {wavelet}", theirs, ours, ">= 200"))
+        found.append({"name": f"PyWavelets, one core, {wavelet}", "theirs": theirs, "ours": ours, "target": ">= 200"})
         try:
             import ptwt
             import torch
@@ -295,36 +288,21 @@ def _peers(backend: Any, samples: int, repeats: int) -> list[Row]:
         backend.denoise(x, method, LEVEL, out=out)
         ours = graph_time(backend, method, x, out, repeats)["median"]
         tensor = torch.as_tensor(x, device="cuda")
-        theirs = _torch_times(partial(torch_denoise, ptwt, torch, tensor, wavelet), torch, repeats)
-        found.append(_peer(f"ptwt, same GPU, {wavelet}", theirs, ours, ">= 20"))
+        theirs = walls(partial(torch_denoise, ptwt, torch, tensor, wavelet), repeats)["median"]
+        found.append({"name": f"ptwt, same GPU, {wavelet}", "theirs": theirs, "ours": ours, "target": ">= 20"})
         backend.clear()
-    return found
-
-
-def _peer(name: str, theirs: float, ours: float, target: str) -> Row:
-    return {"name": name, "theirs": theirs, "ours": ours, "ratio": theirs / ours, "target": target}
+    return [row | {"ratio": row["theirs"] / row["ours"]} for row in found]
 
 
 def torch_denoise(ptwt: Any, torch: Any, x: Any, wavelet: str) -> Any:
-    """What a user of ptwt writes; the lower median, which is the median of an odd number."""
+    """What a user of ptwt writes, until the result is there; the lower median, which is the median of an odd number."""
     coefficients = ptwt.wavedec(x, wavelet, mode="symmetric", level=LEVEL)
     t = coefficients[-1].abs().median() * MAD_TO_SIGMA * float(np.sqrt(2 * np.log(x.numel())))
     details = [torch.sign(d) * torch.clamp(d.abs() - t, min=0) for d in coefficients[1:]]
-    return ptwt.waverec([coefficients[0], *details], wavelet)
-
-
-def _torch_times(work: Callable[[], Any], torch: Any, repeats: int) -> float:
-    for _ in range(3):
-        work()
-    times = []
-    for _ in range(repeats):
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        work()
-        stop.record()
-        stop.synchronize()
-        times.append(start.elapsed_time(stop))
-    return float(np.median(times))
+    y = ptwt.waverec([coefficients[0], *details], wavelet)
+    if x.is_cuda:
+        torch.cuda.synchronize()
+    return y
 
 
 def _ms(times: dict[str, float]) -> str:

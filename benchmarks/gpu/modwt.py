@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,8 +10,8 @@ import wavefilt
 from wavefilt import backends
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Mismatch
-from wavefilt.benchmarks.common.measuring import difference, events, signal, walls
+from wavefilt.benchmarks.common.implementation import agreement
+from wavefilt.benchmarks.common.measuring import events, signal, walls
 from wavefilt.benchmarks.common.tables import Row, Table, size
 from wavefilt.method import Method
 from wavefilt.transforms import MODWT
@@ -43,31 +43,15 @@ def run(cases: Sequence[tuple[int, int]] = CASES, repeats: int = REPEATS) -> Row
             call()
             first = slice(0, 16)  # traces are independent, and the CPU takes its time
             on_cpu = partial(wavefilt.denoise, wavelet="db8", level=LEVEL, transform="modwt", backend="numba")
-            error = difference(out.copy_to_host()[first], on_cpu(host[first], rule=rule, sigma=sigma))
-            if not error <= TOLERANCE:
-                raise Mismatch(f"{rule}, {traces} x {samples}: differs from the CPU by {error:.1e}")
-            row[rule] = walls(partial(_finished, call), repeats) | {"error": error}
-        rows.append(row | _kernels(backend, x, out, repeats))
+            expected = on_cpu(host[first], rule=rule, sigma=sigma)
+            error = agreement(out.copy_to_host()[first], expected, TOLERANCE, f"{rule}, {traces} x {samples}")
+            row[rule] = walls(lambda call=call: (call(), cuda.synchronize()), repeats) | {"error": error}
+        plan = backend.decompose(x, MODWT.analysis(method.bank, "symmetric", LEVEL)).plan
+        row["forward"] = events(partial(plan.forward, x.reshape(-1), True), repeats)
+        row["inverse"] = events(partial(plan.inverse, out.reshape(-1), True), repeats)
+        rows.append(row | {"bytes": plan.bytes})
         backend.clear()
     return result("modwt on a GPU", rows=rows)
-
-
-def _kernels(backend: Any, x: Any, out: Any, repeats: int) -> Row:
-    """Both transforms by the GPU's clock, and the memory that their plan takes."""
-    plan = backend.decompose(x, MODWT.analysis(Method("db8").bank, "symmetric", LEVEL)).plan
-    source, target = x.reshape(-1), out.reshape(-1)
-    return {
-        "forward": events(lambda on: plan.forward(source, True, on), repeats),
-        "inverse": events(lambda on: plan.inverse(target, True, on), repeats),
-        "bytes": plan.bytes,
-    }
-
-
-def _finished(call: Callable[[], object]) -> None:
-    from wavefilt.backends.cuda.runtime.target import cuda
-
-    call()
-    cuda.synchronize()
 
 
 def _rows(found: Row) -> Iterator[Row]:

@@ -5,10 +5,9 @@ A batch resident on the GPUs, the same batch from pageable and from pinned NumPy
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,21 +41,16 @@ def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> Row:
     expected = one.denoise(x, METHOD, LEVEL)[0]
     line = x.reshape(1, -1)
     long = one.denoise(line, METHOD, LEVEL)[0]
-    found: dict[int, Row] = {}
-    for count in counts:
-        found[count] = {"resident": _resident(x, count, expected, repeats)}
-    using: dict[int, Any] = {
-        count: one if count == 1 else backends.get("cuda", devices=list(range(count))) for count in counts
-    }
+    found: dict[int, Row] = {count: {"resident": _resident(x, count, expected, repeats)} for count in counts}
+    using: dict[int, Any] = {n: one if n == 1 else backends.get("cuda", devices=list(range(n))) for n in counts}
     for name, data, right in (("numpy", x, expected), ("pinned", pinned, expected), ("long", line, long)):
-        calls: list[Callable[[], tuple[Array, object]]] = []
+        calls: dict[int, Callable[[], tuple[Array, object]]] = {}
         for count in counts:
             work = using[count].split if name == "long" and count > 1 else using[count].denoise
-            calls.append(partial(work, data, METHOD, LEVEL))
-        for count, call in zip(counts, calls, strict=True):
+            calls[count] = partial(work, data, METHOD, LEVEL)
             for _ in range(3):
-                _same(call()[0], right, f"{name}, {count} GPUs")
-        for count, times in zip(counts, turns(calls, repeats), strict=True):
+                _same(calls[count]()[0], right, f"{name}, {count} GPUs")
+        for count, times in turns(calls, repeats).items():
             found[count][name] = times
     facts = {"batch": [rows, samples], "method": "db8, 8 levels, universal, noise of the finest level"}
     gpus = [{"count": count} | times for count, times in found.items()]
@@ -94,19 +88,10 @@ def _host_copy(x: Array, repeats: int = 5) -> float:
     from wavefilt.backends.cuda.runtime.transfer import THREADS
 
     y = np.zeros_like(x)
-    edges = np.linspace(0, x.size, 4 * THREADS + 1).astype(int)
-
-    def copy() -> None:
-        workers = [
-            threading.Thread(target=np.copyto, args=(y.reshape(-1)[a:b], x.reshape(-1)[a:b]))
-            for a, b in pairwise(edges)
-        ]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-
-    return 2 * x.nbytes / (1e6 * walls(copy, repeats, 1)["median"])
+    parts = [np.array_split(whole.reshape(-1), 4 * THREADS) for whole in (y, x)]
+    with ThreadPoolExecutor(4 * THREADS) as pool:
+        taken = walls(lambda: list(pool.map(np.copyto, *parts)), repeats, 1)["median"]
+    return 2 * x.nbytes / (1e6 * taken)
 
 
 def _rows(found: Row) -> Iterator[Row]:

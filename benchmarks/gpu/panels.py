@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import wavefilt
 from wavefilt import backends
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Mismatch
-from wavefilt.benchmarks.common.measuring import difference, events, walls
+from wavefilt.benchmarks.common.implementation import agreement
+from wavefilt.benchmarks.common.measuring import events, walls
 from wavefilt.benchmarks.common.tables import Row, Table
-from wavefilt.benchmarks.cpu.panels import TOLERANCE, WAVELET, Case, noisy
+from wavefilt.benchmarks.cpu.panels import TOLERANCE, WAVELET, Case, noisy, own_denoise
 from wavefilt.method import Method
 
 REPEATS, LEAST = 25, 3
@@ -39,17 +38,14 @@ def _measure(backend: Any, case: Case, repeats: int) -> Row:
     out = cuda.device_array_like(x)
     call = partial(backend.denoise, x, method, level, out=out)
     call()
-    on_cpu = partial(wavefilt.denoise, host, WAVELET, level=level, axes=(0, 1), backend="numba")
-    on_cpu = partial(on_cpu, rule="universal", sigma="global")
-    error = difference(out.copy_to_host()[0], on_cpu())
-    if not error <= TOLERANCE:
-        raise Mismatch(f"{case.name}: differs from the CPU by {error:.1e}")
+    on_cpu = partial(own_denoise, host, level)
+    error = agreement(out.copy_to_host()[0], on_cpu(), TOLERANCE, case.name)
     plan, _, denoiser = backend._prepared(x, method, level, False)
     source, target, soft = x.reshape(-1), out.reshape(-1), Shrinking("soft", denoiser._thresholds)
     work = {
         "denoise": lambda on: denoiser.run(source, target, True, True, on),
-        "forward": lambda on: plan.forward(source, True, on),
-        "first forward": lambda on: plan.forward_launch(1, source, on),
+        "forward": partial(plan.forward, source, True),
+        "first forward": partial(plan.forward_launch, 1, source),
         "first inverse": lambda on: plan.inverse_launch(1, target, True, on, soft),
         "inverse": lambda on: plan.inverse(target, True, on, soft),
         "copy": lambda on: target.copy_to_device(source, stream=on),

@@ -96,13 +96,7 @@ def _ptwt(device: str, problem: Problem) -> Prepared:
     torch = _torch(device)
     torch.backends.cudnn.allow_tf32 = False  # 10 bits of mantissa would not pass the comparison
     x = torch.as_tensor(problem.x, device=device)
-
-    def call() -> Any:
-        y = torch_denoise(ptwt, torch, x, problem.wavelet)
-        if device == "cuda":
-            torch.cuda.synchronize()
-        return y
-
+    call = partial(torch_denoise, ptwt, torch, x, problem.wavelet)
     return Prepared(call, lambda y: np.asarray(y.cpu().reshape(-1)))
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from wavefilt import BackendUnavailable, backends
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import result, version
-from wavefilt.benchmarks.common.implementation import Mismatch
-from wavefilt.benchmarks.common.measuring import difference, signal, turns
+from wavefilt.benchmarks.common.implementation import agreement
+from wavefilt.benchmarks.common.measuring import signal, turns
 from wavefilt.benchmarks.common.tables import Row, Table
 
 if TYPE_CHECKING:
@@ -64,11 +64,10 @@ def measure(case: Case, backend: str, repeats: int) -> Row:
         "loop": loop,
         "batch": lambda: wavefilt.obspy.denoise(stream, backend=backend),
     }
-    results = [call() for call in calls.values()]
-    error = max(difference(y.data, x.data) for x, *others in zip(*results, strict=True) for y in others)
-    if not error <= TOLERANCE:
-        raise Mismatch(f"{case.name}, {backend}: results differ by {error:.1e} of their norm")
-    times = dict(zip(calls, turns(list(calls.values()), repeats), strict=True))
+    results, what = [call() for call in calls.values()], f"{case.name}, {backend}"
+    pairs = [(y.data, x.data) for x, *others in zip(*results, strict=True) for y in others]
+    error = max(agreement(y, x, TOLERANCE, what) for y, x in pairs)
+    times = turns(calls, repeats)
     ratio = times["loop"]["median"] / times["batch"]["median"]
     return {"name": case.name, **asdict(case), "backend": backend, "error": error, **times, "ratio": ratio}
 

@@ -7,21 +7,21 @@ take the last pass only; those of the whole record take passes before it in whic
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
+import click
 import numpy as np
 
 from wavefilt.benchmarks.common.tables import Report, Row, Table, number
+from wavefilt.benchmarks.values import RESULTS
 from wavefilt.method import Method
 from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.statistics.mergeable import State
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 NEEDED = ("cpu", "cuda_h200", "dask", "streaming")
 ITEM = 4  # bytes of a float32 sample
 MERGED = 16  # parts of a pass that `wavefilt.dask` merges at a time
@@ -169,12 +169,8 @@ TABLE = Table(
 
 def notes(results: Row, kinds: dict[str, Node], site: Site, volume: Volume) -> list[str]:
     """The rates used: measured and assumed."""
-    streamed = results["streaming"]["limits"][0]
-    rate = results["streaming"]["bytes"] / (1e-3 * streamed["ms"]["median"])
-    found = [
-        f"{kind}: statistics pass {_rate(node.look)}, denoising pass {_rate(node.denoise)}"
-        for kind, node in kinds.items()
-    ]
+    rate = results["streaming"]["bytes"] / (1e-3 * results["streaming"]["limits"][0]["ms"]["median"])
+    found = [f"{kind}: statistics pass {_rate(n.look)}, denoising pass {_rate(n.denoise)}" for kind, n in kinds.items()]
     node = next(iter(kinds.values()))
     return [
         f"Measured, of a node with {'; with '.join(found)}; {volume.tasks:.1f} tasks for each chunk and pass.",
@@ -200,63 +196,56 @@ def load() -> Row:
     return found
 
 
-def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Options, each with an assumption to begin with."""
-    form = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(f"python -m {__spec__.name}", description=__doc__, formatter_class=form)
-    parser.add_argument("--volume", type=_bytes, default="100TB", help="bytes of float32 samples")
-    parser.add_argument("--nodes", type=_numbers, default="1,16,256", help="numbers of nodes")
-    parser.add_argument("--disk", type=_bytes, default="5GB", help="bytes a second that one node reads or writes")
-    parser.add_argument("--network", type=_bytes, default="12500MB", help="bytes a second of a node's link, each way")
-    parser.add_argument("--shared", type=_bytes, default="100GB", help="bytes a second of the file system, for all")
-    parser.add_argument("--task", type=_positive, default="1", help="milliseconds of the scheduler for a task")
-    parser.add_argument("--chunk", type=_bytes, default="128MiB", help="bytes of a chunk")
-    parser.add_argument("--level", type=_number, default="5", help="levels of the transform")
-    parser.add_argument("--cores", type=_number, default="16", help="cores of a node")
-    parser.add_argument("--gpus", type=_number, default="1", help="GPUs of a node")
-    return parser.parse_args(arguments)
+def _above_zero(parse: Callable[[str], Any], what: str) -> Callable[[str], Any]:
+    """An option's values as ``what``. Raises BadParameter for other words and for what is not finite and above 0."""
+
+    def convert(text: str) -> Any:
+        try:
+            value = parse(text)
+        except ValueError:
+            value = 0
+        if not 0 < value < math.inf:
+            raise click.BadParameter(f"{text!r} is no {what}")
+        return value
+
+    return convert
 
 
-def _bytes(text: str) -> int:
-    try:
-        return in_bytes(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes; write it as 500MB or 100TB") from None
+BYTES = _above_zero(in_bytes, "number of bytes; write it as 500MB or 100TB")
+WHOLE = _above_zero(int, "whole number above 0")
+OPTIONS: dict[str, tuple[Callable[[str], Any], str, str]] = {
+    "volume": (BYTES, "100TB", "bytes of float32 samples"),
+    "nodes": (lambda text: [WHOLE(part) for part in text.split(",")], "1,16,256", "numbers of nodes"),
+    "disk": (BYTES, "5GB", "bytes a second that one node reads or writes"),
+    "network": (BYTES, "12500MB", "bytes a second of a node's link, each way"),
+    "shared": (BYTES, "100GB", "bytes a second of the file system, for all"),
+    "task": (_above_zero(float, "number above 0"), "1", "milliseconds of the scheduler for a task"),
+    "chunk": (BYTES, "128MiB", "bytes of a chunk"),
+    "level": (WHOLE, "5", "levels of the transform"),
+    "cores": (WHOLE, "16", "cores of a node"),
+    "gpus": (WHOLE, "1", "GPUs of a node"),
+}
+"""How each is read, what is assumed to begin with, and its meaning."""
 
 
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return value
-
-
-def _number(text: str) -> int:
-    if not text.strip().isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
-    return int(text)
-
-
-def _numbers(text: str) -> list[int]:
-    return [_number(part) for part in text.split(",")]
-
-
-def planned(results: Row, given: argparse.Namespace) -> Report:
-    """Table and notes for these options."""
-    kinds = measured(results, given.cores, given.gpus, given.disk, given.network)
-    volume = Volume(given.volume, given.chunk, given.level, tasks_of(results))
-    site = Site(given.shared, 1e-3 * given.task)
-    sheet = TABLE({"rows": plan(volume, kinds, site, given.nodes), "size": volume.size})
+def planned(results: Row, **given: Any) -> Report:
+    """Table and notes for these values of `OPTIONS`."""
+    it = {name: read(default) for name, (read, default, _) in OPTIONS.items()} | given
+    kinds = measured(results, it["cores"], it["gpus"], it["disk"], it["network"])
+    volume = Volume(it["volume"], it["chunk"], it["level"], tasks_of(results))
+    site = Site(it["shared"], 1e-3 * it["task"])
+    sheet = TABLE({"rows": plan(volume, kinds, site, it["nodes"]), "size": volume.size})
     return Report([sheet], notes(results, kinds, site, volume))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+@click.command(help=__doc__)
+def main(**given: Any) -> None:
     """Print the plan."""
-    given = parsed(arguments)
-    print(planned(load(), given).text())
+    click.echo(planned(load(), **given).text())
+
+
+for _name, (_read, _default, _help) in OPTIONS.items():
+    click.option(f"--{_name}", type=_read, default=_default, show_default=True, help=_help)(main)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from wavefilt.benchmarks import documents, values
-from wavefilt.benchmarks.common.measuring import first_call
-from wavefilt.benchmarks.cpu import denoise, modwt, panels, startup
+from wavefilt.benchmarks.cpu import crossover, denoise, startup
+from wavefilt.transforms import DWT2, MODWT
 
 
 @pytest.mark.parametrize("path", documents.documents(), ids=lambda path: path.name)
@@ -62,8 +63,9 @@ def test_startup_measures_every_command():
 
 
 def test_first_calls_run_in_processes_of_their_own():
-    assert all(seconds > 0 for seconds in denoise._start(denoise.FIRST_CALLS[:1]))
-    assert all(first_call(code, 1) > 0 for code in (panels._FIRST, modwt._FIRST))
+    assert all(seconds > 0 for seconds in denoise._start(denoise.FIRST_CALLS[:1]).values())
+    for transform, shape in ((DWT2, (1, 64, 64)), (MODWT, (1, 1024))):
+        assert crossover.first_use(transform, "db4", np.ones(shape, "f4"), 2, 1024, 1)["first"] > 0
 
 
 def test_cpu_study_in_small():

@@ -22,7 +22,7 @@ def test_every_block_is_compared_and_timed(monkeypatch):
         assert all(0 < t["error"] < 1e-6 and t["median"] > 0 for t in row["times"].values())
     assert "\n| 8 | " in blocks_report.report(result).markdown()
     monkeypatch.setattr(blocks, "TOLERANCE", 1e-12)
-    with pytest.raises(Mismatch, match="forward_db4 with blocks of 8 threads differs"):
+    with pytest.raises(Mismatch, match="forward_db4 with blocks of 8 threads: differs"):
         blocks.run(300, (8,), repeats=1, tile=128)
 
 

@@ -98,7 +98,7 @@ def test_what_is_no_number_is_told(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         planning.main(arguments)
     assert ended.value.code == 2
-    assert f"argument {arguments[0]}: '{arguments[1].split(',')[-1]}' is no" in capsys.readouterr().err
+    assert f"Invalid value for '{arguments[0]}': '{arguments[1].split(',')[-1]}' is no" in capsys.readouterr().err
 
 
 def test_a_missing_study_is_named(tmp_path, monkeypatch):
@@ -108,7 +108,7 @@ def test_a_missing_study_is_named(tmp_path, monkeypatch):
 
 
 def test_the_command_prints_a_row_for_each_number_of_nodes(capsys):
-    planning.main(["--volume", "1TB", "--nodes", "3,7", "--cores", "4"])
+    planning.main(["--volume", "1TB", "--nodes", "3,7", "--cores", "4"], standalone_mode=False)
     title, _, _, *lines = capsys.readouterr().out.splitlines()
     assert title == "1.00 TB of float32"
     expected = [

@@ -418,5 +418,5 @@ def test_the_study_in_small(monkeypatch):
         assert result["error"] < 1e-5
         assert result["ratio"] == result["pywavelets"]["median"] / result["numba"]["median"]
     monkeypatch.setattr(study, "numba_denoise", lambda x, case, mode="periodic": x)
-    with pytest.raises(Mismatch, match="4 Ki: results differ"):
+    with pytest.raises(Mismatch, match="4 Ki: differs from the reference"):
         study.measure(study.Case(1, 4096, 3), 1)

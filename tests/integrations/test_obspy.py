@@ -10,6 +10,7 @@ import wavefilt
 obspy = pytest.importorskip("obspy")
 
 import wavefilt.obspy  # noqa: E402
+from wavefilt.benchmarks.common.implementation import Mismatch  # noqa: E402
 from wavefilt.benchmarks.throughput import obspy_streams as study  # noqa: E402
 
 
@@ -150,5 +151,5 @@ def test_the_measurement_compares_results(monkeypatch):
     result = {"environment": {"processor": "p", "threads": 1, "load": 0.0, "obspy": "1", "gpu": None}, "rows": [row]}
     assert study.TABLE(result).rows[0][:2] == ["4 x 400, 2 lengths", "pywavelets"]
     monkeypatch.setattr(wavefilt.obspy, "denoise", lambda stream, **options: stream)
-    with pytest.raises(study.Mismatch, match="results differ"):
+    with pytest.raises(Mismatch, match="differs from the reference"):
         study.measure(study.Case(2, 400), "pywavelets", 1)
