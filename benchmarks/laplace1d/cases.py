@@ -15,12 +15,12 @@ import numpy as np
 
 from wavefilt import backends
 from wavefilt.arrays import Array
+from wavefilt.benchmarks.common.comparison import COPY, on_device
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared
-from wavefilt.benchmarks.common.measuring import events, signal
+from wavefilt.benchmarks.common.measuring import signal
 from wavefilt.threads import parallel
 
-COPY = "copy"
-"""The oracle of copies; the other one is the operator."""
+ORACLE = "NumPy's shifted copies in float64"
 GRAIN = 1 << 14
 """Samples that a thread takes at least."""
 LAUNCHES = 20
@@ -46,7 +46,6 @@ class Problem:
         return row
 
     def expected(self, oracle: str) -> Array:
-        """The operator in float64 by shifted copies, or x itself."""
         x = self.x.astype(np.float64)
         return x if oracle == COPY else np.roll(x, -1) - 2 * x + np.roll(x, 1)
 
@@ -66,81 +65,61 @@ def compiled() -> Any:
     return jit(interior)
 
 
-def spread(x: Array, y: Array) -> None:
-    """`interior`, compiled, by all threads."""
+def with_ends(loop: Callable[[Array, Array], object], x: Array, y: Array) -> Array:
+    two = np.float32(2)
+    loop(x, y[1:-1])
+    y[0] = x[1] - two * x[0] + x[-1]
+    y[-1] = x[0] - two * x[-1] + x[-2]
+    return y
+
+
+def by_one_thread(x: Array, y: Array) -> Array:
+    return with_ends(compiled(), x, y)
+
+
+def by_all_threads(x: Array, y: Array) -> Array:
     loop = compiled()
-    parallel(lambda first, last: loop(x[first : last + 2], y[first:last]), len(y), GRAIN)
+
+    def spread(x: Array, y: Array) -> None:
+        parallel(lambda first, last: loop(x[first : last + 2], y[first:last]), len(y), GRAIN)
+
+    return with_ends(spread, x, y)
 
 
-def vectorised(x: Array, y: Array) -> None:
-    """All of y in three passes of NumPy and without a temporary array."""
+def by_numpy(x: Array, y: Array) -> Array:
+    """In three passes and without a temporary array."""
     np.multiply(x, -2, out=y)
     y[1:] += x[:-1]
     y[:-1] += x[1:]
     y[0] += x[-1]
     y[-1] += x[0]
+    return y
 
 
-def _loop(of: Callable[[], Callable[[Array, Array], None]], problem: Problem) -> Prepared:
-    """A loop over the interior, and the two ends."""
-    x, y, loop, two = problem.x, np.empty_like(problem.x), of(), np.float32(2)
-
-    def call() -> Array:
-        loop(x, y[1:-1])
-        y[0] = x[1] - two * x[0] + x[-1]
-        y[-1] = x[0] - two * x[-1] + x[-2]
-        return y
-
-    return Prepared(call)
+def copied(x: Array, y: Array) -> Array:
+    np.copyto(y, x)
+    return y
 
 
-def _whole(function: Callable[[Array, Array], None], problem: Problem) -> Prepared:
-    """A function of x and all of y."""
-    x, y = problem.x, np.empty_like(problem.x)
-
-    def call() -> Array:
-        function(x, y)
-        return y
-
-    return Prepared(call)
+def _cpu(filtered: Callable[[Array, Array], Array], problem: Problem) -> Prepared:
+    return Prepared(partial(filtered, problem.x, np.empty_like(problem.x)))
 
 
 def _gpu(kernel: str | None, problem: Problem) -> Prepared:
-    """A kernel, or the copy, on data in device memory, timed by events."""
+    """A kernel, or the copy, on data in device memory."""
     from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.laplace1d.kernels import launch
 
     x = cuda.to_device(problem.x)
     y = cuda.device_array_like(x)
-
-    def work(stream: Any) -> None:
-        if kernel is None:
-            y.copy_to_device(x, stream=stream)
-        else:
-            launch(kernel, x, y, stream)
-
-    def several(stream: Any) -> None:
-        for _ in range(LAUNCHES):
-            work(stream)
-
-    def call() -> Any:
-        work(0)  # the default stream
-        cuda.synchronize()
-        return y
-
-    def clock(repeats: int, warm: int) -> dict[str, float]:
-        return {name: time / LAUNCHES for name, time in events(several, repeats).items()}
-
-    return Prepared(call, lambda done: done.copy_to_host(), clock)
+    if kernel is None:
+        return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, launches=LAUNCHES)
+    return on_device(partial(launch, kernel, x, y), y, launches=LAUNCHES)
 
 
-def _copy(x: Array, y: Array) -> None:
-    np.copyto(y, x)
-
-
-_numba = partial(backends.get, "numba")
-_host = partial(Implementation, host=8, reference=44, tolerance=1e-6)
-_cuda = partial(_host, require=lambda: backends.get("cuda"), device=8)
+_NUMBA = partial(backends.get, "numba")
+_host = partial(Implementation, require=lambda: None, host=8, oracle=ORACLE, reference=44, tolerance=1e-6)
+_cuda = partial(_host, require=partial(backends.get, "cuda"), device=8)
 GPU = {
     "naive": ("naive", "a thread a sample, three loads from global memory"),
     "readonly": ("read-only", "the same loads through the read-only path, where textures were"),
@@ -151,17 +130,17 @@ _AS_IS = "the loop as Python runs it, sample by sample"
 _COMPILED = "the same loop compiled by numba, one thread: the host of all ratios"
 _PASSES = "three passes over whole arrays, no temporary ones"
 _SPREAD = "the compiled loop, parts of the row spread over all threads"
-IMPLEMENTATIONS = (
-    _host("python", ("Python", "loop"), _AS_IS, partial(_loop, lambda: interior), lambda: None),
-    _host("loop", ("compiled", "loop"), _COMPILED, partial(_loop, compiled), _numba),
-    _host("numpy", ("NumPy", "1 core"), _PASSES, partial(_whole, vectorised), lambda: None),
-    _host("numba", ("numba", "all cores"), _SPREAD, partial(_loop, lambda: spread), _numba),
-    *(_cuda(f"gpu_{kernel}", ("GPU", head), what, partial(_gpu, kernel)) for kernel, (head, what) in GPU.items()),
-)
 _ON_HOST = "np.copyto, one thread: as many bytes as the operator needs"
 _ON_DEVICE = "the same from device memory to device memory"
+IMPLEMENTATIONS = (
+    _host("python", ("Python", "loop"), _AS_IS, partial(_cpu, partial(with_ends, interior))),
+    _host("loop", ("compiled", "loop"), _COMPILED, partial(_cpu, by_one_thread), require=_NUMBA),
+    _host("numpy", ("NumPy", "1 core"), _PASSES, partial(_cpu, by_numpy)),
+    _host("numba", ("numba", "all cores"), _SPREAD, partial(_cpu, by_all_threads), require=_NUMBA),
+    *(_cuda(f"gpu_{kernel}", ("GPU", head), what, partial(_gpu, kernel)) for kernel, (head, what) in GPU.items()),
+)
 COPIES = (
-    _host("host_copy", ("NumPy", "copy"), _ON_HOST, partial(_whole, _copy), lambda: None, oracle=COPY),
+    _host("host_copy", ("NumPy", "copy"), _ON_HOST, partial(_cpu, copied), oracle=COPY),
     _cuda("gpu_copy", ("GPU", "copy"), _ON_DEVICE, partial(_gpu, None), oracle=COPY),
 )
 """What the times are compared with: 8 bytes a sample."""

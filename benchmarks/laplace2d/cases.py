@@ -12,14 +12,13 @@ import numpy as np
 from scipy import ndimage
 
 from wavefilt import backends, threads
+from wavefilt.benchmarks.common.comparison import COPY, on_device
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared
-from wavefilt.benchmarks.common.measuring import events
+from wavefilt.benchmarks.laplace2d import cpu_kernels
 from wavefilt.benchmarks.laplace2d.image import MADE, Image, made
 from wavefilt.benchmarks.laplace2d.variants import CHANNELS, RADIUS, SIDE, VARIANTS, Variant, pitch
 
 SCIPY, NUMPY = "scipy.ndimage.correlate in int32", "the sum of 25 shifted images in NumPy's int16"
-COPY = "copy"
-"""The oracle of copies; the others filter."""
 GRAIN = 1 << 16
 """Bytes below which a thread's share of the rows is not worth waking it."""
 WEIGHTS = np.full((SIDE, SIDE, 1), -1, np.int32)
@@ -79,39 +78,31 @@ def by_numpy(bordered: Image) -> Image:
     return np.clip(value, 0, 255, out=value).astype(np.uint8)
 
 
-Rows = Callable[[int, int], object]
-"""Filters the rows from one number up to another."""
-
-
-def _plain(problem: Problem, out: Image) -> Rows:
-    from wavefilt.benchmarks.laplace2d.cpu_kernels import plain
-
-    return partial(plain, problem.bordered, out)
-
-
-def _vectors(problem: Problem, out: Image) -> Rows:
-    from wavefilt.benchmarks.laplace2d.cpu_kernels import vectors
-
-    return partial(vectors, *(image.reshape(problem.height, -1) for image in (problem.x, out)))
-
-
-def _copied(problem: Problem, out: Image) -> Rows:
-    return lambda start, stop: np.copyto(out[start:stop], problem.x[start:stop])
-
-
-def _host(rows: Callable[[Problem, Image], Rows], spread: bool, problem: Problem) -> Prepared:
-    """All rows by this thread, or ``spread`` over the library's own."""
-    out = np.empty_like(problem.x)
-    work, grain = rows(problem, out), max(GRAIN // out[0].size, 1)
+def _host(kernel: Callable[..., object], spread: bool, problem: Problem) -> Prepared:
+    """``kernel(problem, y, start, stop)`` of all rows by this thread, or ``spread`` over the library's own."""
+    y = np.empty_like(problem.x)
+    work, grain = partial(kernel, problem, y), max(GRAIN // y[0].size, 1)
 
     def call() -> Image:
         if spread:
             threads.parallel(work, problem.height, grain)
         else:
             work(0, problem.height)
-        return out
+        return y
 
     return Prepared(call)
+
+
+def _plain(problem: Problem, y: Image, start: int, stop: int) -> None:
+    cpu_kernels.plain(problem.bordered, y, start, stop)
+
+
+def _vectors(problem: Problem, y: Image, start: int, stop: int) -> None:
+    cpu_kernels.vectors(*(image.reshape(problem.height, -1) for image in (problem.x, y)), start, stop)
+
+
+def _copied(problem: Problem, y: Image, start: int, stop: int) -> None:
+    np.copyto(y[start:stop], problem.x[start:stop])
 
 
 def _scipy(problem: Problem) -> Prepared:
@@ -119,7 +110,7 @@ def _scipy(problem: Problem) -> Prepared:
 
 
 def _gpu(variant: Variant | None, problem: Problem) -> Prepared:
-    """A kernel, or a copy, from and to device memory, by the GPU's own clock."""
+    """A kernel, or a copy, from and to device memory."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
     used, wide = CHANNELS * problem.width, variant is not None and variant.memory == "wide"
@@ -128,27 +119,18 @@ def _gpu(variant: Variant | None, problem: Problem) -> Prepared:
         rows = np.pad(rows, ((0, 0), (0, pitch(problem.width) - used)))
     x = cuda.to_device(rows.reshape(-1).view(np.uint32 if wide else np.uint8))
     y = cuda.device_array_like(x)
-    length = x.size // problem.height
-
-    def work(stream: Any) -> None:
-        if variant is None:
-            y.copy_to_device(x, stream=stream)
-        else:
-            from wavefilt.benchmarks.laplace2d.kernels import kernel
-
-            grid = variant.grid(problem.width, problem.height)
-            kernel(variant)[grid, variant.block, stream](x, y, np.int32(length), np.int32(problem.height))
-
-    def call() -> Any:
-        work(0)  # the default stream
-        cuda.synchronize()
-        return y
 
     def host(result: Any) -> Image:
         image: Image = result.copy_to_host().view(np.uint8).reshape(problem.height, -1)[:, :used]
         return image.reshape(problem.x.shape)
 
-    return Prepared(call, host, lambda repeats, warm: events(work, repeats))
+    if variant is None:
+        return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, host)
+    from wavefilt.benchmarks.laplace2d.kernels import kernel
+
+    launched, grid = kernel(variant), variant.grid(problem.width, problem.height)
+    sizes = np.int32(x.size // problem.height), np.int32(problem.height)
+    return on_device(lambda stream: launched[grid, variant.block, stream](x, y, *sizes), y, host)
 
 
 _cpu = partial(Implementation, require=lambda: None, host=12, oracle=SCIPY, reference=36, tolerance=0)

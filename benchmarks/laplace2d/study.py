@@ -5,27 +5,24 @@ Each output is compared, exactly, before it is timed. `wavefilt bench laplace2d 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
-from wavefilt.benchmarks.common.columns import recorded
+from wavefilt.benchmarks.common import comparison
+from wavefilt.benchmarks.common.comparison import Progress
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Implementation, measured, missing
-from wavefilt.benchmarks.common.tables import Row
-from wavefilt.benchmarks.laplace1d.study import estimate_errors
-from wavefilt.benchmarks.laplace2d.cases import COPIES, COPY, IMPLEMENTATIONS, Problem
+from wavefilt.benchmarks.common.implementation import missing
+from wavefilt.benchmarks.common.tables import Column, Report, Row
+from wavefilt.benchmarks.laplace2d.cases import COPIES, IMPLEMENTATIONS, NUMPY, SCIPY, Problem
 from wavefilt.benchmarks.laplace2d.counts import explained, launch
 from wavefilt.benchmarks.laplace2d.variants import CHANNELS, COMPILED_FOR, VARIANTS, Variant
-from wavefilt.benchmarks.scaling.limits import calibration
-from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.ske import CAPABILITIES
-from wavefilt.ske.calibrated import estimate
-from wavefilt.ske.calibration import Calibration
+from wavefilt.ske.calibrated import Launch, estimate
 
 QUICK_SIZE = (640, 480)
 REPEATS, BUDGET, QUICK_BUDGET = 25, 3.0, 0.1
 """Most runs of an implementation, and the seconds they may take."""
-BASE = "plain"
-"""The implementation that ratios are to."""
+BASE, AVERAGE = "plain", "median"
+"""What ratios are to and of."""
 
 
 def run(
@@ -33,52 +30,40 @@ def run(
     repeats: int = REPEATS,
     budget: float = BUDGET,
     device: str | None = None,
-    progress: Callable[[Sequence[Implementation]], Iterable[Implementation]] = iter,
+    progress: Progress = iter,
 ) -> Row:
-    """Times in milliseconds of every implementation, as a table for JSON.
-
-    ``device`` is the calibration for the estimates, as `wavefilt ske estimate` takes it; by default that of this
-    GPU. ``progress`` shows the implementations as they are taken.
-
-    Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
-    """
-    every = (*IMPLEMENTATIONS, *COPIES)
-    why = {i.name: missing(i) for i in every}
-    chosen, reason = calibration(device, why["gpu_copy"])
-    times, skipped = measured(problem, progress([i for i in every if not why[i.name]]), repeats, budget)
-    shape = {"width": problem.width, "height": problem.height, "samples": problem.samples}
-    row: Row = {"image": problem.name, **shape, "bytes": 2 * CHANNELS * problem.samples}
-    row |= {"times": times, "skipped": skipped, "estimates": {}, "explained": {}}
-    capability = _capability(chosen, why["gpu_copy"])
-    for variant in VARIANTS:
-        registers = _registers(variant) if variant.name in times else None
-        counted = launch(variant, problem.width, problem.height, registers)
-        row["explained"][variant.name] = explained(variant, counted, problem.width, capability)
-        if chosen is not None:
-            found = estimate(counted, chosen)
-            models = {"calibrated": 1e3 * found.seconds, "classic": 1e3 * classic(counted, chosen)}
-            row["estimates"][variant.name] = models
-            row["explained"][variant.name]["mostly"] = found.resource
+    """Times in milliseconds of every implementation, as a table for JSON: see `comparison.compare`."""
+    every, counted = (*IMPLEMENTATIONS, *COPIES), partial(_launches, problem)
+    how = (BASE, AVERAGE, repeats, budget, device, progress)
+    row, facts, chosen = comparison.compare(problem, every, CHANNELS, counted, *how)
+    row |= {"image": problem.name, "width": problem.width, "height": problem.height} | megapixels(row)
+    capability, made = chosen.capability if chosen else _capability(), counted(row["times"])
+    row["explained"] = {v.name: explained(v, made[v.name], problem.width, capability) for v in VARIANTS}
+    for name, explanation in row["explained"].items() if chosen else ():
+        explanation["mostly"] = estimate(made[name], chosen).resource
     method = (
         "5x5 Laplace filter (all -1, centre 24) on interleaved RGB bytes, zeros beyond the edges, clamped to 0..255; "
     )
     method += f"median and quartiles of up to {repeats} runs in {budget:g} s, on the GPU by device events around the "
-    return result(
-        "laplace2d",
-        unit="ms",
-        method=f"{method}kernel, the image resident",
-        columns=recorded(every, why, lambda one: "its input" if one.oracle == COPY else one.oracle),
-        estimates={"calibration": chosen and chosen.name, "missing": reason},
-        capability=capability,
-        rows=[row | _derived(row)],
-    )
+    method += "kernel, the image resident"
+    return result("laplace2d", unit="ms", method=method, **facts, capability=capability, rows=[row])
 
 
-def _capability(chosen: Calibration | None, no_gpu: str | None) -> str:
-    """The compute capability for the occupancy: the calibration's, this GPU's, or that of the registers."""
-    if chosen is not None:
-        return str(chosen.capability)
-    if no_gpu:
+def _launches(problem: Problem, times: Row) -> dict[str, Launch]:
+    """Those of the kernels, with the registers as compiled here of those that ran."""
+    return {
+        v.name: launch(v, problem.width, problem.height, _registers(v) if v.name in times else None) for v in VARIANTS
+    }
+
+
+def megapixels(row: Row) -> Row:
+    seconds = {name: 1e-3 * times[AVERAGE] for name, times in row["times"].items()}
+    return {"megapixels a second": {name: 1e-6 * row["samples"] / time for name, time in seconds.items()}}
+
+
+def _capability() -> str:
+    """The compute capability for the occupancy: this GPU's if it is known, or that of the declared registers."""
+    if missing(COPIES[1]):
         return COMPILED_FOR
     from wavefilt.benchmarks.ske.calibration import Device
 
@@ -94,14 +79,43 @@ def _registers(variant: Variant) -> int | None:
     return None if SIMULATED else int(next(reversed(kernel(variant).overloads.values())).regs_per_thread)
 
 
-def _derived(row: Row) -> Row:
-    """Of the medians: pixels a second, ratios to the plain loop, shares of a copy's bandwidth, errors of estimates."""
-    medians = {name: times["median"] for name, times in row["times"].items()}
-    copy = {name: medians.get("gpu_copy" if name.startswith("gpu_") else "host_copy") for name in medians}
-    return {
-        "megapixels a second": {name: 1e-3 * row["samples"] / median for name, median in medians.items()},
-        "ratios": {name: medians[BASE] / median for name, median in medians.items() if BASE in medians},
-        "copy": {name: 1e-6 * row["bytes"] / medians[name] for name in ("host_copy", "gpu_copy") if name in medians},
-        "shares": {name: copy[name] / median for name, median in medians.items() if copy[name]},
-        "estimate errors": estimate_errors(row["estimates"], medians),
-    }
+TIMES: dict[str, Column] = {
+    "|5x5 Laplace": "{label}",
+    "|ms": "?{times:spread}",
+    "megapixels|a second": "?{megapixels a second:n}",
+    "times|plain": "?{ratios:n}",
+    "share of|a copy": "?{shares:.0%}",
+}
+
+
+def report(result: Row) -> Report:
+    """Times, ratios, and estimates if there are any; notes with what explains each kernel."""
+    (row,) = result["rows"]
+    title = f"5x5 Laplace filter, {row['width']}x{row['height']} RGB pixels, image {row['image']}; ± is half the "
+    title += "interquartile range"
+    method = (
+        f"{result['method']}. Results are compared exactly, with {SCIPY}; its own with {NUMPY}. "
+        f"The kernels by count, for compute capability {result['capability']}: bytes per pixel by memory; "
+        "bank conflict degree (1 is none); the limiting resource according to the SKE model."
+    )
+
+    def told(name: str) -> str:
+        return f": {explanation(row['explained'][name])}" if name in row["explained"] else ""
+
+    return comparison.report(result, title, TIMES, method, told=told)
+
+
+def explanation(facts: Row) -> str:
+    """What a kernel's time is made of, as counted from its accesses and its registers."""
+    parts = [f"{facts['instructions']:.0f} instructions per pixel"]
+    parts.append(", ".join(f"{value:.3g} bytes {place}" for place, value in facts["bytes"].items()))
+    if "conflicts" in facts:
+        reads, writes = (facts["conflicts"][access] for access in ("reads", "writes"))
+        parts.append(f"bank conflict degree of tile reads {reads['mean']:.3g}, of writes {writes['mean']:.3g}")
+    occupancy = f"{facts['warps']} warps, {facts['occupancy']:.0%} ({facts['limit']})"
+    parts.append(
+        f"{facts['registers']} registers and {facts['shared']} bytes of shared memory allow {occupancy} per SM"
+    )
+    if "mostly" in facts:
+        parts.append(f"limited by {facts['mostly']}")
+    return "; ".join(parts)

@@ -15,8 +15,8 @@ from wavefilt.benchmarks.gpu import blocks_report, launch_shapes, multi_gpu, pan
 from wavefilt.benchmarks.gpu import crossover as gpu_crossover
 from wavefilt.benchmarks.gpu import denoise as gpu_denoise
 from wavefilt.benchmarks.gpu import modwt as gpu_modwt
-from wavefilt.benchmarks.laplace1d import report as laplace1d
-from wavefilt.benchmarks.laplace2d import report as laplace2d
+from wavefilt.benchmarks.laplace1d import study as laplace1d
+from wavefilt.benchmarks.laplace2d import study as laplace2d
 from wavefilt.benchmarks.quality import report as quality
 from wavefilt.benchmarks.scaling import report as scaling
 from wavefilt.benchmarks.ske import validation

@@ -21,9 +21,9 @@ def command(samples: int, repeats: int, quick: bool, device: str | None, json_pa
 
     Outputs are compared before they are timed. What cannot run here is left out, and the reason given.
     """
-    from wavefilt.benchmarks.laplace1d import report, study
+    from wavefilt.benchmarks.laplace1d import study
 
     budget = study.QUICK_BUDGET if quick else study.BUDGET
     with measuring():
         result = study.run(samples, repeats, budget, device, partial(progress, describe=lambda one: one.label))
-    finish(result, report.report, json_path)
+    finish(result, study.report, json_path)

@@ -54,7 +54,7 @@ def command(
     and its time estimated by the SKE model. What cannot run here is left out, and the reason given.
     """
     from wavefilt.benchmarks.laplace2d import image as images
-    from wavefilt.benchmarks.laplace2d import report, study
+    from wavefilt.benchmarks.laplace2d import study
     from wavefilt.benchmarks.laplace2d.cases import SCIPY, Problem
     from wavefilt.io import write_atomically
 
@@ -66,6 +66,6 @@ def command(
         filtered = images.png(problem.expected(SCIPY)) if output else b""  # before what takes long
         budget = study.QUICK_BUDGET if quick else study.BUDGET
         result = study.run(problem, repeats, budget, device, partial(progress, describe=lambda one: one.label))
-    finish(result, report.report, json_path)
+    finish(result, study.report, json_path)
     if output:
         write_atomically(Path(output), filtered, overwrite=True)

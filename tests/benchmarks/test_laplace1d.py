@@ -20,9 +20,9 @@ from tests.backends.test_cuda_compile import _ptxas
 from tests.support.checkout import ROOT, run
 from tests.support.simulation import SIMULATED, inside, outside
 from wavefilt.benchmarks.common import measuring
+from wavefilt.benchmarks.common.comparison import derived
 from wavefilt.benchmarks.common.implementation import Mismatch, missing
 from wavefilt.benchmarks.laplace1d import cases, study
-from wavefilt.benchmarks.laplace1d import report as laplace1d_report
 from wavefilt.benchmarks.laplace1d.cases import COPIES, IMPLEMENTATIONS, Problem
 from wavefilt.benchmarks.laplace1d.counts import REGISTERS, launches
 
@@ -61,8 +61,8 @@ def test_ratios_and_shares_are_of_the_means(result):
     means = {name: times["mean"] for name, times in row["times"].items()}
     assert row["ratios"]["numpy"] == means["loop"] / means["numpy"]
     assert row["shares"]["numpy"] == means["host_copy"] / means["numpy"]
-    assert row["host copy"] == pytest.approx(8 * TINY / (1e-3 * means["host_copy"]) / 1e9)
-    assert ("copy" in row) == ("gpu_copy" in means)
+    assert row["copy"]["host_copy"] == pytest.approx(8 * TINY / (1e-3 * means["host_copy"]) / 1e9)
+    assert ("gpu_copy" in row["copy"]) == ("gpu_copy" in means)
     assert measuring.summary([1.0, 2.0, 6.0]) == {"median": 2.0, "low": 1.5, "high": 4.0, "mean": 3.0}
 
 
@@ -74,8 +74,8 @@ def test_estimates_need_no_gpu(result):
     (row,) = result["rows"]
     assert set(row["estimates"]) == {f"gpu_{name}" for name in KERNELS}
     assert row["estimate errors"] == {}
-    lines = {cells[0]: cells for cells in laplace1d_report.report(result).sheets[0].rows}
-    heads = [" ".join(head).strip() for head in laplace1d_report.report(result).sheets[0].heads]
+    lines = {cells[0]: cells for cells in study.report(result).sheets[0].rows}
+    heads = [" ".join(head).strip() for head in study.report(result).sheets[0].heads]
     for model in ("calibrated", "classic"):
         value = float(lines["GPU shared"][heads.index(f"SKE {model}")])
         assert value == pytest.approx(row["estimates"]["gpu_shared"][model], rel=0.01)
@@ -92,11 +92,11 @@ def test_an_estimate_has_its_error_and_the_document_its_place():
     }
     row = {"samples": 1 << 20, "times": times, "skipped": {"python": "ran out of memory"}, "bytes": 8 << 20}
     row["estimates"] = {"gpu_shared": {"calibrated": 0.012, "classic": 0.005}}
-    row |= study._derived(row)
+    row |= derived(row, "loop", "mean") | {"document": study.document()}
     columns = {n: {"heads": ("of", n), "what": "x", "missing": None} for n in ("python", "loop", "gpu_shared")}
     found = {"columns": columns, "rows": [row], "method": "m", "date": "d", "estimates": {"calibration": "c"}}
     found["environment"] = {"processor": "p", "cores": 1, "gpu": "g"}
-    assert laplace1d_report.report(found).sheets[0].rows == [
+    assert study.report(found).sheets[0].rows == [
         ["of python", *["-"] * 12],
         ["of loop", "2.00", "2.00 ±0%", "503", "1.00", "-", "4e-08", "-", "-", "-", "-", "5.62", "1.0"],
         [
@@ -115,20 +115,20 @@ def test_an_estimate_has_its_error_and_the_document_its_place():
             "33.9",
         ],
     ]
-    assert "Skipped: of python: ran out of memory." in laplace1d_report.notes(found)
+    assert "Skipped: of python: ran out of memory." in study.report(found).notes
 
 
 @outside
 @pytest.mark.parametrize("width", [80, 200])
 def test_the_table_keeps_to_the_width(result, width):
-    text = laplace1d_report.report(result).text(width)
+    text = study.report(result).text(width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
     for one in (*IMPLEMENTATIONS, *COPIES):
-        assert f"{one.label}: {one.what}." in words
+        assert f"{one.label}: {one.what}" in words
         assert (missing(one) or "") in words
     assert "2008" not in text  # that was at another size
-    assert laplace1d_report.report(result).markdown().count("\n| ") == len(IMPLEMENTATIONS) + len(COPIES) + 2
+    assert study.report(result).markdown().count("\n| ") == len(IMPLEMENTATIONS) + len(COPIES) + 2
 
 
 @outside

@@ -23,9 +23,9 @@ from tests.backends.test_cuda_compile import _ptxas
 from tests.support.checkout import ROOT, run
 from tests.support.simulation import SIMULATED, inside, outside
 from wavefilt.benchmarks.common import implementation
+from wavefilt.benchmarks.common.comparison import derived
 from wavefilt.benchmarks.common.implementation import Mismatch, missing
-from wavefilt.benchmarks.laplace2d import access_patterns as patterns
-from wavefilt.benchmarks.laplace2d import cases, counts, image, report, study
+from wavefilt.benchmarks.laplace2d import cases, counts, image, study
 from wavefilt.benchmarks.laplace2d.cases import COPIES, IMPLEMENTATIONS, NUMPY, SCIPY, Problem
 from wavefilt.benchmarks.laplace2d.variants import RADIUS, ROWS, VARIANTS
 
@@ -115,8 +115,8 @@ def test_estimates_need_no_gpu(result):
     (row,) = result["rows"]
     assert set(row["estimates"]) == set(row["explained"]) == set(VARIANT)
     assert row["estimate errors"] == {}
-    lines = {cells[0]: cells for cells in report.report(result).sheets[0].rows}
-    heads = [" ".join(head).strip() for head in report.report(result).sheets[0].heads]
+    lines = {cells[0]: cells for cells in study.report(result).sheets[0].rows}
+    heads = [" ".join(head).strip() for head in study.report(result).sheets[0].heads]
     for model in ("calibrated", "classic"):
         value = float(lines["GPU wide"][heads.index(f"SKE {model}")])
         assert value == pytest.approx(row["estimates"]["gpu_wide"][model], rel=0.01)
@@ -141,7 +141,7 @@ def test_an_estimate_has_its_error():
         "estimates": {"gpu_tile": {"calibrated": 0.25, "classic": 0.1}},
         "explained": {},
     }
-    row |= study._derived(row)
+    row |= derived(row, "plain", "median") | study.megapixels(row)
     assert row["copy"] == {"gpu_copy": 480.0}
     columns = {n: {"heads": ("of", n), "what": "x", "missing": None} for n in (*times, "scipy")}
     found = {"columns": columns, "rows": [row], "method": "m", "date": "d", "capability": "9.0"}
@@ -149,45 +149,42 @@ def test_an_estimate_has_its_error():
         "environment": {"processor": "p", "cores": 1, "gpu": "g"},
         "estimates": {"calibration": "c"} | {"missing": 0},
     }
-    assert report.report(found).sheets[0].rows == [
+    assert study.report(found).sheets[0].rows == [
         ["of plain", "400 ±0%", "10.0", "1.00", *["-"] * 5],
         ["of gpu_tile", "0.200 ±0%", "20000", "2000", "25%", "0.250", "+25%", "0.100", "-50%"],
         ["of gpu_copy", "0.0500 ±0%", "80000", "8000", "100%", *["-"] * 4],
         ["of scipy", *["-"] * 8],
     ]
-    assert "Skipped: of scipy: ran out of memory." in report.notes(found)
+    assert "Skipped: of scipy: ran out of memory." in study.report(found).notes
 
 
 @outside
 @pytest.mark.parametrize("width", [80, 200])
 def test_the_table_keeps_to_the_width(result, width):
-    text = report.report(result).text(width)
+    text = study.report(result).text(width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
     for one in (*IMPLEMENTATIONS, *COPIES):
         assert f"{one.label}: {one.what}" in words
         assert (missing(one) or "") in words
     assert "bank conflict degree of tile reads 2, of writes 1; 32 registers and 4800 bytes of shared memory" in words
-    assert report.report(result).markdown().count("\n| ") == len(IMPLEMENTATIONS) + len(COPIES) + 2
+    assert study.report(result).markdown().count("\n| ") == len(IMPLEMENTATIONS) + len(COPIES) + 2
 
 
 @outside
 def test_bank_conflicts_counted_by_hand():
-    assert patterns.conflict_degree([4 * lane for lane in range(32)]) == 1
-    assert patterns.conflict_degree([8 * lane for lane in range(32)]) == 2
-    assert patterns.conflict_degree([128 * lane for lane in range(32)]) == 32
-    assert patterns.conflict_degree([12 * lane for lane in range(32)]) == 1  # 3 and 32 have no common divisor
-    assert patterns.conflict_degree([0] * 31 + [128]) == 2  # one word for all but one lane
-    assert patterns.conflict_degree(range(32)) == 1  # bytes of eight words
+    assert counts.conflict_degree([4 * lane for lane in range(32)]) == 1
+    assert counts.conflict_degree([8 * lane for lane in range(32)]) == 2
+    assert counts.conflict_degree([128 * lane for lane in range(32)]) == 32
+    assert counts.conflict_degree([12 * lane for lane in range(32)]) == 1  # 3 and 32 have no common divisor
+    assert counts.conflict_degree([0] * 31 + [128]) == 2  # one word for all but one lane
+    assert counts.conflict_degree(range(32)) == 1  # bytes of eight words
     reads = {
-        name: {patterns.conflict_degree(access) for access in patterns.tile_reads(variant)}
-        for name, variant in VARIANT.items()
-        if variant.memory == "tile"
+        name: set(counts.conflicts(variant)["reads"]) for name, variant in VARIANT.items() if variant.memory == "tile"
     }
     # float: lanes 0 to 3 of a row read words 0 to 9, lanes 12 to 15 of the next 96 to 105: the same banks
     assert reads == {"gpu_tile": {1}, "gpu_convert": {1}, "gpu_float": {2}, "gpu_padded": {1}, "gpu_row": {1}}
-    writes = [patterns.conflict_degree(access) for access in patterns.tile_writes(VARIANT["gpu_padded"])]
-    assert writes[:2] == [
+    assert counts.conflicts(VARIANT["gpu_padded"])["writes"][:2] == [
         1,
         2,
     ]  # words 0 to 31; then 32 to 59 of a row and 80 to 83 of the next: banks 0 to 27, 16 to 19
@@ -197,11 +194,11 @@ def test_bank_conflicts_counted_by_hand():
 def test_bytes_and_lines_counted_by_hand():
     width = 4992  # rows are a multiple of 128 bytes
     for name in ("gpu_tile", "gpu_float"):  # 60 bytes from 48 k - 6 on always lie in 3 sectors
-        assert patterns.bytes_read(VARIANT[name], width) == 3 * 32 * 20 / 256
+        assert counts.bytes_read(VARIANT[name], width) == 3 * 32 * 20 / 256
     # 64 rows and 4 more of 512 bytes and a sector on either side
-    assert patterns.bytes_read(VARIANT["gpu_wide"], width) == 68 * (512 + 64) / (64 * 512 / 3)
-    assert patterns.lines(patterns.image_writes(VARIANT["gpu_wide"], width)) == 4
-    assert patterns.lines(patterns.image_reads(VARIANT["gpu_wide"], width)) == (5 + 4 + 5) / 3
+    assert counts.bytes_read(VARIANT["gpu_wide"], width) == 68 * (512 + 64) / (64 * 512 / 3)
+    assert counts.lines(counts.image_writes(VARIANT["gpu_wide"], width)) == 4
+    assert counts.lines(counts.image_reads(VARIANT["gpu_wide"], width)) == (5 + 4 + 5) / 3
     facts = counts.explained(VARIANT["gpu_tile"], counts.launch(VARIANT["gpu_tile"], width, 3744), width, "9.0")
     assert facts["bytes"] == {"DRAM": 6, "L2": 10.5, "shared": 75 + 4.75}
     assert (facts["warps"], facts["occupancy"], facts["shared"]) == (64, 1.0, 1200)

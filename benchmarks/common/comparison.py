@@ -1,0 +1,128 @@
+"""Studies of one problem: everyone's times, ratios to one of them, shares of a copy's speed, estimates of the kernels.
+
+Among the implementations are the copies "host_copy" and "gpu_copy".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from wavefilt.benchmarks.common.columns import estimated, labels, not_run, place, recorded
+from wavefilt.benchmarks.common.implementation import Implementation, Prepared, Problem, measured, missing
+from wavefilt.benchmarks.common.measuring import events
+from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
+from wavefilt.benchmarks.scaling.limits import calibration
+from wavefilt.benchmarks.ske.baselines import classic
+from wavefilt.ske.calibrated import Launch, estimate
+from wavefilt.ske.calibration import Calibration
+
+COPY = "copy"
+"""The oracle of copies."""
+MODELS: dict[str, Callable[[Launch, Calibration], float]] = {
+    "calibrated": lambda launch, device: estimate(launch, device).seconds,
+    "classic": classic,
+}
+Progress = Callable[[Sequence[Implementation]], Iterable[Implementation]]
+
+
+def on_device(
+    work: Callable[[Any], object], y: Any, host: Callable[[Any], Any] = lambda y: y.copy_to_host(), launches: int = 1
+) -> Prepared:
+    """What ``work(stream)`` leaves in ``y`` in device memory, timed by the GPU's events around so many launches."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    def call() -> Any:
+        work(0)  # the default stream
+        cuda.synchronize()
+        return y
+
+    def several(stream: Any) -> None:
+        for _ in range(launches):
+            work(stream)
+
+    def clock(repeats: int, warm: int) -> dict[str, float]:
+        return {name: time / launches for name, time in events(several, repeats).items()}
+
+    return Prepared(call, host, clock)
+
+
+def compare(
+    problem: Problem,
+    implementations: Sequence[Implementation],
+    itemsize: int,
+    launches: Callable[[Row], Mapping[str, Launch]],
+    base: str,
+    average: str,
+    repeats: int,
+    budget: float,
+    device: str | None,
+    progress: Progress,
+) -> tuple[Row, Row, Calibration | None]:
+    """What a study records: its row, the facts beside it, and the calibration of the estimates.
+
+    A sample has ``itemsize`` bytes; ``launches(times)`` are estimated for ``device``, as `wavefilt ske estimate` takes
+    it, by default this GPU; ratios are to the ``base``, of means or medians as ``average`` says. ``progress`` shows
+    the implementations as they are taken.
+
+    Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
+    """
+    why = {one.name: missing(one) for one in implementations}
+    chosen, reason = calibration(device, why["gpu_copy"])
+    running = [one for one in implementations if not why[one.name]]
+    times, skipped = measured(problem, progress(running), repeats, budget)
+    estimates = {}
+    if chosen is not None:
+        for name, launch in launches(times).items():
+            estimates[name] = {model: 1e3 * seconds(launch, chosen) for model, seconds in MODELS.items()}
+    row: Row = {"samples": problem.samples, "bytes": 2 * itemsize * problem.samples}
+    row |= {"times": times, "skipped": skipped, "estimates": estimates}
+    columns = recorded(implementations, why, lambda one: "its input" if one.oracle == COPY else one.oracle)
+    facts = {"columns": columns, "estimates": {"calibration": chosen and chosen.name, "missing": reason}}
+    return row | derived(row, base, average), facts, chosen
+
+
+def derived(row: Row, base: str, average: str) -> Row:
+    """Ratios to the base, GB/s of the copies, everyone's share of a copy's speed, errors of the estimates."""
+    times = {name: times[average] for name, times in row["times"].items()}
+    copy = {name: times.get("gpu_copy" if name.startswith("gpu_") else "host_copy") for name in times}
+    return {
+        "ratios": {name: times[base] / time for name, time in times.items() if base in times},
+        "copy": {name: 1e-6 * row["bytes"] / times[name] for name in ("host_copy", "gpu_copy") if name in times},
+        "shares": {name: copy[name] / time for name, time in times.items() if copy[name]},
+        "estimate errors": {
+            name: {model: value / times[name] - 1 for model, value in models.items()}
+            for name, models in row["estimates"].items()
+            if name in times
+        },
+    }
+
+
+def report(
+    result: Row,
+    title: str,
+    columns: Mapping[str, Column],
+    method: str,
+    then: Mapping[str, Column] | None = None,
+    told: Callable[[str], str] = lambda name: "",
+) -> Report:
+    """A row for every implementation; notes: the ``method``, what each is and what is ``told`` of it, who is missing.
+
+    Columns are formats of what the result's only row has of an implementation, by the names of its entries; estimates
+    come between ``columns`` and ``then``.
+    """
+    (row,), label = result["rows"], labels(result)
+    by_name = {key: entry for key, entry in row.items() if isinstance(entry, dict)}
+    lines = [{"label": one} | {key: e.get(name) for key, e in by_name.items()} for name, one in label.items()]
+    every = dict(columns)
+    for model in MODELS if row["estimates"] else ():
+        every[f"SKE|{model}"] = f"?{{estimates[{model}]:n}}"
+        if row["estimate errors"]:
+            every[f"|error#{model}"] = f"?{{estimate errors[{model}]:+.0%}}"
+    notes = [place(result), method]
+    for name, column in result["columns"].items():
+        speed = f": {row['copy'][name]:.1f} GB/s" if name in row["copy"] else ""
+        notes.append(f"{label[name]}: {column['what']}{told(name)}{speed}.")
+    notes += not_run(result)
+    notes += [f"Skipped: {label[name]}: {why}." for name, why in row["skipped"].items()]
+    return Report([Table(title, every | dict(then or {}))({"rows": lines})], [*notes, estimated(result)])
