@@ -48,7 +48,9 @@ class Group(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.command(cls=Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(__version__, prog_name="wavefilt")
 def group() -> None:
     """Wavelet denoising of seismic and other sampled data."""

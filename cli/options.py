@@ -7,14 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
+from wavefilt.outofcore.sizes import in_bytes
+
 Command = TypeVar("Command", bound=Callable[..., None])
 
 FILE = click.Path(dir_okay=False)
 FOLDER = click.Path(file_okay=False)
 COUNT = click.IntRange(min=1)
-SETTINGS = {"show_default": True}
-"""Of the context of every command."""
-UNITS = {"": 1, "k": 1 << 10, "ki": 1 << 10, "m": 1 << 20, "mi": 1 << 20, "g": 1 << 30, "gi": 1 << 30}
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 json_file = click.option("--json", "json_path", type=FILE, metavar="FILE", help="Save the results here.")
@@ -22,6 +21,21 @@ DEVICE = click.option(
     "--device", help="For estimates: a calibration by its name, or FILE.json of `ske calibrate`. [default: of this GPU]"
 )
 """The device that the SKE model estimates."""
+
+
+class Parsed(click.ParamType):
+    """What a function makes of the text; its ValueError is wrong usage."""
+
+    name = "text"
+
+    def __init__(self, parse: Callable[[str], object]) -> None:
+        self.parse = parse
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        try:
+            return self.parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Named(click.Option):
@@ -47,12 +61,12 @@ def add(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     return added
 
 
-def whole(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+def whole(text: str) -> int:
     """A number with a binary unit: 65536, 64Ki, 64Mi."""
-    if value is None:
-        return None
-    digits = value.strip().rstrip("kKmMgGiI")
-    unit = value.strip()[len(digits) :].lower()
-    if not digits.isdecimal() or unit not in UNITS or int(digits) < 1:
-        raise click.BadParameter(f"{value!r} is no size such as 65536, 64Ki or 64Mi", ctx, param)
-    return int(digits) * UNITS[unit]
+    try:
+        return in_bytes(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no size such as 65536, 64Ki or 64Mi") from None
+
+
+SIZE = Parsed(whole)

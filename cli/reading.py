@@ -15,23 +15,21 @@ from wavefilt.io import FORMATS, Layout
 from wavefilt.recording import Recording
 
 from .failure import Failure, read_errors
-from .options import Named
+from .options import Named, Parsed
 
 MOST_COLUMNS = 1 << 16
 
 
-def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+def columns(text: str) -> tuple[int, ...]:
     """Whole numbers and ranges: ``2,4-6``."""
-    if value is None:
-        return None
     chosen: list[int] = []
-    for part in value.split(","):
+    for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise click.BadParameter(f"{value!r} is not a list like 2,4-6", ctx, param)
+            raise ValueError(f"{text!r} is not a list like 2,4-6")
         chosen += range(int(first), min(int(last if dash else first), int(first) + MOST_COLUMNS) + 1)
         if len(chosen) > MOST_COLUMNS:
-            raise click.BadParameter(f"{value!r} names more than {MOST_COLUMNS} columns", ctx, param)
+            raise ValueError(f"{text!r} names more than {MOST_COLUMNS} columns")
     return tuple(chosen)
 
 
@@ -41,7 +39,9 @@ LAYOUT = [
     click.option("--endian", metavar="ORDER", help="Raw: little or big."),
     click.option("--ns", type=int, metavar="N", help="Raw: samples per trace."),
     click.option("--dt", type=float, metavar="SECONDS", help="Sampling interval, if the file records none."),
-    click.option("--columns", metavar="LIST", callback=columns, help="ASCII: trace columns, counted from 1, as 2,4-6."),
+    click.option(
+        "--columns", metavar="LIST", type=Parsed(columns), help="ASCII: trace columns, counted from 1, as 2,4-6."
+    ),
     click.option("--delimiter", metavar="CHAR", help="ASCII: comma, semicolon, tab or space."),
     click.option("--component", metavar="NAME", help="npz, HDF5, Zarr: the array to read; FILE::NAME does the same."),
     click.option(
@@ -62,18 +62,11 @@ def read(path: str, layout: Layout, format: str | None, digest: bool = False) ->
         file, described = resolve(path, layout)
         if path != "-" and (not digest or Path(file).is_dir()):
             return wavefilt.read(path, format=format, **asdict(layout)), None
-        content = NamedBytes(_content(file), file)
+        content = io.BytesIO(_content(file))
+        content.name = file  # for messages
         layout = replace(layout, component=described.component)
         sha256 = hashlib.sha256(content.getbuffer()).hexdigest() if digest else None
         return wavefilt.read(content, format=format, **asdict(layout)), sha256
-
-
-class NamedBytes(io.BytesIO):
-    """Bytes that know which file they came from, for messages."""
-
-    def __init__(self, content: bytes, name: str) -> None:
-        super().__init__(content)
-        self.name = name
 
 
 def _content(path: str) -> bytes:

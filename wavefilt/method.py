@@ -13,20 +13,9 @@ import pywt
 from wavefilt import transforms
 from wavefilt.arrays import Floats
 from wavefilt.thresholding import rules, shrinkage
-from wavefilt.transforms import Analysis, Band, Transform
+from wavefilt.transforms import Analysis, Transform
 from wavefilt.transforms.base import noise_gains
-from wavefilt.vocabulary import (
-    ESTIMATORS,
-    SCOPES,
-    SIGMAS,
-    Estimator,
-    Mode,
-    Scope,
-    Shrink,
-    Sigma,
-    Window,
-    check,
-)
+from wavefilt.vocabulary import ESTIMATORS, SCOPES, SIGMAS, Estimator, Mode, Scope, Shrink, Sigma, Window, check
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
@@ -69,15 +58,7 @@ class Method:
             numbers = self.fixed_thresholds
             object.__setattr__(self, "rule", tuple(numbers) if np.ndim(self.rule) else numbers[0])
         self._check_shrink()
-        if isinstance(self.sigma, str):
-            check("sigma", self.sigma, SIGMAS, "a number")
-        elif isinstance(self.sigma, tuple):
-            self._check_window(self.sigma)
-        elif not is_number(self.sigma) or not 0 <= self.sigma < math.inf:
-            raise ValueError(
-                f"sigma={self.sigma!r} must be {', '.join(SIGMAS)}, a finite number of at least 0, "
-                'or ("window", start, stop) in samples'
-            )
+        self._check_sigma(self.sigma)
         if self.level is not None:
             check_whole("level", self.level, 0)
         object.__setattr__(self, "kind", transforms.find(self.transform, self.dimensions))
@@ -97,12 +78,17 @@ class Method:
             raise ValueError(f"shrink={self.shrink!r} is for rules with a posterior, {allowed}, not {self.rule!r}")
 
     @staticmethod
-    def _check_window(sigma: tuple[Any, ...]) -> None:
-        """Raise ValueError unless it is ("window", start, stop) of at least 4 samples."""
-        if len(sigma) != 3 or sigma[0] != "window" or not all(is_number(v) and v % 1 == 0 for v in sigma[1:]):
-            raise ValueError(f'sigma={sigma!r} must be ("window", start, stop), start and stop in samples')
-        if not 0 <= sigma[1] <= sigma[2] - 4:
-            raise ValueError(f"the noise window from sample {sigma[1]} to {sigma[2]} must have 4 samples or more")
+    def _check_sigma(sigma: Any) -> None:
+        if isinstance(sigma, str):
+            check("sigma", sigma, SIGMAS, "a number")
+        elif isinstance(sigma, tuple):
+            if len(sigma) != 3 or sigma[0] != "window" or not all(is_number(v) and v % 1 == 0 for v in sigma[1:]):
+                raise ValueError(f'sigma={sigma!r} must be ("window", start, stop), start and stop in samples')
+            if not 0 <= sigma[1] <= sigma[2] - 4:
+                raise ValueError(f"the noise window from sample {sigma[1]} to {sigma[2]} must have 4 samples or more")
+        elif not is_number(sigma) or not 0 <= sigma < math.inf:
+            allowed = f'{", ".join(SIGMAS)}, a finite number of at least 0, or ("window", start, stop) in samples'
+            raise ValueError(f"sigma={sigma!r} must be {allowed}")
 
     @property
     def window(self) -> slice | None:
@@ -192,18 +178,14 @@ class Method:
         level = self.kind.levels(len(sigma))
         bands = self.kind.bands(level)
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.fixed_thresholds:
-                found = self._given(bands) * noise_gains(bands, False) * np.ones_like(sigma)
+            if given := self.fixed_thresholds:  # coarsest level first; a segment with fewer levels has the finest ones
+                values = np.array([[given[-band.level] if len(given) > 1 else given[0]] for band in bands])
+                found = values * noise_gains(bands, False) * np.ones_like(sigma)
             else:
                 found = np.array(self.rule_function(statistics, sigma, samples))  # type: ignore[arg-type]
         if self.keep:
             found[[band.level > level - self.keep for band in bands]] = 0
         return sigma, found
-
-    def _given(self, bands: tuple[Band, ...]) -> Floats:
-        """Thresholds given as numbers, coarsest level first; a segment with fewer levels has those of the finest."""
-        given = self.fixed_thresholds
-        return np.array([given[-band.level] if len(given) > 1 else given[0] for band in bands], np.float64)[:, None]
 
     def noise_gains(self, bands: int, sigma: object = None) -> Floats:
         """What white noise, or a threshold for it, is multiplied by in each band, shape (bands, 1).

@@ -60,9 +60,13 @@ def denoise(
         raise TypeError(f"an ObsPy Stream or Trace is needed, not {type(data).__name__}; wavefilt.denoise takes arrays")
     chosen = method(wavelet, options, backend, "return_noise")
     traces = [data] if isinstance(data, Trace) else list(data)
-    taken = {i: _taken(trace) for i, trace in enumerate(traces) if len(trace.data)}
-    quiet, noise = dict[int, Array](), dict[int, Array]()
-    lines: dict[int, str] = {}
+    taken, quiet, noise, lines = dict[int, Traces](), dict[int, Array](), dict[int, Array](), dict[int, str]()
+    for i, trace in enumerate(traces):
+        try:
+            if len(trace.data):
+                taken[i] = take(trace.data, -1)
+        except TypeError as error:
+            raise TypeError(f"{trace.id}: {error}") from error
     for batch in _batches(taken, chosen.scope, traces):
         rows = [taken[i].rows[0] for i in batch]
         try:
@@ -96,13 +100,6 @@ def filter_samples(
     method(wavelet, options, backend)
     denoised: Array = denoise_array(data, wavelet, backend=backend, **options) if len(data) else data
     return denoised
-
-
-def _taken(trace: Trace) -> Traces:
-    try:
-        return take(trace.data, -1)
-    except TypeError as error:
-        raise TypeError(f"{trace.id}: {error}") from error
 
 
 def _batches(taken: dict[int, Traces], scope: str, traces: Sequence[Trace]) -> list[list[int]]:

@@ -54,12 +54,9 @@ class Recording:
         """All traces as one array, shape (traces, samples). Raises ValueError if their lengths differ."""
         if isinstance(self.traces, np.ndarray):
             return self.traces
-        lengths = {len(trace) for trace in self.traces}
-        if len(lengths) > 1:
-            raise ValueError(
-                f"{self.source}: traces of {len(lengths)} lengths ({min(lengths)} to {max(lengths)} samples) are "
-                "not an array; use Recording.traces"
-            )
+        if len(lengths := {len(trace) for trace in self.traces}) > 1:
+            sizes = f"{len(lengths)} lengths ({min(lengths)} to {max(lengths)} samples)"
+            raise ValueError(f"{self.source}: traces of {sizes} are not an array; use Recording.traces")
         return np.array(self.traces)
 
     @property
@@ -80,8 +77,7 @@ class Recording:
         """The difference from ``other``, a recording of the same shape: the noise, if that is the denoised one."""
         if isinstance(self.traces, np.ndarray) and isinstance(other.traces, np.ndarray):
             return replace(self, traces=arrays.take(self.traces, -1).rows - other.traces)
-        rows = zip(self.traces, other.traces, strict=True)
-        return replace(self, traces=[x.astype(y.dtype) - y for x, y in rows])
+        return replace(self, traces=[x.astype(y.dtype) - y for x, y in zip(self.traces, other.traces, strict=True)])
 
     def denoise(
         self,

@@ -30,15 +30,28 @@ def contents(recording: Recording) -> Facts:
     }
 
 
+def energies(before: Recording, after: Recording) -> tuple[Floats, float, float]:
+    """Σ x² of each trace and Σ (x - y)² of all, in units of the largest magnitude, which is the third; gaps are 0."""
+    peak = max((float(np.nanmax(np.abs(finite(x)), initial=0)) for x in before.traces), default=0.0)
+    scale = peak or 1.0  # squares of samples of any size stay finite
+    squares, removed = np.zeros(len(before.traces)), 0.0
+    for i, (x, y) in enumerate(zip(before.traces, after.traces, strict=True)):
+        wide = finite(x) / scale
+        squares[i] = np.nansum(np.abs(wide) ** 2)
+        removed += float(np.nansum(np.abs(wide - np.asarray(y, wide.dtype) / scale) ** 2))
+    return squares, removed, peak
+
+
+def finite(samples: Array) -> Array:
+    """The samples in double precision at least, NaN for those that are masked or not finite."""
+    values = np.ma.filled(np.ma.asarray(samples).astype(np.result_type(samples, np.float64)), np.nan)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
 def energy_removed(before: Recording, after: Recording) -> float:
     """Σ (x - y)² / Σ x² over all samples outside gaps, between 0 and about 1; 0 for silence."""
-    scale = max((float(np.nanmax(np.abs(np.ma.filled(x, 0)), initial=0)) for x in before.traces), default=0.0) or 1.0
-    removed = total = 0.0
-    for x, y in zip(before.traces, after.traces, strict=True):
-        wide = np.ma.filled(x.astype(np.result_type(x, np.float64)), np.nan) / scale  # squares of any samples then fit
-        total += float(np.nansum(np.abs(wide) ** 2))
-        removed += float(np.nansum(np.abs(wide - np.asarray(y, wide.dtype) / scale) ** 2))
-    return removed / total if total else 0.0
+    squares, removed, _ = energies(before, after)
+    return removed / float(sum(squares) or 1.0)
 
 
 def describe(before: Recording, after: Recording, seconds: float) -> Facts:

@@ -8,9 +8,10 @@ import click
 
 from wavefilt import backends, transforms
 from wavefilt.cli.failure import usage_errors
-from wavefilt.cli.options import COUNT, FILE, FOLDER, SETTINGS, Named, add
+from wavefilt.cli.options import COUNT, FILE, FOLDER, Named, Parsed, add
 from wavefilt.cli.reading import LAYOUT
 from wavefilt.io import FORMATS
+from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import ESTIMATORS, SCOPES
@@ -22,29 +23,27 @@ from .options import Options
 STREAMED = ", ".join(format.name for format in FORMATS.registered() if format.open_source)
 
 
-def word_or_numbers(ctx: click.Context, param: click.Parameter, value: str) -> str | float | list[float]:
+def word_or_numbers(text: str) -> str | float | list[float]:
     """A number, numbers separated by commas, or a name, which is checked with the rest of the method."""
     try:
-        numbers = [float(part) for part in value.split(",")]
+        numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        return value
+        return text
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def whole_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
-    if value == "auto":
-        return None
-    if not value.isdecimal():
-        raise click.BadParameter(f"{value!r} is neither a whole number nor auto", ctx, param)
-    return int(value)
+def whole_or_auto(text: str) -> int | None:
+    if text != "auto" and not text.isdecimal():
+        raise ValueError(f"{text!r} is neither a whole number nor auto")
+    return None if text == "auto" else int(text)
 
 
-def gpus(ctx: click.Context, param: click.Parameter, value: str | None) -> str | tuple[int, ...] | None:
-    if value in (None, "all"):
-        return value
-    if not all(part.isdecimal() for part in value.split(",")):
-        raise click.BadParameter(f"{value!r} is neither all nor numbers of GPUs, as 0,1", ctx, param)
-    return tuple(map(int, value.split(",")))
+def gpus(text: str) -> str | tuple[int, ...]:
+    if text == "all":
+        return text
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise ValueError(f"{text!r} is neither all nor numbers of GPUs, as 0,1")
+    return tuple(map(int, text.split(",")))
 
 
 def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
@@ -67,11 +66,13 @@ OUTPUT = [
 ]
 METHOD = [
     click.option("-w", "--wavelet", default="db8", help="Discrete wavelet; db8 has 16 taps."),
-    click.option("-l", "--level", metavar="N|auto", callback=whole_or_auto, default="auto", help="auto: at most 5."),
+    click.option(
+        "-l", "--level", metavar="N|auto", type=Parsed(whole_or_auto), default="auto", help="auto: at most 5."
+    ),
     click.option(
         "--rule",
         metavar="NAME|T[,T...]",
-        callback=word_or_numbers,
+        type=Parsed(word_or_numbers),
         default="bayes",
         help="Threshold rule: a threshold, one per level (coarsest first), or one of",
         cls=Named,
@@ -93,7 +94,7 @@ METHOD = [
     click.option(
         "--sigma",
         metavar="level|global|S",
-        callback=word_or_numbers,
+        type=Parsed(word_or_numbers),
         default="level",
         help="Noise: of each level, of the finest level, or a standard deviation in the units of the file.",
     ),
@@ -114,13 +115,15 @@ COMPUTING = [
     ),
     click.option("--scheduler", metavar="ADDRESS|local[:N]", help="Zarr: a Dask scheduler, or N processes here."),
     click.option("--fast-math", is_flag=True, help="cuda: let the compiler reorder and approximate arithmetic."),
-    click.option("--devices", metavar="all|N,...", callback=gpus, help="cuda: GPUs of this host to share the traces."),
+    click.option(
+        "--devices", metavar="all|N,...", type=Parsed(gpus), help="cuda: GPUs of this host to share the traces."
+    ),
 ]
 RUN = [
     click.option(
         "--max-memory",
         metavar="SIZE",
-        callback=streaming.size,
+        type=Parsed(in_bytes),
         help=f"{STREAMED}: limit for a file of any size, as 1GiB. "
         "[default: half of the free memory for files that would not fit]",
     ),
@@ -141,7 +144,6 @@ RUN = [
 
 @click.command(
     "denoise",
-    context_settings=SETTINGS,
     epilog="Example: wavefilt denoise seismic.dat -w db8 --rule bayes --plot seismic.png",
 )
 @click.argument("inputs", nargs=-1, required=True, metavar="IN...")
@@ -159,9 +161,5 @@ def command(inputs: tuple[str, ...], **parsed: Any) -> None:
             return
         single_file.backend(options)
     if options.max_memory:
-        streaming.check_options(options)
-    beside = options.output is None and options.out_dir is None
-    files = paths.plan(paths.expanded(inputs, results=not beside), options)
-    if options.max_memory:
-        streaming.check_files(files)
-    batch.denoise(files, options)
+        streaming.check(inputs, options)
+    batch.denoise(paths.plan(inputs, options), options)

@@ -6,6 +6,8 @@ import json
 
 import click
 
+from wavefilt.transforms import find
+
 from .batch_summary import Facts
 from .options import Options
 
@@ -56,11 +58,8 @@ def _method(facts: Facts) -> str:
 
 
 def _details(facts: Facts) -> list[str]:
-
-    rows = zip(facts["sigma"], facts["thresholds"], strict=False)
-    from wavefilt.transforms import find
-
     kind = find(facts["transform"], facts.get("dimensions", 1))
     bands = [f" {band}" for band in kind.band_names] if kind.dimensions > 1 else [""]
     names = [f"level {i}{band}" for i in range(1, facts["level"] + 1) for band in bands]
-    return [f"  {name}: sigma {s:.4g}, threshold {t:.4g}" for name, (s, t) in zip(names, rows, strict=False)]
+    rows = zip(names, facts["sigma"], facts["thresholds"], strict=False)
+    return [f"  {name}: sigma {sigma:.4g}, threshold {threshold:.4g}" for name, sigma, threshold in rows]

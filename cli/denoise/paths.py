@@ -70,12 +70,13 @@ def _before_wildcards(pattern: str) -> str:
     return str(Path(*takewhile(lambda part: not WILD.search(part), Path(pattern).parts)))
 
 
-def plan(inputs: dict[str, str], options: Options) -> list[tuple[str, str]]:
-    """Input and output of every file, checked before anything is computed; ``inputs`` are those of `expanded`.
+def plan(names: tuple[str, ...], options: Options) -> list[tuple[str, str]]:
+    """Input and output of every file, patterns expanded, checked before anything is computed.
 
-    Raises UsageError (exit code 2).
+    Raises UsageError (exit code 2), or Failure for a pattern that matches nothing.
     """
     output, folder = options.output, options.out_dir
+    inputs = expanded(names, results=output is not None or folder is not None)
     if output is not None and (folder is not None or len(inputs) > 1):
         raise click.UsageError("-o takes one input and no --out-dir; use --out-dir for several")
     if "" in (output, folder):

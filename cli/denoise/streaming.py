@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wavefilt.cli.failure import Failure, read_errors, run_errors
-from wavefilt.outofcore.sizes import in_bytes, spelled
+from wavefilt.outofcore.sizes import spelled
 
 from . import memory
 from .batch_summary import Facts
@@ -26,16 +26,10 @@ if TYPE_CHECKING:
 NOT_STREAMED = ("two_dimensional", "plot", "removed", "sidecar", "dry_run")
 """Options that need all samples at once, or of which a file that is streamed has no use."""
 NOT_IN_LAYOUT = ("columns", "delimiter")
+MEASURED = ("sigma", "thresholds", "energy_removed", "backend", "seconds", "passes")
+"""Fields of a report that are told as they are."""
 SMALL = 4 << 20
 """Bytes of a file that fits in any memory, so that no time is lost on asking."""
-
-
-def size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """Bytes of an amount of memory."""
-    try:
-        return None if value is None else in_bytes(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from error
 
 
 def _not_streamed(options: Options) -> list[str]:
@@ -44,15 +38,11 @@ def _not_streamed(options: Options) -> list[str]:
     return [name for name in (*NOT_STREAMED, *NOT_IN_LAYOUT) if given[name]]
 
 
-def check_options(options: Options) -> None:
-    """Raise UsageError for an option that needs all samples at once."""
+def check(inputs: tuple[str, ...], options: Options) -> None:
+    """Raise UsageError for pipes, and for an option that needs all samples at once."""
     for name in _not_streamed(options):
         raise click.UsageError(f"--{name.replace('_', '-')} does not go with --max-memory; leave one out")
-
-
-def check_files(files: list[tuple[str, str]]) -> None:
-    """Raise UsageError for pipes, before anything is read."""
-    if any("-" in pair for pair in files):
+    if "-" in (*inputs, options.output):
         raise click.UsageError("--max-memory needs files, not standard input or output")
 
 
@@ -129,12 +119,7 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
         "samples": report.shape[1],
         "interval_s": opened.interval,
         **resolved(method, report.level),
-        "sigma": report.sigma,
-        "thresholds": report.thresholds,
-        "energy_removed": report.energy_removed,
-        "backend": report.backend,
-        "seconds": report.seconds,
-        "passes": report.passes,
+        **{name: vars(report)[name] for name in MEASURED},
         "max_memory": limit,
         "notes": [*opened.notes, *unasked, *([] if report.level else [unchanged(method)])],
         "versions": versions(),

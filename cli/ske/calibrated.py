@@ -11,13 +11,13 @@ import click
 
 from wavefilt.benchmarks.common.command import progress, save
 from wavefilt.cli.failure import usage_errors
-from wavefilt.cli.options import COUNT, DEVICE, FILE, SETTINGS, add, json_file, whole
+from wavefilt.cli.options import COUNT, DEVICE, FILE, SIZE, add, json_file
 
 EXISTING = click.Path(exists=True, dir_okay=False)
 PROBLEM = [
-    click.option("--samples", callback=whole, required=True, help="Samples of a trace: 65536, 64Ki, 64Mi."),
+    click.option("--samples", type=SIZE, required=True, help="Samples of a trace: 65536, 64Ki, 64Mi."),
     click.option("-w", "--wavelet", default="db8", help="A discrete wavelet."),
-    click.option("--rows", callback=whole, default="1", help="Traces."),
+    click.option("--rows", type=SIZE, default="1", help="Traces."),
     click.option("--level", type=COUNT, default=8, help="Levels."),
     DEVICE,
     json_file,
@@ -42,10 +42,10 @@ def calibrate(json_path: str, alone: bool) -> None:
     click.echo(f"{device.name}: {device.measured['seconds']} s, {json_path}")
 
 
-@click.command("estimate", context_settings=SETTINGS, epilog="Example: wavefilt ske estimate --samples 64Mi")
+@click.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi")
 @add(*PROBLEM)
 @click.option("--block", type=click.IntRange(32, 1024), help="Threads of a block. [default: the backend's choice]")
-@click.option("--tile", callback=whole, help="Samples of a tile. [default: the backend's choice]")
+@click.option("--tile", type=SIZE, help="Samples of a tile. [default: the backend's choice]")
 def estimate(device: str | None, json_path: str | None, **problem: Any) -> None:
     """Predict the time of every kernel launch of a denoise, and its largest part; needs no GPU."""
     with usage_errors():
@@ -57,7 +57,7 @@ def estimate(device: str | None, json_path: str | None, **problem: Any) -> None:
         click.echo(study.table(found, calibration))
 
 
-@click.command("tune", context_settings=SETTINGS, epilog="Example: wavefilt ske tune --samples 64Mi")
+@click.command("tune", epilog="Example: wavefilt ske tune --samples 64Mi")
 @add(*PROBLEM)
 @click.option("--measure/--no-measure", default=None, help="Measure as well, a minute. [default: if this GPU is meant]")
 def tune(device: str | None, json_path: str | None, measure: bool | None, **problem: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from wavefilt.cli.failure import usage_errors
-from wavefilt.cli.options import FILE, SETTINGS, as_json, json_file
+from wavefilt.cli.options import FILE, as_json, json_file
 from wavefilt.vocabulary import HIDINGS, Hiding
 
 from .calibrated import COMMANDS
@@ -27,9 +27,7 @@ for calibrated in COMMANDS:
     command.add_command(calibrated)
 
 
-@command.command(
-    "occupancy", context_settings=SETTINGS, epilog="Example: wavefilt ske occupancy --device 9.0 --threads 256"
-)
+@command.command("occupancy", epilog="Example: wavefilt ske occupancy --device 9.0 --threads 256")
 @click.option("--device", required=True, help="A compute capability, 7.0 to 10.0, or G80, GTX280, GTX480, GTX670.")
 @click.option("--threads", type=int, required=True, help="Threads of a block.")
 @click.option("--registers", type=int, default=0, help="Registers of a thread; 0 limits nothing.")
@@ -55,7 +53,7 @@ def occupancy(device: str, threads: int, registers: int, shared: int, as_json: b
         click.echo(f"  {name:<18}{blocks:>6} blocks")
 
 
-@command.command("reproduce", context_settings=SETTINGS)
+@command.command("reproduce")
 @click.option("--hiding", type=click.Choice(HIDINGS), default="product", help=HIDING)
 @click.option("--correction", type=click.Choice(["1", "2"]), help="One of the paper's corrections. [default: none]")
 @json_file

@@ -16,7 +16,7 @@ from wavefilt.benchmarks.common.tables import number, size
 from wavefilt.benchmarks.report import page as report_page
 from wavefilt.benchmarks.report import sections
 from wavefilt.benchmarks.report.drawing import Drawing, scale
-from wavefilt.cli.bench.report import command
+from wavefilt.cli.bench import report as command
 
 pytest.importorskip("matplotlib")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from .traces import PANELS, POINTS, Gather, middle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.gridspec import SubplotSpec
+    from matplotlib.gridspec import GridSpecBase, SubplotSpec
 
 WIGGLES = 60
 """Most traces drawn as wiggles; more are drawn as an image."""
@@ -25,45 +26,44 @@ GAP_COLOR = "#d9d9d9"
 
 def draw_lines(figure: Figure, cell: SubplotSpec, gather: Gather) -> None:
     """One trace as three stacked lines with the same axes."""
-    grid = cell.subgridspec(3, 1, hspace=0.12)
     pair = gather.pair(0)
-    shared = figure.add_subplot(grid[0], label=PANELS[0])
-    for row, panel in enumerate(PANELS):
-        axes = figure.add_subplot(grid[row], label=panel, sharex=shared, sharey=shared) if row else shared
-        marker = "." if len(pair) <= POINTS else None
+    marker = "." if len(pair) <= POINTS else None
+    panels = _panels(figure, cell.subgridspec(3, 1, hspace=0.12))
+    for row, (panel, axes) in enumerate(zip(PANELS, panels, strict=True)):
         axes.plot(*pair.envelope(panel), color=COLORS[panel], linewidth=0.8, marker=marker, label=panel)
         style(axes, grid=True)
         axes.tick_params(labelbottom=row == len(PANELS) - 1)
         axes.set_ylabel("amplitude (data units)" if row == 1 else "", fontsize=MEDIUM)
         tag(axes, _caption(panel))
-    values = np.concatenate([np.asarray(line.get_ydata(), np.float64) for axes in figure.axes for line in axes.lines])
-    shared.set_ylim(*_limits(values))
-    shared.set_xlim(*gather.span)
-    axes.set_xlabel(gather.time_label, fontsize=MEDIUM, labelpad=1)
-
-
-def _limits(values: Floats) -> tuple[float, float]:
-    """Limits of an axis around the values, with a margin, also where they are all equal or absent."""
-    known = values[np.isfinite(values)]
+    known = np.concatenate([np.asarray(line.get_ydata(), np.float64) for axes in panels for line in axes.lines])
+    known = known[np.isfinite(known)]
     low, high = (float(known.min()), float(known.max())) if known.size else (-1.0, 1.0)
-    margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
-    return low - margin, high + margin
+    margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0  # also where all samples are equal
+    panels[0].set_ylim(low - margin, high + margin)
+    panels[0].set_xlim(*gather.span)
+    panels[-1].set_xlabel(gather.time_label, fontsize=MEDIUM, labelpad=1)
+
+
+def _panels(figure: Figure, grid: GridSpecBase) -> list[Axes]:
+    """A panel for each of `PANELS`, all with the axes of the first."""
+    first = figure.add_subplot(grid[0], label=PANELS[0])
+    others = [figure.add_subplot(grid[i], label=PANELS[i], sharex=first, sharey=first) for i in (1, 2)]
+    return [first, *others]
 
 
 def draw_gather(figure: Figure, cell: SubplotSpec, gather: Gather) -> None:
     """Three panels of traces side by side, time downwards; each trace has the same scale in all three."""
     from matplotlib.ticker import MaxNLocator
 
-    grid = cell.subgridspec(1, 3, wspace=0.05)
-    shared = figure.add_subplot(grid[0], label=PANELS[0])
+    panels = _panels(figure, cell.subgridspec(1, 3, wspace=0.05))
     image = len(gather) > WIGGLES
-    for column, panel in enumerate(PANELS):
-        axes = figure.add_subplot(grid[column], label=panel, sharex=shared, sharey=shared) if column else shared
+    for panel, axes in zip(PANELS, panels, strict=True):
         (_image if image else _wiggles)(axes, gather, panel)
         style(axes)
         axes.set_title(_caption(panel), fontsize=MEDIUM + 1, color=COLORS[panel], fontweight="bold", pad=5)
         axes.set_xlabel("trace (from 0), normalised per trace", fontsize=MEDIUM, labelpad=2)
-        axes.tick_params(labelleft=column == 0)
+        axes.tick_params(labelleft=axes is panels[0])
+    shared = panels[0]
     ticks = MaxNLocator(9, integer=True).tick_values(0, len(gather) - 1)
     shared.set_xticks([tick for tick in ticks if 0 <= tick < len(gather)])
     shared.set_ylabel(gather.time_label, fontsize=MEDIUM)
@@ -90,7 +90,7 @@ def _wiggles(axes: Axes, gather: Gather, panel: str) -> None:
 
 def _image(axes: Axes, gather: Gather, panel: str) -> None:
     """Traces as columns of an image."""
-    shown = gather.spread(COLUMNS)
+    shown = range(0, len(gather), math.ceil(len(gather) / COLUMNS))
     before = [gather.pair(i).column("before", gather.duration) for i in shown]
     means = [middle(values) for values in before]
     scales = _scales([values - mean for values, mean in zip(before, means, strict=True)], 99)

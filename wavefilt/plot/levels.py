@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wavefilt.arrays import Floats
 from wavefilt.recording import Recording
 
 from .appearance import COLORS, MEDIUM, legend, say, style
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from wavefilt.denoising.estimation import Estimate
 
 SIGMA_COLOR, THRESHOLD_COLOR = "#009E73", "#CC79A7"
+LINE: dict[str, Any] = {"linewidth": 1.4, "markersize": 4}
 
 
 def draw_levels(energies: Axes, thresholds: Axes, after: Recording) -> None:
@@ -30,7 +30,7 @@ def draw_levels(energies: Axes, thresholds: Axes, after: Recording) -> None:
     energies.set_ylabel("energy (%)", fontsize=MEDIUM, labelpad=1)
     thresholds.set_ylabel("data units", fontsize=MEDIUM, labelpad=1)
     thresholds.set_xlabel("level (1 = finest)", fontsize=MEDIUM, labelpad=1)
-    depth = max((len(estimate.sigma) for estimate in estimates), default=0)
+    depth = max((len(e.sigma) for e in estimates), default=0)
     if depth == 0:
         say(energies, "no levels:\nnothing was shrunk")
         say(thresholds, "no thresholds")
@@ -53,46 +53,43 @@ def _draw_energies(axes: Axes, estimates: list[Estimate], depth: int) -> None:
         if estimate.power is None:
             say(axes, "energies not measured")
             return
-        own = slice(len(estimate.sigma))
-        energy[own] += (estimate.power * estimate.counts[:, None]).sum(axis=1)
-        noise[own] += (estimate.sigma**2 * estimate.counts[:, None]).sum(axis=1)
+        own, counts = slice(len(estimate.sigma)), estimate.counts[:, None]
+        energy[own] += (estimate.power * counts).sum(axis=1)
+        noise[own] += (estimate.sigma**2 * counts).sum(axis=1)
     total = energy.sum()
     if not 0 < total < math.inf:
         say(axes, "no energy")
         return
     levels = np.arange(1, depth + 1)
     axes.bar(levels, 100 * energy / total, width=0.62, color=COLORS["before"], alpha=0.55, label="before")
-    axes.plot(levels, 100 * noise / total, "o-", color=SIGMA_COLOR, linewidth=1.4, markersize=4, label="noise, σ²")
+    axes.plot(levels, 100 * noise / total, "o-", color=SIGMA_COLOR, **LINE, label="noise, σ²")
     axes.set_ylim(0, 135 * min(max(energy.max(), noise.max()), 3 * energy.max()) / total)
     legend(axes)
 
 
 def _draw_thresholds(axes: Axes, estimates: list[Estimate], depth: int) -> None:
     """Median over the traces with noise of σ and the threshold of each level."""
-    sigma, threshold = np.zeros(depth), np.zeros(depth)
+    medians = np.zeros((2, depth))
     for level in range(depth):
-        deep = [estimate for estimate in estimates if len(estimate.sigma) > level]
-        sigmas = np.concatenate([estimate.sigma[level] for estimate in deep])
-        chosen = np.concatenate([estimate.thresholds[level] for estimate in deep])
-        live = (sigmas > 0) | (chosen > 0)
+        pairs = np.hstack([(e.sigma[level], e.thresholds[level]) for e in estimates if len(e.sigma) > level])
+        live = pairs.max(axis=0) > 0
         if live.any():
-            sigma[level], threshold[level] = np.median(sigmas[live]), np.median(chosen[live])
+            medians[:, level] = np.median(pairs[:, live], axis=1)
     levels = np.arange(1, depth + 1)
-    axes.plot(levels, threshold, "s-", color=THRESHOLD_COLOR, linewidth=1.4, markersize=4, label="threshold")
-    axes.plot(levels, sigma, "o-", color=SIGMA_COLOR, linewidth=1.4, markersize=4, label="noise σ")
-    if min(sigma.min(), threshold.min()) > 0:
-        _log_scale(axes, sigma, threshold)
+    axes.plot(levels, medians[1], "s-", color=THRESHOLD_COLOR, **LINE, label="threshold")
+    axes.plot(levels, medians[0], "o-", color=SIGMA_COLOR, **LINE, label="noise σ")
+    if medians.min() > 0:
+        _log_scale(axes, medians.min(), medians.max())
     else:
-        axes.set_ylim(0, 1.35 * max(sigma.max(), threshold.max()) or 1.0)
+        axes.set_ylim(0, 1.35 * medians.max() or 1.0)
     legend(axes)
 
 
-def _log_scale(axes: Axes, *values: Floats) -> None:
+def _log_scale(axes: Axes, low: float, high: float) -> None:
     """A logarithmic amplitude axis with plain numbers, and room for a legend above the values."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axes.set_yscale("log")
-    low, high = min(v.min() for v in values), max(v.max() for v in values)
     room = max(high / low, 1.5)
     axes.set_ylim(low / room**0.12, high * room**0.45)
     axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if high / low < 100 else (1,), numticks=6))
