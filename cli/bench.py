@@ -64,12 +64,11 @@ def blocks(samples: int, repeats: int, quick: bool, device: str | None, json_pat
     Without a GPU the estimates alone, for the device that --device names.
     """
     from wavefilt.benchmarks.gpu import blocks as study
-    from wavefilt.benchmarks.gpu import blocks_report as report
 
     steps = partial(progress, describe=lambda step: f"{step[0].transform} {step[0].wavelet}, {step[1]} threads")
     with measuring():
         result = study.run(samples, study.BLOCKS[1::2] if quick else study.BLOCKS, repeats, device, progress=steps)
-    finish(result, report.report, json_path)
+    finish(result, study.report, json_path)
 
 
 @command.command("cpu")

@@ -29,8 +29,6 @@ from wavefilt.transforms import DWT2
 
 WAVELET = "db4"
 TOLERANCE = 1e-5  # of float32 results, relative to their norm
-RATIO = 6.0
-"""Times as fast as PyWavelets' composition the first case should be, on two cores."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ COMMANDS = {
     "import wavefilt": ["-c", "import wavefilt"],
     "wavefilt --help": ["-m", "wavefilt.cli", "--help"],
 }
-LIMIT = 2.5
-"""`wavefilt --help` must stay below this multiple of the first command."""
 
 
 def run(repeats: int = 15) -> dict[str, dict[str, float]]:

@@ -6,7 +6,7 @@ Every output is compared before it is timed. `wavefilt bench blocks --json FILE`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -16,9 +16,10 @@ import pywt
 from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.work_counts import transforms
+from wavefilt.benchmarks.common.columns import labels, place
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch, agreement, unavailable
-from wavefilt.benchmarks.common.tables import Row
+from wavefilt.benchmarks.common.tables import Report, Row, Sheet, Table, size, spread
 from wavefilt.benchmarks.scaling.limits import calibration
 from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.benchmarks.ske.cases import Case
@@ -164,3 +165,70 @@ def _expected(wavelet: str, samples: int, level: int) -> tuple[tuple[Array, ...]
     pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet(wavelet), "symmetric", level))
     shrinkage = Shrinkage("soft", np.full((level, 1), THRESHOLD))
     return pyramid.coefficients, backend.reconstruct(pyramid, shrinkage)
+
+
+def report(found: Row) -> Report:
+    return Report([*sheets(found)], notes(found))
+
+
+def sheets(found: Row) -> Iterator[Sheet]:
+    """Microseconds by block, a sheet for each kernel; then the choices."""
+    for name, label in labels(found).items():
+        rows = [_in_microseconds(row, name) for row in found["rows"]]
+        measured = any("measured" in row for row in rows)
+        columns = {"threads|of a block": "{block}"} | ({"measured|us": "?{measured}"} if measured else {})
+        for model in MODELS:
+            if any(model in row["estimates"] for row in rows):
+                columns[f"SKE|{model}"] = f"?{{estimates[{model}]:n}}"
+                columns |= {f"|error#{model}": f"?{{errors[{model}]:+.0%}}"} if measured else {}
+        if len(columns) > 1:
+            yield Table(f"{label}, {size(found['samples'])} samples: microseconds", columns)({"rows": rows})
+    if any(entry["calibrated"]["block"] or entry["fastest"] for entry in found["choices"].values()):
+        yield CHOICES({"rows": [{"label": labels(found)[name], **entry} for name, entry in found["choices"].items()]})
+
+
+def _in_microseconds(row: Row, name: str) -> Row:
+    """A kernel's time with a block, where it was measured, and its estimates with their errors."""
+    known = {model: 1e3 * value for model, value in row["estimates"].get(name, {}).items() if value is not None}
+    found: Row = {"block": row["block"], "estimates": known}
+    times = row["times"].get(name)
+    if times is not None:
+        taken = 1e3 * times["median"]
+        found["measured"] = f"{taken:.1f} ±{spread(times):.1%}"
+        found["errors"] = {model: value / taken - 1 for model, value in known.items()}
+    return found
+
+
+CHOICES = Table(
+    "Choice of the block size; regret is its time over the shortest time",
+    {
+        "|kernel": "{label}",
+        "fastest|block": "?{fastest}",
+        "SKE calibrated|would choose": "?{calibrated[block]}",
+        "|regret#calibrated": "?{calibrated[regret]:.3f}",
+        "SKE classic|would choose": "?{classic[block]}",
+        "|regret#classic": "?{classic[regret]:.3f}",
+    },
+)
+
+
+def notes(found: Row) -> list[str]:
+    """Where and how it was measured, and what was left out and why."""
+    label, why_not = labels(found), found["estimates"]["missing"]
+    missing = next(iter(found["columns"].values()))["missing"]
+    worst = max((t["error"] for row in found["rows"] for t in row["times"].values()), default=0.0)
+    return [
+        place(found),
+        f"{found['method']}.",
+        f"Not measured: {missing}."
+        if missing
+        else f"Compared with backend numba before they were timed; largest difference {worst:.0e} of the norm.",
+        f"No estimates: {why_not}."
+        if why_not
+        else f"Estimates for {found['estimates']['calibration']}, from counts alone.",
+        *(
+            f"Skipped: {label[name]}, {row['block']} threads: {why}."
+            for row in found["rows"]
+            for name, why in row["skipped"].items()
+        ),
+    ]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,10 +12,9 @@ from typing import Any
 import numpy as np
 
 import wavefilt
-from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import agreement
-from wavefilt.benchmarks.common.measuring import difference, events, signal, walls
+from wavefilt.benchmarks.common.measuring import events, signal, walls
 from wavefilt.benchmarks.common.tables import Report, Row, Table
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
@@ -134,19 +132,11 @@ def report(found: Row) -> Report:
     return Report(sheets, notes)
 
 
-def _method(case: Row) -> Method:
-    return Method(level=LEVEL, **DEFAULTS | {name: case[name] for name in DEFAULTS if name in case})
-
-
-def _reference(x: Array, method: Method) -> Array:
-    choice: Row = {"rule": method.rule, "sigma": method.sigma, "level": method.level}
-    return np.asarray(wavefilt.denoise(x, method.wavelet, backend="pywavelets", **choice))
-
-
 def _case(backend: Any, case: Row, rows: int, samples: int, repeats: int) -> Row:
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    method, host = _method(case), signal(rows, samples)
+    choice, host = {name: case.get(name, default) for name, default in DEFAULTS.items()}, signal(rows, samples)
+    method = Method(level=LEVEL, **choice)
     where = case.get("where", "device")
     if where == "device":
         x = cuda.to_device(host)
@@ -159,9 +149,9 @@ def _case(backend: Any, case: Row, rows: int, samples: int, repeats: int) -> Row
 
     call = partial(backend.denoise, x, method, LEVEL, out=out)
     y = call()[0]
-    y = y.copy_to_host() if where == "device" else y
-    error = agreement(y, _reference(host, method), TOLERANCE, case["name"])
-    del y
+    expected = np.asarray(wavefilt.denoise(host, level=LEVEL, backend="pywavelets", **choice))
+    error = agreement(y.copy_to_host() if where == "device" else y, expected, TOLERANCE, case["name"])
+    del y, expected
     measured: Row = {"error": error, "call": walls(call, repeats)}
     if where == "device":
         measured["device"] = graph_time(backend, method, x, out, repeats)
@@ -248,46 +238,35 @@ def _resources(kernel: Any, threads: int) -> Row:
 def _fastmath(samples: int, repeats: int) -> list[Row]:
     """Time and accuracy of the transforms with and without fast-math, for one case."""
     from wavefilt.backends.cuda import Cuda
-    from wavefilt.backends.cuda.runtime.target import cuda
 
-    host = signal(1, samples)
-    x, method = cuda.to_device(host), _method({})
-    out = cuda.device_array_like(x)
-    reference = _reference(host, method)
     found = []
     for fastmath in (False, True):
         backend = Cuda(fastmath=fastmath)
-        backend.denoise(x, method, LEVEL, out=out)
-        error = difference(out.copy_to_host(), reference)
-        found.append({"fastmath": fastmath, "time": graph_time(backend, method, x, out, repeats), "error": error})
+        measured = _case(backend, {"name": f"fastmath={fastmath}"}, 1, samples, repeats)
+        found.append({"fastmath": fastmath, "time": measured["device"], "error": measured["error"]})
         backend.clear()
     return found
 
 
 def _peers(backend: Any, samples: int, repeats: int) -> list[Row]:
     """The same denoise by PyWavelets on one core and by ptwt on the same GPU."""
-    from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.benchmarks.cpu.denoise import Case, pywavelets_denoise
 
     found: list[Row] = []
     host = signal(1, samples)
     for wavelet in ("db8", "db4"):
-        method = _method({"wavelet": wavelet})
-        ours = walls(partial(backend.denoise, host, method, LEVEL), repeats)["median"]
-        start = time.perf_counter()
-        pywavelets_denoise(host[0], Case("", samples, 0, wavelet=wavelet))
-        theirs = 1e3 * (time.perf_counter() - start)
+        case: Row = {"name": wavelet, "wavelet": wavelet}
+        ours = _case(backend, case | {"where": "pageable"}, 1, samples, repeats)["call"]["median"]
+        alone = partial(pywavelets_denoise, host[0], Case("", samples, 0, wavelet=wavelet))
+        theirs = walls(alone, 1, 0)["median"]
         found.append({"name": f"PyWavelets, one core, {wavelet}", "theirs": theirs, "ours": ours, "target": ">= 200"})
         try:
             import ptwt
             import torch
         except ImportError:
             continue
-        x = cuda.to_device(host)
-        out = cuda.device_array_like(x)
-        backend.denoise(x, method, LEVEL, out=out)
-        ours = graph_time(backend, method, x, out, repeats)["median"]
-        tensor = torch.as_tensor(x, device="cuda")
+        ours = _case(backend, case, 1, samples, repeats)["device"]["median"]
+        tensor = torch.as_tensor(host, device="cuda")
         theirs = walls(partial(torch_denoise, ptwt, torch, tensor, wavelet), repeats)["median"]
         found.append({"name": f"ptwt, same GPU, {wavelet}", "theirs": theirs, "ours": ours, "target": ">= 20"})
         backend.clear()

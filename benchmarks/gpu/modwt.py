@@ -22,8 +22,6 @@ CASES = ((1, 1 << 16), (1, 1 << 20), (1, 1 << 24), (1, 1 << 26), (4096, 1 << 14)
 """Traces and samples."""
 RULES: dict[Rule, Sigma] = {"universal": "global", "bayes": "level"}
 """With the noise of what levels."""
-TARGET = ((1, 1 << 20), "universal", 1.0)
-"""A case with the milliseconds to stay below."""
 
 
 def run(cases: Sequence[tuple[int, int]] = CASES, repeats: int = REPEATS) -> Row:

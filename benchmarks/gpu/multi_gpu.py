@@ -24,8 +24,6 @@ from wavefilt.method import Method
 ROWS, SAMPLES, LEVEL = 4, 1 << 26, 8
 METHOD = Method("db8", LEVEL, rule="universal", sigma="global")
 HEADS = {"resident": "resident", "numpy": "from NumPy", "pinned": "from pinned", "long": "one trace, split"}
-TARGETS = {2: 1.8, 4: 3.4}
-"""How many times as fast as one GPU a resident batch is to be."""
 
 
 def run(rows: int = ROWS, samples: int = SAMPLES, repeats: int = 15) -> Row:

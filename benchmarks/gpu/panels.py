@@ -18,8 +18,6 @@ from wavefilt.method import Method
 REPEATS, LEAST = 25, 3
 CASES = (Case(8192, 8192), Case(4096, 4096), Case(1024, 1024), Case(240, 4096))
 QUICK = (Case(512, 512),)
-TARGET = 1.0
-"""Milliseconds in which the first case should be done."""
 
 
 def run(cases: Sequence[Case] = CASES, repeats: int = REPEATS) -> Row:

@@ -11,7 +11,7 @@ from wavefilt.benchmarks.common import fuzzing
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet
 from wavefilt.benchmarks.cpu import crossover, denoise, modwt
 from wavefilt.benchmarks.cpu import panels as two_dimensions
-from wavefilt.benchmarks.gpu import blocks_report, launch_shapes, multi_gpu, panels
+from wavefilt.benchmarks.gpu import blocks, launch_shapes, multi_gpu, panels
 from wavefilt.benchmarks.gpu import crossover as gpu_crossover
 from wavefilt.benchmarks.gpu import denoise as gpu_denoise
 from wavefilt.benchmarks.gpu import modwt as gpu_modwt
@@ -79,7 +79,7 @@ KINDS = (
     _of("Scaling: run time against size", "scaling", scaling.report, outline),
     Kind("CPU: the numba backend and PyWavelets", {"cases", "first_calls"}, denoise.report, plots.cpu),
     Kind("GPU: denoising and its kernels", {"cases", "kernels", "copy"}, gpu_denoise.report, plots.cuda),
-    _of("Threads per block", "blocks", blocks_report.report, outline),
+    _of("Threads per block", "blocks", blocks.report, outline),
     _of("1-D Laplace operator: access to shared samples", "laplace1d", laplace1d.report, lambda r: outline(r, "2008")),
     _of("2-D Laplace filter: access to shared pixels", "laplace2d", laplace2d.report, lambda r: outline(r, "2017")),
     Kind("MODWT: the numba backend and PyWavelets' SWT", {"cases", "memory", "crossover"}, modwt.TABLE),

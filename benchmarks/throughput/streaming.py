@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import wavefilt
-from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.command import save
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import summary
-from wavefilt.benchmarks.common.tables import Row, Table
+from wavefilt.benchmarks.common.tables import Row, Table, number
 from wavefilt.outofcore.sizes import in_bytes
 
 if TYPE_CHECKING:
@@ -55,16 +54,16 @@ def run(gib: float = GIB, limits: tuple[str, ...] = LIMITS, repeats: int = REPEA
             del x  # so that both files stay in the page cache
             for limit in limits:
                 streamed[limit].append(_measured(source, target, limit, backend))
-                _compare(target, y)
+                if not np.array_equal(np.load(target, mmap_mode="r"), y):
+                    raise Mismatch(f"samples streamed within {limit} differ from those in memory")
                 target.unlink()
             del y
     whole, rows = summary(memory), []
     for limit, found in streamed.items():
         row: Row = {"limit": in_bytes(limit), "peak": max(one["peak"] for one in found), "passes": found[0]["passes"]}
-        for name, rate in (("ms", "rate"), ("synced_ms", "synced_rate")):
-            row[name] = summary([one[name] for one in found])
-            row[rate] = whole["median"] / row[name]["median"]
-        rows.append(row)
+        row |= {name: summary([one[name] for one in found]) for name in ("ms", "synced_ms")}
+        row |= {"rate": whole["median"] / row["ms"]["median"]}
+        rows.append(row | {"synced_rate": whole["median"] / row["synced_ms"]["median"]})
     return result("streaming", backend=backend, bytes=4 * samples, memory_ms=whole, limits=rows)
 
 
@@ -75,13 +74,6 @@ def _write(path: Path, samples: int) -> None:
     for a in range(0, samples, CHUNK):
         part = x[a : a + CHUNK]
         part[:] = np.sin(np.linspace(0, 4000, len(part))) + 0.3 * rng.standard_normal(len(part), dtype=np.float32)
-
-
-def _compare(path: Path, y: Array) -> None:
-    z = np.load(path, mmap_mode="r")
-    for a in range(0, len(y), CHUNK):
-        if not np.array_equal(z[a : a + CHUNK], y[a : a + CHUNK]):
-            raise Mismatch(f"streamed samples differ from those in memory between {a} and {a + CHUNK}")
 
 
 def _measured(source: Path, target: Path, limit: str, backend: str) -> dict[str, float]:
@@ -122,16 +114,13 @@ def _peak() -> int:
 
 
 def _rows(found: Row) -> Iterator[Row]:
-    """Rates in MiB a second; the samples in memory first."""
-
-    def rate(times: Row) -> float:
-        return float(1e3 * found["bytes"] / MIB / times["median"])
-
-    yield {"name": "in memory", "speed": rate(found["memory_ms"]), "relative": "1", "synced": "1"}
+    """The samples in memory first."""
+    blank = {"peak": "", "passes": ""}
+    yield {"name": "in memory", "ms": found["memory_ms"], "rate": "1", "synced_rate": "1"} | blank
     for row in found["limits"]:
-        relative, synced = (f"{row[name]:.2f}" for name in ("rate", "synced_rate"))
-        made = {"name": f"{row['limit'] // MIB} MiB", "speed": rate(row["ms"]), "relative": relative, "synced": synced}
-        yield made | {"peak": f"{row['peak'] / MIB:.0f} MiB", "passes": f"{row['passes']:.1f}"}
+        texts = {name: f"{row[name]:.2f}" for name in ("rate", "synced_rate")}
+        texts |= {"peak": f"{row['peak'] / MIB:.0f} MiB", "passes": f"{row['passes']:.1f}"}
+        yield row | texts | {"name": f"{row['limit'] // MIB} MiB"}
 
 
 def _title(found: Row) -> str:
@@ -143,13 +132,13 @@ TABLE = Table(
     _title,
     {
         "limit": "{name}",
-        "rate|MiB/s": "{speed:n}",
-        "of that|in memory": "{relative}",
-        "until the disk|has it": "{synced}",
-        "peak|of memory": lambda row: row.get("peak", ""),
-        "times|read": lambda row: row.get("passes", ""),
+        "rate|MiB/s": lambda row: number(1e3 * row["bytes"] / MIB / row["ms"]["median"]),
+        "of that|in memory": "{rate}",
+        "until the disk|has it": "{synced_rate}",
+        "peak|of memory": "{peak}",
+        "times|read": "{passes}",
     },
-    _rows,
+    lambda found: ({"bytes": found["bytes"], **row} for row in _rows(found)),
 )
 
 

@@ -13,14 +13,14 @@ from tests.support.simulation import inside, outside
 @inside
 def test_every_block_is_compared_and_timed(monkeypatch):
     from wavefilt.benchmarks.common.implementation import Mismatch
-    from wavefilt.benchmarks.gpu import blocks, blocks_report
+    from wavefilt.benchmarks.gpu import blocks
 
     monkeypatch.setattr(blocks, "KERNELS", (blocks.KERNELS[0], blocks.KERNELS[2]))
     result = blocks.run(300, (8, 12), repeats=1, tile=128)
     for row in result["rows"]:
         assert set(row["times"]) == {"forward_db4", "inverse_db4"}
         assert all(0 < t["error"] < 1e-6 and t["median"] > 0 for t in row["times"].values())
-    assert "\n| 8 | " in blocks_report.report(result).markdown()
+    assert "\n| 8 | " in blocks.report(result).markdown()
     monkeypatch.setattr(blocks, "TOLERANCE", 1e-12)
     with pytest.raises(Mismatch, match="forward_db4 with blocks of 8 threads: differs"):
         blocks.run(300, (8,), repeats=1, tile=128)
