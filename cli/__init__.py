@@ -66,8 +66,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except Failure as failure:
         failure.show()
         code = failure.code
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        code = error.exit_code
+    except click.ClickException as error:
+        click.echo(f"wavefilt: error: {error.format_message()}", err=True)
+        if isinstance(error, click.UsageError) and error.ctx:
+            click.echo(f"See {error.ctx.command_path} --help", err=True)
         code = error.exit_code
     except click.Abort:
         click.echo("Interrupted.", err=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import click
 
-from wavefilt.benchmarks.common.command import finish, progress, save
+from wavefilt.benchmarks.common.command import FILE, Results, progress, with_results
 
 from .failure import Failure, usage_errors
-from .options import COUNT, DEVICE, FILE, FOLDER, SIZE, Command, Parsed, add, json_file
+from .options import COUNT, DEVICE, SIZE, Command, Text, add
 
-PAGE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 WAVELETS = click.Choice([f"db{n}" for n in range(2, 11)])
 
 
@@ -25,9 +25,9 @@ def command() -> None:
 
 
 def options(repeats: int, quick: str, *own: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Those of the study itself, ``--repeats``, ``--quick``, ``--device`` and ``--json``."""
+    """Those of the study itself, ``--repeats``, ``--quick``, ``--device``, and those of `with_results`."""
     runs = click.option("--repeats", type=COUNT, default=repeats, help="Runs of each case, at most.")
-    return add(*own, runs, click.option("--quick", is_flag=True, help=quick), DEVICE, json_file)
+    return add(*own, runs, click.option("--quick", is_flag=True, help=quick), DEVICE, with_results)
 
 
 def samples_of(what: str, default: str) -> Callable[[Command], Command]:
@@ -56,9 +56,9 @@ def measuring() -> Iterator[None]:
             raise Failure(str(error), 1) from error
 
 
-@command.command("blocks", epilog="Example: wavefilt bench blocks --device h200 --json b.json")
+@command.command("blocks", epilog="Example: wavefilt bench blocks --device h200 -o b.json")
 @options(30, "Five block sizes instead of ten.", samples_of("trace", "64Mi"))
-def blocks(samples: int, repeats: int, quick: bool, device: str | None, json_path: str | None) -> None:
+def blocks(samples: int, repeats: int, quick: bool, device: str | None, results: Results) -> None:
     """The wavelet kernels with blocks of 32 to 1024 threads: times, SKE estimates, and the cost of choosing by them.
 
     Without a GPU the estimates alone, for the device that --device names.
@@ -68,36 +68,36 @@ def blocks(samples: int, repeats: int, quick: bool, device: str | None, json_pat
     steps = partial(progress, describe=lambda step: f"{step[0].transform} {step[0].wavelet}, {step[1]} threads")
     with measuring():
         result = study.run(samples, study.BLOCKS[1::2] if quick else study.BLOCKS, repeats, device, progress=steps)
-    finish(result, study.report, json_path)
+    results.report(result, study.report)
 
 
 @command.command("cpu")
 @click.option("--quick", is_flag=True, help="Small sizes and few repeats.")
 @click.option("--repeats", type=COUNT, default=7, help="Runs of each case.")
-@json_file
-def cpu(quick: bool, repeats: int, json_path: str | None) -> None:
+@with_results
+def cpu(quick: bool, repeats: int, results: Results) -> None:
     """The numba backend against the same steps written with PyWavelets, side by side in one run."""
     from wavefilt.benchmarks.cpu import denoise as study
 
-    finish(study.run(quick=quick, repeats=repeats), study.report, json_path)
+    results.report(study.run(quick=quick, repeats=repeats), study.report)
 
 
 @command.command("cuda")
 @click.option("--quick", is_flag=True, help="Sizes divided by 16, few repeats, no other libraries.")
 @click.option("--repeats", type=COUNT, default=25, help="Runs of each case.")
-@json_file
-def cuda(quick: bool, repeats: int, json_path: str | None) -> None:
+@with_results
+def cuda(quick: bool, repeats: int, results: Results) -> None:
     """The GPU backend: whole denoises, kernel by kernel, and against other libraries, with the copy bandwidth."""
     from wavefilt.benchmarks.gpu import denoise as study
 
     with measuring():
         result = study.run(min(repeats, 5), 16, False) if quick else study.run(repeats)
-    finish(result, study.report, json_path)
+    results.report(result, study.report)
 
 
 @command.command("laplace1d", epilog="Example: wavefilt bench laplace1d --device h200")
 @options(503, "A tenth of a second for each at most: 5 seconds.", samples_of("row", "1Mi"))
-def laplace1d(samples: int, repeats: int, quick: bool, device: str | None, json_path: str | None) -> None:
+def laplace1d(samples: int, repeats: int, quick: bool, device: str | None, results: Results) -> None:
     """The 1-D Laplace operator: host loops, and GPU kernels with different access patterns, with SKE estimates.
 
     Outputs are compared before they are timed. What cannot run here is left out, and the reason given.
@@ -107,7 +107,7 @@ def laplace1d(samples: int, repeats: int, quick: bool, device: str | None, json_
     budget = study.QUICK_BUDGET if quick else study.BUDGET
     with measuring():
         result = study.run(samples, repeats, budget, device, partial(progress, describe=lambda one: one.label))
-    finish(result, study.report, json_path)
+    results.report(result, study.report)
 
 
 @command.command("laplace2d", epilog="Example: wavefilt bench laplace2d --device h200")
@@ -115,21 +115,19 @@ def laplace1d(samples: int, repeats: int, quick: bool, device: str | None, json_
     25,
     "A small image and few runs: 5 seconds.",
     click.option(
-        "--size", type=Parsed(image_size), metavar="WxH", help="Size of a generated image. [default: 4992x3744]"
+        "--size", type=Text(image_size), metavar="WxH", help="Size of a generated image. [default: 4992x3744]"
     ),
     click.option("--image", type=FILE, metavar="FILE", help="Filter this image instead, PNG or JPEG; needs Pillow."),
-    click.option(
-        "--output", type=FILE, metavar="FILE.png", help="Write the filtered image; an existing file is replaced."
-    ),
+    click.option("--filtered", type=FILE, metavar="FILE.png", help="Write the filtered image."),
 )
 def laplace2d(
     size: tuple[int, int] | None,
-    image: str | None,
-    output: str | None,
+    image: Path | None,
+    filtered: Path | None,
     repeats: int,
     quick: bool,
     device: str | None,
-    json_path: str | None,
+    results: Results,
 ) -> None:
     """A 5x5 Laplace filter on an RGB image: CPU loops, and GPU kernels with different access patterns.
 
@@ -143,21 +141,22 @@ def laplace2d(
 
     if size is not None and image is not None:
         raise click.UsageError("--size is for a generated image; the one given by --image has its own")
+    results.claim(filtered)
     with measuring():
-        x = images.read(image) if image else images.made(*size or (study.QUICK_SIZE if quick else images.SIZE))
-        problem = Problem(x, Path(image).name if image else images.MADE)
-        filtered = images.png(problem.expected(SCIPY)) if output else b""  # before what takes long
+        x = images.read(str(image)) if image else images.made(*size or (study.QUICK_SIZE if quick else images.SIZE))
+        problem = Problem(x, image.name if image else images.MADE)
+        drawn = images.png(problem.expected(SCIPY)) if filtered else b""  # before what takes long
         budget = study.QUICK_BUDGET if quick else study.BUDGET
         result = study.run(problem, repeats, budget, device, partial(progress, describe=lambda one: one.label))
-    finish(result, study.report, json_path)
-    if output:
-        write_atomically(Path(output), filtered, overwrite=True)
+    results.report(result, study.report)
+    if filtered:
+        write_atomically(filtered, drawn, overwrite=results.overwrite)
 
 
-@command.command("quality", epilog="Example: wavefilt bench quality --json quality.json")
+@command.command("quality", epilog="Example: wavefilt bench quality -o quality.json")
 @click.option("--quick", is_flag=True, help="Few draws of noise: half a minute.")
-@json_file
-def quality(quick: bool, json_path: str | None) -> None:
+@with_results
+def quality(quick: bool, results: Results) -> None:
     """The error of every rule on known signals, beside published results and scikit-image.
 
     Errors are of fixed draws of noise, so that they are reproducible. What is not installed is left out, and the reason
@@ -166,13 +165,14 @@ def quality(quick: bool, json_path: str | None) -> None:
     from wavefilt.benchmarks.quality import report, study
 
     steps = partial(progress, describe=lambda step: f"{step.part}: {step.label}")
-    finish(study.run(quick, steps, partial(save, json_path)), report.report, json_path)
+    results.report(study.run(quick, steps, results.keep), report.report)
 
 
 @command.command("report", epilog="Example: wavefilt bench report scaling.json cpu.json -o report.html")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.json]...")
-@click.option("-o", "--output", type=PAGE, required=True, metavar="FILE.html", help="The page; it may be replaced.")
-def report(files: tuple[Path, ...], output: Path) -> None:
+@click.option("-o", "--output", type=FILE, required=True, metavar="FILE.html", help="The page.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
+def report(files: tuple[Path, ...], output: Path, overwrite: bool) -> None:
     """One HTML page of what studies measured: tables that sort, plots that tell their numbers.
 
     Without files, those of this library's own measurements, in a checkout of it.
@@ -185,10 +185,11 @@ def report(files: tuple[Path, ...], output: Path) -> None:
     if not files:
         raise click.UsageError(
             "no files, and no results of the library's own here; wavefilt bench cpu, cuda, scaling, laplace1d and "
-            "laplace2d and wavefilt ske validate write some with --json FILE"
+            "laplace2d and wavefilt ske validate write some with -o FILE"
         )
     if output.resolve() in [path.resolve() for path in files]:
         raise click.UsageError(f"{output} is one of the files to read")
+    Results(path=output, overwrite=overwrite).claim()
     try:
         check_target("plots.svg")  # that there is matplotlib
         found = sections.sections(files)
@@ -199,7 +200,7 @@ def report(files: tuple[Path, ...], output: Path) -> None:
         raise click.UsageError(str(error)) from error
     except OSError as error:
         raise Failure(f"{error.filename}: {error.strerror or error}", 3) from error
-    write_atomically(output, html.encode(), overwrite=True)
+    write_atomically(output, html.encode(), overwrite=overwrite)
     click.echo(f"{output}: {', '.join(section.source for section in found)}")
 
 
@@ -215,12 +216,12 @@ def report(files: tuple[Path, ...], output: Path) -> None:
 def scaling(
     wavelets: tuple[str, ...],
     most: int,
-    csv: str | None,
-    plot: str | None,
+    csv: Path | None,
+    plot: Path | None,
     repeats: int,
     quick: bool,
     device: str | None,
-    json_path: str | None,
+    results: Results,
 ) -> None:
     """One denoise at 64 Ki to 64 Mi samples: GSL, PyWavelets, ptwt, this library on CPU and GPU, SKE estimates.
 
@@ -239,13 +240,13 @@ def scaling(
     with measuring():
         if plot is not None:
             plots.check()
-            Path(plot).mkdir(parents=True, exist_ok=True)
-        keep = partial(save, json_path)
-        result = study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, steps, keep)
+            plot.mkdir(parents=True, exist_ok=True)
+        results.claim(csv, *(plot / name for name in plots.FILES if plot))
+        result = study.run(sizes, wavelets or study.WAVELETS, repeats, budget, device, steps, results.keep)
         if csv is not None:
-            files[Path(csv)] = report.to_csv(result).encode()
+            files[csv] = report.to_csv(result).encode()
         if plot is not None:
-            files |= plots.to_files(result, Path(plot))
-    finish(result, report.report, json_path)
+            files |= plots.to_files(result, plot)
+    results.report(result, report.report)
     for path, data in files.items():
-        write_atomically(path, data, overwrite=True)
+        write_atomically(path, data, overwrite=results.overwrite)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import click
 
-from wavefilt.errors import BackendUnavailable, FormatError
+from wavefilt.errors import BackendUnavailable, FormatError, LayoutError, for_command
 
 
 class Failure(Exception):
@@ -27,22 +27,22 @@ def usage_errors() -> Iterator[None]:
     try:
         yield
     except BackendUnavailable as error:
-        raise Failure(str(error), 5) from error
+        raise Failure(for_command(error), 5) from error
     except (ValueError, TypeError, ImportError, OSError) as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(for_command(error)) from error
 
 
 @contextmanager
 def read_errors(path: str) -> Iterator[None]:
-    """The file cannot be read: exit code 3. An option of its layout is wrong: 2."""
+    """The file cannot be read: exit code 3. An option of its layout is wrong or missing: 2."""
     try:
         yield
     except FormatError as error:
-        raise Failure(str(error), 3) from error
+        raise Failure(for_command(error), 2 if isinstance(error, LayoutError) else 3) from error
     except OSError as error:
         raise Failure(f"{path}: {error.strerror or error}", 3) from error
     except ValueError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(for_command(error)) from error
 
 
 @contextmanager
@@ -51,8 +51,8 @@ def run_errors(path: str, *notes: str, more_memory: Callable[[], str] = str) -> 
     try:
         yield
     except BackendUnavailable as error:
-        raise Failure(str(error), 5) from error
+        raise Failure(for_command(error), 5) from error
     except MemoryError as error:
         raise Failure("; ".join([f"{path}: not enough memory{more_memory()}", *notes]), 1) from error
     except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:
-        raise Failure("; ".join([f"{path}: {str(error).removeprefix(f'{path}: ')}", *notes]), 1) from error
+        raise Failure("; ".join([f"{path}: {for_command(error).removeprefix(f'{path}: ')}", *notes]), 1) from error

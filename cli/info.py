@@ -9,12 +9,12 @@ import click
 from wavefilt.io import Layout
 
 from .failure import run_errors, usage_errors
-from .options import add, as_json
+from .options import INPUT, add, as_json
 from .reading import LAYOUT, read
 
 
 @click.command("info")
-@click.argument("path", metavar="FILE")
+@click.argument("path", type=INPUT, metavar="FILE")
 @add(*LAYOUT, as_json)
 def command(path: str, as_json: bool, format: str | None, **layout: object) -> None:
     """Show what a file holds: format, traces, sampling interval, noise and energy by level.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from wavefilt.outofcore.sizes import in_bytes
 
@@ -15,21 +16,23 @@ FILE = click.Path(dir_okay=False)
 FOLDER = click.Path(file_okay=False)
 COUNT = click.IntRange(min=1)
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-json_file = click.option("--json", "json_path", type=FILE, metavar="FILE", help="Save the results here.")
-DEVICE = click.option(
-    "--device", help="For estimates: a calibration by its name, or FILE.json of `ske calibrate`. [default: of this GPU]"
-)
-"""The device that the SKE model estimates."""
 
-
-class Parsed(click.ParamType):
-    """What a function makes of the text; its ValueError is wrong usage."""
+class Text(click.ParamType):
+    """A text, or what ``parse`` makes of it; its ValueError is wrong usage. Shells complete ``names`` or ``files``."""
 
     name = "text"
 
-    def __init__(self, parse: Callable[[str], object]) -> None:
-        self.parse = parse
+    def __init__(
+        self,
+        parse: Callable[[str], object] = str,
+        *,
+        names: Iterable[str] | Callable[[], Iterable[str]] = (),
+        files: bool = False,
+    ) -> None:
+        self.parse, self._names, self.files = parse, names, files
+
+    def names(self) -> list[str]:
+        return list(self._names() if callable(self._names) else self._names)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         try:
@@ -37,13 +40,18 @@ class Parsed(click.ParamType):
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so; where there is none, the shell's own completion of files if they are meant."""
+        found = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
+        return found or [CompletionItem(incomplete, type="file")] * self.files
+
 
 class Named(click.Option):
-    """An option whose help ends with the names that can be given, those that other packages registered included."""
+    """An option whose help ends with the names of its type, those that other packages registered included."""
 
-    def __init__(self, *declarations: Any, names: Callable[[], Iterable[str]], **attributes: Any) -> None:
-        super().__init__(*declarations, **{"metavar": "NAME", **attributes})
-        self.names, self.introduction = names, self.help
+    def __init__(self, *declarations: Any, type: Text, **attributes: Any) -> None:
+        super().__init__(*declarations, type=type, **{"metavar": "NAME", **attributes})
+        self.names, self.introduction = type.names, self.help
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         self.help = f"{self.introduction} {', '.join(self.names())}."
@@ -69,4 +77,26 @@ def whole(text: str) -> int:
         raise ValueError(f"{text!r} is no size such as 65536, 64Ki or 64Mi") from None
 
 
-SIZE = Parsed(whole)
+def wavelets() -> list[str]:
+    from wavefilt.wavelets.filters import names
+
+    return names()
+
+
+def calibrations() -> list[str]:
+    from wavefilt.ske.calibration import names
+
+    return names()
+
+
+SIZE = Text(whole)
+INPUT = Text(files=True)
+"""A file, with what may be added to its name: wildcards, ::NAME of an array."""
+WAVELET = Text(names=wavelets)
+DEVICE = click.option(
+    "--device",
+    type=Text(names=calibrations, files=True),
+    help="For estimates: a calibration by its name, or FILE.json of `ske calibrate`. [default: of this GPU]",
+)
+"""The device that the SKE model estimates."""
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -15,7 +15,7 @@ from wavefilt.io import FORMATS, Layout
 from wavefilt.recording import Recording
 
 from .failure import Failure, read_errors
-from .options import Named, Parsed
+from .options import Named, Text
 
 MOST_COLUMNS = 1 << 16
 
@@ -34,13 +34,15 @@ def columns(text: str) -> tuple[int, ...]:
 
 
 LAYOUT = [
-    click.option("--format", cls=Named, names=FORMATS.names, help="By default found by content: one of ObsPy's, or"),
-    click.option("--dtype", metavar="TYPE", help="Raw: f4, f8, i2 or i4."),
-    click.option("--endian", metavar="ORDER", help="Raw: little or big."),
+    click.option(
+        "--format", cls=Named, type=Text(names=FORMATS), help="By default found by content: one of ObsPy's, or"
+    ),
+    click.option("--dtype", type=Text(names=("f4", "f8", "i2", "i4")), metavar="TYPE", help="Raw: f4, f8, i2 or i4."),
+    click.option("--endian", type=Text(names=("little", "big")), metavar="ORDER", help="Raw: little or big."),
     click.option("--ns", type=int, metavar="N", help="Raw: samples per trace."),
     click.option("--dt", type=float, metavar="SECONDS", help="Sampling interval, if the file records none."),
     click.option(
-        "--columns", metavar="LIST", type=Parsed(columns), help="ASCII: trace columns, counted from 1, as 2,4-6."
+        "--columns", metavar="LIST", type=Text(columns), help="ASCII: trace columns, counted from 1, as 2,4-6."
     ),
     click.option("--delimiter", metavar="CHAR", help="ASCII: comma, semicolon, tab or space."),
     click.option("--component", metavar="NAME", help="npz, HDF5, Zarr: the array to read; FILE::NAME does the same."),

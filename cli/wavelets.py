@@ -7,11 +7,17 @@ import json
 import click
 
 from .failure import usage_errors
-from .options import as_json
+from .options import Text, as_json
+
+
+def families() -> list[str]:
+    from wavefilt.wavelets.filters import as_wavelet, names
+
+    return sorted({as_wavelet(name).short_family_name for name in names()})
 
 
 @click.command("wavelets")
-@click.argument("family", required=False)
+@click.argument("family", required=False, type=Text(names=families))
 @as_json
 def command(family: str | None, as_json: bool) -> None:
     """List the discrete wavelets, all or those of one FAMILY (db, sym, coif, bior, ...).
@@ -24,7 +30,7 @@ def command(family: str | None, as_json: bool) -> None:
     banks = [as_wavelet(name) for name in names()]
     if family is not None:
         with usage_errors():
-            check("family", family, sorted({bank.short_family_name for bank in banks}))
+            check("family", family, families())
         banks = [bank for bank in banks if bank.short_family_name == family]
     banks.sort(key=lambda bank: (bank.short_family_name, bank.dec_len, bank.name))
     rows = [

@@ -2,9 +2,69 @@
 
 from __future__ import annotations
 
+import shlex
+from typing import NamedTuple
 
-class FormatError(ValueError):
+
+class Words(NamedTuple):
+    """A part of an error's text that Python and the command word differently."""
+
+    python: str
+    command: str
+
+
+def named(**options: object) -> Words:
+    """Options in the text of an error: dt=0.5 and --dt 0.5.
+
+    True is the value of a flag, ... stands for one that is to be filled in, and None leaves the name alone.
+    """
+    python, command = [], []
+    for name, value in options.items():
+        python.append(name if value is None else f"{name}={'...' if value is ... else repr(value)}")
+        command.append(f"--{name.replace('_', '-')}")
+        if value is ...:
+            command.append("...")
+        elif value is not None and value is not True:
+            command.append(shlex.quote(",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)))
+    return Words(", ".join(python), " ".join(command))
+
+
+class WordedError(Exception):
+    """An error whose text has `Words` among its ``parts``; ``str(error)`` is the one for Python."""
+
+    def __init__(self, *parts: str | Words) -> None:
+        super().__init__("".join(part.python if isinstance(part, Words) else part for part in parts))
+        self.parts = parts
+
+
+def for_command(error: BaseException) -> str:
+    """What an error says, in the words of the command."""
+    if not isinstance(error, WordedError):
+        return str(error)
+    return "".join(part.command if isinstance(part, Words) else part for part in error.parts)
+
+
+class OptionError(WordedError, ValueError):
+    """An option has a value that makes no sense, or none that is needed."""
+
+
+class FormatError(WordedError, ValueError):
     """A file cannot be read or written: unknown, damaged, ambiguous, or of a format whose reader is missing."""
+
+
+class LayoutError(FormatError):
+    """A file cannot be read with the options given: one is missing, wrong, or of no use for its format."""
+
+
+class OutputExists(WordedError, FileExistsError):
+    """A file or folder would be replaced, which nobody asked for."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__(f"{path} exists; use ", named(overwrite=True), " to replace it")
+        self.path = path
+
+    def __reduce__(self) -> tuple[type[OutputExists], tuple[object]]:
+        return type(self), (self.path,)
 
 
 class BackendUnavailable(RuntimeError):

@@ -12,6 +12,7 @@ import pywt
 
 from wavefilt import transforms
 from wavefilt.arrays import Floats
+from wavefilt.errors import OptionError, Words, named
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.transforms import Analysis, Transform
 from wavefilt.transforms.base import noise_gains
@@ -53,7 +54,7 @@ class Method:
         if isinstance(self.rule, str):
             rules.RULES.check(self.rule, "a number, or one number a level")
         elif not self.fixed_thresholds or not all(0 <= t < math.inf for t in self.fixed_thresholds):
-            raise ValueError(f"rule={self.rule!r}: thresholds must be finite numbers of at least 0")
+            raise OptionError(named(rule=self.rule), ": thresholds must be finite numbers of at least 0")
         else:  # an array would be compared element by element
             numbers = self.fixed_thresholds
             object.__setattr__(self, "rule", tuple(numbers) if np.ndim(self.rule) else numbers[0])
@@ -72,10 +73,12 @@ class Method:
         if self.shrink not in ESTIMATORS and self.shrink not in shrinkage.FUNCTIONS:
             check("shrink", self.shrink, (*shrinkage.FUNCTIONS.names(), *ESTIMATORS))
         if self.spec.blocks:
-            raise ValueError(f"rule={self.rule!r} shrinks blocks its own way: leave shrink={self.shrink!r} out")
+            own = " shrinks blocks its own way: leave "
+            raise OptionError(named(rule=self.rule), own, named(shrink=self.shrink), " out")
         if self.shrink in ESTIMATORS and not self.spec.prior:
             allowed = " and ".join(rules.RULES.where(lambda spec: spec.prior))
-            raise ValueError(f"shrink={self.shrink!r} is for rules with a posterior, {allowed}, not {self.rule!r}")
+            why = f" is for rules with a posterior, {allowed}, not {self.rule!r}"
+            raise OptionError(named(shrink=self.shrink), why)
 
     @staticmethod
     def _check_sigma(sigma: Any) -> None:
@@ -87,8 +90,9 @@ class Method:
             if not 0 <= sigma[1] <= sigma[2] - 4:
                 raise ValueError(f"the noise window from sample {sigma[1]} to {sigma[2]} must have 4 samples or more")
         elif not is_number(sigma) or not 0 <= sigma < math.inf:
-            allowed = f'{", ".join(SIGMAS)}, a finite number of at least 0, or ("window", start, stop) in samples'
-            raise ValueError(f"sigma={sigma!r} must be {allowed}")
+            numbers = f" must be {', '.join(SIGMAS)}, a finite number of at least 0, or "
+            window = Words('("window", start, stop) in samples', "left out for --noise-window")
+            raise OptionError(named(sigma=sigma), numbers, window)
 
     @property
     def window(self) -> slice | None:
@@ -151,13 +155,11 @@ class Method:
         deepest, samples = self.deepest(*shape), min(shape)
         level = min(AUTO_LEVEL, max_level(samples, self.bank)) if self.level is None else int(self.level)
         if level > deepest:
-            raise ValueError(
-                f"level={self.level} is above the maximum of {deepest} for {samples} samples and "
-                f"{self.bank.name} ({self.bank.dec_len} taps); use a lower level, None for the default, "
-                "or a shorter filter"
-            )
+            filters = f"{self.bank.name} ({self.bank.dec_len} taps)"
+            limit = f" is above the maximum of {deepest} for {samples} samples and {filters}; "
+            raise OptionError(named(level=level), limit, "use a lower level or a shorter filter")
         if len(self.fixed_thresholds) not in (0, 1, level):
-            raise ValueError(f"rule gives {len(self.fixed_thresholds)} thresholds for {level} levels")
+            raise OptionError(named(rule=None), f" gives {len(self.fixed_thresholds)} thresholds for {level} levels")
         return level
 
     def thresholds(
@@ -210,7 +212,7 @@ def is_number(value: Any) -> bool:
 def check_whole(name: str, value: Any, least: int) -> None:
     """Raise ValueError unless the argument of this name is a whole number, and large enough."""
     if not is_number(value) or value % 1 != 0 or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
+        raise OptionError(named(**{name: value}), f" must be a whole number of at least {least}")
 
 
 def window_of(start: float, stop: float, interval: float | None, name: str) -> Window:

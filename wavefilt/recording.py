@@ -14,6 +14,7 @@ from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.denoising.options import Options, check_names
 from wavefilt.denoising.pipeline import Outcome, run
+from wavefilt.errors import OptionError, named
 from wavefilt.method import Method, window_of
 from wavefilt.vocabulary import Window
 from wavefilt.wavelets.filters import WaveletLike
@@ -118,10 +119,9 @@ class Recording:
         """Raise ValueError for traces of several lengths where they should be a panel."""
         lengths = {len(trace) for trace in self.traces}
         if method.dimensions == 2 and len(lengths) > 1:
-            raise ValueError(
-                f"{self.source}: a panel needs traces of one length, not of {min(lengths)} to {max(lengths)} "
-                "samples; leave axes (--two-dimensional) out"
-            )
+            sizes = f"not of {min(lengths)} to {max(lengths)} samples"
+            why = f"{self.source}: a panel needs traces of one length, {sizes}; leave "
+            raise OptionError(why, named(two_dimensional=True), " out")
 
     def _rows(self) -> Array:
         """Traces of several lengths and dtypes as rows in one dtype of computation; shorter ones end in a gap."""

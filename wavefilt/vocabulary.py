@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Literal, get_args
 
+from wavefilt.errors import OptionError, named
+
 Mode = Literal[
     "zero", "constant", "symmetric", "periodic", "smooth",
     "periodization", "reflect", "antisymmetric", "antireflect",
@@ -32,7 +34,7 @@ HIDINGS: tuple[str, ...] = get_args(Hiding)
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
-    """Raise a ValueError that says what came, what is allowed and the nearest word, unless ``value`` is allowed.
+    """Raise an OptionError that says what came, what is allowed and the nearest word, unless ``value`` is allowed.
 
     ``otherwise`` names what is allowed beside the words.
     """
@@ -42,4 +44,4 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
     near = difflib.get_close_matches(str(value), words, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     beside = f", or {otherwise}" if otherwise else ""
-    raise ValueError(f"{name}={value!r} is not one of {', '.join(words)}{beside}{hint}")
+    raise OptionError(named(**{name: value}), f" is not one of {', '.join(words)}{beside}{hint}")

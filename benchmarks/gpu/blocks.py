@@ -1,7 +1,7 @@
 """Threads of a block, as the paper behind the SKE model varied them: the wavelet kernels with 32 to 1024, and their
 estimates.
 
-Every output is compared before it is timed. `wavefilt bench blocks --json FILE` runs it.
+Every output is compared before it is timed. `wavefilt bench blocks -o FILE` runs it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From what size the GPU takes less time than the CPU for arrays in host memory: what `backend="auto"` uses.
 
-``python -m wavefilt.benchmarks.gpu.crossover --json benchmarks/results/cuda_crossover.json``
+``python -m wavefilt.benchmarks.gpu.crossover -o benchmarks/results/cuda_crossover.json``
 """
 
 from __future__ import annotations

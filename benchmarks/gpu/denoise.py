@@ -1,6 +1,6 @@
 """The GPU backend measured: whole denoises beside the project's targets, kernels beside the bandwidth of a copy.
 
-`wavefilt bench cuda --json benchmarks/results/cuda_h200.json`
+`wavefilt bench cuda -o benchmarks/results/cuda_h200.json`
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Blocks and tiles chosen by the SKE ranking, and the fixed ones, measured: what the backend's own choice is based on.
 
-``python -m wavefilt.benchmarks.gpu.launch_shapes --json benchmarks/results/launch_shapes_h200.json``
+``python -m wavefilt.benchmarks.gpu.launch_shapes -o benchmarks/results/launch_shapes_h200.json``
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MODWT denoising on the GPU, data resident there: python -m wavefilt.benchmarks.gpu.modwt [--json FILE]."""
+"""MODWT denoising on the GPU, data resident there: python -m wavefilt.benchmarks.gpu.modwt [-o FILE]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One GPU beside several of one host: ``python -m wavefilt.benchmarks.gpu.multi_gpu [--json FILE]``.
+"""One GPU beside several of one host: ``python -m wavefilt.benchmarks.gpu.multi_gpu [-o FILE]``.
 
 A batch resident on the GPUs, the same batch from pageable and from pinned NumPy arrays, and one long trace, split.
 """

@@ -1,4 +1,4 @@
-"""Two dimensions on the GPU, data there already: python -m wavefilt.benchmarks.gpu.panels [--quick] [--json FILE]."""
+"""Two dimensions on the GPU, data there already: python -m wavefilt.benchmarks.gpu.panels [--quick] [-o FILE]."""
 
 from __future__ import annotations
 

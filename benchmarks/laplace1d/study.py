@@ -1,6 +1,6 @@
 """The 1-D Laplace operator of a lesson of 2008 on textures: host loops, and GPU kernels that read samples differently.
 
-Each output is compared before it is timed. `wavefilt bench laplace1d --json FILE` runs it.
+Each output is compared before it is timed. `wavefilt bench laplace1d -o FILE` runs it.
 """
 
 from __future__ import annotations

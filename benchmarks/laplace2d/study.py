@@ -1,6 +1,6 @@
 """The study of a course of 2017 on heterogeneous computing: a 5x5 Laplace filter on an RGB image, by CPU and GPU.
 
-Each output is compared, exactly, before it is timed. `wavefilt bench laplace2d --json FILE` runs it.
+Each output is compared, exactly, before it is timed. `wavefilt bench laplace2d -o FILE` runs it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The quality study: how far the result is from the signal, by every rule, where others published how far theirs is.
 
-`wavefilt bench quality --json FILE` runs it. Everything comes from fixed seeds.
+`wavefilt bench quality -o FILE` runs it. Everything comes from fixed seeds.
 
 published  the seven signals, methods and noise of Xing et al. (2021): 10⁴ Σ(y - f)²/Σf²
 baseline   Donoho and Johnstone's four at a ratio of 7: root mean square error over σ, beside `quality_published`

@@ -1,6 +1,6 @@
 """The scaling study: one denoise at the sizes of the document of 2010, by everyone who can do it here.
 
-Each output is compared before it is timed. `wavefilt bench scaling --json FILE --csv FILE --plot FOLDER` runs it.
+Each output is compared before it is timed. `wavefilt bench scaling -o FILE --csv FILE --plot FOLDER` runs it.
 """
 
 from __future__ import annotations

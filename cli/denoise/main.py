@@ -8,13 +8,13 @@ import click
 
 from wavefilt import backends, transforms
 from wavefilt.cli.failure import usage_errors
-from wavefilt.cli.options import COUNT, FILE, FOLDER, Named, Parsed, add
+from wavefilt.cli.options import COUNT, FILE, FOLDER, INPUT, WAVELET, Named, Text, add
 from wavefilt.cli.reading import LAYOUT
 from wavefilt.io import FORMATS
 from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
-from wavefilt.vocabulary import ESTIMATORS, SCOPES
+from wavefilt.vocabulary import ESTIMATORS, SCOPES, SIGMAS
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 from . import batch, paths, scheduler, single_file, streaming
@@ -60,32 +60,42 @@ def shrinks() -> list[str]:
 
 OUTPUT = [
     click.option(
-        "-o", "--output", metavar="OUT", help="Output file; - is standard output. [default: NAME.denoised.EXT]"
+        "-o",
+        "--output",
+        type=INPUT,
+        metavar="OUT",
+        help="Output file; - is standard output. [default: NAME.denoised.EXT]",
     ),
     click.option("--out-dir", type=FOLDER, metavar="DIR", help="Output folder; the folders of the inputs are kept."),
 ]
 METHOD = [
-    click.option("-w", "--wavelet", default="db8", help="Discrete wavelet; db8 has 16 taps."),
+    click.option("-w", "--wavelet", type=WAVELET, default="db8", help="Discrete wavelet; db8 has 16 taps."),
     click.option(
-        "-l", "--level", metavar="N|auto", type=Parsed(whole_or_auto), default="auto", help="auto: at most 5."
+        "-l",
+        "--level",
+        metavar="N|auto",
+        type=Text(whole_or_auto, names=["auto"]),
+        default="auto",
+        help="auto: at most 5.",
     ),
     click.option(
         "--rule",
         metavar="NAME|T[,T...]",
-        type=Parsed(word_or_numbers),
+        type=Text(word_or_numbers, names=RULES),
         default="bayes",
         help="Threshold rule: a threshold, one per level (coarsest first), or one of",
         cls=Named,
-        names=RULES.names,
     ),
-    click.option("--shrink", cls=Named, names=shrinks, help="Threshold function, by default that of the rule:"),
+    click.option(
+        "--shrink", cls=Named, type=Text(names=shrinks), help="Threshold function, by default that of the rule:"
+    ),
     click.option(
         "--keep", type=click.IntRange(min=0), default=0, metavar="N", help="Keep the N coarsest levels as is."
     ),
     click.option(
         "--transform",
         cls=Named,
-        names=transforms.words,
+        type=Text(names=transforms.words),
         default="dwt",
         help="Transform; modwt is shift-invariant, and slower:",
     ),
@@ -94,16 +104,18 @@ METHOD = [
     click.option(
         "--sigma",
         metavar="level|global|S",
-        type=Parsed(word_or_numbers),
+        type=Text(word_or_numbers, names=SIGMAS),
         default="level",
         help="Noise: of each level, of the finest level, or a standard deviation in the units of the file.",
     ),
-    click.option("--mode", cls=Named, names=EXTENSIONS.names, default="symmetric", help="Boundary mode:"),
+    click.option("--mode", cls=Named, type=Text(names=EXTENSIONS), default="symmetric", help="Boundary mode:"),
     click.option("--scope", type=click.Choice(SCOPES), default="trace", help="Thresholds per trace or per record."),
     click.option("--two-dimensional", is_flag=True, help="Transform the traces of a file along both axes, as a panel."),
 ]
 COMPUTING = [
-    click.option("--backend", cls=Named, names=lambda: ["auto", *backends.names()], default="auto", help="Backend:"),
+    click.option(
+        "--backend", cls=Named, type=Text(names=lambda: ["auto", *backends.names()]), default="auto", help="Backend:"
+    ),
     click.option(
         "-j",
         "threads",
@@ -113,17 +125,25 @@ COMPUTING = [
         expose_value=False,
         help="Cores: N processes for small files, N threads in a large one. [default: all]",
     ),
-    click.option("--scheduler", metavar="ADDRESS|local[:N]", help="Zarr: a Dask scheduler, or N processes here."),
+    click.option(
+        "--scheduler",
+        type=Text(names=["local"]),
+        metavar="ADDRESS|local[:N]",
+        help="Zarr: a Dask scheduler, or N processes here.",
+    ),
     click.option("--fast-math", is_flag=True, help="cuda: let the compiler reorder and approximate arithmetic."),
     click.option(
-        "--devices", metavar="all|N,...", type=Parsed(gpus), help="cuda: GPUs of this host to share the traces."
+        "--devices",
+        metavar="all|N,...",
+        type=Text(gpus, names=["all"]),
+        help="cuda: GPUs of this host to share the traces.",
     ),
 ]
 RUN = [
     click.option(
         "--max-memory",
         metavar="SIZE",
-        type=Parsed(in_bytes),
+        type=Text(in_bytes),
         help=f"{STREAMED}: limit for a file of any size, as 1GiB. "
         "[default: half of the free memory for files that would not fit]",
     ),
@@ -146,7 +166,7 @@ RUN = [
     "denoise",
     epilog="Example: wavefilt denoise seismic.dat -w db8 --rule bayes --plot seismic.png",
 )
-@click.argument("inputs", nargs=-1, required=True, metavar="IN...")
+@click.argument("inputs", nargs=-1, required=True, type=INPUT, metavar="IN...")
 @add(*OUTPUT, *METHOD, *COMPUTING, *LAYOUT, *RUN)
 def command(inputs: tuple[str, ...], **parsed: Any) -> None:
     """Denoise files and write the results in the input format, headers kept.

@@ -8,13 +8,16 @@ from typing import Literal
 
 import click
 
+from wavefilt.benchmarks.common.command import FILE, Results, with_results
 from wavefilt.cli.failure import usage_errors
-from wavefilt.cli.options import FILE, as_json, json_file
+from wavefilt.cli.options import Text, as_json
+from wavefilt.ske.capability import CAPABILITIES
 from wavefilt.vocabulary import HIDINGS, Hiding
 
 from .calibrated import COMMANDS
 
 CORRECTIONS: dict[str | None, Literal[1, 2] | None] = {None: None, "1": 1, "2": 2}
+DEVICES = Text(names=CAPABILITIES)
 HIDING = "Latency hiding by warps and blocks: on all of the time, or each on its own part."
 
 
@@ -28,7 +31,9 @@ for calibrated in COMMANDS:
 
 
 @command.command("occupancy", epilog="Example: wavefilt ske occupancy --device 9.0 --threads 256")
-@click.option("--device", required=True, help="A compute capability, 7.0 to 10.0, or G80, GTX280, GTX480, GTX670.")
+@click.option(
+    "--device", type=DEVICES, required=True, help="A compute capability, 7.0 to 10.0, or G80, GTX280, GTX480, GTX670."
+)
 @click.option("--threads", type=int, required=True, help="Threads of a block.")
 @click.option("--registers", type=int, default=0, help="Registers of a thread; 0 limits nothing.")
 @click.option("--shared", type=int, default=0, help="Bytes of shared memory of a block.")
@@ -56,26 +61,21 @@ def occupancy(device: str, threads: int, registers: int, shared: int, as_json: b
 @command.command("reproduce")
 @click.option("--hiding", type=click.Choice(HIDINGS), default="product", help=HIDING)
 @click.option("--correction", type=click.Choice(["1", "2"]), help="One of the paper's corrections. [default: none]")
-@json_file
-@click.option("--plot", "plot_path", type=FILE, metavar="FILE", help="Draw them (png, pdf, svg).")
-def reproduce(hiding: Hiding, correction: str | None, json_path: str | None, plot_path: str | None) -> None:
+@click.option("--plot", type=FILE, metavar="FILE", help="Draw them (png, pdf, svg).")
+@with_results
+def reproduce(hiding: Hiding, correction: str | None, plot: Path | None, results: Results) -> None:
     """Compute the paper's examples again.
 
     Three kernels on a GTX 670 over the shapes of their blocks, which of the paper's claims hold, and the threads that
-    shared memory leaves to a fourth. Files that exist are replaced.
+    shared memory leaves to a fourth.
     """
-    from wavefilt.io import check_destination, write_atomically
+    from wavefilt.io import write_atomically
     from wavefilt.ske import figure, reproduction
 
     result = reproduction.reproduce(hiding, CORRECTIONS[correction])
-    files: dict[Path, bytes] = {}
-    with usage_errors():
-        if json_path is not None:
-            files[Path(json_path)] = (json.dumps(reproduction.facts(result), indent=1) + "\n").encode()
-        if plot_path is not None:
-            files[Path(plot_path)] = figure.to_file(result, plot_path)
-        for path in files:  # before any is written
-            check_destination(path, overwrite=True)
-    for path, data in files.items():
-        write_atomically(path, data, overwrite=True)
-    click.echo(reproduction.table(result))
+    results.claim(plot)
+    if plot is not None:
+        with usage_errors():
+            picture = figure.to_file(result, str(plot))
+        write_atomically(plot, picture, overwrite=results.overwrite)
+    results.finish(reproduction.facts(result), lambda: reproduction.table(result))

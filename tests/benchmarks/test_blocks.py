@@ -29,7 +29,7 @@ def test_every_block_is_compared_and_timed(monkeypatch):
 @outside
 def test_estimates_without_a_gpu(tmp_path, capsys):
     path = tmp_path / "blocks.json"
-    code, out, err = run_command(capsys, "bench", "blocks", "--device", "h200", "--json", path)
+    code, out, err = run_command(capsys, "bench", "blocks", "--device", "h200", "-o", path)
     assert (code, err) == (0, "")
     result = json.loads(path.read_text())
     assert [row["block"] for row in result["rows"]] == [32, 64, 96, 128, 192, 256, 384, 512, 768, 1024]

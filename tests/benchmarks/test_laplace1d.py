@@ -164,7 +164,7 @@ def test_what_does_not_fit_is_skipped():
 @outside
 def test_command_without_a_gpu(tmp_path, capsys):
     path = tmp_path / "laplace1d.json"
-    options = ("--repeats", "3", "--quick", "--json", path)
+    options = ("--repeats", "3", "--quick", "-o", path)
     code, out, err = run(capsys, "bench", "laplace1d", "--samples", "4Ki", *options)
     assert (code, err) == (0, "")
     assert "compiled loop" in out

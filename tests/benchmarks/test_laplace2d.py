@@ -266,14 +266,14 @@ def test_what_does_not_fit_is_skipped(monkeypatch):
 def test_command_without_a_gpu(tmp_path, capsys):
     pytest.importorskip("PIL")
     first, second, path = tmp_path / "first.png", tmp_path / "second.png", tmp_path / "laplace2d.json"
-    options = ("--quick", "--repeats", "1", "--json", path)
-    code, out, err = run(capsys, "bench", "laplace2d", "--size", "61x47", *options, "--output", first)
+    options = ("--quick", "--repeats", "1", "-o", path)
+    code, out, err = run(capsys, "bench", "laplace2d", "--size", "61x47", *options, "--filtered", first)
     assert (code, err) == (0, "")
     assert "SIMD all cores" in out
     assert json.loads(path.read_text())["rows"][0]["samples"] == 61 * 47
     filtered = Problem(image.made(61, 47)).expected(NUMPY)
     assert np.array_equal(image.read(str(first)), filtered)
-    code, out, err = run(capsys, "bench", "laplace2d", "--image", first, *options, "--output", second)
+    code, out, err = run(capsys, "bench", "laplace2d", "--image", first, *options, "--filtered", second, "--overwrite")
     assert (code, err) == (0, "")
     assert "image first.png" in out
     assert np.array_equal(image.read(str(second)), Problem(filtered).expected(NUMPY))

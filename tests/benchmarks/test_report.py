@@ -218,7 +218,7 @@ def test_without_results_the_command_says_what_makes_some(tmp_path, monkeypatch)
     monkeypatch.setattr(sections, "RESULTS", tmp_path)
     done = CliRunner().invoke(command, ["-o", str(tmp_path / "report.html")])
     assert done.exit_code == 2
-    assert "--json FILE" in done.output
+    assert "-o FILE" in done.output
     assert "bench cpu" in done.output
 
 

@@ -139,7 +139,7 @@ def test_command_writes_everything_it_is_asked_for(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     files = {name: tmp_path / f"scaling.{name}" for name in ("json", "csv")}
     options = ("--quick", "-w", "db4", "--most", "64Ki", "--repeats", "1", "--plot", tmp_path / "figures")
-    code, out, err = run_command(capsys, "bench", "scaling", *options, "--json", files["json"], "--csv", files["csv"])
+    code, out, err = run_command(capsys, "bench", "scaling", *options, "-o", files["json"], "--csv", files["csv"])
     assert code == 0, err
     assert "PyWavelets" in out
     assert [entry["samples"] for entry in json.loads(files["json"].read_text())["rows"]] == [65536]

@@ -14,7 +14,7 @@ REFERENCE = json.loads((ROOT / "tests/ske/ske_reference.json").read_text())
 
 def test_reproduce_prints_and_saves(tmp_path, capsys):
     path = tmp_path / "r.json"
-    code, out, err = run(capsys, "ske", "reproduce", "--json", path)
+    code, out, err = run(capsys, "ske", "reproduce", "-o", path)
     assert (code, err) == (0, "")
     lines = {line.split()[0]: line for line in out.splitlines() if line.startswith("32x")}
     assert len(lines) == 18
@@ -35,7 +35,7 @@ def test_reproduce_prints_and_saves(tmp_path, capsys):
 
 def test_reproduce_says_where_a_reading_fails(tmp_path, capsys):
     path = tmp_path / "r.json"
-    code, out, _ = run(capsys, "ske", "reproduce", "--hiding", "separate", "--correction", "2", "--json", path)
+    code, out, _ = run(capsys, "ske", "reproduce", "--hiding", "separate", "--correction", "2", "-o", path)
     assert code == 0
     assert "minimum at 32x4  resize NO" in out
     expected = REFERENCE["seconds"]["separate, correction 2"]["smooth"]
@@ -80,9 +80,9 @@ def test_occupancy(capsys):
         (["reproduce", "--hiding", "both"], "--hiding"),
         (["reproduce", "--correction", "3"], "--correction"),
         (["reproduce", "--plot", "x.docx"], "docx"),
-        (["reproduce", "--json", "nowhere/x.json"], "does not exist"),
+        (["reproduce", "-o", "nowhere/x.json"], "does not exist"),
         pytest.param(
-            ["reproduce", "--json", "x.json", "--plot", "nowhere/x.png"], "does not exist", marks=needs("matplotlib")
+            ["reproduce", "-o", "x.json", "--plot", "nowhere/x.png"], "does not exist", marks=needs("matplotlib")
         ),
     ],
 )

@@ -137,7 +137,7 @@ def test_commands(device, tmp_path, capsys):
     from tests.support.checkout import run
 
     path = tmp_path / "e.json"
-    code, out, err = run(capsys, "ske", "estimate", "--samples", "64Mi", "--device", device, "--json", path)
+    code, out, err = run(capsys, "ske", "estimate", "--samples", "64Mi", "--device", device, "-o", path)
     assert (code, err) == (0, "")
     launches = json.loads(path.read_text())
     assert [one["name"].split()[0] for one in launches] == [
@@ -168,7 +168,7 @@ def test_commands(device, tmp_path, capsys):
     [
         (["estimate", "--samples", "64Qi", "--device", "h200"], 2, "64Qi"),
         (["estimate", "--samples", "0", "--device", "h200"], 2, "no size"),
-        (["calibrate"], 2, "--json"),
+        (["calibrate"], 2, "-o, or print it with --json"),
     ],
 )
 def test_mistakes(arguments, code, words, capsys):

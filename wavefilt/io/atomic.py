@@ -9,13 +9,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from wavefilt.errors import OutputExists
+
 
 def check_destination(path: Path, *, overwrite: bool) -> None:
     """Raise an OSError if `write_atomically` would refuse ``path``."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file")
     if path.is_file() and not overwrite:
-        raise FileExistsError(f"{path} exists; use --overwrite (overwrite=True) to replace it")
+        raise OutputExists(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist")
 

@@ -72,7 +72,7 @@ class Calibration:
         if name != self.name and not force:
             raise WrongDevice(
                 f"this calibration is of {self.name}, not of {name}; calibrate it with "
-                "wavefilt ske calibrate --json FILE, or force the use of another device's"
+                "wavefilt ske calibrate -o FILE, or force the use of another device's"
             )
 
     def to_json(self) -> str:
@@ -118,5 +118,5 @@ def of(name: str) -> Calibration:
     known = ", ".join(calibration.name for calibration in shipped) or "none"
     raise WrongDevice(
         f"no calibration of {name} is shipped (there are: {known}); "
-        "make one with wavefilt ske calibrate --json FILE and give it as --device FILE"
+        "make one with wavefilt ske calibrate -o FILE and give it as --device FILE"
     )

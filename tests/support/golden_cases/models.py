@@ -34,10 +34,10 @@ def ske() -> Cases:
     shared = partial(ske.threads_by_shared, shared=1156)
     yield from sweep("shared", shared, device=ske.DEVICES, mode=["per_sm", "total"])
     problems = itertools.product(("4Ki", "1Mi", "64Mi"), ("haar", "db4", "db8", "coif3"), (1, 16))
-    lines = [f"estimate --samples {n} -w {w} --rows {r} --device h200 --json e.json" for n, w, r in problems]
-    lines += [f"tune --samples {n} --device h200 --no-measure --json t.json" for n in ("64Ki", "16Mi")]
+    lines = [f"estimate --samples {n} -w {w} --rows {r} --device h200 -o e.json" for n, w, r in problems]
+    lines += [f"tune --samples {n} --device h200 --no-measure -o t.json" for n in ("64Ki", "16Mi")]
     corrections = ("", "--correction 1", "--correction 2")
-    lines += [f"reproduce --hiding {h} {c} --json r.json" for h in hidings for c in corrections]
+    lines += [f"reproduce --hiding {h} {c} -o r.json" for h in hidings for c in corrections]
     lines += split("""
         estimate --samples 1Mi --block 128 --tile 2048 --level 3 --device h200 | estimate --samples 1Mi --device v1
         | occupancy --device 9.0 --threads 256 --registers 40 | occupancy --device G80 --threads 64 --json | tune

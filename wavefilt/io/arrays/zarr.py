@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, OutputExists
 from wavefilt.io.arrays.chunked import ChunkedArray, chosen
 from wavefilt.io.arrays.hdf5 import notes
 from wavefilt.io.dataset_paths import refuse_dataset
@@ -157,7 +157,7 @@ def check_folder(source: Path, target: Path, *, overwrite: bool) -> None:
         raise FileNotFoundError(f"the folder {target.parent} does not exist")
     if os.path.lexists(target):
         if not overwrite:
-            raise FileExistsError(f"{target} exists; use --overwrite (overwrite=True) to replace it")
+            raise OutputExists(target)
         if not is_zarr(target):
             raise FileExistsError(f"{target} is no zarr store, and is not replaced by one")
 
