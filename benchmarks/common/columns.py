@@ -26,7 +26,7 @@ def recorded(
 
 def labels(result: Row) -> dict[str, str]:
     """Heads in one line, by name."""
-    return {name: " ".join(column["heads"]) for name, column in result["columns"].items()}
+    return {name: " ".join(column["heads"]).strip() for name, column in result["columns"].items()}
 
 
 def place(result: Row) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -25,33 +24,22 @@ WEIGHTS = np.full((SIDE, SIDE, 1), -1, np.int32)
 WEIGHTS[RADIUS, RADIUS] = SIDE**2 - 1
 
 
-@dataclass(frozen=True, eq=False)
 class Problem:
     """An image (height, width, 3) to be filtered; beyond its edges are zeros, and results are clamped to 0..255."""
 
-    x: Image
-    name: str = MADE
+    def __init__(self, x: Image, name: str = MADE) -> None:
+        self.x, self.name = x, name
+        self.height, self.width, _ = x.shape
+        self.samples = self.height * self.width
 
-    @staticmethod
-    def of(samples: int) -> Problem:
+    @classmethod
+    def of(cls, samples: int) -> Problem:
         """About so many pixels, 4 to 3, and no multiple of a tile."""
         width = max(math.isqrt(samples * 4 // 3), 1)
-        return Problem(made(width, -(-samples // width)))
+        return cls(made(width, -(-samples // width)))
 
     def __str__(self) -> str:
         return f"5x5 Laplace filter, {self.width}x{self.height} RGB pixels, image {self.name}"
-
-    @property
-    def height(self) -> int:
-        return len(self.x)
-
-    @property
-    def width(self) -> int:
-        return len(self.x[0])
-
-    @property
-    def samples(self) -> int:
-        return self.width * self.height
 
     @cached_property
     def bordered(self) -> Image:
@@ -143,7 +131,14 @@ IMPLEMENTATIONS = (
     _cpu("threads", ("plain", "all cores"), _SPREAD, partial(_host, _plain, True)),
     _cpu("simd", ("SIMD", "1 core"), _SUMS, partial(_host, _vectors, False)),
     _cpu("simd_threads", ("SIMD", "all cores"), _SPREAD, partial(_host, _vectors, True)),
-    _cpu("scipy", ("SciPy", "1 core"), f"{SCIPY}, then clipped to bytes", _scipy, host=36, oracle=NUMPY),
+    _cpu(
+        "scipy",
+        ("SciPy", "1 core"),
+        f"{SCIPY}, then clipped to bytes",
+        lambda p: Prepared(partial(by_scipy, p.x)),
+        host=36,
+        oracle=NUMPY,
+    ),
     *(_cuda(v.name, v.heads, v.what, partial(_gpu, v)) for v in VARIANTS),
 )
 _COPIED = "the image copied, rows spread over threads"

@@ -120,7 +120,7 @@ def conflicts(variant: Variant) -> dict[str, list[int]]:
 def image_reads(variant: Variant, width: int) -> Integers:
     """Reads of an image so wide, of every warp of some blocks; where they are wide, those of one row by one warp."""
     if variant.memory == "wide":  # 8 bytes before, 16 and 8 behind
-        return _at(variant, 0, CHUNK * np.arange(WARP) + [[-CHUNK // 2], [0], [CHUNK]])
+        return _at(variant, 0, CHUNK * np.arange(WARP) + np.array([[-CHUNK // 2], [0], [CHUNK]]))
     length = CHANNELS * width
     parts = _items(variant, length) if variant.memory == "tile" else _pixels(variant, length, SIDE)
     return _at(variant, (variant.block[1] - RADIUS) * length - BORDER, parts)
@@ -159,11 +159,11 @@ def _pixels(variant: Variant, pitch: int, side: int) -> Integers:
     """A thread a pixel: the numbers of ``side`` times ``side`` pixels from its own on, rows ``pitch`` apart."""
     y, x = np.divmod(np.arange(variant.threads).reshape(-1, 1, 1, WARP), variant.block[0])
     i, j = np.ogrid[:side, : CHANNELS * side]
-    return ((y + i[..., None]) * pitch + CHANNELS * x + j[..., None]).reshape(-1, WARP)
+    return np.asarray((y + i[..., None]) * pitch + CHANNELS * x + j[..., None]).reshape(-1, WARP)
 
 
 def _items(variant: Variant, pitch: int) -> Integers:
     """A thread a number of the tile, row after row; lanes without one count as the last, which costs nothing."""
     used, rows = variant.tile
     item = np.minimum(np.arange(-(-used * rows // WARP) * WARP), used * rows - 1)
-    return (item // used * pitch + item % used).reshape(-1, WARP)
+    return np.asarray(item // used * pitch + item % used).reshape(-1, WARP)

@@ -39,8 +39,9 @@ def run(
     row |= {"image": problem.name, "width": problem.width, "height": problem.height} | megapixels(row)
     capability, made = chosen.capability if chosen else _capability(), counted(row["times"])
     row["explained"] = {v.name: explained(v, made[v.name], problem.width, capability) for v in VARIANTS}
-    for name, explanation in row["explained"].items() if chosen else ():
-        explanation["mostly"] = estimate(made[name], chosen).resource
+    if chosen:
+        for name, explanation in row["explained"].items():
+            explanation["mostly"] = estimate(made[name], chosen).resource
     method = (
         "5x5 Laplace filter (all -1, centre 24) on interleaved RGB bytes, zeros beyond the edges, clamped to 0..255; "
     )

@@ -1,28 +1,31 @@
-"""Procedures to denoise that the quality study compares: the library's rules with their options, and scikit-image's."""
+"""What the quality study compares, part by part: the library's rules with their options, and scikit-image's."""
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pywt
 
 import wavefilt
 from wavefilt import backends
 from wavefilt.arrays import Floats
+from wavefilt.benchmarks.common.environment import version
 from wavefilt.benchmarks.quality.signals import Samples
 from wavefilt.method import Method
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.vocabulary import ESTIMATORS, RULES, SHRINKS, SIGMAS, TRANSFORMS
 from wavefilt.wavelets.filters import max_level
 
 Options = dict[str, Any]
 """Of `denoise`."""
 Thresholds = Callable[[backends.Pyramid, backends.Statistics, Floats], Floats]
 """From a transform, its statistics and the noise (levels, traces) to thresholds of that shape."""
+WORDS = {"rule": RULES, "shrink": SHRINKS + ESTIMATORS, "sigma": SIGMAS, "transform": TRANSFORMS}
 
 
 @dataclass(frozen=True)
@@ -81,20 +84,105 @@ def pooled_fdr(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma
     return found
 
 
-def scikit_image(method: str) -> Callable[..., Samples]:
-    """`denoise_wavelet` of each row, soft, with as many levels as the others; the mode and the noise are its own."""
+@dataclass(frozen=True)
+class ScikitImage:
+    """`denoise_wavelet` of each row, soft, with as many of the levels as it allows; mode and noise are its own."""
 
-    def run(x: Samples, *, wavelet: str, level: int, **others: object) -> Samples:
+    method: str
+
+    @property
+    def name(self) -> str:
+        return f"scikit-image {self.method}"
+
+    def __call__(self, x: Samples, wavelet: str = "db8", level: int = 5, **others: object) -> Samples:
         from skimage.restoration import denoise_wavelet
 
-        return np.array([denoise_wavelet(row, wavelet=wavelet, wavelet_levels=level, method=method) for row in x])
-
-    return run
-
-
-SCIKIT_IMAGE = {f"scikit-image {name}": scikit_image(name) for name in ("BayesShrink", "VisuShrink")}
+        settings = {"wavelet": wavelet, "wavelet_levels": min(level, pywt.dwt_max_level(x.shape[1], wavelet))}
+        return np.array([denoise_wavelet(row, method=self.method, **settings) for row in x])
 
 
-def missing(package: str, name: str) -> str | None:
-    """Why a column is missing: the package, imported as ``name``, is not installed."""
-    return None if importlib.util.find_spec(name) else f"{package} is not installed: pip install {package}"
+def missing(package: str) -> str | None:
+    """Why what needs a package is missing."""
+    return None if version(package) else f"{package} is not installed: pip install {package}"
+
+
+Named = Procedure | ScikitImage
+SCIKIT_IMAGE: list[Named] = (
+    [] if missing("scikit-image") else [ScikitImage(method) for method in ("BayesShrink", "VisuShrink")]
+)
+
+
+def procedure(words: str, thresholds: Thresholds | None = None, name: str | None = None) -> Procedure:
+    """Rule, shrinkage, transform and sigma in words, which are its name: "fdr, hard, modwt"."""
+    given = words.split(", ")
+    return Procedure(name or words, {o: w for o, known in WORDS.items() for w in given if w in known}, thresholds)
+
+
+PUBLISHED = (
+    ("BlockJS", procedure("blockjs")),
+    ("NeighBlock", procedure("neighblock")),
+    ("SURE", procedure("sure, hard", above, "sure, hard above t")),
+    ("SURE", procedure("sure, hard")),
+)
+"""Names in `published.XING` with what should give the same, on either grid."""
+SHIFTLESS = (
+    ("EbayesThresh", procedure("ebayes, mean, modwt")),
+    ("EbayesThresh", procedure("ebayes-cauchy, mean, modwt")),
+    ("TI threshold", procedure("universal, hard, modwt", wavden, "√(2 ln(n log₂ n)), hard, modwt")),
+    ("smash", procedure("fdr, modwt")),
+    ("smash", procedure("minimax, firm, modwt")),
+)
+"""The same without decimation, where the grid does not matter; beside smash the best of the library."""
+OTHERS: list[Named] = [procedure(rule) for rule in RULES if "block" not in rule]
+
+BASELINE = {
+    "universal soft": procedure("universal"),
+    "universal hard": procedure("universal, hard"),
+    "minimax soft": procedure("minimax"),
+    "minimax hard": procedure("minimax, hard", minimax_for_soft, "minimax for soft, hard"),
+    "SURE soft": procedure("sure"),
+    "hybrid SURE soft": procedure("hybrid"),
+    "FDR hard": procedure("fdr"),
+    "FDR hard, global": procedure("fdr", pooled_fdr, "fdr of all levels"),
+    "BayesShrink soft": procedure("bayes"),
+    "BlockJS": procedure("blockjs"),
+    "NeighBlock": procedure("neighblock"),
+    "EB Laplace median": procedure("ebayes"),
+    "TI universal hard": procedure("universal, hard, modwt"),
+    "TI FDR hard": procedure("fdr, modwt"),
+    "TI EB median": procedure("ebayes, modwt"),
+    "TI SURE soft": procedure("sure, modwt"),
+    "TI BayesShrink soft": procedure("bayes, modwt"),
+}
+"""By the name of the row in `published.BASELINE` that it should reach."""
+WINNER = procedure("minimax, firm, modwt")
+_DEEPER = ("fdr, modwt", "ebayes, mean, modwt", "ebayes-cauchy, modwt", "minimax, hard, modwt", WINNER.name)
+BEYOND = {
+    6: [procedure(words) for words in ("minimax, hard", "ebayes-cauchy", WINNER.name)],
+    7: [procedure(words) for words in _DEEPER],
+}
+"""By levels, what the baseline does not have."""
+
+_MORE = ("ebayes, mean, level", "bayes, modwt, level", "fdr, modwt, level", "ebayes, mean, modwt, level")
+RECORDS: list[Named] = [
+    *(procedure(f"{rule}, {sigma}") for rule in RULES for sigma in SIGMAS),
+    *map(procedure, (*_MORE, "minimax, firm, modwt, global")),
+]
+"""For seismic records, otherwise with the library's defaults."""
+
+_CHANGES = """the defaults
+wavelet=db2 | wavelet=db4 | wavelet=db6 | wavelet=db10 | wavelet=sym4 | wavelet=sym8 | wavelet=sym10 | wavelet=coif3
+level=3 | level=4 | level=6 | mode=periodization | mode=smooth | sigma=global | scope=record | keep=1
+shrink=garrote | shrink=hard | rule=sure | rule=fdr | rule=ebayes | rule=ebayes, shrink=mean
+rule=ebayes, shrink=mean, sigma=global | rule=neighblock, sigma=global | spins=8 | transform=modwt
+level=6, transform=modwt | rule=fdr, transform=modwt | rule=ebayes, shrink=mean, transform=modwt
+rule=minimax, shrink=firm, sigma=global, transform=modwt"""
+
+
+def _change(text: str) -> Procedure:
+    pairs = (pair.split("=") for pair in text.split(", ") if "=" in pair)
+    return Procedure(text, {key: int(value) if value.isdigit() else value for key, value in pairs})
+
+
+CHOICES = [_change(text) for line in _CHANGES.splitlines() for text in line.split(" | ")]
+"""Changes of the defaults."""

@@ -1,6 +1,17 @@
-"""What others measured: means of Xing, Carbonetto and Stephens, and the table that this library set out to beat."""
+"""What others measured, and whether the quality study reaches it.
+
+Means of Xing, Carbonetto and Stephens, and the table that this library set out to beat.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from wavefilt.benchmarks.common.tables import Row
 
 SIGNALS = ("Blocks", "Bumps", "Doppler", "Spikes", "Angles", "Blip", "Corner")
 _XING = """
@@ -52,3 +63,81 @@ draws; computed before this library with NumPy and PyWavelets alone. "minimax ha
 FEWER, DRAWS = ("TI FDR hard", "TI EB median", "TI SURE soft", "TI BayesShrink soft"), 30
 """Rows of it that were computed from the first 30 draws."""
 BEST = "TI FDR hard"
+NEAR, ERRORS, WORSE, ROW = 0.06, 2, 0.05, 0.02
+"""Of a published mean, or in standard errors; worse than EbayesThresh; worse than a row of the baseline."""
+
+
+def distances(row: Row) -> dict[str, tuple[float, float]]:
+    """Of every signal of a row, how far it is from the published mean: as a share, and in standard errors."""
+    theirs = XING[row["like"]][row["ratio"]]
+    return {
+        signal: (row["mean"][signal] / mean - 1, (row["mean"][signal] - mean) / np.hypot(error, row["error"][signal]))
+        for signal, mean, error in zip(SIGNALS, *theirs, strict=True)
+    }
+
+
+def reached(row: Row) -> tuple[int, str, float]:
+    """On how many signals a row comes near enough to the published means, and where it is farthest off, by what share.
+
+    To EbayesThresh it may be nearer to the truth.
+    """
+    found, better = distances(row), row["like"] == "EbayesThresh"
+    far = {signal: share if better else abs(share) for signal, (share, _) in found.items()}
+    near = [
+        share <= WORSE if better else abs(share) <= NEAR or abs(errors) <= ERRORS for share, errors in found.values()
+    ]
+    worst = max(far, key=lambda signal: far[signal])
+    return sum(near), worst, found[worst][0]
+
+
+def verdicts(result: Row) -> Iterator[str]:
+    """Of the parts from the baseline on."""
+    parts = result["parts"]
+    yield from _baseline(parts["baseline"])
+    for row in parts["fresh"]:
+        margins = row["standard errors lower"]
+        lowest = min(margins, key=lambda signal: margins[signal])
+        lower = [1 - row["rmse"][signal] / row["rmse of the other"][signal] for signal in margins]
+        yield (
+            f"On draws that it was not chosen on, {row['method']} with {row['levels']} levels is {min(lower):.1%} to "
+            f"{max(lower):.1%} below {row['against']} with 6, {margins[lowest]:.1f} standard errors or more ({lowest})."
+        )
+    yield from _records(parts["records"])
+
+
+def _shares(row: Row, like: str, rmse: str = "rmse") -> list[float]:
+    """Of the four signals, the error over that of a row of the baseline."""
+    return [row[rmse][s] / value for s, value in zip(FOUR, BASELINE[like], strict=True)]
+
+
+def _baseline(rows: Sequence[Row]) -> Iterator[str]:
+    over = {}
+    for row in rows:
+        if like := row["like"]:
+            over[like] = max(_shares(row, like, "rmse of 30" if like in FEWER else "rmse")) - 1
+    missed = [f"{like} {share:+.1%}" for like, share in over.items() if share > ROW]
+    reached, but = f"{len(over) - len(missed)} of {len(over)}", f"; not {', '.join(missed)}" if missed else ""
+    yield f"Rows of the baseline reached to {ROW:.0%} or better on all four signals: {reached}{but}."
+    best = BASELINE[BEST]
+    named = [f"{row['method']}, {row['levels']} levels" for row in rows if max(_shares(row, BEST)) < 1]
+    values = ", ".join(f"{value:.3f}" for value in best)
+    yield f"Below the best row of the baseline ({values}) on all four signals: {'; '.join(named) or 'none'}."
+
+
+def _records(rows: Sequence[Row]) -> Iterator[str]:
+    worse = []
+    for method in rows[0]["gain_db"]:
+        gains = {f"{row['signal']}, {row['noise']}, {row['snr_db']} dB": row["gain_db"][method] for row in rows}
+        lost = {case: gain for case, gain in gains.items() if gain < 0}
+        if lost:
+            case = min(lost, key=lambda case: lost[case])
+            worse.append((method, len(lost), f"{lost[case]:+.1f} dB ({case})"))
+    for method, count, where in sorted(worse, key=lambda found: -found[1]):
+        yield f"{method} makes {count} of {len(rows)} records worse; at worst {where}."
+    yield f"The other {len(rows[0]['gain_db']) - len(worse)} methods gain on every record."
+
+
+def grouped(rows: Sequence[Row], key: str) -> Iterator[tuple[Any, list[Row]]]:
+    """Consecutive rows that agree in ``key``."""
+    for value, group in groupby(rows, key=lambda row: row[key]):
+        yield value, list(group)

@@ -22,12 +22,12 @@ import numpy as np
 from wavefilt.benchmarks.common.environment import result as new_result
 from wavefilt.benchmarks.common.environment import version
 from wavefilt.benchmarks.common.tables import Row
-from wavefilt.benchmarks.quality.methods import SCIKIT_IMAGE, Options, Procedure, missing
+from wavefilt.benchmarks.quality.methods import Named, Options, Procedure
 from wavefilt.benchmarks.quality.signals import Samples, classic, published
 
+from . import methods
 from . import published as literature
 from . import records as quality_records
-from . import rows
 
 SEEDS, DRAWS, FRESH, NOISES = 400, 50, 200, 10
 """Of the parts published, baseline, fresh and records."""
@@ -39,10 +39,6 @@ GRIDS = {"WaveLab": 7, "PyWavelets": 0}
 SETTING: Options = {"wavelet": "sym8", "mode": "periodization", "sigma": "global"}
 LEVELS = 7
 """2³ to 2⁹ of 1024 samples, as in WavDen: ⌊log₂ ln n⌋ + 1 is 3."""
-
-
-Denoise = Callable[..., Samples]
-"""Denoises the rows of an array."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +56,11 @@ def run(
     keep: Callable[[Row], None] = lambda result: None,
 ) -> Row:
     """Rows of every part, for JSON; ``keep`` is given the result after each."""
-    columns = _columns()
     seeds, draws, fresh, noises = QUICK if quick else (SEEDS, DRAWS, FRESH, NOISES)
     amounts = {"seeds": seeds, "draws": draws, "fresh": fresh, "noises": noises}
-    result = new_result("quality", seconds=0.0, **amounts, columns=columns, parts={})
-    others = {} if columns["scikit-image"]["missing"] else SCIKIT_IMAGE
-    steps = [*_published(seeds, others), *_baseline(draws, others), *_fresh(fresh), *_spins()]
-    steps += [*_records(noises, others), *_choices(noises, draws)]
+    result = new_result("quality", seconds=0.0, **amounts, columns=_columns(), parts={})
+    steps = [*_published(seeds), *_baseline(draws), *_fresh(fresh), *_spins(), *_records(noises)]
+    steps += _choices(noises, draws)
     started = time.perf_counter()
     for step in progress(steps):
         result["parts"].setdefault(step.part, []).append(step.row())
@@ -77,14 +71,15 @@ def run(
 
 def _columns() -> dict[str, Row]:
     """Who and what may be missing, and why."""
-    theirs = {"missing": missing("scikit-image", "skimage"), "version": version("scikit-image")}
-    record = {"missing": missing("obspy", "obspy"), "version": version("obspy")}
-    found = None if quality_records.gather() else "this is no checkout: there is no folder samples"
+    no_gather = None if quality_records.gather() else "this is no checkout: there is no folder samples"
     return {
-        "wavefilt": {"heads": ("wavefilt", ""), "what": "`denoise`, backend numba", "missing": None},
-        "scikit-image": {"heads": ("scikit-image", ""), "what": "`denoise_wavelet`", **theirs},
-        "gather": {"heads": ("gather", ""), "what": "samples/seismic.dat", "missing": found},
-        "earthquake": {"heads": ("earthquake", ""), "what": "the record of obspy.read()", **record},
+        name: {"heads": (name, ""), "what": what, "missing": why, "version": version(name)}
+        for name, what, why in (
+            ("wavefilt", "`denoise`, backend numba", None),
+            ("scikit-image", "`denoise_wavelet`", methods.missing("scikit-image")),
+            ("gather", "samples/seismic.dat", no_gather),
+            ("earthquake", "the record of obspy.read()", methods.missing("obspy")),
+        )
     }
 
 
@@ -93,29 +88,35 @@ def noises(seeds: int, samples: int) -> Samples:
     return np.array([np.random.default_rng(seed).standard_normal(samples) for seed in range(seeds)])
 
 
-def _published(seeds: int, others: dict[str, Denoise]) -> Iterator[Step]:
+def draws_of(count: int, seed: int = 1) -> tuple[dict[str, Samples], Samples]:
+    """Donoho and Johnstone's four, and so many draws of noise for them."""
+    return classic(), np.random.default_rng(seed).standard_normal((count, 2048))
+
+
+def _published(seeds: int) -> Iterator[Step]:
     signals, noise = published(), noises(seeds, 1024)
 
-    def row(ratio: int, like: str, name: str, method: Denoise, grid: str, level: int) -> Row:
+    def row(ratio: int, like: str, method: Named, grid: str) -> Row:
         means, errors, delay = {}, {}, GRIDS.get(grid, 0)
         for signal, f in signals.items():
             x = np.roll(f + f.std(ddof=1) / ratio * noise, delay, axis=1)
-            y = np.roll(method(x, **SETTING, level=level), -delay, axis=1)
+            y = np.roll(method(x, **SETTING, level=LEVELS), -delay, axis=1)
             loss = 1e4 * np.sum((y - f) ** 2, axis=1) / np.sum(f**2)
             means[signal], errors[signal] = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(seeds))
-        return {"ratio": ratio, "method": name, "grid": grid, "like": like, "mean": means, "error": errors}
+        return {"ratio": ratio, "method": method.name, "grid": grid, "like": like, "mean": means, "error": errors}
 
-    methods: list[tuple[str, str, Denoise, str, int]]
-    methods = [(like, method.name, method, grid, LEVELS) for like, method in rows.PUBLISHED for grid in GRIDS]
-    methods += [(like, method.name, method, "", LEVELS) for like, method in rows.SHIFTLESS]
-    methods += [("", method.name, method, "PyWavelets", LEVELS) for method in rows.OTHERS]
-    theirs = [("", name, call, "PyWavelets", LEVELS - 1) for name, call in others.items()]
+    chosen: list[tuple[str, Named, str]]
+    chosen = [(like, method, grid) for like, method in methods.PUBLISHED for grid in GRIDS]
+    chosen += [(like, method, "") for like, method in methods.SHIFTLESS]
+    chosen += [("", method, "PyWavelets") for method in methods.OTHERS + methods.SCIKIT_IMAGE]
     for ratio in (3, 1):
-        for method in (*methods, *theirs):
-            yield Step("published", f"{method[1]}, ratio {ratio}", partial(row, ratio, *method))
+        for like, method, grid in chosen:
+            yield Step("published", f"{method.name}, ratio {ratio}", partial(row, ratio, like, method, grid))
 
 
-def errors(method: Denoise, signals: dict[str, Samples], noise: Samples, **options: object) -> dict[str, Samples]:
+def errors(
+    method: Callable[..., Samples], signals: dict[str, Samples], noise: Samples, **options: object
+) -> dict[str, Samples]:
     """Mean square error of every draw, by signal."""
     return {name: np.mean((method(f + noise, **options) - f) ** 2, axis=1) for name, f in signals.items()}
 
@@ -124,38 +125,38 @@ def _root(squares: dict[str, Samples]) -> dict[str, float]:
     return {name: float(np.sqrt(values.mean())) for name, values in squares.items()}
 
 
-def _baseline(draws: int, others: dict[str, Denoise]) -> Iterator[Step]:
-    signals, noise = classic(), np.random.default_rng(1).standard_normal((draws, 2048))
+def _baseline(draws: int) -> Iterator[Step]:
+    signals, noise = draws_of(draws)
 
-    def row(name: str, method: Denoise, level: int, like: str = "") -> Row:
+    def row(method: Named, level: int, like: str) -> Row:
         squares = errors(method, signals, noise, **SETTING, level=level)
         fewer = {name: values[: literature.DRAWS] for name, values in squares.items()}
-        return {"method": name, "levels": level, "like": like, "rmse": _root(squares), "rmse of 30": _root(fewer)}
+        found = {"method": method.name, "levels": level, "like": like}
+        return found | {"rmse": _root(squares), "rmse of 30": _root(fewer)}
 
-    for like, method in rows.BASELINE.items():
-        yield Step("baseline", method.name, partial(row, method.name, method, 6, like))
-    for level, method in rows.BEYOND:
-        yield Step("baseline", method.name, partial(row, method.name, method, level))
-    for name, call in others.items():
-        yield Step("baseline", name, partial(row, name, call, 6))
+    chosen: list[tuple[Named, int, str]]
+    chosen = [(method, 6, like) for like, method in methods.BASELINE.items()]
+    chosen += [(method, level, "") for level, some in methods.BEYOND.items() for method in some]
+    chosen += [(method, 6, "") for method in methods.SCIKIT_IMAGE]
+    return (Step("baseline", one[0].name, partial(row, *one)) for one in chosen)
 
 
 def _fresh(draws: int) -> Iterator[Step]:
     def row() -> Row:
-        signals, noise = classic(), np.random.default_rng(2).standard_normal((draws, 2048))
-        best = errors(rows.BASELINE[literature.BEST], signals, noise, **SETTING, level=6)
-        ours = errors(rows.WINNER, signals, noise, **SETTING, level=7)
+        signals, noise = draws_of(draws, seed=2)
+        best = errors(methods.BASELINE[literature.BEST], signals, noise, **SETTING, level=6)
+        ours = errors(methods.WINNER, signals, noise, **SETTING, level=7)
         lower = {name: best[name] - ours[name] for name in signals}
         errors_lower = {name: float(d.mean() / (d.std(ddof=1) / np.sqrt(draws))) for name, d in lower.items()}
-        found = {"method": rows.WINNER.name, "levels": 7, "against": literature.BEST, "rmse": _root(ours)}
+        found = {"method": methods.WINNER.name, "levels": 7, "against": literature.BEST, "rmse": _root(ours)}
         return found | {"rmse of the other": _root(best), "standard errors lower": errors_lower}
 
-    yield Step("fresh", rows.WINNER.name, row)
+    yield Step("fresh", methods.WINNER.name, row)
 
 
 def _spins() -> Iterator[Step]:
-    signals, noise = classic(), np.random.default_rng(1).standard_normal((literature.DRAWS, 2048))
-    method = rows.BASELINE["universal hard"]
+    signals, noise = draws_of(literature.DRAWS)
+    method = methods.BASELINE["universal hard"]
 
     def spread(x: Samples, spins: int, level: int, **options: object) -> Samples:
         step = -(-(2**level - 1) // max(spins - 1, 1)) | 1  # odd, so that shifts differ at every level
@@ -189,16 +190,13 @@ def _cases(noises: int) -> Iterator[tuple[Row, Samples, Samples]]:
         yield {"signal": "gather", "noise": "its own", "snr_db": 6}, found[0], found[1][None]
 
 
-def _rows(method: Denoise, noisy: Samples, **options: object) -> Samples:
-    """A record's traces, of all its draws, denoised."""
-    return np.asarray(method(noisy.reshape(-1, noisy.shape[-1]), **options)).reshape(noisy.shape)
-
-
-def _records(noises: int, others: dict[str, Denoise]) -> Iterator[Step]:
+def _records(noises: int) -> Iterator[Step]:
     def row(case: Row, clean: Samples, noisy: Samples) -> Row:
-        gains = {method.name: gain(clean, noisy, _rows(method, noisy)) for method in rows.RECORDS}
-        theirs = {name: gain(clean, noisy, _rows(call, noisy, wavelet="db8", level=5)) for name, call in others.items()}
-        return case | {"gain_db": gains | theirs}
+        gains = {}
+        for method in methods.RECORDS + methods.SCIKIT_IMAGE:
+            y = method(noisy.reshape(-1, noisy.shape[-1]))
+            gains[method.name] = gain(clean, noisy, y.reshape(noisy.shape))
+        return case | {"gain_db": gains}
 
     for case, clean, noisy in _cases(noises):
         yield Step("records", " ".join(map(str, case.values())), partial(row, case, clean, noisy))
@@ -206,7 +204,7 @@ def _records(noises: int, others: dict[str, Denoise]) -> Iterator[Step]:
 
 def _choices(noises: int, draws: int) -> Iterator[Step]:
     cases = [(clean, noisy) for _, clean, noisy in _cases(noises)]
-    signals, noise = classic(), np.random.default_rng(1).standard_normal((draws, 2048))
+    signals, noise = draws_of(draws)
 
     def row(method: Procedure) -> Row:
         records = [gain(clean, noisy, np.array([method(draw) for draw in noisy])) for clean, noisy in cases]
@@ -215,5 +213,5 @@ def _choices(noises: int, draws: int) -> Iterator[Step]:
         found = {name: {"mean": float(np.mean(gains)), "worst": float(min(gains))} for name, gains in both.items()}
         return {"method": method.name, **found}
 
-    for method in rows.CHOICES:
+    for method in methods.CHOICES:
         yield Step("choices", method.name, partial(row, method))

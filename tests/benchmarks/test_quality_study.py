@@ -13,11 +13,11 @@ from scipy.special import ndtri
 
 import wavefilt
 from tests.support.checkout import ROOT, needs, run
-from wavefilt.benchmarks.quality import methods, records, report, rows, study
+from wavefilt.benchmarks.quality import methods, records, report, study
 from wavefilt.benchmarks.quality import published as quality_published
 from wavefilt.benchmarks.quality import signals as quality_signals
 from wavefilt.benchmarks.quality.methods import Procedure as Way
-from wavefilt.benchmarks.quality.targets import published, reached, verdicts
+from wavefilt.benchmarks.quality.published import distances, reached, verdicts
 from wavefilt.method import Method
 
 T = np.arange(1, 1025) / 1024
@@ -152,7 +152,7 @@ def test_a_way_takes_more_levels_than_denoise():
 
 def test_hard_thresholding_above_the_threshold_removes_one_more_detail_a_level():
     x = np.random.default_rng(5).standard_normal((4, 1024))
-    (_, strict), (_, kept) = rows.PUBLISHED[2:]
+    (_, strict), (_, kept) = methods.PUBLISHED[2:]
     count = [
         sum(
             np.count_nonzero(np.abs(d) > 1e-9)
@@ -165,7 +165,7 @@ def test_hard_thresholding_above_the_threshold_removes_one_more_detail_a_level()
 
 def test_fdr_of_all_levels_is_that_of_one_list():
     x = 3 * np.random.default_rng(6).standard_normal((2, 512)) + 40 * (T[:512] > 0.2)
-    y = rows.BASELINE["FDR hard, global"](x, **study.SETTING, level=4)
+    y = methods.BASELINE["FDR hard, global"](x, **study.SETTING, level=4)
     for before, after in zip(x, y, strict=True):
         details = np.concatenate(pywt.wavedec(before, "sym8", "periodization", 4)[1:])
         sigma = np.median(np.abs(details[-256:])) / 0.6744897501960817
@@ -183,7 +183,7 @@ def test_fdr_of_all_levels_is_that_of_one_list():
 def test_published_means_are_met_on_their_grid_by_few_seeds(label):
     row = steps()[label].row()
     assert row["grid"] == "WaveLab"
-    assert all(abs(share) < 0.08 or abs(errors) < 3 for share, errors in published(row).values())
+    assert all(abs(share) < 0.08 or abs(errors) < 3 for share, errors in distances(row).values())
 
 
 def test_the_best_row_of_the_baseline_comes_out_of_the_same_draws():
@@ -232,10 +232,8 @@ def test_tables_and_notes_say_who_is_missing(committed):
 
 
 def test_what_is_not_installed_is_told():
-    assert methods.missing("json", "json") is None
-    assert methods.missing("no-such-thing", "no_such_thing") == (
-        "no-such-thing is not installed: pip install no-such-thing"
-    )
+    assert methods.missing("numpy") is None
+    assert methods.missing("no-such-thing") == ("no-such-thing is not installed: pip install no-such-thing")
 
 
 def test_command_has_its_options(capsys):
