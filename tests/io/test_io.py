@@ -277,8 +277,6 @@ class TestObsPy:
         obspy = pytest.importorskip("obspy")
         x = (1000 * np.cumsum(rng.standard_normal(500)) / 20).astype(dtype)
         trace = obspy.Trace(x, {"station": "ABC", "delta": 0.01, "channel": "EHZ", "network": "XX"})
-        if name in ("SU", "SEGY"):
-            pytest.importorskip("segyio")
         stored = x.astype("i4") if name == "GSE2" else x.astype("f4") if name in ("SAC", "SU", "SEGY") else x
         trace.data = stored
         with warnings.catch_warnings():

@@ -99,7 +99,6 @@ def stored(request, here):
         x.tofile("x.raw")
         return ["x.raw", "--format", "raw", "--dtype", "f4", "--endian", "little", "--ns", "100"], True
     if request.param in ("segy", "su"):
-        pytest.importorskip("segyio")
         data = segy_file(count=4, ns=100) if request.param == "segy" else su_file("<", count=4, ns=100)
         Path("x.seismic").write_bytes(data)
         return ["x.seismic"], True

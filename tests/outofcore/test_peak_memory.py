@@ -88,8 +88,6 @@ TRACES, TRACE = (1 << 11, 1 << 13), (1, 1 << 24)
 )
 def test_peak_memory(tmp_path, kind, shape, scope):
     """64 MiB within 48 MiB, of which some go unused."""
-    if kind in ("sgy", "su"):
-        pytest.importorskip("segyio")
     sweep = np.sin(np.arange(1 << 13) / 9) + np.random.default_rng(1).standard_normal((64, 1 << 13))
     x = np.resize(sweep.astype("f4"), shape)
     source = MAKE[kind](tmp_path / f"x.{kind}", x)

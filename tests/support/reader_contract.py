@@ -171,15 +171,15 @@ def readers_alone() -> Iterator[None]:
         if isinstance(file, (str, bytes)):
             raise Broken("a name for ObsPy", repr(file))
 
-    def elsewhere(data: bytes, layout: object, format: str) -> None:
-        check = FORMATS[format].recognise
-        if check is None or not check(Probe(io.BytesIO(data))):
-            raise Broken(f"unknown bytes handed over as {format}", repr(data[:40]))
+    def elsewhere(data: bytes | io.BytesIO, layout: object, format: str) -> None:
+        check, file = FORMATS[format].recognise, io.BytesIO(data) if isinstance(data, bytes) else data
+        if check is None or not check(Probe(file)):
+            raise Broken(f"unknown bytes handed over as {format}", repr(file.getvalue()[:40]))
         raise FormatError(f"a file of format {format}, read by another library")
 
     with (
         mock.patch.object(recognition, "recognised_by_obspy", nobody),
         mock.patch.object(waveforms, "decode", elsewhere),
-        mock.patch.object(hdf5, "decode", elsewhere),
+        mock.patch.object(hdf5, "open_source", elsewhere),
     ):
         yield

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
+from typing import BinaryIO
 
 import numpy as np
 
 from wavefilt.arrays import DType
 from wavefilt.errors import FormatError
-from wavefilt.io.arrays.contiguous import ContiguousFile, Header, Places
+from wavefilt.io.arrays.contiguous import ContiguousFile, Places
+from wavefilt.io.file_source import opened
 from wavefilt.io.layout import Layout
-from wavefilt.recording import Recording
 
 DTYPES = ("f4", "f8", "i2", "i4")
 ENDIANS = {"little": "<", "big": ">"}
-
-
-def decode(data: bytes, layout: Layout, format: str) -> Recording:
-    """Traces one after another, ``ns`` samples each, of the dtype and byte order given."""
-    dtype, rows, samples = shape(len(data), layout)
-    traces = np.frombuffer(data, dtype).reshape(rows, samples)
-    return Recording(traces, (layout.dt,) * rows, "raw", dtype, notes=notes(dtype))
 
 
 def shape(size: int, layout: Layout) -> tuple[DType, int, int]:
@@ -44,25 +38,13 @@ def shape(size: int, layout: Layout) -> tuple[DType, int, int]:
     return dtype, size // trace, layout.ns
 
 
-def notes(dtype: DType) -> tuple[str, ...]:
-    """What a user should know about samples of this dtype."""
-    return ("integer samples are written as f4",) if dtype.kind == "i" else ()
-
-
-def written(dtype: DType) -> DType:
-    """The dtype that denoised samples are stored in: the one they came in, for integers f4 of their byte order."""
-    return dtype if dtype.kind == "f" else np.dtype("f4").newbyteorder(dtype.byteorder)
-
-
-def encode(recording: Recording) -> bytes:
-    """The samples in the dtype and byte order they came in; integers as f4."""
-    return recording.samples.astype(written(recording.origin)).tobytes()
-
-
-def open_source(path: str, layout: Layout, format: str) -> ContiguousFile:
+def open_source(file: str | BinaryIO, layout: Layout, format: str) -> ContiguousFile:
     """Traces one after another. Raises FormatError where the layout is missing or does not fit."""
-    dtype, rows, samples = shape(os.path.getsize(path), layout)
+    with opened(file) as stream:
+        dtype, rows, samples = shape(stream.seek(0, 2), layout)
+    # floats stay as they came, integers become f4 of their byte order
+    written = dtype if dtype.kind == "f" else np.dtype("f4").newbyteorder(dtype.byteorder)
     places = Places(0, dtype, (rows,), (samples,), samples, 1)
-    source = ContiguousFile(path, "raw", places, Header(b"", written(dtype)), layout.dt)
-    source.notes = notes(dtype)
+    source = ContiguousFile(file, "raw", places, layout.dt, replace(places, dtype=written))
+    source.notes = ("integer samples are written as f4",) if dtype.kind == "i" else ()
     return source

@@ -11,9 +11,9 @@ from typing import BinaryIO
 from wavefilt.errors import FormatError, reason
 from wavefilt.io.dataset_paths import resolve
 from wavefilt.io.detection import Probe
+from wavefilt.io.file_source import recording_of
 from wavefilt.io.layout import Layout
 from wavefilt.io.registry import FORMATS, REFUSED, Format, folder_format, named, recognised, resembled
-from wavefilt.io.sources import read_all
 from wavefilt.recording import Recording
 
 
@@ -81,11 +81,10 @@ def _read_folder(path: str, name: str | None, layout: Layout) -> Recording:
     try:
         format = folder_format(path, name)
         assert format.open_source is not None
-        source = format.open_source(path, layout)
-        traces = read_all(source)
+        recording = recording_of(format.open_source(path, layout), path)
     except FormatError as error:
         raise FormatError(f"{path}: {reason(error).removeprefix(f'{path}: ')}") from error
-    return Recording(traces, (source.interval,) * len(traces), format.name, source, path, source.notes)
+    return recording
 
 
 def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Recording:

@@ -6,22 +6,19 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, cast
 
 from wavefilt.errors import FormatError
 from wavefilt.io.detection import (
     Check,
     Probe,
     is_sac,
-    is_seg2,
-    is_segy,
-    is_su,
     is_zarr,
     looks_like_text,
-    resembles_segy,
     starts_with,
 )
 from wavefilt.io.layout import Layout
+from wavefilt.io.segy_headers import is_segy, is_su, resembles_segy
 from wavefilt.registry import Registry, load_extensions
 
 if TYPE_CHECKING:
@@ -80,47 +77,46 @@ class _Module(Protocol):
 
     def decode(self, data: bytes, layout: Layout, format: str) -> Recording: ...
     def encode(self, recording: Recording) -> bytes: ...
-    def open_source(self, path: str, layout: Layout, format: str) -> Source: ...
+    def open_source(self, file: str | BinaryIO, layout: Layout, format: str) -> Source: ...
 
 
-def _in(module: str, format: Format, *, streamed: bool = False) -> Format:
+def _module(name: str) -> _Module:
+    return cast(_Module, import_module(f"wavefilt.io.{name}"))
+
+
+def _in(module: str, format: Format) -> Format:
     """The format with the functions of a module in `wavefilt.io`."""
-
-    def served() -> _Module:
-        return cast(_Module, import_module(f"wavefilt.io.{module}"))
-
-    if streamed:
-        format = replace(format, open_source=lambda path, layout: served().open_source(path, layout, format.name))
-    if format.recognise_folder is not None:
-        return format
     return replace(
         format,
-        decode=lambda data, layout: served().decode(data, layout, format.name),
-        encode=lambda recording: served().encode(recording),
+        decode=lambda data, layout: _module(module).decode(data, layout, format.name),
+        encode=lambda recording: _module(module).encode(recording),
     )
+
+
+def _streamed(module: str, format: Format, whole: str = "file_source") -> Format:
+    """The format with the sources of a module in `wavefilt.io`, and with functions of another for files in memory."""
+    format = replace(format, open_source=lambda file, layout: _module(module).open_source(file, layout, format.name))
+    return format if format.recognise_folder else _in(whole, format)
 
 
 def _matches(pattern: bytes) -> Check:
     return lambda probe: re.match(pattern, probe.head) is not None
 
 
-_SEG2_STARTS = starts_with(b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01")
 _MSEED, _GSE2 = _matches(rb"\d{6}[DRQM][ \0]|MS\x03"), starts_with(b"WID2")
 _WAV = _matches(rb"(?s)(RIF[FX]|RF64).{4}WAVE")
 _TSPAIR, _SLIST = _matches(rb"TIMESERIES [^\n]*TSPAIR"), _matches(rb"TIMESERIES [^\n]*SLIST")
 
 _BUILT_IN = (
-    _in("arrays.npy", Format(name="npy", recognise=starts_with(b"\x93NUMPY")), streamed=True),
+    _streamed("arrays.npy", Format(name="npy", recognise=starts_with(b"\x93NUMPY")), "arrays.npy"),
     _in("arrays.npy", Format(name="npz", recognise=starts_with(b"PK\x03\x04", b"PK\x05\x06"))),
-    _in("raw", Format(name="raw"), streamed=True),
-    _in("arrays.hdf5", Format(name="hdf5", recognise=starts_with(b"\x89HDF\r\n\x1a\n"), datasets=True), streamed=True),
-    _in("arrays.zarr", Format(name="zarr", recognise_folder=is_zarr, datasets=True), streamed=True),
+    _streamed("raw", Format(name="raw")),
+    _streamed("arrays.hdf5", Format(name="hdf5", recognise=starts_with(b"\x89HDF\r\n\x1a\n"), datasets=True)),
+    _streamed("arrays.zarr", Format(name="zarr", recognise_folder=is_zarr, datasets=True)),
     _in("wav", Format(name="wav", recognise=_WAV)),
-    _in("seg2", Format(name="seg2", recognise=is_seg2, resembles=_SEG2_STARTS)),
-    _in(
-        "segy.traces", Format(name="segy", recognise=is_segy, resembles=resembles_segy, may_be_raw=True), streamed=True
-    ),
-    _in("segy.traces", Format(name="su", recognise=is_su, may_be_raw=True), streamed=True),
+    _in("seg2", Format(name="seg2", recognise=starts_with(b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01"))),
+    _streamed("segy", Format(name="segy", recognise=is_segy, resembles=resembles_segy, may_be_raw=True)),
+    _streamed("segy", Format(name="su", recognise=is_su, may_be_raw=True)),
     _in("text.ascii", Format(name="ascii", resembles=lambda probe: looks_like_text(probe.head))),
     _in("obspy.waveforms", Format(name="sac", recognise=is_sac, may_be_raw=True)),
     _in("obspy.waveforms", Format(name="mseed", recognise=_MSEED)),

@@ -15,12 +15,14 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
-from wavefilt.io.detection import SEG2_TRACE
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
 DTYPES = {1: "i2", 2: "i4", 4: "f4", 5: "f8"}
 """NumPy type of each sample code; code 3 packs four 20-bit samples into ten bytes."""
+
+IDENTIFIER = 0x4422
+"""Start of every trace descriptor block."""
 
 DESCRIPTOR = 32
 """Bytes of the fixed part of the file and trace descriptor blocks; free-form strings follow."""
@@ -81,7 +83,7 @@ def _trace(data: bytes, endian: str, number: int, pointer: int) -> Trace:
         raise FormatError(f"trace {number} starts at byte {pointer}, beyond the end of the file ({len(data)} bytes)")
     identifier, block, _, samples = struct.unpack_from(endian + "2H2I", data, pointer)
     code = data[pointer + 12]
-    if identifier != SEG2_TRACE:
+    if identifier != IDENTIFIER:
         raise FormatError(f"no trace descriptor block at byte {pointer}, where trace {number} should start")
     if code not in (*DTYPES, 3):
         raise FormatError(f"trace {number} has sample code {code}; codes 1 to 5 are known")

@@ -6,20 +6,15 @@ import io
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, BinaryIO
 
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.arrays.chunked import ChunkedArray, chosen
-from wavefilt.io.atomic import replacing
 from wavefilt.io.dataset_paths import refuse_dataset
-from wavefilt.io.file_state import file_unchanged
+from wavefilt.io.file_source import FileSource
 from wavefilt.io.layout import Layout
-from wavefilt.recording import Recording
 
 from . import npy
 
@@ -29,50 +24,46 @@ if TYPE_CHECKING:
     from wavefilt.io.sources import Target
 
 
-@dataclass(frozen=True)
-class Origin:
-    """The file as it was read, the dataset in it, and the axis of the samples."""
-
-    file: bytes
-    name: str
-    axis: int | None
-
-
-class Hdf5File:
+class Hdf5File(FileSource):
     """A `wavefilt.io.sources.Source`. Raises FormatError for a damaged file, and a dataset that cannot be denoised."""
 
-    format = "hdf5"
-
-    def __init__(self, path: str, layout: Layout, format: str = "hdf5") -> None:
+    def __init__(self, file: str | BinaryIO, layout: Layout, format: str = "hdf5") -> None:
         layout.only("hdf5", "dt", "axis", "component")
-        self._path, self._axis, self.interval = path, layout.axis, layout.dt
-        self.check_unchanged = file_unchanged(path)
-        self._file = _opened(path, "r")
+        self._axis = layout.axis
+        self._hdf5 = _opened(file, "r")
         try:
-            self._name, self._array = _found(self._file, layout)
+            self._dataset, self._array = _found(self._hdf5, layout)
         except BaseException:
-            self._file.close()
+            self._hdf5.close()
             raise
+        super().__init__(file, "hdf5", layout.dt)
         array = self._array
         self.shape, self.dtype, self.notes = array.shape, array.dtype, notes(array.dtype)
         self.neighbours, self.overhead = array.neighbours, array.overhead
-        self.close = self._file.close
 
     def read(self, rows: slice, first: int, out: Array) -> None:
         try:
             self._array.read(rows, first, out)
         except (OSError, RuntimeError) as error:
-            raise OSError(f"{self._path}: the file became shorter, or is damaged ({error})") from error
+            raise OSError(f"{self._name}: the file became shorter, or is damaged ({error})") from error
+
+    @contextmanager
+    def rewritten(self, file: BinaryIO) -> Iterator[ChunkedArray]:
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, file, 1 << 20)
+        file.flush()
+        with _opened(file if isinstance(file, io.BytesIO) else file.name, "r+") as copy:
+            yield _rewritten(copy, self._dataset, self._axis)
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
         refuse_dataset(path)
-        with replacing(path, overwrite=overwrite) as copy:
-            with open(self._path, "rb") as file:
-                shutil.copyfileobj(file, copy, 1 << 20)
-            copy.flush()
-            with _opened(copy.name, "r+") as file:
-                yield _rewritten(file, self._name, self._axis)
+        with super().create(path, overwrite=overwrite) as target:
+            yield target
+
+    def close(self) -> None:
+        self._hdf5.close()
+        self._file.close()
 
 
 def notes(dtype: DType) -> tuple[str, ...]:
@@ -80,7 +71,7 @@ def notes(dtype: DType) -> tuple[str, ...]:
     return (f"integer samples are written as {npy.written(dtype)}",) if dtype.kind in "iu" else ()
 
 
-def _opened(file: str | io.BytesIO, mode: str) -> h5py.File:
+def _opened(file: str | BinaryIO, mode: str) -> h5py.File:
     try:
         import h5py
     except ImportError as error:
@@ -148,30 +139,6 @@ def _hard_links(file: h5py.File, name: str) -> list[str]:
         return [name]  # a file of many groups takes long to search
     file.visititems_links(note)
     return found
-
-
-def decode(data: bytes, layout: Layout, format: str) -> Recording:
-    """The dataset's samples as traces along ``layout.axis``, the last by default."""
-    layout.only("hdf5", "dt", "axis", "component")
-    with _opened(io.BytesIO(data), "r") as file:
-        name, array = _found(file, layout)
-        traces = np.empty(array.shape, array.dtype)
-        try:
-            array.read(slice(0, len(traces)), 0, traces)
-        except (OSError, RuntimeError) as error:
-            raise FormatError(f"damaged or truncated HDF5 file ({error})") from error
-    origin = Origin(data, name, layout.axis)
-    return Recording(traces, (layout.dt,) * len(traces), "hdf5", origin, notes=notes(traces.dtype))
-
-
-def encode(recording: Recording) -> bytes:
-    """The file it came from with new samples in the dataset."""
-    origin: Origin = recording.origin
-    out = io.BytesIO(origin.file)
-    with _opened(out, "r+") as file:
-        samples = recording.samples
-        _rewritten(file, origin.name, origin.axis).write(slice(0, len(samples)), 0, samples)
-    return out.getvalue()
 
 
 open_source = Hdf5File

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import BinaryIO
 
@@ -13,7 +13,8 @@ import numpy as np
 
 from wavefilt.arrays import Array, DType, compute_dtype
 from wavefilt.errors import FormatError, reason
-from wavefilt.io.arrays.contiguous import ContiguousFile, Header, Places
+from wavefilt.io.arrays.contiguous import ContiguousFile, Places
+from wavefilt.io.file_source import opened
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
@@ -152,12 +153,12 @@ def encode(recording: Recording) -> bytes:
     return out.getvalue()
 
 
-def open_source(path: str, layout: Layout, format: str) -> ContiguousFile:
+def open_source(file: str | BinaryIO, layout: Layout, format: str) -> ContiguousFile:
     """The array of a `.npy` as traces along an axis. Raises FormatError for what cannot be denoised."""
     layout.only("npy", "dt", "axis")
-    with open(path, "rb") as file:
-        shape, fortran, dtype = header(file, file.seek(0, 2) - file.seek(0))
-        begin = file.tell()
+    with opened(file) as stream:
+        shape, fortran, dtype = header(stream, stream.seek(0, 2) - stream.seek(0))
+        begin = stream.tell()
     axis = sample_axis(shape, layout.axis)
     if prod(shape) == 0:
         raise FormatError(f"an array of shape {shape} has no samples")
@@ -167,4 +168,5 @@ def open_source(path: str, layout: Layout, format: str) -> ContiguousFile:
         begin, dtype, (*shape[:axis], *shape[axis + 1 :]), tuple(strides), shape[axis], step if shape[axis] > 1 else 1
     )
     result = written(dtype)
-    return ContiguousFile(path, "npy", places, Header(header_of(shape, fortran, result), result), layout.dt)
+    head = header_of(shape, fortran, result)
+    return ContiguousFile(file, "npy", places, layout.dt, replace(places, header=len(head), dtype=result), head)

@@ -22,7 +22,7 @@ from wavefilt.io.arrays.chunked import ChunkedArray, chosen
 from wavefilt.io.arrays.hdf5 import notes
 from wavefilt.io.dataset_paths import refuse_dataset
 from wavefilt.io.detection import is_zarr
-from wavefilt.io.file_state import unchanged_since
+from wavefilt.io.file_source import unchanged_since
 from wavefilt.io.layout import Layout
 
 from . import npy

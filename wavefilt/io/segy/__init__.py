@@ -1,1 +1,0 @@
-"""SEG-Y and SU through segyio."""
