@@ -65,6 +65,19 @@ def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     raise TypeError(f"samples of dtype {dtype} cannot be denoised; integer, floating or complex samples can")
 
 
+def check_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    """Raise ValueError for a scalar, an axis out of range or without samples, or one and the same axis twice."""
+    if not shape:
+        raise ValueError("x is a single number; an array with samples along an axis is needed")
+    for axis in axes:
+        if not -len(shape) <= operator.index(axis) < len(shape):
+            raise ValueError(f"axis={axis} is out of range for an array of {len(shape)} dimensions")
+        if shape[axis] == 0:
+            raise ValueError(f"x of shape {shape} has no samples along axis {axis}")
+    if len({axis % len(shape) for axis in axes}) < len(axes):
+        raise ValueError(f"axes={axes} are one and the same axis of an array of {len(shape)} dimensions")
+
+
 def take(x: Any, *axes: int) -> Traces:
     """Any host array (or nested sequence) as C-contiguous rows along an axis, or sections along two.
 
@@ -78,15 +91,7 @@ def take(x: Any, *axes: int) -> Traces:
     if not isinstance(array, np.ma.MaskedArray):
         array = np.asarray(array)
     dtype = compute_dtype(array.dtype)
-    if array.ndim == 0:
-        raise ValueError("x is a single number; an array with samples along an axis is needed")
-    for axis in axes:
-        if not -array.ndim <= operator.index(axis) < array.ndim:
-            raise ValueError(f"axis={axis} is out of range for an array of {array.ndim} dimensions")
-        if array.shape[axis] == 0:
-            raise ValueError(f"x of shape {array.shape} has no samples along axis {axis}")
-    if len({axis % array.ndim for axis in axes}) < len(axes):
-        raise ValueError(f"axes={axes} are one and the same axis of an array of {array.ndim} dimensions")
+    check_axes(array.shape, axes)
     if isinstance(array, np.ma.MaskedArray):
         # ma.filled would cast NaN to the dtype first
         samples = np.where(np.ma.getmaskarray(array), dtype.type(np.nan), array.data.astype(dtype))

@@ -36,30 +36,16 @@ loaded: set[str] = set()
 backend adds them."""
 
 
-def _dwt(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
-    rows, samples = shape
-    if samples < ROW:
-        return False
-    if dtype in loaded:
-        return rows * samples >= LOADED
-    return rows * samples >= FIRST[min(FIRST, key=lambda measured: abs(measured - analysis.taps))]
-
-
-def _modwt(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
-    return f"modwt {dtype}" in loaded or prod(shape) * analysis.taps * analysis.level >= FIRST_MODWT
-
-
-def _dwt2(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
-    return f"dwt2 {dtype}" in loaded or prod(shape) * analysis.taps >= FIRST2
-
-
-_FASTER = {"dwt": _dwt, "modwt": _modwt, "dwt2": _dwt2}
-
-
 def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Whether numba takes less time than PyWavelets for a batch (batch, *shape), in this process as it is."""
-    known = _FASTER.get(analysis.transform.name)
-    return known is not None and dtype in DTYPES and known(shape, analysis, dtype)
+    name, taps, samples = analysis.transform.name, analysis.taps, prod(shape)
+    if dtype not in DTYPES:
+        return False
+    if name == "dwt":
+        least = LOADED if dtype in loaded else FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
+        return shape[-1] >= ROW and samples >= least
+    work = {"modwt": samples * taps * analysis.level / FIRST_MODWT, "dwt2": samples * taps / FIRST2}
+    return name in work and (f"{name} {dtype}" in loaded or work[name] >= 1)
 
 
 def note(transform: str, dtype: str) -> None:

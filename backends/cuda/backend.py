@@ -17,7 +17,7 @@ from wavefilt.backends.cuda.multi_gpu.recorded import Recorded
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Plan
 from wavefilt.backends.cuda.plans import Plans
-from wavefilt.backends.cuda.runtime import diagnosis, interop
+from wavefilt.backends.cuda.runtime import interop, target
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.staged_rows import StagedRows
@@ -74,14 +74,14 @@ class Cuda(StagedRows):
     whole_bytes_factor, chunk_bytes_factor = 9.0, None
 
     def __init__(self, fastmath: bool = False, cache_bytes: int = CACHE_BYTES, options: Options | None = None) -> None:
-        diagnosis.require()
+        target.require()
         self._options = options or Options(fastmath)
         self._plans = Plans(cache_bytes)
         self.ring = Ring()
         self._results = Results()
 
     def describe(self) -> str:
-        return diagnosis.describe()
+        return target.describe()
 
     @property
     def summation(self) -> Summation:

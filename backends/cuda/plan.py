@@ -11,8 +11,8 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.runtime import interop
-from wavefilt.backends.cuda.runtime.buffers import Buffers
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
+from wavefilt.backends.cuda.runtime.memory import Buffers
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import kernels

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Protocol
 
 import numba
 import numpy as np
@@ -32,17 +31,12 @@ from .selection import NumbaStatistics
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
 
 
-class _Compiled(Protocol):
-    """The module of a transform."""
-
-    def decompose(self, x: Array, analysis: Analysis, tile: int) -> Pyramid:
-        """The pyramid of ``x``, packed; at least one level."""
-
-    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
-        """The samples again."""
-
-
-_TRANSFORMS: dict[str, _Compiled] = {"dwt": dwt, "modwt": modwt, "dwt2": dwt2}
+_TRANSFORMS = {
+    "dwt": (dwt.decompose, dwt.reconstruct),
+    "modwt": (modwt.decompose, modwt.reconstruct),
+    "dwt2": (dwt2.decompose, dwt2.reconstruct),
+}
+"""``decompose(x, analysis, tile)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
 
 
 class NumbaCPU(Backend):
@@ -73,8 +67,9 @@ class NumbaCPU(Backend):
         x = memory.packed(x)
         if not analysis.level:
             return Pyramid((x,), analysis, x.shape[1:])
-        pyramid = _TRANSFORMS[analysis.transform.name].decompose(x, analysis, self._tile)
-        numba_crossover.note(analysis.transform.name, _DTYPES[dtype])
+        name = analysis.transform.name
+        pyramid = _TRANSFORMS[name][0](x, analysis, self._tile)
+        numba_crossover.note(name, _DTYPES[dtype])
         return pyramid
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
@@ -89,7 +84,7 @@ class NumbaCPU(Backend):
         dtype, name = self._check(pyramid.coefficients[0]), pyramid.analysis.transform.name
         if shrinkage is not None and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
-        y = _TRANSFORMS[name].reconstruct(pyramid, shrinkage, out, self._tile)
+        y = _TRANSFORMS[name][1](pyramid, shrinkage, out, self._tile)
         numba_crossover.note(name, _DTYPES[dtype])
         return y
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import pywt
 
 from wavefilt import threads
-from wavefilt.arrays import Array, DType, Floats
+from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.backends.numba_cpu.dwt import kernels
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import Pyramid
+from wavefilt.transforms import Analysis, Pyramid
 
 from . import memory
 
@@ -19,20 +21,22 @@ GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a
 FUNCTIONS = {"soft": kernels.SOFT, "hard": kernels.HARD, "garrote": kernels.GARROTE, "firm": kernels.FIRM}
 
 
-class Launch(Protocol):
-    """Work cut into tiles: `plan.Launch` and `modwt_plan.Launch`."""
+@dataclass(frozen=True)
+class Launch:
+    """``depth`` levels of every row from level ``first`` on, cut into tiles, and what its kernels are told of it.
 
-    @property
-    def tiles(self) -> int:
-        """Of each row."""
+    A forward launch reads ``columns`` elements of a row, which an inverse one writes, and leaves ``rest`` to the next.
+    """
 
-    @property
-    def work(self) -> int:
-        """Samples of a tile, or what takes as long."""
-
-    @property
-    def arguments(self) -> tuple[object, ...]:
-        """What every kernel is told of the launch."""
+    arguments: tuple[object, ...]
+    tiles: int
+    """Of each row."""
+    work: int
+    """Samples of a tile, or what takes as long."""
+    first: int = 0
+    depth: int = 1
+    columns: int = 0
+    rest: int = 0
 
 
 def run(
@@ -47,6 +51,20 @@ def run(
         kernel(*launch.arguments, *arguments, begin, end)
 
     threads.parallel(work, rows * launch.tiles, max(GRAIN // max(launch.work, 1), 1))
+
+
+@lru_cache(maxsize=64)
+def analysis_filters(wavelet: pywt.Wavelet, dtype: DType, over: float = 1.0) -> tuple[Array, Array]:
+    """Those of forward kernels, divided. A wavelet never changes, and making its lists takes longer than finding it."""
+    lo, hi = (np.array(taps[::-1]) / over for taps in (wavelet.dec_lo, wavelet.dec_hi))
+    return lo.astype(dtype), hi.astype(dtype)
+
+
+@lru_cache(maxsize=64)
+def synthesis_filters(wavelet: pywt.Wavelet, dtype: DType) -> tuple[Array, Array]:
+    """Those of the inverse kernels of decimated transforms: taps of even and of odd outputs, low and high in turn."""
+    bank = np.array([wavelet.rec_lo, wavelet.rec_hi], dtype)
+    return bank[:, -2::-2].T.ravel(), bank[:, ::-2].T.ravel()
 
 
 def destination(out: Array | None, shape: tuple[int, int], dtype: DType) -> tuple[Array, int]:
@@ -65,10 +83,73 @@ def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int]) -> tuple[int,
     return FUNCTIONS[str(shrinkage.function)], np.ascontiguousarray(shrinkage.thresholds, float)
 
 
-def mismatch(pyramid: Pyramid, wanted: Sequence[tuple[int, ...]]) -> ValueError:
-    """The error of coefficients that do not belong together; ``wanted`` are the shapes that would."""
-    found = ", ".join(f"{c.dtype} {c.shape}" for c in pyramid.coefficients)
+class Packed(Pyramid):
+    """A pyramid as kernels take it: its arrays belong together, and their elements lie aligned and in C order."""
+
+    addresses: Counts
+    """Where the details begin, finest first; the last is the approximation's."""
+
+    def __init__(
+        self, coefficients: tuple[Array, ...], analysis: Analysis, shape: tuple[int, ...], addresses: Counts
+    ) -> None:
+        super().__init__(coefficients, analysis, shape)
+        object.__setattr__(self, "addresses", addresses)
+
+    def __reduce__(self) -> tuple[type[Pyramid], tuple[object, ...]]:
+        """Copies, whose arrays lie elsewhere, are plain pyramids."""
+        return Pyramid, (self.coefficients, self.analysis, self.shape)
+
+
+def analyse(
+    kernel: Callable[..., object],
+    x: Array,
+    analysis: Analysis,
+    launches: Sequence[Launch],
+    lengths: Sequence[int],
+    constants: tuple[object, ...],
+) -> Packed:
+    """The pyramid of rows; ``lengths`` are those of the details, finest first, and of every launch's approximation."""
+    arrays, addresses = memory.several(len(x), lengths, x.dtype)
+    source = memory.address(x)
+    for launch, target in zip(launches, addresses[-len(launches) :], strict=True):
+        details = addresses[launch.first : launch.first + launch.depth]
+        run(kernel, len(x), launch, (source, details, target, *constants), (x, arrays))
+        source = target
+    return Packed((arrays[-1], *reversed(arrays[: analysis.level])), analysis, x.shape[1:], addresses)
+
+
+def synthesise(
+    kernel: Callable[..., object],
+    pyramid: Packed,
+    launches: Sequence[Launch],
+    shrinkage: Shrinkage | None,
+    out: Array | None,
+    *constants: object,
+) -> Array:
+    """The rows again, in ``out`` if given, by kernels that take ``constants`` at the end."""
+    (samples,), y = pyramid.shape, pyramid.coefficients[0]
+    out, begin = destination(out, (len(y), samples), y.dtype)
+    if not launches:
+        out[:] = y
+        return out
+    function, thresholds = shrinking(shrinkage, (pyramid.level, len(y)))
+    source = pyramid.addresses[-1]
+    for launch in reversed(launches):
+        own = slice(launch.first, launch.first + launch.depth)
+        finer, target = memory.placed((len(y), launch.columns), y.dtype) if launch.first else (out, begin)
+        arguments = target, pyramid.addresses[own], source, function, thresholds[own], *constants
+        run(kernel, len(y), launch, arguments, (pyramid, y, finer))
+        y, source = finer, target
+    return out
+
+
+def checked(coefficients: Sequence[Array], pyramid: Pyramid, wanted: Sequence[tuple[int, ...]]) -> Packed:
+    """A pyramid's coefficients, packed. Raises ValueError unless they have the shapes wanted and one dtype."""
+    if [c.shape for c in coefficients] == wanted and len({c.dtype for c in coefficients}) == 1:
+        packed = tuple(memory.packed(c) for c in coefficients)
+        return Packed(packed, pyramid.analysis, pyramid.shape, memory.addresses(packed[::-1]))
+    found = ", ".join(f"{c.dtype} {c.shape}" for c in coefficients)
     what = f"{pyramid.samples} samples" if len(pyramid.shape) == 1 else f"a panel {pyramid.shape}"
-    return ValueError(
+    raise ValueError(
         f"coefficients {found} do not belong together: {what} have {', '.join(map(str, wanted))} of one dtype"
     )

@@ -11,7 +11,6 @@ from typing import TypeAlias
 from llvmlite import binding, ir
 from numba import types
 from numba.core.base import BaseContext
-from numba.core.typing import Context as Typing
 from numba.core.typing import Signature
 from numba.extending import intrinsic
 
@@ -111,26 +110,13 @@ def _sums(
 
 def _filter(joined: bool) -> Intrinsic:
     @intrinsic
-    def intrinsic_filter(
-        typing: Typing,
-        u: Type,
-        u_at: Type,
-        v: Type,
-        v_at: Type,
-        step: Type,
-        s_taps: Type,
-        r_taps: Type,
-        s: Type,
-        s_at: Type,
-        r: Type,
-        r_at: Type,
-    ) -> Generated:
+    def intrinsic_filter(typing, u, u_at, v, v_at, step, s_taps, r_taps, s, s_at, r, r_at):
         signature = types.void(u, u_at, v, v_at, types.int64, s_taps, r_taps, s, s_at, r, r_at)
 
         def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
             emit = _Emitter(context, builder, u.dtype)
-            u_data, v_data = emit.pointer(u, values[0], values[1]), emit.pointer(v, values[2], values[3])
-            s_data, r_data = emit.pointer(s, values[7], values[8]), emit.pointer(r, values[9], values[10])
+            u_data, v_data = emit.pointer(u, *values[:2]), emit.pointer(v, *values[2:4])
+            s_data, r_data = emit.pointer(s, *values[7:9]), emit.pointer(r, *values[9:])
             filters = [emit.pointer(s_taps, values[5]), emit.pointer(r_taps, values[6])]
             count = context.make_array(s_taps)(context, builder, values[5]).nitems
             totals = _sums(emit, u_data, v_data, values[4], filters, count, WIDTH)
@@ -160,18 +146,13 @@ synthesise = _filter(joined=True)
 
 
 @intrinsic
-def combine(
-    typing: Typing, u: Type, u_at: Type, v: Type, v_at: Type, step: Type, taps: Type, s: Type, s_at: Type
-) -> Generated:
+def combine(typing, u, u_at, v, v_at, step, taps, s, s_at):
     """combine(u, i, v, j, m, taps, s, k): two groups of s[k+p] alone."""
 
     def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
         emit = _Emitter(context, builder, u.dtype)
-        u_data, v_data = emit.pointer(u, values[0], values[1]), emit.pointer(v, values[2], values[3])
-        target, count = (
-            emit.pointer(s, values[6], values[7]),
-            context.make_array(taps)(context, builder, values[5]).nitems,
-        )
+        u_data, v_data = emit.pointer(u, *values[:2]), emit.pointer(v, *values[2:4])
+        target, count = emit.pointer(s, *values[6:]), context.make_array(taps)(context, builder, values[5]).nitems
         (totals,) = _sums(emit, u_data, v_data, values[4], [emit.pointer(taps, values[5])], count, 2 * WIDTH)
         for k, total in enumerate(totals):
             emit.store(total, target, k * emit.lanes)
@@ -181,7 +162,7 @@ def combine(
 
 
 @intrinsic
-def split(typing: Typing, x: Type, x_at: Type, even: Type, even_at: Type, odd: Type, odd_at: Type) -> Generated:
+def split(typing, x, x_at, even, even_at, odd, odd_at):
     """One vector each of even[i+p] = x[k+2p] and odd[j+p] = x[k+2p+1]."""
 
     def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
@@ -197,9 +178,7 @@ def split(typing: Typing, x: Type, x_at: Type, even: Type, even_at: Type, odd: T
 
 
 @intrinsic
-def list_inside(
-    typing: Typing, bits: Type, at: Type, sign_off: Type, low: Type, high: Type, listed: Type, k: Type
-) -> Generated:
+def list_inside(typing, bits, at, sign_off, low, high, listed, k):
     """Magnitudes of one vector within [low, high] to listed[k:]; how many they are, and how many lie below."""
     signature = types.UniTuple(types.int64, 2)(bits, at, sign_off, low, high, listed, k)
 

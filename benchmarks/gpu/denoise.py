@@ -178,7 +178,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
     from wavefilt.backends.cuda.options import Options
     from wavefilt.backends.cuda.plan import Shrinking
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.backends.cuda.statistics import sampling, selection, settling
+    from wavefilt.backends.cuda.statistics import sampling, scanning, selection
 
     found = []
     options = Options()
@@ -192,7 +192,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
         drawn, taps = selection.drawn("float32"), len(shape.lo)
         drawing = sampling.draw("float32", taps, drawn, options.select)
         high_pass: Any = plan.high_pass
-        settle, draw = settling.settle("float32", options.scan), partial(search.draw, x, x.size, high_pass)
+        settle, draw = scanning.settle("float32", options.scan), partial(search.draw, x, x.size, high_pass)
         launches: list[tuple[str, Work, int, Any, int, Work | None]] = [
             ("draw a sample", draw, 4 * drawn * taps, drawing, options.select, None)
         ]

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.backends.cuda.runtime import diagnosis
 from wavefilt.backends.cuda.runtime.graph import stream as new_stream
-from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda, describe, require
 from wavefilt.benchmarks.common.environment import version
 from wavefilt.benchmarks.common.gpu_timing import Timing, measured
 from wavefilt.benchmarks.common.tables import Row
@@ -62,7 +61,7 @@ class Device:
 
     @staticmethod
     def current() -> Device:
-        diagnosis.require()
+        require()
         if SIMULATED:
             return Device("simulator", "9.0", 1, 8192, 1 << 30, 4)
         device = cuda.get_current_device()
@@ -270,7 +269,7 @@ def constants(sizes: Sizes | None = None) -> Calibration:
     clock, launch, chases = bench.clock(), bench.launch(), bench.chases()
     latency, operations = bench.latencies(chases), {name: bench.operation(name) for name in OPERATIONS}
     operations["wavefront"] = bench.wavefront(latency["shared"])
-    told: Row = {"date": date.today().isoformat(), "device": diagnosis.describe()}
+    told: Row = {"date": date.today().isoformat(), "device": describe()}
     told["versions"] = {name: version(name) for name in ("numpy", "numba", "numba-cuda")}
     told["loads"] = [list(pair) for pair in chases]
     return Calibration(

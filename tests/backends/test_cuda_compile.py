@@ -98,9 +98,8 @@ def _compile(dtype: str, folder: Path) -> None:
     from wavefilt.backends.cuda.dwt2.panels import PanelLevel
     from wavefilt.backends.cuda.modwt import kernels as modwt_kernels
     from wavefilt.backends.cuda.modwt import tiling
-    from wavefilt.backends.cuda.runtime import copying
     from wavefilt.backends.cuda.runtime.target import cuda, registers_for
-    from wavefilt.backends.cuda.statistics import counting, sampling, scanning, selection, settling, short_rows, sorting
+    from wavefilt.backends.cuda.statistics import details, sampling, scanning, selection, short_rows, sorting
     from wavefilt.backends.cuda.thresholding import choosing
     from wavefilt.backends.cuda.thresholding import kernels as shrinking
 
@@ -151,8 +150,8 @@ def _compile(dtype: str, folder: Path) -> None:
         sampling.sample(dtype, drawn, 256): (k, i, size, i, k),
         sampling.draw(dtype, 16, drawn, 256): (a, size, size, a, a, k, i, k),
         scanning.scan(dtype, selection.STAGE, 256): (a, k, i, size, size, size, size, how, i, i, i, a, k, k, d),
-        settling.settle(dtype, 256): (k, i, size, size, size, size, i, i, i, k, k),
-        settling.narrow(dtype, 256): (i, i, i, k, k),
+        scanning.settle(dtype, 256): (k, i, size, size, size, size, i, i, i, k, k),
+        scanning.narrow(dtype, 256): (i, i, i, k, k),
         scanning.gather(256): (d, i, size, size, size, size, yes, d),
     }
     for kernel, arguments in searches.items():
@@ -175,7 +174,7 @@ def _compile(dtype: str, folder: Path) -> None:
         write(f"choose-{rule}", kernel, arguments)
     write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, *[size] * 5, a, size, size, table))
     write("mean", cycle_spinning.mean(dtype, 256), (a, size, size, size, a, size, size))
-    write("leave", copying.leaving(dtype, 256), (a, a, size, size, table))
+    write("leave", shrinking.leaving(dtype, 256), (a, a, size, size, table))
     place, threads = types.UniTuple(size, 4), tiling.threads_for(dtype, 256)
     for name, circular, start_level in (("db8", False, 0), ("db4", True, 4)):
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
@@ -206,7 +205,7 @@ def _compile(dtype: str, folder: Path) -> None:
         arguments = (*bands, shorts, size, size, tiles, a, size, a, pair, shorts, yes, table, yes)
         limit = panels_inverse.registers(dtype, len(lo), periodized, function)
         write(f"panels-inverse-{name}-{periodized}-{function}" + (f"-{limit}" if limit else ""), kernel, arguments)
-    for kernel in (counting.exceeding(dtype, 256), counting.histogram(dtype, 256, 512)):
+    for kernel in (details.counting_above(dtype, 256), details.counting_bins(dtype, 256, 512)):
         write(kernel.py_func.__name__, kernel, (a, size, size, size, size, d, size, i))
     write("block", shrinking.block(dtype, 256), (a, a, size, size, size, size, d, size, size))
     for prior, estimator in (("ebayes", "median"), ("ebayes-cauchy", "mean")):

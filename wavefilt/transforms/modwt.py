@@ -44,7 +44,7 @@ class _MODWT(Transform):
         return [shape[0]] * analysis.level
 
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
-        wavelet, mode, level, start_level = _parts(analysis)
+        wavelet, mode, level, start_level = parts(analysis)
         modwt_boundary.check(x.shape[-1], mode)
         samples, half = x.shape[-1], wavelet.dec_len // 2
         before, after = modwt_boundary.needed(wavelet.dec_len, mode, 0, level, start_level)
@@ -62,7 +62,7 @@ class _MODWT(Transform):
     def synthesise(
         self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
     ) -> Array:
-        wavelet, mode, level, start_level = _parts(analysis)
+        wavelet, mode, level, start_level = parts(analysis)
         v, half = approximation, wavelet.rec_len // 2
         for j, detail in zip(range(level, 0, -1), details, strict=True):
             step = 1 << start_level + j - 1
@@ -73,7 +73,7 @@ class _MODWT(Transform):
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """Those of the samples, without the boundary coefficients."""
-        wavelet, mode, level, start_level = _parts(analysis)
+        wavelet, mode, level, start_level = parts(analysis)
         finest_first = coefficients[:0:-1]
         if mode in modwt_boundary.ROUND:
             return finest_first
@@ -84,7 +84,8 @@ class _MODWT(Transform):
 MODWT = _MODWT()
 
 
-def _parts(analysis: Analysis) -> tuple[pywt.Wavelet, str, int, int]:
+def parts(analysis: Analysis) -> tuple[pywt.Wavelet, str, int, int]:
+    """Its one wavelet and mode, and its levels."""
     return analysis.wavelets[0], analysis.modes[0], analysis.level, analysis.start_level
 
 

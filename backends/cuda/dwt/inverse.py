@@ -13,7 +13,7 @@ import numpy as np
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, registers_for
-from wavefilt.backends.cuda.runtime.wide import filters, load4, store, store_many
+from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.thresholding.functions import shrink
 
 from .tiling import NOT_FINITE, ROWS, FusedLevels, Tiling, inverse_tiling, up4
@@ -260,7 +260,7 @@ def _interior(c: _Inverse, level: int) -> DeviceFunction:
 
     @device
     def group(buffer, v):
-        store_many(buffer, output + 2 * pairs * v, synthesise(buffer, lowpass + pairs * v, place + pairs * v))
+        store(buffer, output + 2 * pairs * v, synthesise(buffer, lowpass + pairs * v, place + pairs * v))
 
     @device
     def step(buffer):
@@ -301,7 +301,7 @@ def _finest(c: _Inverse) -> DeviceFunction:
         y0, y1, y2, y3, y4, y5, y6, y7 = values
         _check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
         if aligned:
-            store_many(y, at + 2 * pairs * v, values)
+            store(y, at + 2 * pairs * v, values)
         else:
             for i in range(2 * pairs):
                 y[at + 2 * pairs * v + i] = values[i]

@@ -14,10 +14,11 @@ from wavefilt.backends.cuda.dwt.forward import extensions
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, ROWS, Filter, up4
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Shrinking, Source
-from wavefilt.backends.cuda.runtime import copying, interop
+from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
+from wavefilt.backends.cuda.thresholding.kernels import leave
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 from .columns import STEP
@@ -193,7 +194,7 @@ class PanelPlan(plan.Plan):
         for j in range(s.depth, 0, -1):
             self._inverse_launch(j, y, aligned, stream, levels, by, source)
         if source is not None:
-            copying.leave(source.x, y, s.samples, s.rows, source.live, self.options.threads, stream)
+            leave(source.x, y, s.samples, s.rows, source.live, self.options.threads, stream)
 
     def inverse_launch(
         self, j: int, y: DeviceArray, aligned: bool, stream: Stream, by: Shrinking = KEPT, source: Source | None = None

@@ -12,9 +12,9 @@ from wavefilt.backends.cuda import plan
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, grid, up4
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Shrinking, Source
-from wavefilt.backends.cuda.runtime import copying
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
+from wavefilt.backends.cuda.thresholding.kernels import leave
 from wavefilt.wavelets import modwt_boundary
 
 from . import kernels
@@ -150,7 +150,7 @@ class ModwtPlan(plan.Plan):
             launch(v, place, details, self._places(one), *shrunk, *tiles, output, to, whole)
             v, place = output, to
         if source is not None:
-            copying.leave(source.x, y, s.samples, s.rows, source.live, self.options.threads, stream)
+            leave(source.x, y, s.samples, s.rows, source.live, self.options.threads, stream)
 
     def places(self) -> list[Place]:
         s = self.shape

@@ -85,9 +85,7 @@ class Several(Cuda):
 
     def clear(self) -> None:
         super().clear()
-        with self._lock:
-            last, self._last = self._last, None
-        if last is not None:
+        if (last := self._taken()) is not None:
             last.release()
         for member in self._members:
             member.submit(member.backend.clear).result()
@@ -160,8 +158,7 @@ class Several(Cuda):
         if outs is None:
             outs = [self._like(part) for part in parts]
         key = recorded.key(parts, outs, method, tuple(levels))
-        with self._lock:
-            last, self._last = self._last, None
+        last = self._taken()
         if last is not None and last.key == key and last.again():
             self._remember(last)
             return list(outs)
@@ -194,12 +191,17 @@ class Several(Cuda):
         for part, level, out in zip(parts, levels, outs, strict=True):
             with interop.on_device_of(part):
                 found.append(self._home(part).backend.recorded(part, method, level, out))
-        there = [one for one in found if one is not None]
-        batch = recorded.Batch(key, there)
-        if len(there) == len(parts):
+        batch = recorded.Batch(key, [one for one in found if one is not None])
+        if len(batch.parts) == len(parts):
             self._remember(batch)
         else:
             batch.release()
+
+    def _taken(self) -> recorded.Batch | None:
+        """The batch that is remembered, and no longer."""
+        with self._lock:
+            last, self._last = self._last, None
+        return last
 
     def _remember(self, batch: recorded.Batch) -> None:
         """Keep one batch; of two that end together, the first."""

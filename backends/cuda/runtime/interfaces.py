@@ -23,14 +23,6 @@ class Stream(Protocol):
     def synchronize(self) -> None: ...
 
 
-class Event(Protocol):
-    """A mark in a stream."""
-
-    def record(self, stream: Stream) -> None: ...
-    def wait(self, stream: Stream) -> None: ...
-    def synchronize(self) -> None: ...
-
-
 class DeviceArray(Protocol):
     """Memory on a GPU, with the type of its elements."""
 

@@ -1,41 +1,176 @@
-"""Arrays that live on a GPU, of any library: in without a copy where possible, out as the caller's own kind."""
+"""Arrays that live on a GPU, of any library: in without a copy where possible, out as the caller's own kind.
+
+Arrays of libraries have no types here.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from wavefilt.arrays import Array, compute_dtype, on_gpu
+from wavefilt.arrays import Array, DType, check_axes, compute_dtype, on_gpu
 
+from .graph import checked, handle
 from .interfaces import DeviceArray, Samples, Stream
-from .libraries import LIBRARIES, copied, library_of, strided
-from .target import SIMULATED, DeviceNDArray, cuda
-
-__all__ = [
-    "Traces",
-    "address",
-    "aligned",
-    "current_stream",
-    "device_of",
-    "dtype_name",
-    "empty",
-    "flat",
-    "host_rows",
-    "on_device",
-    "on_device_of",
-    "stream_number",
-    "stream_of",
-    "strided",
-    "take",
-    "to_host",
-]  # fmt: skip
+from .target import SIMULATED, CudaAPIError, DeviceNDArray, cuda
 
 on_device = on_gpu
+
+
+@dataclass(frozen=True)
+class Library:
+    """An array library, and how it is asked in its own words."""
+
+    name: str
+    exhausted: type[Exception]
+    """What it raises when a GPU's memory is used up."""
+    stream_number: Callable[[Any], int]
+    """The driver's number of the stream on which it would work on an array now."""
+    address: Callable[[Any], int]
+    """Where an array begins."""
+    device_of: Callable[[Any], int]
+    """The number of the GPU on which an array lives."""
+    current: Callable[[int], AbstractContextManager[Any]]
+    """Context that makes a GPU the current one, for the library and with it for numba."""
+    empty: Callable[[tuple[int, ...], DTypeLike, Any], Any]
+    """A new array of a shape and dtype on the device of another."""
+    ordered: Callable[[Any, tuple[int, ...]], Any]
+    """A view with the dimensions in another order."""
+    contiguous: Callable[[Any, DType], Any]
+    """An array in contiguous memory and of a dtype: itself, or a copy."""
+    to_host: Callable[[Any], Array]
+    """A copy in host memory."""
+    plain: Callable[[Any], Any] = lambda x: x
+    """An array as numba can take it."""
+    as_floating: Callable[[Any, Any], Any] = lambda y, original: y
+    """An array in the dtype of the original, if that is floating."""
+
+
+@cache
+def _cupy() -> Library:
+    import cupy
+
+    return Library(
+        name="cupy",
+        exhausted=cupy.cuda.memory.OutOfMemoryError,
+        stream_number=lambda x: int(cupy.cuda.get_current_stream().ptr),
+        address=lambda x: int(x.data.ptr),
+        device_of=lambda x: int(x.device.id),
+        current=cupy.cuda.Device,
+        empty=lambda shape, dtype, like: cupy.empty(shape, dtype),
+        ordered=lambda x, order: x.transpose(order),
+        contiguous=lambda x, dtype: cupy.ascontiguousarray(x, dtype=dtype),
+        to_host=lambda x: x.get(),
+        as_floating=lambda y, x: y.astype(x.dtype, copy=False) if x.dtype.kind == "f" else y,
+    )
+
+
+@cache
+def _torch() -> Library:
+    import torch
+
+    def own(dtype: DTypeLike) -> Any:
+        return vars(torch)[np.dtype(dtype).name]
+
+    return Library(
+        name="torch",
+        exhausted=torch.cuda.OutOfMemoryError,
+        stream_number=lambda x: int(torch.cuda.current_stream(x.device).cuda_stream),
+        address=lambda x: int(x.data_ptr()),
+        device_of=lambda x: int(x.device.index),
+        current=torch.cuda.device,
+        empty=lambda shape, dtype, like: torch.empty(shape, dtype=own(dtype), device=like.device),
+        ordered=lambda x, order: x.permute(order),
+        contiguous=lambda x, dtype: x.detach().to(own(dtype)).contiguous(),
+        to_host=lambda x: x.detach().cpu().numpy(),
+        plain=lambda x: x.detach(),
+        as_floating=lambda y, x: y.to(x.dtype) if x.is_floating_point() else y,
+    )
+
+
+def _stream_number(x: Any) -> int:
+    if isinstance(x, DeviceNDArray):  # the interface would take 20 us
+        return handle(x.stream) if x.stream else 0
+    return int(x.__cuda_array_interface__.get("stream") or 0)
+
+
+def _address(x: Any) -> int:
+    if isinstance(x, DeviceNDArray):
+        return int(x.device_ctypes_pointer.value or 0)
+    return int(x.__cuda_array_interface__["data"][0])
+
+
+def _device_of(x: Any) -> int:
+    if isinstance(x, DeviceNDArray):
+        return int(x.gpu_data.context.device.id)
+    try:
+        return int(x.__dlpack_device__()[1])
+    except AttributeError:
+        raise TypeError(f"{type(x).__name__} does not tell its GPU: it has no __dlpack_device__") from None
+
+
+class _Current:
+    """A GPU's context made the current one by the driver itself: numba's own way takes 8 us."""
+
+    def __init__(self, number: int) -> None:
+        from cuda.bindings import driver
+
+        self._driver, self._context = driver, cuda.gpus[number].get_primary_context().handle
+
+    def __enter__(self) -> None:
+        checked(self._driver.cuCtxPushCurrent(self._context))
+
+    def __exit__(self, *_: object) -> None:
+        checked(self._driver.cuCtxPopCurrent())
+
+
+_numba = Library(
+    name="numba",
+    exhausted=CudaAPIError,
+    stream_number=_stream_number,
+    address=_address,
+    device_of=_device_of,
+    current=_Current,
+    empty=lambda shape, dtype, like: cuda.device_array(shape, dtype),
+    ordered=lambda x, order: strided(x, tuple(x.shape[i] for i in order), tuple(x.strides[i] for i in order)),
+    contiguous=lambda x, dtype: x if x.is_c_contiguous() and x.dtype == dtype else copied(x, dtype),
+    to_host=lambda x: np.asarray(x.copy_to_host() if isinstance(x, DeviceNDArray) else x),
+)
+"""Takes the arrays of any library that has ``__cuda_array_interface__``."""
+if SIMULATED:  # there are no addresses
+    _numba = replace(
+        _numba,
+        stream_number=lambda x: 0,
+        address=lambda x: 0,
+        device_of=lambda x: 0,
+        current=lambda number: cuda.gpus[0],
+        ordered=lambda x, order: x.transpose(order),
+    )
+LIBRARIES = {"cupy": _cupy, "torch": _torch}
+"""By package: what whoever has its arrays has imported."""
+
+
+@cache
+def _library_of(kind: type) -> Library:
+    return LIBRARIES.get(kind.__module__.partition(".")[0], lambda: _numba)()
+
+
+def library_of(x: object) -> Library:
+    """That of an array, by the package of its type."""
+    return _library_of(type(x))  # type: ignore[arg-type]  # a type of any object is hashable
+
+
+def exhausted() -> list[type[Exception]]:
+    """What the libraries that are in use raise when a GPU's memory is used up."""
+    return [library().exhausted for name, library in LIBRARIES.items() if name in sys.modules]
 
 
 def stream_number(x: Samples) -> int:
@@ -46,10 +181,9 @@ def stream_number(x: Samples) -> int:
 def stream_of(number: int) -> Stream:
     """The stream of this number, for numba."""
     if SIMULATED:
-        found: Stream = cuda.stream()
-    else:
-        found = cuda.external_stream(number) if number > 2 else cuda.default_stream()  # 1 and 2 are the default streams
-    return found
+        return cuda.stream()  # type: ignore[no-any-return]
+    # 1 and 2 are the default streams
+    return cuda.external_stream(number) if number > 2 else cuda.default_stream()  # type: ignore[no-any-return]
 
 
 def current_stream(x: Samples) -> Stream:
@@ -84,14 +218,12 @@ def dtype_name(x: Samples) -> str:
 
 def flat(x: Samples) -> DeviceArray:
     """A C-contiguous array of any library as a flat numba array on the same memory."""
-    found: DeviceArray = cuda.as_cuda_array(library_of(x).plain(x), sync=False).reshape(-1)
-    return found
+    return cuda.as_cuda_array(library_of(x).plain(x), sync=False).reshape(-1)  # type: ignore[no-any-return]
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike, like: Samples) -> Samples:
     """A new array of the library and on the device of ``like``."""
-    found: Samples = library_of(like).empty(shape, dtype, like)
-    return found
+    return library_of(like).empty(shape, dtype, like)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -107,8 +239,7 @@ class Traces:
         shape = tuple(self.original.shape)
         order = _last(len(shape), self.axes)
         y = _ordered(rows.reshape(*(shape[i] for i in order)), tuple(np.argsort(order).tolist()))
-        found: Samples = library_of(y).as_floating(y, self.original)
-        return found
+        return library_of(y).as_floating(y, self.original)  # type: ignore[no-any-return]
 
 
 def take(x: Samples, *axes: int) -> Traces:
@@ -123,15 +254,7 @@ def take(x: Samples, *axes: int) -> Traces:
     dtype = compute_dtype(np.dtype(dtype_name(x)))
     if dtype.kind == "c":
         raise TypeError("complex samples on a GPU are not supported; copy them to the host")
-    if not shape:
-        raise ValueError("x is a single number; an array with samples along an axis is needed")
-    for axis in axes:
-        if not -len(shape) <= axis < len(shape):
-            raise ValueError(f"axis={axis} is out of range for an array of {len(shape)} dimensions")
-        if shape[axis] == 0:
-            raise ValueError(f"x of shape {shape} has no samples along axis {axis}")
-    if len({axis % len(shape) for axis in axes}) < len(axes):
-        raise ValueError(f"axes={axes} are one and the same axis of an array of {len(shape)} dimensions")
+    check_axes(shape, axes)
     order = _last(len(shape), axes)
     moved = tuple(shape[i] for i in order)
     rows = library_of(x).contiguous(_ordered(x, order), dtype)
@@ -140,8 +263,7 @@ def take(x: Samples, *axes: int) -> Traces:
 
 def _readable(x: Samples) -> Samples:
     """An array of a library that is known here, on the same memory."""
-    library = library_of(x)
-    if library.name in LIBRARIES or isinstance(x, DeviceNDArray):
+    if library_of(x) is not _numba or isinstance(x, DeviceNDArray):
         return x
     if cuda.is_cuda_array(x):
         found: Samples = cuda.as_cuda_array(x)
@@ -162,8 +284,7 @@ def _ordered(x: Samples, order: tuple[int, ...]) -> Samples:
     """A view with the dimensions in another order."""
     if order == tuple(range(len(order))):
         return x
-    found: Samples = library_of(x).ordered(x, order)
-    return found
+    return library_of(x).ordered(x, order)  # type: ignore[no-any-return]
 
 
 def to_host(x: Samples) -> Array:
@@ -179,3 +300,24 @@ def host_rows(view: DeviceArray, stream: Stream) -> Array:
     host = view.copy_to_host(stream=stream)
     stream.synchronize()
     return host
+
+
+def strided(x: DeviceArray, shape: tuple[int, ...], strides: tuple[int, ...]) -> DeviceArray:
+    """A view of the memory of a numba array from where it begins; ``strides`` in bytes."""
+    if SIMULATED:
+        return type(x)(np.lib.stride_tricks.as_strided(x._ary, shape, strides))  # type: ignore
+    return type(x)(shape=shape, strides=strides, dtype=x.dtype, stream=x.stream, gpu_data=x.gpu_data)  # type: ignore
+
+
+def copied(x: Any, dtype: DTypeLike, stream: Any = 0) -> Any:
+    """A copy of a numba array in contiguous memory and of this dtype, made by a kernel."""
+    out = cuda.device_array(x.shape, dtype)
+    _copy[-(-x.size // 256), 256, stream](x, out.reshape(-1), x.size)
+    return out
+
+
+@cuda.jit
+def _copy(x, out, size):
+    i = cuda.grid(1)
+    if i < size:
+        out[i] = x.flat[i]

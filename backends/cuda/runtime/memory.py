@@ -1,17 +1,24 @@
-"""What to do when the device's memory is used up."""
+"""Memory and streams that belong to a plan and are used again, and what to do when memory is used up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TypeVar, cast
 
-from .graph import DriverError
-from .libraries import exhausted
-from .target import CudaAPIError
+from numpy.typing import DTypeLike
+
+from wavefilt.arrays import Array
+
+from . import graph
+from .interfaces import DeviceArray, Stream
+from .interop import exhausted
+from .target import CudaAPIError, cuda
 
 Result = TypeVar("Result")
 OUT_OF_MEMORY = 2
 """The driver's CUDA_ERROR_OUT_OF_MEMORY."""
+KEPT = 8  # methods whose launches a plan keeps
 
 
 class OutOfMemory(Exception):
@@ -36,6 +43,63 @@ def guarded(work: Callable[[], Result], clear: Callable[[], None]) -> Result:
 
 def _exhausted(error: Exception) -> bool:
     """Whether an error says that memory is used up: ours, the driver's, or that of the caller's library."""
-    if isinstance(error, (CudaAPIError, DriverError)):
+    if isinstance(error, (CudaAPIError, graph.DriverError)):
         return int(error.args[0]) == OUT_OF_MEMORY
     return isinstance(error, (OutOfMemory, *exhausted()))
+
+
+class Buffers:
+    """Named arrays, made when they are first asked for; ``dtype`` is that of the samples."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtype
+        self.key: Hashable = None
+        self._buffers: dict[str, DeviceArray] = {}
+        self._staging: dict[str, Array] = {}
+        self._kept: OrderedDict[Hashable, object] = OrderedDict()
+        self._stream: Stream | None = None
+        self._side: Stream | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Of device memory."""
+        return int(sum(b.nbytes for b in self._buffers.values()))
+
+    def release(self) -> None:
+        """Let go of all memory at once, not when Python finds the cycles."""
+        self._buffers.clear()
+        self._staging.clear()
+        self._kept.clear()
+
+    def buffer(self, name: str, size: int, dtype: DTypeLike | None = None) -> DeviceArray:
+        """The plan's device array of this name, made when it is first asked for."""
+        if name not in self._buffers:
+            self._buffers[name] = cuda.device_array(size, dtype or self.dtype)
+        return self._buffers[name]
+
+    def staging(self, name: str, size: int) -> Array:
+        """The plan's pinned host array of this name."""
+        if name not in self._staging:
+            self._staging[name] = cuda.pinned_array(size, self.dtype)
+        return self._staging[name]
+
+    def own_stream(self) -> Stream:
+        """A stream for work that comes from the host."""
+        if self._stream is None:
+            self._stream = graph.stream()
+        return self._stream
+
+    def side_stream(self) -> Stream:
+        """A stream for what can run beside the plan's other work."""
+        if self._side is None:
+            self._side = graph.stream()
+        return self._side
+
+    def kept(self, key: Hashable, make: Callable[[], Result]) -> Result:
+        """The object kept under this key, made when it is first asked for."""
+        if key not in self._kept:
+            self._kept[key] = make()
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return cast(Result, self._kept[key])

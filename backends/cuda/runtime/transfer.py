@@ -17,9 +17,9 @@ from wavefilt.arrays import Array
 from wavefilt.threads import available_cpus
 
 from . import graph, interop
-from .buffers import Buffers
 from .graph import checked, handle
 from .interfaces import DeviceArray, Samples, Stream
+from .memory import Buffers
 from .target import SIMULATED, cuda
 
 CHUNK = 4 << 20
@@ -93,39 +93,34 @@ class Ring:
         from cuda.bindings import driver
 
         address = interop.address(device)
-        starts = iter(range(0, host.size, CHUNK))
-        lock = threading.Lock()
-
-        def next_piece() -> slice | None:
-            with lock:
-                start = next(starts, None)
-            return None if start is None else slice(start, min(start + CHUNK, host.size))
+        starts = iter(range(0, host.size, CHUNK))  # the threads take from it in turn: one at a time, in C
 
         def work(lane: _Lane) -> None:
             cuda.current_context()
-            number = handle(lane.stream)
-            pieces: list[slice | None] = [None, None]
-            turn = 0
-            while True:
-                piece = next_piece()
-                buffer, event, former = lane.buffers[turn], lane.events[turn], pieces[turn]
-                if former is not None:
-                    event.synchronize()
+            number, moving = handle(lane.stream), dict[int, slice]()
+
+            def wait(turn: int) -> None:
+                """Until what a buffer was last used for is done."""
+                if turn in moving:
+                    lane.events[turn].synchronize()
                     if not up:
-                        host[former] = buffer[: former.stop - former.start]
-                pieces[turn] = piece
-                if piece is None and pieces[1 - turn] is None:
-                    return
-                if piece is not None:
-                    size = piece.stop - piece.start
-                    pinned_address = buffer.ctypes.data
-                    if up:
-                        buffer[:size] = host[piece]
-                        checked(driver.cuMemcpyHtoDAsync(address + piece.start, pinned_address, size, number))
-                    else:
-                        checked(driver.cuMemcpyDtoHAsync(pinned_address, address + piece.start, size, number))
-                    event.record(lane.stream)
-                turn = 1 - turn
+                        piece = moving[turn]
+                        host[piece] = lane.buffers[turn][: piece.stop - piece.start]
+
+            for i, start in enumerate(starts):
+                turn, piece = i % 2, slice(start, min(start + CHUNK, host.size))
+                wait(turn)
+                buffer, size = lane.buffers[turn], piece.stop - start
+                pinned_address = buffer.ctypes.data
+                if up:
+                    buffer[:size] = host[piece]
+                    checked(driver.cuMemcpyHtoDAsync(address + start, pinned_address, size, number))
+                else:
+                    checked(driver.cuMemcpyDtoHAsync(pinned_address, address + start, size, number))
+                lane.events[turn].record(lane.stream)
+                moving[turn] = piece
+            for turn in sorted(moving, key=lambda turn: moving[turn].start):
+                wait(turn)
 
         for future in [pool.submit(work, lane) for lane in self._lanes]:
             future.result()

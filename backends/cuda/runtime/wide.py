@@ -31,8 +31,6 @@ if SIMULATED:
         for i, value in enumerate(values):
             array[index + i] = value
 
-    store_many = store
-
     def bin_of(bits, low, shift):
         size = 8 * bits.dtype.itemsize
         magnitude = int(bits) & (2 ** (size - 1) - 1)
@@ -77,29 +75,15 @@ else:
 
     @intrinsic
     def store(typing, array, index, values):
-        """Two or four elements from ``index`` on by one wide store, which must be aligned."""
+        """Two elements, or a multiple of four, from ``index`` on by wide stores, which must be aligned."""
 
         def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-            data, start, parts = arguments
-            pointer, alignment = _vector(context, builder, array, data, start, len(values))
-            vector = ir.Constant(pointer.type.pointee, ir.Undefined)
-            for i in range(len(values)):
-                vector = builder.insert_element(vector, builder.extract_value(parts, i), _lane(i))
-            builder.store(vector, pointer, align=alignment)
-            return context.get_dummy_value()
-
-        return types.void(array, types.int64, values), generate
-
-    @intrinsic
-    def store_many(typing, array, index, values):
-        """Consecutive elements from ``index`` on by wide stores of four; they must be aligned."""
-
-        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-            for start in range(0, len(values), 4):
+            width = min(len(values), 4)
+            for start in range(0, len(values), width):
                 index = builder.add(arguments[1], ir.Constant(ir.IntType(64), start))
-                pointer, alignment = _vector(context, builder, array, arguments[0], index, 4)
+                pointer, alignment = _vector(context, builder, array, arguments[0], index, width)
                 vector = ir.Constant(pointer.type.pointee, ir.Undefined)
-                for i in range(4):
+                for i in range(width):
                     vector = builder.insert_element(vector, builder.extract_value(arguments[2], start + i), _lane(i))
                 builder.store(vector, pointer, align=alignment)
             return context.get_dummy_value()

@@ -3,19 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
 from wavefilt.arrays import Counts, Floats
-from wavefilt.backends.cuda.dwt.tiling import grid
+from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
 from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.runtime.compiler import kernel as compiled
 from wavefilt.backends.cuda.runtime.interfaces import Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.statistics.interface import Risk
 
-from . import counting, sorting
-from .layout import DetailLayout, key_dtype
+from . import sorting
+from .layout import DetailLayout, amounts, key_dtype
 from .selection import Selection
+
+
+@cache
+def counting_above(dtype: str, threads: int) -> Kernel:
+    """Kernel that adds to ``counts`` of each group how many |d| of a band are at least its threshold.
+
+    ``step`` is 1 if each row is a group, else 0.
+    """
+
+    @compiled(dtype, threads)
+    def exceeding(details, begin, stride, length, rows, thresholds, step, counts):
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        limit, found = thresholds[row * step], np.int64(0)
+        for i in range(cuda.blockIdx.x * threads + cuda.threadIdx.x, length, cuda.gridDim.x * threads):
+            if abs(np.float64(details[begin + row * stride + i])) >= limit:
+                found += 1
+        if found:
+            cuda.atomic.add(counts, row * step, found)
+
+    return exceeding
+
+
+@cache
+def counting_bins(dtype: str, threads: int, bins: int) -> Kernel:
+    """Kernel that adds to ``counts`` of each group those of |d| times its scale by whole numbers.
+
+    The last is for all beyond; ``step`` as in `counting_above`.
+    """
+
+    @compiled(dtype, threads, bins)
+    def histogram(details, begin, stride, length, rows, scales, step, counts):
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        own = cuda.shared.array(bins, np.int32)
+        for i in range(cuda.threadIdx.x, bins, threads):
+            own[i] = 0
+        cuda.syncthreads()
+        for i in range(cuda.blockIdx.x * threads + cuda.threadIdx.x, length, cuda.gridDim.x * threads):
+            place = abs(np.float64(details[begin + row * stride + i])) * scales[row * step]
+            cuda.atomic.add(own, np.int32(place) if place < bins - 1 else bins - 1, 1)
+        cuda.syncthreads()
+        for i in range(cuda.threadIdx.x, bins, threads):
+            if own[i]:
+                cuda.atomic.add(counts, row * step * bins + i, np.int64(own[i]))
+
+    return histogram
 
 
 class CudaStatistics:
@@ -32,12 +83,7 @@ class CudaStatistics:
 
     @property
     def counts(self) -> Counts:
-        layouts = self._layouts if self._pooled else self._layouts[:1]
-        counts = np.zeros(len(layouts[0]), np.int64)
-        for layout in layouts:
-            for i, band in enumerate(layout.bands):
-                counts[i] += band.length * (band.rows if self._pooled else 1)
-        return counts
+        return amounts(self._layouts, len(self._layouts[0]), self._pooled)
 
     @property
     def groups(self) -> int:
@@ -45,28 +91,28 @@ class CudaStatistics:
 
     def median_abs(self, levels: Sequence[int]) -> Floats:
         depth = max(levels)
-        found = Selection(self._layouts, self._options, depth, self._pooled)
-        found.run(depth, False, self._stream)
-        middle = found.middle.copy_to_host(stream=self._stream)
-        self._stream.synchronize()
-        medians = middle.reshape(depth, self.groups, 2).mean(axis=-1, dtype=np.float64)
-        return np.asarray(medians[np.array(levels) - 1])
+        middle = self._searched(depth, False).middle.copy_to_host().reshape(depth, self.groups, 2)
+        return np.asarray(middle.mean(axis=-1, dtype=np.float64)[np.array(levels) - 1])
 
     def mean_square(self) -> Floats:
         depth = len(self._layouts[0])
-        found = Selection(self._layouts, self._options, depth, self._pooled)
-        found.run(0, True, self._stream)
-        energy = found.energy.copy_to_host(stream=self._stream)
-        self._stream.synchronize()
+        energy = self._searched(depth, True).energy.copy_to_host()
         return np.asarray(energy.reshape(depth, self.groups) / self.counts[:, None])
 
+    def _searched(self, depth: int, energy: bool) -> Selection:
+        """Middle values of so many bands, or their sums of squares, when they are there."""
+        found = Selection(self._layouts, self._options, depth, self._pooled)
+        found.run(0 if energy else depth, energy, self._stream)
+        self._stream.synchronize()
+        return found
+
     def exceeding(self, thresholds: Floats) -> Counts:
-        kernel = counting.exceeding(self._dtype, self._options.threads)
+        kernel = counting_above(self._dtype, self._options.threads)
         return np.array([self._counted(i, kernel, own, 1)[:, 0] for i, own in enumerate(thresholds)])
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         scales = np.divide(1, widths, out=np.zeros_like(widths), where=widths > 0)
-        kernel = counting.histogram(self._dtype, self._options.threads, bins)
+        kernel = counting_bins(self._dtype, self._options.threads, bins)
         return self._counted(level - 1, kernel, scales, bins)
 
     @property
@@ -78,12 +124,13 @@ class CudaStatistics:
         return [layout for layout in self._layouts if len(layout) > i]
 
     def _counted(self, i: int, kernel: Kernel, numbers: Floats, bins: int) -> Counts:
-        """Counts (groups, bins) of the i-th band's details, by a kernel of `counting`."""
-        counts, threads = counting.zeros(self.groups * bins), self._options.threads
+        """Counts (groups, bins) of the i-th band's details, by a kernel."""
+        counts, threads = cuda.to_device(np.zeros(self.groups * bins, np.int64)), self._options.threads
         on_device = cuda.to_device(np.ascontiguousarray(numbers, np.float64), stream=self._stream)
         for layout in self._having(i):
             band = layout.bands[i]
-            launch = kernel[grid(counting.blocks(band.length, threads), band.rows), threads, self._stream]
+            blocks = max(min(-(-band.length // (16 * threads)), 512), 1)  # each thread has several to count
+            launch = kernel[grid(blocks, band.rows), threads, self._stream]
             launch(layout.array, *band, on_device, int(not self._pooled), counts)
         found = counts.copy_to_host(stream=self._stream)
         self._stream.synchronize()

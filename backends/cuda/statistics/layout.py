@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavefilt.arrays import DType
+from wavefilt.arrays import Counts, DType
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
 from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -53,3 +53,12 @@ class DetailLayout:
 def key_dtype(dtype: DType | str) -> DType:
     """Integers as wide as the coefficients, to read their bits."""
     return np.dtype(f"i{np.dtype(dtype).itemsize}")
+
+
+def amounts(layouts: Sequence[DetailLayout], bands: int, pooled: bool) -> Counts:
+    """Coefficients in each of so many bands, finest first: of a row, or of all rows of all layouts."""
+    found = np.zeros(bands, np.int64)
+    for layout in layouts if pooled else layouts[:1]:
+        for i, band in enumerate(layout.bands[:bands]):
+            found[i] += band.length * (band.rows if pooled else 1)
+    return found

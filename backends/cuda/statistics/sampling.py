@@ -11,10 +11,9 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 
-from . import histograms
 from . import search_window as window
-from .histograms import BINS, WORKSPACE
 from .layout import LENGTH, OFFSET, PITCH, PLACES
+from .search_window import BINS, WORKSPACE
 
 
 @cache
@@ -23,7 +22,7 @@ def _bracketing(dtype: str, drawn: int, threads: int) -> DeviceFunction:
     widest = window.first_shift(np.dtype(dtype).itemsize)
     spread = int(2.25 * drawn**0.5) + 1  # 4.5 standard deviations of a sample's median rank
     drawn_each = drawn // threads
-    clear, locate, find = histograms.clearing(threads), histograms.locating(threads), histograms.finding(threads)
+    clear, _, locate, find = window.histogram(threads)
 
     @device
     def count(values, histogram, low, shift):

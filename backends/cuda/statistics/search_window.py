@@ -1,6 +1,7 @@
-"""The window of a search for the middle value: the fields of its state, and how it is laid.
+"""The search for the middle value of a band: its window, and what the threads of a block do for it together.
 
-A *window* is `BINS` bins of 2^shift consecutive bit patterns of non-negative floats, which order like their bits.
+A *window* is `BINS` bins of 2^shift consecutive bit patterns of non-negative floats, which order like their bits. Its
+histogram is searched by rank; sums have a fixed order.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import bin_of
 
-from . import histograms
-from .histograms import BINS
-
+BINS = 2048
+WORKSPACE = 514
+"""Elements of shared memory by which a rank is located."""
 DONE = -1
 LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, FIELDS = range(8)
 """Fields of a segment's state: window, values below it, whether the next larger value is still wanted, length of the
@@ -84,11 +85,98 @@ def last_of(parts, state, field, tally):
 
 
 @cache
+def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunction, DeviceFunction]:
+    """Device functions of a block for its histogram: ``clear``, ``add``, ``locate`` and ``find``."""
+    each, groups_each = BINS // threads, -(-256 // threads)
+    # constant numbers of rounds, so that no warp computes when to stop
+
+    @device
+    def clear(histogram, base):
+        """Set all bins from ``base`` on to 0."""
+        for j in range(each):
+            i = j * threads + cuda.threadIdx.x
+            histogram[base + i] = 0
+
+    @device
+    def add(histogram, counts, segment):
+        """Add it to that of its segment."""
+        for j in range(each):
+            i = j * threads + cuda.threadIdx.x
+            if histogram[i] > 0:
+                cuda.atomic.add(counts, segment * BINS + i, np.int64(histogram[i]))
+
+    @device
+    def accumulate(histogram, base, workspace):
+        """Running counts of every eight bins in the first half of the workspace."""
+        thread = cuda.threadIdx.x
+        for j in range(groups_each):
+            i = j * threads + thread
+            if i < 256:
+                group = 0
+                for k in range(8):
+                    group += histogram[base + 8 * i + k]
+                workspace[i] = group
+        cuda.syncthreads()
+        for k in range(8):  # twice as far each time, from one half of the workspace to the other
+            source, step = 256 * (k & 1), 1 << k
+            for j in range(groups_each):
+                i = j * threads + thread
+                if i < 256:
+                    before = workspace[source + i - step] if i >= step else 0
+                    workspace[256 - source + i] = workspace[source + i] + before
+            cuda.syncthreads()
+
+    @device
+    def find(histogram, base, rank, workspace):
+        """The bin of a rank (-1 if none holds it) and the number of values before it, once counts are accumulated."""
+        if cuda.threadIdx.x == 0:
+            workspace[512] = -1
+        cuda.syncthreads()
+        for j in range(groups_each):
+            i = j * threads + cuda.threadIdx.x
+            if i < 256:
+                before = workspace[i - 1] if i > 0 else 0
+                if before <= rank < workspace[i]:
+                    place = base + 8 * i
+                    while before + histogram[place] <= rank:
+                        before += histogram[place]
+                        place += 1
+                    workspace[512], workspace[513] = place - base, before
+        cuda.syncthreads()
+        return np.int64(workspace[512]), np.int64(workspace[513])
+
+    @device
+    def locate(histogram, base, rank, workspace):
+        """`find` with counts that are not accumulated yet."""
+        accumulate(histogram, base, workspace)
+        return find(histogram, base, rank, workspace)
+
+    return clear, add, locate, find
+
+
+@cache
+def summing(threads: int) -> DeviceFunction:
+    """Device function: the sum of one value a thread, in a fixed order, in ``values[0]``."""
+
+    @device
+    def total(values, thread):
+        cuda.syncthreads()
+        step = 1
+        while step < threads:
+            if thread % (2 * step) == 0 and thread + step < threads:
+                values[thread] += values[thread + step]
+            step *= 2
+            cuda.syncthreads()
+
+    return total
+
+
+@cache
 def narrowing(dtype: str, threads: int) -> DeviceFunction:
     """Device function: after a pass, a segment's next window, or its two middle values."""
     infinity, widest = magnitudes(np.dtype(dtype).itemsize), first_shift(np.dtype(dtype).itemsize)
     greatest = int(np.array(np.inf, dtype).view(f"i{np.dtype(dtype).itemsize}"))
-    locate, clear = histograms.locating(threads), histograms.clearing(threads)
+    clear, _, locate, _ = histogram(threads)
 
     @device
     def narrower(sizes, state, counts, edge_keys, middle, segment, workspace):

@@ -5,7 +5,7 @@ holds the wanted rank is the next window, until bins are single values. Counts a
 so results do not depend on scheduling.
 
 The first window is laid around the middle of a sample (`sampling`). The values in it, 5 % of all, are listed by the
-one pass over all values (`scanning`, or the forward transform); `settling` then makes passes over the list alone.
+one pass over all values (`scanning.scan`, or the forward transform); `scanning.settle` then makes passes over the list.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wavefilt.arrays import Counts
 from wavefilt.backends.cuda.dwt.tiling import grid
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 
-from . import sampling, scanning, settling, short_rows
-from .histograms import BINS
-from .layout import DetailLayout, key_dtype
-from .search_window import BASE, FIELDS, NOT_YET, SHIFT, first_shift
+from . import sampling, scanning, short_rows
+from .layout import DetailLayout, amounts, key_dtype
+from .search_window import BASE, BINS, FIELDS, NOT_YET, SHIFT, first_shift
 
 CHUNK = 1 << 13  # coefficients a block reads
 WHOLE = 36 << 10  # a row's band of at most this many is finished by one block
@@ -64,6 +62,7 @@ class Selection:
         self.layouts, self.options, self.depth, self.dtype = layouts, options, depth, first.array.dtype.name
         self.groups = 1 if pooled else first.rows
         self._pooled = len(layouts) > 1 or (pooled and first.rows > 1)  # a group is more than one row
+        self._counts = amounts(layouts, max(depth, 1), pooled)
         # bands that take many blocks; those after them take one block a row
         self.big = depth if pooled else sum(band.length > WHOLE for band in first.bands[:depth])
         segments, big = max(depth * self.groups, 1), max(self.big * self.groups, 1)
@@ -75,24 +74,15 @@ class Selection:
         widest[:, SHIFT], widest[:, BASE] = first_shift(first.array.dtype.itemsize), NOT_YET
         self._widest = cuda.to_device(widest.ravel())
         self.state = cuda.to_device(widest.ravel())
-        sizes_of = cuda.to_device(np.repeat(self.counts[: max(self.big, 1)], self.groups))
+        sizes_of = cuda.to_device(np.repeat(self._counts[: max(self.big, 1)], self.groups))
         self._search = sizes_of, self.state, cuda.to_device(np.zeros(big * BINS, np.int64))
-        self.amounts = cuda.to_device(self.counts.astype(np.float64))
+        self.amounts = cuda.to_device(self._counts.astype(np.float64))
         ends = np.tile(np.array([0, np.inf], self.dtype), big)
         self._every = cuda.to_device(ends)  # the ends of the widest window
         self.edges = cuda.to_device(ends)
         key = key_dtype(self.dtype)
         self._edge_keys, self._middle_keys = self.edges.view(key), self.middle.view(key)
         self._drawn: DeviceArray | None = None
-
-    @property
-    def counts(self) -> Counts:
-        """Coefficients of a group in each band."""
-        counts = np.zeros(max(self.depth, 1), np.int64)
-        for layout in self.layouts:
-            for i, band in enumerate(layout.bands[: self.depth]):
-                counts[i] += band.length * (1 if self.groups > 1 else band.rows)
-        return counts
 
     def _chunk(self, layout: DetailLayout) -> int:
         return chunk_for(layout.bands[0].length)
@@ -120,8 +110,8 @@ class Selection:
         """Launch what fills ``middle`` of the finest bands from the lists that a pass over all values left."""
         (layout,), threads = self.layouts, self.options.scan
         parts = max(min(-(-listed(layout.bands[0].length) // (4 * threads)), PARTS), 1)
-        even = any(n % 2 == 0 for n in self.counts[:bands])
-        launch = settling.settle(self.dtype, threads)[grid(bands * parts, layout.rows), threads, stream]
+        even = any(n % 2 == 0 for n in self._counts[:bands])
+        launch = scanning.settle(self.dtype, threads)[grid(bands * parts, layout.rows), threads, stream]
         for _ in range(SETTLES[self.dtype] + even):
             launch(*layout.arguments[1:], self.groups, parts, *self._search, self._edge_keys, self._middle_keys)
 
@@ -161,7 +151,7 @@ class Selection:
                 launch = scan[grid(across, layout.rows), threads, stream]
                 launch(*layout.arguments, self.groups, chunk, how, *self._search, *ends, partial)
         if searched and self._pooled:
-            narrow = settling.narrow(self.dtype, threads)
+            narrow = scanning.narrow(self.dtype, threads)
             narrow[searched * self.groups, threads, stream](*self._search, self._edge_keys, self._middle_keys)
 
     def _gather(self, stream: Stream) -> None:

@@ -8,39 +8,13 @@ import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
-from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.interfaces import Kernel
+from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.runtime.wide import load4
 
-from . import histograms
-from .histograms import BINS, WORKSPACE
+from . import search_window as window
 from .layout import LENGTH, OFFSET, PITCH, PLACES
-from .search_window import DONE, count_in_bin, first_shift, magnitudes
-
-
-@cache
-def _counting(threads: int) -> DeviceFunction:
-    """Device function: the n values from ``begin`` on counted by the bins of a window."""
-    clear = histograms.clearing(threads)
-
-    @device
-    def count(keys, begin, n, low, shift, histogram, least, infinity):
-        thread, quads = cuda.threadIdx.x, n >> 2
-        clear(histogram, 0)
-        if thread == 0:
-            least[0] = infinity
-        cuda.syncthreads()
-        for v in range(thread, quads, threads):
-            k0, k1, k2, k3 = load4(keys, begin + 4 * v)
-            count_in_bin(k0, low, shift, histogram)
-            count_in_bin(k1, low, shift, histogram)
-            count_in_bin(k2, low, shift, histogram)
-            count_in_bin(k3, low, shift, histogram)
-        for i in range(4 * quads + thread, n, threads):
-            count_in_bin(keys[begin + i], low, shift, histogram)
-        cuda.syncthreads()
-
-    return count
+from .search_window import BINS, DONE, WORKSPACE, count_in_bin, first_shift, magnitudes
 
 
 @cache
@@ -50,7 +24,7 @@ def whole(dtype: str, threads: int) -> Kernel:
     Medians are those of the ``medians`` finest bands.
     """
     widest, infinity = first_shift(np.dtype(dtype).itemsize), magnitudes(np.dtype(dtype).itemsize)
-    total, locate, count = histograms.summing(threads), histograms.locating(threads), _counting(threads)
+    total, (clear, _, locate, _) = window.summing(threads), window.histogram(threads)
 
     @kernel(dtype, threads)
     def whole(coefficients, keys, bands, lists, rows, first, medians, with_energy, middle, energy):
@@ -79,7 +53,19 @@ def whole(dtype: str, threads: int) -> Kernel:
         low, shift, rank = 0, widest, (n - 1) // 2
         value, place, before = 0, 0, 0
         while shift >= 0:
-            count(keys, begin, n, low, shift, histogram, least, infinity)
+            clear(histogram, 0)
+            if thread == 0:
+                least[0] = infinity
+            cuda.syncthreads()
+            for v in range(thread, n >> 2, threads):
+                k0, k1, k2, k3 = load4(keys, begin + 4 * v)
+                count_in_bin(k0, low, shift, histogram)
+                count_in_bin(k1, low, shift, histogram)
+                count_in_bin(k2, low, shift, histogram)
+                count_in_bin(k3, low, shift, histogram)
+            for i in range((n >> 2 << 2) + thread, n, threads):
+                count_in_bin(keys[begin + i], low, shift, histogram)
+            cuda.syncthreads()
             place, before = locate(histogram, 0, rank, workspace)
             rank -= before
             low += place << shift

@@ -1,4 +1,7 @@
-"""Details shrunk by what takes more than a threshold: blocks by their energy, posteriors. On the device, in float64."""
+"""Details shrunk by what takes more than a threshold: blocks by their energy, posteriors. On the device, in float64.
+
+And rows from which nothing is removed.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from wavefilt.backends.cuda.statistics.layout import Band
 from wavefilt.thresholding.block_shrinkage import Blocks
 from wavefilt.thresholding.empirical_bayes import FAR, PRIORS, ROUNDS, formulas
 from wavefilt.thresholding.shrinkage import Function, Posterior, Shrinkage
+
+MOST_BLOCKS = 64  # a row, of a kernel that mostly has nothing to do
 
 
 def sent(shrinkage: Shrinkage, dtype: str, bands: int, rows: int, stream: Stream) -> DeviceArray:
@@ -117,3 +122,28 @@ def posterior(dtype: str, prior: str, estimator: str, threads: int) -> Kernel:
         target[i] = math.copysign(number(found), d)
 
     return posterior_kernel
+
+
+@cache
+def leaving(dtype: str, threads: int) -> Kernel:
+    """Kernel that copies the rows of ``x`` that are not ``live`` to ``y``."""
+
+    @kernel(dtype, threads)
+    def leave_kernel(x, y, samples, rows, live):
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows or live[row] != 0:
+            return
+        i = cuda.blockIdx.x * threads + cuda.threadIdx.x
+        while i < samples:
+            y[row * samples + i] = x[row * samples + i]
+            i += threads * cuda.gridDim.x
+
+    return leave_kernel
+
+
+def leave(
+    x: DeviceArray, y: DeviceArray, samples: int, rows: int, live: DeviceArray, threads: int, stream: Stream
+) -> None:
+    """Copy the rows of ``x`` from which nothing is removed to ``y``."""
+    blocks = min(-(-samples // threads), MOST_BLOCKS)
+    leaving(y.dtype.name, threads)[grid(blocks, rows), threads, stream](x, y, samples, rows, live)

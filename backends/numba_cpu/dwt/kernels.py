@@ -51,7 +51,7 @@ def _split(even, odd, first, pairs, near, start, stop, far, far_start, n, mode):
 
 @jit
 def _pieces(tile, left, right, step, end):
-    """The two pieces of a tile, as ranges of the deepest level: see `plan.Launch`."""
+    """The two pieces of a tile, as ranges of the deepest level: see `plan.launches`."""
     if tile == 0:
         return (0, left), (right, end)
     return (0, 0), (left + (tile - 1) * step, min(left + tile * step, right))
@@ -180,14 +180,12 @@ def _gather(out, at, count, near, start, stop, far, far_start, n):
 
 @jit
 def inverse(
-    lengths, left, right, step, tiles, scratch, rows, details, approximation, stride_in, shift, function, thresholds,
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, function, thresholds, shift,
     even_taps, odd_taps, begin, end,
 ):  # fmt: skip
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
 
-    Addresses as in `forward`; the approximation's rows have
-    ``stride_in`` elements, perhaps one more than is used.
-    ``thresholds`` (levels, rows) in float64; ``shift`` is the output sample of coefficient 0.
+    Addresses as in `forward`; ``thresholds`` (levels, rows) in float64; ``shift`` is coefficient 0's output sample.
     """
     depth, size = len(lengths) - 1, even_taps.itemsize
     phases = len(even_taps) // 2
@@ -218,7 +216,7 @@ def inverse(
                     continue
                 start, stop = ranges[piece, j - 1, 0], ranges[piece, j - 1, 1]
                 if j == depth:
-                    near, near_start, near_stop = view(approximation + row * stride_in * size, m, even_taps), 0, m
+                    near, near_start, near_stop = view(approximation + row * m * size, m, even_taps), 0, m
                     far, far_start = near, 0
                 else:
                     near, near_start, near_stop = levels[piece, j & 1], ranges[piece, j, 0], ranges[piece, j, 1]

@@ -43,7 +43,7 @@ def forward(
 ):  # fmt: skip
     """Tiles ``begin`` to ``end``, counted through all sections.
 
-    ``sizes`` and ``tile`` are those of `section_plan.Launch`; ``source`` and ``bands`` (cA, cH, cV, cD) are addresses
+    ``sizes`` and ``tile`` are those of `plan.launch`; ``source`` and ``bands`` (cA, cH, cV, cD) are addresses
     of C-contiguous sections. ``lo`` and ``hi`` filter along a row, ``column_lo`` and ``column_hi`` from row to row;
     the first inputs and the modes likewise.
     """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.backends.numba_cpu import filters, launching, memory
+from wavefilt.backends.numba_cpu import launching, memory
 from wavefilt.backends.numba_cpu.dwt.kernels import KEEP
+from wavefilt.backends.numba_cpu.dwt.plan import lengths
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import boundary
@@ -20,7 +21,7 @@ def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
     coefficients: list[Array] = []
     down, across = _lengths(analysis, tuple(shape))
     columns, rows = (
-        (boundary.first_input(w.dec_len, mode), boundary.code(mode), *filters.analysis(w, x.dtype))
+        (boundary.first_input(w.dec_len, mode), boundary.code(mode), *launching.analysis_filters(w, x.dtype))
         for w, mode in zip(wavelets, modes, strict=True)
     )
     for j in range(analysis.level):
@@ -43,7 +44,7 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
     panels, dtype = len(y), y.dtype
     function, thresholds = launching.shrinking(shrinkage, (3 * level, panels))
     shifts = [w.rec_len // 2 - 1 if mode == "periodization" else 0 for w, mode in zip(wavelets, modes, strict=True)]
-    columns, rows = ((shift, *filters.synthesis(w, dtype)) for w, shift in zip(wavelets, shifts, strict=True))
+    columns, rows = ((shift, *launching.synthesis_filters(w, dtype)) for w, shift in zip(wavelets, shifts, strict=True))
     for j in range(level, 0, -1):
         sizes = down[j - 1], across[j - 1], down[j], across[j]
         places = [(n - shift + 1) // 2 - -shift // 2 for n, shift in zip(sizes, shifts, strict=False)]
@@ -60,17 +61,14 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
 def _lengths(analysis: Analysis, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Rows and columns of the samples and of every level, finest first."""
     down, across = (
-        plan.lengths(n, w.dec_len, mode, analysis.level)
+        lengths(n, w.dec_len, mode, analysis.level)
         for n, w, mode in zip(shape, analysis.wavelets, analysis.modes, strict=True)
     )
     return down, across
 
 
-def _checked(pyramid: Pyramid, down: tuple[int, ...], across: tuple[int, ...]) -> list[Array]:
+def _checked(pyramid: Pyramid, down: tuple[int, ...], across: tuple[int, ...]) -> tuple[Array, ...]:
     """The coefficients as kernels need them."""
-    found = pyramid.coefficients
     levels = [pyramid.level, *(j for j in range(pyramid.level, 0, -1) for _ in range(3))]
-    wanted = [(len(found[0]), down[j], across[j]) for j in levels]
-    if [c.shape for c in found] != wanted or len({c.dtype for c in found}) > 1:
-        raise launching.mismatch(pyramid, wanted)
-    return [memory.packed(c) for c in found]
+    found = pyramid.coefficients
+    return launching.checked(found, pyramid, [(len(found[0]), down[j], across[j]) for j in levels]).coefficients

@@ -110,7 +110,7 @@ def forward(step, n, margins, tile, tiles, scratch, rows, details, approximation
 
 @jit
 def inverse(
-    step, n, margins, tile, tiles, scratch, rows, details, approximation, mode, function, thresholds, taps, begin, end
+    step, n, margins, tile, tiles, scratch, rows, details, approximation, function, thresholds, mode, taps, begin, end
 ):
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
 

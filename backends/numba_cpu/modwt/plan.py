@@ -2,59 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wavefilt.backends.numba_cpu.launching import Launch
 from wavefilt.backends.numba_cpu.vector import GROUP_BYTES
 from wavefilt.wavelets import modwt_boundary as margins
 
 HALO_SHARE = 8  # levels are fused while the samples that only the windows need stay below this share of a tile
 
 
-@dataclass(frozen=True)
-class Launch:
-    """Levels ``first`` to ``first + depth`` of every row, done tile by tile.
-
-    ``margins`` are those of what the first of these levels reads, of each level's details, and of the last
-    approximation, (depth + 2, 2); ``tile`` is in samples of the row, and ``scratch`` the longest buffer in elements.
-    """
-
-    first: int
-    step: int
-    samples: int
-    margins: NDArray[np.int64]
-    tile: int
-    tiles: int
-    scratch: int
-
-    @property
-    def depth(self) -> int:
-        return len(self.margins) - 2
-
-    @property
-    def columns(self) -> int:
-        """Of the array that a forward launch reads and an inverse one writes."""
-        return self.samples + int(self.margins[0].sum())
-
-    @property
-    def work(self) -> int:
-        """Coefficients of a tile."""
-        return self.depth * self.tile
-
-    @property
-    def arguments(self) -> tuple[int, int, NDArray[np.int64], int, int, int]:
-        """What every kernel is told of it."""
-        return self.step, self.samples, self.margins, self.tile, self.tiles, self.scratch
+@lru_cache(maxsize=256)
+def lengths(samples: int, taps: int, mode: str, level: int, start_level: int) -> tuple[int, ...]:
+    """Coefficients of every level, finest first."""
+    return tuple(margins.length(samples, taps, mode, j, start_level) for j in range(1, level + 1))
 
 
 @lru_cache(maxsize=256)
 def launches(
     samples: int, taps: int, mode: str, level: int, start_level: int, tile: int, inverse: bool
 ) -> tuple[Launch, ...]:
-    """The launches of a forward transform in order, or of an inverse, which takes them in reverse."""
+    """The launches of a forward transform in order, or of an inverse, which takes them in reverse.
+
+    Kernels are told the distance of the first level's taps, the samples, the margins (depth + 2, 2) of what the first
+    level reads, of each level's details and of the last approximation, the samples and number of the tiles, and the
+    elements of the longest buffer.
+    """
     found, first = [], 0
     while first < level:
         step, depth = 1 << start_level + first, 1
@@ -71,6 +45,8 @@ def launches(
         size = -(-samples // count)
         count = -(-samples // size)
         scratch = size + sum(above if inverse else below) + span + GROUP_BYTES
-        found.append(Launch(first, step, samples, np.array(table, dtype=np.int64), size, count, scratch))
+        arguments = step, samples, np.array(table, dtype=np.int64), size, count, scratch
+        columns, rest = samples + sum(above), samples + sum(below)
+        found.append(Launch(arguments, count, depth * size, first, depth, columns, rest))
         first = last
     return tuple(found)
