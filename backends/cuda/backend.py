@@ -7,20 +7,20 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined, key_of
 from wavefilt.backends.cuda.dwt import cycle_spinning
 from wavefilt.backends.cuda.families import FAMILIES
-from wavefilt.backends.cuda.multi_gpu.recorded import Recorded
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Plan
 from wavefilt.backends.cuda.plans import Plans
 from wavefilt.backends.cuda.runtime import interop, target
+from wavefilt.backends.cuda.runtime.graph import Graph
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
-from wavefilt.backends.cuda.runtime.staged_rows import StagedRows
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring, pinned
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.method import Method
@@ -34,6 +34,8 @@ from . import chunked_rows
 __all__ = ["Cuda", "CudaPyramid", "Options"]
 
 CACHE_BYTES = 8 << 30
+Launches = tuple[Graph, Stream, Callable[[Stream], tuple[bool, bool]], Callable[[], None]]
+"""Those of a denoise: as a graph, where they ran, what tells their outcome, and what gives their plan back."""
 
 
 class CudaPyramid(Pyramid):
@@ -57,7 +59,7 @@ class CudaPyramid(Pyramid):
         return tuple(interop.host_rows(view, self.stream) for view in views) if self._on_host else views
 
 
-class Cuda(StagedRows):
+class Cuda:
     """Transforms and denoising on the current CUDA device.
 
     ``fastmath`` lets the compiler reorder and approximate arithmetic in the transforms. ``cache_bytes`` bounds the
@@ -115,6 +117,23 @@ class Cuda(StagedRows):
         out = interop.empty(rows.shape, rows.dtype, like)
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
+
+    def resident(self, shape: tuple[int, int], dtype: DTypeLike) -> Samples:
+        """Room for rows on the current GPU. Raises MemoryError."""
+        try:
+            return guarded(lambda: target.cuda.device_array(shape, dtype), self.clear)  # type: ignore[no-any-return]
+        except OutOfMemory as error:
+            raise MemoryError(str(error)) from error
+
+    def host_buffer(self, size: int, dtype: DTypeLike) -> Array:
+        """Pinned memory."""
+        return target.cuda.pinned_array(size, dtype)  # type: ignore[no-any-return]
+
+    def send(self, samples: Array, resident: Samples, place: int) -> None:
+        interop.flat(resident)[place : place + samples.size].copy_to_device(samples.reshape(-1))
+
+    def fetch(self, resident: Samples, place: int, out: Array) -> None:
+        interop.flat(resident)[place : place + out.size].copy_to_host(out.reshape(-1))
 
     def _plan(
         self, analysis: Analysis, x: Samples, shape: tuple[int, ...], rows: int | None = None
@@ -258,7 +277,7 @@ class Cuda(StagedRows):
 
         return finish
 
-    def recorded(self, x: Samples, method: Method, level: int, out: Samples) -> Recorded | None:
+    def recorded(self, x: Samples, method: Method, level: int, out: Samples) -> Launches | None:
         """The launches of a denoise of an array on the GPU made twice before; None if they are not there."""
         plan, stream, denoiser = self._prepared(x, method, level, False)
         graph = denoiser.graphs.get((interop.address(x), interop.address(out)))
@@ -266,7 +285,7 @@ class Cuda(StagedRows):
         if graph is None:
             give_back()
             return None
-        return Recorded(interop.on_device_of(x), graph, stream, denoiser.outcome, give_back)
+        return graph, stream, denoiser.outcome, give_back
 
     def _prepared(self, x: Samples, method: Method, level: int, report: bool) -> tuple[Plan, Stream, Denoiser]:
         """A plan, which is to be given back, with a stream and a denoiser for it."""

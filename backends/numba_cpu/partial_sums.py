@@ -9,7 +9,7 @@ import numpy as np
 from wavefilt.arrays import Array, Counts, Floats
 
 from . import memory, selection
-from .compiler import jit, sign_off
+from .compiler import jit
 
 if TYPE_CHECKING:
     from wavefilt.statistics.radix_select import Interval
@@ -48,16 +48,15 @@ class ChunkSums:
     def measure(
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None
     ) -> tuple[Floats, int]:
-        mask, count, below = sign_off(details.dtype), len(ends) - 1, 0
+        count, below = len(ends) - 1, 0
         # an empty interval has low above high
-        low, high = (1, 0) if interval is None else (interval.low, interval.high)
-        lows, highs = np.full((2, count), [[low], [high]], mask.dtype)
+        bracket = (1, 0) if interval is None else (interval.low, interval.high)
         addresses, lengths = memory.address(details) + details.itemsize * ends[:-1], np.diff(ends)
         squares = np.empty(count)
         for start in range(0, count, AT_ONCE):
             some = slice(start, start + AT_ONCE)
             listed, inside, less, squares[some] = selection.survey(
-                addresses[some], lengths[some], details.dtype, lows[some], highs[some]
+                addresses[some], lengths[some], details.dtype, *bracket
             )
             below += int(less.sum())
             if interval is not None and table is not None:

@@ -151,9 +151,9 @@ def long_chunks(addresses, lengths, sign_off, floats, low, high, listed, inside,
             to = min(at + STEP, m)
             squares[chunk] += _sum_squares(values[at:to])
             if beyond == 0 and k + STEP < listed.shape[1]:
-                k, less = _list_inside(bits, at, to, sign_off[0], low[chunk], high[chunk], listed[chunk], k)
+                k, less = _list_inside(bits, at, to, sign_off[0], low, high, listed[chunk], k)
             else:
-                more, less = _list_inside(bits, at, to, sign_off[0], low[chunk], high[chunk], spill, 0)
+                more, less = _list_inside(bits, at, to, sign_off[0], low, high, spill, 0)
                 beyond += more
             smaller += less
         inside[chunk] = k + beyond
@@ -178,15 +178,15 @@ def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
 
 
 def survey(
-    addresses: Counts, lengths: Counts, dtype: DType, low: Array, high: Array
+    addresses: Counts, lengths: Counts, dtype: DType, low: int, high: int
 ) -> tuple[Array, Counts, Counts, Floats]:
-    """Of chunks: the magnitudes inside their brackets, how many these are, and below, and the sums of squares."""
+    """Of chunks: the magnitudes inside a bracket, how many these are, and below, and the sums of squares."""
     mask, count = sign_off(dtype), len(addresses)
+    bracket = np.array([low, high], mask.dtype)
     listed = memory.empty((count, LISTED + 1), mask.dtype)
     inside, below, squares = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-    limits = low, high, listed, inside, below, squares
-    work = partial(long_chunks, addresses, lengths, mask, np.empty(0, dtype), *limits)
-    threads.parallel(work, count)
+    arguments = addresses, lengths, mask, np.empty(0, dtype), *bracket, listed, inside, below, squares
+    threads.parallel(partial(long_chunks, *arguments), count)
     return listed, inside, below, squares
 
 
@@ -218,14 +218,14 @@ class NumbaStatistics:
         return self._powers.copy()
 
     def _survey(self, levels: Sequence[int]) -> None:
-        """Medians and mean squares of these levels, those not known yet in one pass."""
+        """Medians and mean squares of these levels, those not known yet."""
         places = [i - 1 for i in levels if i not in self._surveyed]
         short = [place for place in places if self.counts[place] <= SHORT]
-        long = [place for place in places if place not in short]
         if short:
             self._survey_short(short)
-        if long:
-            self._survey_long(long)
+        for place in [place for place in places if place not in short]:
+            for group, arrays in enumerate(self._pools(place)):
+                self._medians[place, group], self._powers[place, group] = _long_pool(arrays)
         self._surveyed.update(levels)
 
     def _survey_short(self, places: Sequence[int]) -> None:
@@ -238,25 +238,6 @@ class NumbaStatistics:
         rows = len(details) * self.groups
         grain = GRAIN * rows // max(sum(d.size for d in details), 1)  # of rows of mean length
         threads.parallel(lambda begin, end: short_rows(*arguments, begin, end), rows, grain)
-
-    def _survey_long(self, places: Sequence[int]) -> None:
-        pools = [_Pool(pool, self._sign_off[0]) for place in places for pool in self._pools(place)]
-        addresses = np.concatenate([p.addresses for p in pools])
-        lengths = np.concatenate([p.lengths for p in pools])
-        owner = np.repeat(np.arange(len(pools)), [len(p.lengths) for p in pools])
-        low, high = (
-            np.array(ends, self._sign_off.dtype)[owner] for ends in zip(*(p.bracket() for p in pools), strict=True)
-        )
-        listed, inside, below, squares = survey(addresses, lengths, self._dtype, low, high)
-        medians, powers, start = [], [], 0
-        for pool in pools:
-            chunks = slice(start, start + len(pool.lengths))
-            middle = pool.median(listed[chunks], inside[chunks], below[chunks])
-            medians.append(middle.view(self._dtype).mean(dtype=np.float64))
-            powers.append(squares[chunks].sum() / pool.size)
-            start = chunks.stop
-        self._medians[places] = np.reshape(medians, (len(places), -1))
-        self._powers[places] = np.reshape(powers, (len(places), -1))
 
     def _pools(self, place: int) -> list[list[Array]]:
         details = [memory.packed_rows(d) for d in self._levels[place]]
@@ -324,32 +305,22 @@ def _grouped(arrays: Sequence[Array]) -> list[Array]:
     return [group[0] if len(group) == 1 else np.concatenate(group) for group in groups]
 
 
-class _Pool:
-    """Details of one group and level, in one or several 1-D arrays, cut into chunks."""
-
-    def __init__(self, arrays: Sequence[Array], all_bits: Array) -> None:
-        self._arrays = arrays
-        self._all_bits = all_bits
-        self.size = sum(a.size for a in arrays)
-        chunks = [a[start : start + CHUNK] for a in arrays for start in range(0, a.size, CHUNK)]
-        self.addresses, self.lengths = memory.addresses(chunks), np.array([len(chunk) for chunk in chunks])
-
-    def bracket(self) -> tuple[Array, Array]:
-        """Bits of two magnitudes between which the median lies, unless the sample misleads."""
-        stride = max(self.size // max(SAMPLE, int(self.size ** (2 / 3))), 1)
-        sample = np.concatenate([np.abs(a[::stride]) for a in self._arrays]).view(self._all_bits.dtype)
-        middle, margin = len(sample) // 2, int(2 * len(sample) ** 0.5) + 1  # 4 standard errors each way
-        ends = max(middle - margin, 0), min(middle + margin, len(sample) - 1)
-        low, high = (_middle(sample.copy(), len(sample), end, False, self._all_bits)[0] for end in ends)
-        return low, high
-
-    def median(self, listed: Array, inside: Counts, below: Counts) -> Array:
-        """Bits of the two middle magnitudes."""
-        low, high = (self.size - 1) // 2, self.size // 2
-        under, count = int(below.sum()), int(inside.sum())
-        if under <= low <= high < under + count and inside.max() < LISTED - STEP:
-            candidates = np.concatenate([row[:n] for row, n in zip(listed, inside, strict=True)])
-        else:  # the sample misled
-            candidates, under, count = np.abs(np.concatenate(self._arrays)).view(self._all_bits.dtype), 0, self.size
-        middle = _middle(candidates, count, low - under, high > low, self._all_bits)
-        return np.array(middle, self._all_bits.dtype)
+def _long_pool(arrays: Sequence[Array]) -> tuple[float, float]:
+    """Median magnitude and mean square of the details of one group and level, in 1-D arrays; by chunks."""
+    dtype, size = arrays[0].dtype, sum(a.size for a in arrays)
+    mask = sign_off(dtype)
+    stride = max(size // max(SAMPLE, int(size ** (2 / 3))), 1)
+    sample = np.concatenate([np.abs(a[::stride]) for a in arrays]).view(mask.dtype)
+    middle, margin = len(sample) // 2, int(2 * len(sample) ** 0.5) + 1  # 4 standard errors each way
+    ends = max(middle - margin, 0), min(middle + margin, len(sample) - 1)
+    bracket = (_middle(sample.copy(), len(sample), end, False, mask[0])[0] for end in ends)
+    chunks = [a[start : start + CHUNK] for a in arrays for start in range(0, a.size, CHUNK)]
+    lengths = np.array([len(chunk) for chunk in chunks])
+    listed, inside, below, squares = survey(memory.addresses(chunks), lengths, dtype, *bracket)
+    low, high, under, count = (size - 1) // 2, size // 2, int(below.sum()), int(inside.sum())
+    if under <= low <= high < under + count and inside.max() < LISTED - STEP:
+        candidates = np.concatenate([row[:n] for row, n in zip(listed, inside, strict=True)])
+    else:  # the sample misled
+        candidates, under, count = np.abs(np.concatenate(arrays)).view(mask.dtype), 0, size
+    both = np.array(_middle(candidates, count, low - under, high > low, mask[0]), mask.dtype)
+    return both.view(dtype).mean(dtype=np.float64), squares.sum() / size

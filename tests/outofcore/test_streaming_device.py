@@ -142,13 +142,12 @@ def test_chunks_of_a_file_that_many_traces_share(tiny, small):
 
 @inside
 def test_a_device_without_room(tmp_path, tiny, small, monkeypatch):
-    from wavefilt.backends.cuda.runtime import staged_rows
-    from wavefilt.backends.cuda.runtime.target import CudaAPIError
+    from wavefilt.backends.cuda.runtime import target
 
     def full(*_):
-        raise CudaAPIError(2, "Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+        raise target.CudaAPIError(2, "Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
 
-    monkeypatch.setattr(staged_rows.cuda, "device_array", full)
+    monkeypatch.setattr(target.cuda, "device_array", full)
     np.save(tmp_path / "x.npy", _traces(1, 150))
     with pytest.raises(ValueError, match=r"1\.18 KiB of samples .* do not fit in the memory of backend='cuda'"):
         wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", "haar", backend=small, max_memory=tiny(50))

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from numpy.typing import DTypeLike
 
 from wavefilt.backends.cuda.backend import Cuda
 from wavefilt.backends.cuda.denoiser import Denoised, joined
 from wavefilt.backends.cuda.runtime import interop
-from wavefilt.backends.cuda.runtime.interfaces import Samples
+from wavefilt.backends.cuda.runtime.graph import Graph
+from wavefilt.backends.cuda.runtime.interfaces import Samples, Stream
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.transfer import Ring
 from wavefilt.method import Method
 
-from . import recorded, split_rows
+from . import split_rows
 
 Devices = Literal["all"] | Sequence[int]
 Result = TypeVar("Result")
@@ -30,6 +32,48 @@ LEAST = 1 << 22
 """Samples below which one GPU is faster than several that have to be told and waited for."""
 STAGING = 8
 """Threads of all GPUs together that copy host memory: more of them only take its bandwidth from one another."""
+
+
+class Recorded(NamedTuple):
+    """One denoise: its graph, where and on which stream it runs, and the plan it holds until it is released."""
+
+    current: AbstractContextManager[object]
+    graph: Graph
+    stream: Stream
+    outcome: Callable[[Stream], tuple[bool, bool]]
+    release: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Denoises of the same arrays into the same ones as before, by ``key``."""
+
+    key: Hashable
+    parts: Sequence[Recorded]
+
+    def again(self) -> bool:
+        """Launch all; whether all results are there, False if they have to be made in another way."""
+        for part in self.parts:
+            with part.current:
+                part.graph.launch(part.stream)
+        done = []
+        for part in self.parts:  # every one is waited for
+            with part.current:
+                done.append(part.outcome(part.stream))
+        return all(finite and not unfinished for unfinished, finite in done)
+
+    def release(self) -> None:
+        for part in self.parts:
+            part.release()
+
+
+def key_of(parts: Sequence[Samples], outs: Sequence[Samples], *how: Hashable) -> Hashable:
+    """What recorded launches depend on."""
+    places = (
+        (interop.address(x), tuple(x.shape), x.dtype, interop.stream_number(x), interop.address(y))
+        for x, y in zip(parts, outs, strict=True)
+    )
+    return (*how, *places)
 
 
 class Member:
@@ -74,7 +118,7 @@ class Several(Cuda):
     def __init__(self, devices: Devices = "all", **options: Any) -> None:
         super().__init__(**options)
         self._lock = threading.Lock()
-        self._last: recorded.Batch | None = None
+        self._last: Batch | None = None
         numbers = checked(devices, len(cuda.gpus))
         self._members = [Member(number, lambda: Cuda(**options)) for number in numbers]
         for member in self._members:
@@ -101,8 +145,10 @@ class Several(Cuda):
                 return member.backend.denoise(x, method, level, report, out)
         if len(self._members) > 1 and x.size >= LEAST and method.scope == "trace" and len(x) >= len(self._members):
             return self._dealt(x, method, level, report, out)
+        first = self._members[0]
         try:
-            return self._whole(x, method, level, report, out)
+            whole = partial(first.backend.whole, x, method, level, report, out)
+            return first.submit(partial(guarded, whole, first.backend.clear)).result()
         except OutOfMemory:
             pass  # what follows needs the memory that the error's traceback keeps
         if len(self._members) > 1 and self._divides(x, method, level):
@@ -122,12 +168,6 @@ class Several(Cuda):
         """
         out = self._results.empty(x.shape, x.dtype) if out is None else out
         return split_rows.denoise(self._members, x, out, method, level, report)
-
-    def _whole(self, x: Samples, method: Method, level: int, report: bool, out: Samples | None) -> Denoised:
-        """On the first GPU. Raises `OutOfMemory`."""
-        backend = self._members[0].backend
-        work = partial(guarded, partial(backend.whole, x, method, level, report, out), backend.clear)
-        return self._members[0].submit(work).result()
 
     def _divides(self, x: Samples, method: Method, level: int) -> bool:
         """Whether samples can be cut into parts that are more than halo."""
@@ -157,7 +197,7 @@ class Several(Cuda):
         """
         if outs is None:
             outs = [self._like(part) for part in parts]
-        key = recorded.key(parts, outs, method, tuple(levels))
+        key = key_of(parts, outs, method, tuple(levels))
         last = self._taken()
         if last is not None and last.key == key and last.again():
             self._remember(last)
@@ -180,7 +220,7 @@ class Several(Cuda):
 
     def _record(
         self,
-        key: recorded.Key,
+        key: Hashable,
         parts: Sequence[Samples],
         method: Method,
         levels: Sequence[int],
@@ -189,21 +229,23 @@ class Several(Cuda):
         """Keep the launches of a batch, if all were recorded, for when it comes again."""
         found = []
         for part, level, out in zip(parts, levels, outs, strict=True):
-            with interop.on_device_of(part):
-                found.append(self._home(part).backend.recorded(part, method, level, out))
-        batch = recorded.Batch(key, [one for one in found if one is not None])
+            with (current := interop.on_device_of(part)):
+                launches = self._home(part).backend.recorded(part, method, level, out)
+            if launches is not None:
+                found.append(Recorded(current, *launches))
+        batch = Batch(key, found)
         if len(batch.parts) == len(parts):
             self._remember(batch)
         else:
             batch.release()
 
-    def _taken(self) -> recorded.Batch | None:
+    def _taken(self) -> Batch | None:
         """The batch that is remembered, and no longer."""
         with self._lock:
             last, self._last = self._last, None
         return last
 
-    def _remember(self, batch: recorded.Batch) -> None:
+    def _remember(self, batch: Batch) -> None:
         """Keep one batch; of two that end together, the first."""
         with self._lock:
             if self._last is None:
