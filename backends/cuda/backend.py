@@ -121,7 +121,7 @@ class Cuda:
     def resident(self, shape: tuple[int, int], dtype: DTypeLike) -> Samples:
         """Room for rows on the current GPU. Raises MemoryError."""
         try:
-            return guarded(lambda: target.cuda.device_array(shape, dtype), self.clear)  # type: ignore[no-any-return]
+            return guarded(lambda: target.cuda.device_array(shape, dtype), self.clear)
         except OutOfMemory as error:
             raise MemoryError(str(error)) from error
 
