@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from importlib import import_module
-from types import FrameType
 from typing import NoReturn
 
 import click
 
-from wavefilt import __version__
+from wavefilt import __version__, interrupts
 
 from .failure import Failure
 
@@ -58,11 +55,9 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
-    if threading.current_thread() is threading.main_thread():
-        for name in {"SIGTERM", "SIGHUP"} & signal.Signals.__members__.keys():
-            signal.signal(signal.Signals[name], _terminate)  # a killed run removes its temporary file
     try:
-        code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
+        with interrupts.end_in_time():
+            code = group.main(arguments, prog_name="wavefilt", standalone_mode=False)
     except Failure as failure:
         failure.show()
         code = failure.code
@@ -86,7 +81,3 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.stdout = None  # what is buffered cannot be written either
         code = 1
     sys.exit(code)
-
-
-def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
-    sys.exit(128 + signum)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from wavefilt import backends
 from wavefilt._version import __version__ as __version__
-from wavefilt.decomposition.stationary import imodwt, iswt, modwt, swt
-from wavefilt.decomposition.wavedec import dwt, idwt, wavedec, waverec
-from wavefilt.decomposition.wavedec2 import wavedec2, waverec2
-from wavefilt.denoising.api import denoise
-from wavefilt.errors import BackendUnavailable, FormatError
-from wavefilt.io import read
-from wavefilt.recording import Recording
-from wavefilt.threads import get_num_threads, set_num_threads
-from wavefilt.thresholding.shrinkage import threshold, threshold_firm
 
+TYPE_CHECKING = False  # importing typing would take longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
+    from wavefilt import backends
+    from wavefilt.decomposition.stationary import imodwt, iswt, modwt, swt
+    from wavefilt.decomposition.wavedec import dwt, idwt, wavedec, waverec
+    from wavefilt.decomposition.wavedec2 import wavedec2, waverec2
+    from wavefilt.denoising.api import denoise
+    from wavefilt.errors import BackendUnavailable, FormatError
+    from wavefilt.io import read
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.outofcore.streaming import denoise_file
+    from wavefilt.recording import Recording
+    from wavefilt.threads import get_num_threads, set_num_threads
+    from wavefilt.thresholding.shrinkage import threshold, threshold_firm
 
 __all__ = [
     "BackendUnavailable",
@@ -47,11 +47,36 @@ __all__ = [
 ]
 
 
-_LATER = {"OnlineDenoiser": "online", "denoise_file": "streaming"}
-"""What is imported when it is first asked for, with its module."""
+_HOMES = {
+    "decomposition.stationary": ("imodwt", "iswt", "modwt", "swt"),
+    "decomposition.wavedec": ("dwt", "idwt", "wavedec", "waverec"),
+    "decomposition.wavedec2": ("wavedec2", "waverec2"),
+    "denoising.api": ("denoise",),
+    "errors": ("BackendUnavailable", "FormatError"),
+    "io": ("read",),
+    "online": ("OnlineDenoiser",),
+    "recording": ("Recording",),
+    "streaming": ("denoise_file",),
+    "threads": ("get_num_threads", "set_num_threads"),
+    "thresholding.shrinkage": ("threshold", "threshold_firm"),
+}
+"""Where the names come from. All is imported when it is first asked for: the command handles signals from its start,
+before anything large is loaded."""
+_MODULES = "arrays backends errors io method plot quality recording registry threads transforms vocabulary wavelets"
+"""Modules that are there without an import of their own."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"wavefilt.{_LATER[name]}"), name)
+    from importlib import import_module
+
+    if name in _MODULES.split():
+        return import_module(f"wavefilt.{name}")
+    for module, names in _HOMES.items():
+        if name in names:
+            found = globals()[name] = getattr(import_module(f"wavefilt.{module}"), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES.split()})

@@ -22,7 +22,7 @@ from numba.core.typing import Context as Typing
 from numba.core.typing import Signature
 from numba.extending import intrinsic
 
-from wavefilt import vocabulary
+from wavefilt import interrupts, vocabulary
 from wavefilt.arrays import Array, DType
 from wavefilt.thresholding import shrinkage
 from wavefilt.wavelets import boundary
@@ -83,6 +83,13 @@ def jit(function: Kernel, **options: object) -> Kernel:
     kernel = numba.njit(**{"nogil": True, "error_model": "numpy", "fastmath": _FLAGS} | options)(function)
     with suppress(RuntimeError):  # no directory to cache in can be written to
         kernel._cache = _Cache(function)
+    compiled = kernel._compile_for_args
+
+    def uninterrupted(*arguments: object, **named: object) -> object:
+        with interrupts.deferred():  # an exception in the middle would leave locks of llvmlite taken
+            return compiled(*arguments, **named)
+
+    kernel._compile_for_args = uninterrupted
     return kernel  # type: ignore[no-any-return]
 
 

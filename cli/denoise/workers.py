@@ -13,11 +13,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
 from wavefilt.cli.failure import Failure
+from wavefilt.interrupts import STOPPING
 
 from .batch_summary import Outcome
-
-STOPPING = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
-"""Signals that end the command."""
 
 
 def shared(
