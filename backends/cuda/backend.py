@@ -13,10 +13,9 @@ from wavefilt.arrays import Array
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined, key_of
 from wavefilt.backends.cuda.dwt import cycle_spinning
-from wavefilt.backends.cuda.families import FAMILIES
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import Plan
-from wavefilt.backends.cuda.plans import Plans
+from wavefilt.backends.cuda.plan import Plan, Shape
+from wavefilt.backends.cuda.plans import FAMILIES, Plans
 from wavefilt.backends.cuda.runtime import interop, target
 from wavefilt.backends.cuda.runtime.graph import Graph
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
@@ -49,9 +48,7 @@ class CudaPyramid(Pyramid):
     _on_host: bool
 
     def __init__(self, plan: Plan, stream: Stream, analysis: Analysis, shape: tuple[int, ...], on_host: bool) -> None:
-        values = {"plan": plan, "stream": stream, "analysis": analysis, "shape": shape, "_on_host": on_host}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(plan=plan, stream=stream, analysis=analysis, shape=shape, _on_host=on_host)
 
     @cached_property
     def coefficients(self) -> tuple[Array, ...] | tuple[DeviceArray, ...]:
@@ -78,7 +75,7 @@ class Cuda:
     def __init__(self, fastmath: bool = False, cache_bytes: int = CACHE_BYTES, options: Options | None = None) -> None:
         target.require()
         self._options = options or Options(fastmath)
-        self._plans = Plans(cache_bytes)
+        self._plans = Plans(cache_bytes, self._options)
         self.ring = Ring()
         self._results = Results()
 
@@ -135,13 +132,10 @@ class Cuda:
     def fetch(self, resident: Samples, place: int, out: Array) -> None:
         interop.flat(resident)[place : place + out.size].copy_to_host(out.reshape(-1))
 
-    def _plan(
-        self, analysis: Analysis, x: Samples, shape: tuple[int, ...], rows: int | None = None
-    ) -> tuple[Plan, Stream]:
-        """A plan for as many traces or panels of a shape as ``x`` has, which is to be given back, and a stream."""
-        family, like = FAMILIES[analysis.transform.name], x if interop.on_device(x) else None
-        own = family.shape(analysis, interop.dtype_name(x), len(x) if rows is None else rows, shape)
-        return self._plans.borrow(own, self._options, family.make, like)
+    def _plan(self, analysis: Analysis, x: Samples, shape: tuple[int, ...] = ()) -> tuple[Plan, Stream]:
+        """A plan for as many traces or panels as ``x`` has, of its or another shape, to be given back, and a stream."""
+        own = Shape.of(analysis, interop.dtype_name(x), len(x), shape or tuple(x.shape[1:]))
+        return self._plans.borrow(own, x if interop.on_device(x) else None)
 
     def decompose(self, x: Samples, analysis: Analysis) -> Pyramid:
         """``x`` has shape (batch, *shape), in host or device memory."""
@@ -149,17 +143,11 @@ class Cuda:
         if not analysis.level:
             return Pyramid((x,), analysis, shape)
         if not len(x):
-            return Pyramid(self._nothing(x, analysis), analysis, shape)
-        plan, stream = self._plan(analysis, x, shape)
-        source = self.ring.brought(x, plan, stream)
-        plan.forward(source, plan.aligned(source), stream)
+            one = analysis.transform.analyse(np.zeros((1, *shape), interop.dtype_name(x)), analysis)
+            return Pyramid(tuple(c[:0] for c in one), analysis, shape)
+        plan, stream = self._plan(analysis, x)
+        plan.forward(self.ring.brought(x, plan, stream), stream)
         return self._lent(plan, stream, analysis, shape, not interop.on_device(x))
-
-    def _nothing(self, x: Samples, analysis: Analysis) -> tuple[Array, ...]:
-        """The coefficients of no traces."""
-        plan, _ = self._plan(analysis, x, tuple(x.shape[1:]), rows=1)
-        self._plans.give_back(plan)
-        return tuple(np.zeros((0, *place.shape[1:]), plan.dtype) for place in plan.places())
 
     def _lent(
         self, plan: Plan, stream: Stream, analysis: Analysis, shape: tuple[int, ...], on_host: bool
@@ -194,16 +182,14 @@ class Cuda:
         if not isinstance(pyramid, CudaPyramid) and not len(pyramid.coefficients[0]):
             return np.zeros((0, *pyramid.shape), interop.dtype_name(pyramid.coefficients[0]))
         pyramid = self._packed(pyramid)
-        plan, stream, s = pyramid.plan, pyramid.stream, pyramid.plan.shape
-        shape = (s.rows, *pyramid.shape)
-        by = plan.shrinking(shrinkage, stream)
+        plan, stream, by = pyramid.plan, pyramid.stream, pyramid.plan.shrinking(shrinkage, pyramid.stream)
+        shape = (plan.shape.rows, *pyramid.shape)
         if like is not None:
-            out = interop.empty(shape, s.dtype, like)
-            y = interop.flat(out)
-            plan.inverse(y, plan.aligned(y), stream, by)
+            out = interop.empty(shape, plan.dtype, like)
+            plan.inverse(interop.flat(out), stream, by)
             return out
-        y, host = plan.buffer("y", s.rows * s.samples), np.empty(shape, s.dtype)
-        plan.inverse(y, plan.aligned(y), stream, by)
+        y, host = plan.buffer("y", plan.shape.rows * plan.shape.samples), np.empty(shape, plan.dtype)
+        plan.inverse(y, stream, by)
         self.ring.download(y, host, stream)
         return host
 
@@ -224,17 +210,12 @@ class Cuda:
             if out is None:
                 out = guarded(partial(_like, x), self.clear)
             if len(x) == 1 or method.scope == "record":
-                if method.kind.halo(method.bank.dec_len, level) is None:
-                    raise OutOfMemory(
-                        f"transform={method.kind.name!r} is not computed in chunks; use the host's memory"
-                    )
+                name, halo = method.kind.name, method.kind.halo(method.bank.dec_len, level)
+                if halo is None:
+                    raise OutOfMemory(f"transform={name!r} is not computed in chunks; use the host's memory")
                 return chunked_rows.denoise(self, x, out, method, level, report)
         except OutOfMemory as error:
             raise MemoryError(f"{tuple(x.shape)} samples do not fit in the device's memory: {error}") from error
-        return self._in_halves(x, method, level, report, out)
-
-    def _in_halves(self, x: Samples, method: Method, level: int, report: bool, out: Samples) -> Denoised:
-        """One half of the batch after the other."""
         half = len(out) // 2
         parts = slice(0, half), slice(half, len(out))
         return joined([self.denoise(x[part], method, level, report, out[part]) for part in parts], out, report)
@@ -289,7 +270,7 @@ class Cuda:
 
     def _prepared(self, x: Samples, method: Method, level: int, report: bool) -> tuple[Plan, Stream, Denoiser]:
         """A plan, which is to be given back, with a stream and a denoiser for it."""
-        plan, stream = self._plan(method.analysis(level), x, tuple(x.shape[1:]))
+        plan, stream = self._plan(method.analysis(level), x)
         try:
             return plan, stream, plan.kept(key_of(method, report), lambda: Denoiser(plan, method, report))
         except BaseException:
@@ -297,15 +278,10 @@ class Cuda:
             raise
 
     def _on_device(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
-        if out is None:
-            out = interop.empty(tuple(x.shape), plan.dtype, x)
-        addresses = interop.address(x), interop.address(out)
-        if denoiser.again(addresses, stream):
-            return out
-        source, target = interop.flat(x), interop.flat(out)
-        aligned = plan.aligned(source), plan.aligned(target)
-        denoiser.replay(addresses, lambda on: denoiser.run(source, target, *aligned, on), stream)
-        return out
+        y = interop.empty(tuple(x.shape), plan.dtype, x) if out is None else out
+        addresses = interop.address(x), interop.address(y)
+        denoiser.replay(addresses, lambda on: denoiser.run(interop.flat(x), interop.flat(y), on), stream)
+        return y
 
     def _through_ring(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
         size, fresh = plan.shape.rows * plan.shape.samples, out is None
@@ -313,9 +289,8 @@ class Cuda:
             out = self._results.empty(x.shape, plan.dtype)
             fresh = not pinned(out)
         source, target = plan.buffer("x", size), plan.buffer("y", size)
-        aligned = plan.aligned(source), plan.aligned(target)
         self.ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
-        denoiser.replay((), lambda on: denoiser.run(source, target, *aligned, on), stream)
+        denoiser.replay((), lambda on: denoiser.run(source, target, on), stream)
         self.ring.download(target, out, stream)
         return out
 
@@ -324,8 +299,14 @@ class Cuda:
         size = plan.shape.rows * plan.shape.samples
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         staged, result = plan.staging("in", size), plan.staging("out", size)
+
+        def work(on: Stream) -> None:
+            source.copy_to_device(staged, stream=on)
+            denoiser.run(source, target, on)
+            target.copy_to_host(result, stream=on)
+
         staged.reshape(x.shape)[...] = x
-        denoiser.replay_staged((staged, source), (target, result), stream)
+        denoiser.replay((), work, stream)
         stream.synchronize()
         if out is None:
             return result.reshape(x.shape).copy()

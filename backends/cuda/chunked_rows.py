@@ -150,11 +150,9 @@ class _DeviceRows(HostRows):
     """Rows on the device, of any library; chunks are views of them, but for the ends of a row, which are joined."""
 
     def __init__(self, x: Array, out: Array, backend: Cuda) -> None:
-        self.x, self.out, self.backend = x, out, backend
-        self.shape = tuple(x.shape)
-        self.dtype = np.dtype(str(x.dtype).rpartition(".")[2])
+        self.x, self.out, self.backend, self.shape = x, out, backend, tuple(x.shape)
+        self.dtype, self._stream = np.dtype(interop.dtype_name(x)), interop.current_stream(x)
         self.itemsize = self.dtype.itemsize
-        self._stream = interop.current_stream(x)
 
     def take(self, chunk: Chunk) -> Array:
         parts = [self.x[chunk.rows, part.first : part.last] for part in chunk.parts]

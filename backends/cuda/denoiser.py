@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime.graph import Graph
@@ -61,13 +60,13 @@ class Denoiser:
         self._flags[:] = 0
         self._events = [cuda.event() for _ in range(2)]
 
-    def run(self, x: DeviceArray, y: DeviceArray, x_aligned: bool, y_aligned: bool, stream: Stream) -> None:
+    def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
-        self._analyse(x, x_aligned, stream)
+        self._analyse(x, stream)
         by = self._choose(stream) if self.replayable else self._choose_on_host(stream)
-        self.plan.inverse(y, y_aligned, stream, by, Source(x, self._live, self._flags))
+        self.plan.inverse(y, stream, by._replace(source=Source(x, self._live, self._flags)))
 
-    def _analyse(self, x: DeviceArray, aligned: bool, stream: Stream) -> None:
+    def _analyse(self, x: DeviceArray, stream: Stream) -> None:
         """Coefficients, and what the rule has to know of them."""
         plan, found, median, high_pass = self.plan, self.found, self._medians > 0, self.plan.high_pass
         measuring = median or self._energy
@@ -92,7 +91,7 @@ class Denoiser:
 
         if drawing and high_pass is not None:
             found.draw(x, plan.shape.samples, high_pass, stream)
-        plan.forward(x, aligned, stream, self._flags, Beside(fork, found if drawing else None))
+        plan.forward(x, stream, Beside(fork, found if drawing else None, self._flags))
         if beside:
             after.wait(stream)
         else:
@@ -132,40 +131,20 @@ class Denoiser:
             self._flags[:] = 0
         return flags[UNFINISHED] != 0, flags[NOT_FINITE] == 0
 
-    def again(self, addresses: tuple[int, ...], stream: Stream) -> bool:
-        """Whether there was a graph for arrays at these addresses, and it was launched."""
+    def replay(self, addresses: tuple[int, ...], work: Callable[[Stream], None], stream: Stream) -> None:
+        """Run ``work``; capture it as a graph when it comes a second time with the same arrays."""
         graph = self.graphs.get(addresses)
+        if graph is None and addresses in self.graphs:
+            graph = self.graphs[addresses] = Graph(work)
         if graph is not None:
             self.graphs.move_to_end(addresses)
             graph.launch(stream)
-        return graph is not None
-
-    def replay(self, addresses: tuple[int, ...], work: Callable[[Stream], None], stream: Stream) -> None:
-        """Run ``work``; capture it as a graph when it comes a second time with the same arrays."""
-        if SIMULATED or not self.replayable:
-            work(stream)
-        elif addresses not in self.graphs:
-            work(stream)
+            return
+        work(stream)
+        if self.replayable and not SIMULATED:
             self.graphs[addresses] = None
             while len(self.graphs) > GRAPHS:
                 self.graphs.popitem(last=False)
-        elif not self.again(addresses, stream):
-            self.graphs[addresses] = Graph(work)
-            self.again(addresses, stream)
-
-    def replay_staged(
-        self, sent: tuple[Array, DeviceArray], fetched: tuple[DeviceArray, Array], stream: Stream
-    ) -> None:
-        """`replay` between copies from pinned memory to the device, ``sent``, and back, ``fetched``."""
-        (staged, source), (target, result) = sent, fetched
-        aligned = self.plan.aligned(source), self.plan.aligned(target)
-
-        def work(on: Stream) -> None:
-            source.copy_to_device(staged, stream=on)
-            self.run(source, target, *aligned, on)
-            target.copy_to_host(result, stream=on)
-
-        self.replay((), work, stream)
 
     def make_all_passes(self) -> None:
         """From now on leave no pass of a search out."""
@@ -196,10 +175,9 @@ def joined(parts: Sequence[Denoised], out: Samples, report: bool) -> Denoised:
     done = [part for part in parts if part is not None]
     if len(done) < len(parts):
         return None
-    measured = [one for _, one in done if one is not None]
-    powers = [one.power for one in measured if one.power is not None]
     if not report:
         return out, None
-    sigma = np.concatenate([one.sigma for one in measured], axis=1)
-    chosen = np.concatenate([one.thresholds for one in measured], axis=1)
-    return out, Measured(sigma, chosen, np.concatenate(powers, axis=1) if powers else None)
+    measured = [(one.sigma, one.thresholds, one.power) for _, one in done if one is not None]
+    sigma, chosen, powers = zip(*measured, strict=True)
+    power = None if powers[0] is None else np.concatenate(powers, axis=1)
+    return out, Measured(np.concatenate(sigma, axis=1), np.concatenate(chosen, axis=1), power)

@@ -6,10 +6,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wavefilt.backends.cuda.dwt import launch_shapes
 from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES
 
 THREADS = 256
+MI = 1 << 20
+SHAPES = (
+    # taps, samples of a row and of all rows at most: threads, samples of a tile
+    (8, 2 * MI, 2 * MI, 128, 1024),
+    (16, 2 * MI, 2 * MI, 256, 2048),
+    (16, MI // 64, 64 * MI, 128, 2048),
+)
+"""Blocks and tiles for rows that are short or many, where the fixed ones are not the fastest.
+
+The first shapes of the SKE ranking (`wavefilt.benchmarks.ske.estimate.ranked`) were measured against the fixed one on
+an H200 by `wavefilt.benchmarks.gpu.launch_shapes`; here is the ranking's choice where it was at least as good. For
+longer rows it was not: there, and for what was not measured (float64, longer filters), the shape stays as it is.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +40,9 @@ class Options:
 
     def suited(self, taps: int, dtype: str, rows: int, samples: int) -> Options:
         """With the block and tile that suit the rows of a DWT, unless they were chosen."""
-        found = launch_shapes.suited(taps, dtype, rows, samples)
-        if found is None or self.tile or self.threads != THREADS:
+        if self.tile or self.threads != THREADS or dtype != "float32":
             return self
-        return replace(self, threads=found[0], tile=found[1])
+        for most_taps, row, all_rows, threads, tile in SHAPES:
+            if 2 < taps <= most_taps and samples <= row and rows * samples <= all_rows:
+                return replace(self, threads=threads, tile=tile)
+        return self

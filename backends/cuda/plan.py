@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from wavefilt.arrays import Array
+from wavefilt.backends.cuda.dwt.tiling import FLAGS
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
@@ -18,20 +22,37 @@ from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import kernels
 from wavefilt.backends.cuda.thresholding.functions import KNOWN
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Analysis
 
 
-class Shape(Protocol):
-    """What a plan is made for: ``rows`` traces or panels of so many ``samples``, and the number of bands of details."""
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What a plan is made for: ``rows`` traces or panels of a ``size``; `of` gives one object for one set of values.
 
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def level(self) -> int: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def samples(self) -> int: ...
-    def __hash__(self) -> int: ...
+    ``filters`` and ``modes`` are those of each axis. ``level`` counts bands of details: to a method each is a level.
+    """
+
+    transform: str
+    filters: tuple[tuple[tuple[float, ...], ...], ...]
+    modes: tuple[str, ...]
+    dtype: str
+    depth: int
+    level: int
+    start_level: int
+    rows: int
+    size: tuple[int, ...]
+    samples: int
+
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def of(analysis: Analysis, dtype: str, rows: int, size: tuple[int, ...]) -> Shape:
+        kind, depth = analysis.transform, analysis.level
+        filters = tuple(tuple(tuple(map(float, taps)) for taps in own.filter_bank) for own in analysis.wavelets)
+        levels = depth, depth * len(kind.band_names), analysis.start_level
+        return _shape(kind.name, filters, analysis.modes, dtype, *levels, rows, size, prod(size))
+
+
+_shape = lru_cache(maxsize=256)(Shape)  # equal filters share it, of whatever wavelet object they are
 
 
 class Place(NamedTuple):
@@ -48,30 +69,32 @@ class Place(NamedTuple):
         return interop.strided(own, self.shape, tuple(own.dtype.itemsize * n for n in self.strides))
 
 
-class Shrinking(NamedTuple):
-    """What an inverse does to details: a function by thresholds (level by level), or others taken instead of them."""
-
-    function: str = "keep"
-    thresholds: DeviceArray | None = None
-    details: DeviceArray | None = None
-
-
-class Beside(NamedTuple):
-    """What goes on beside a forward transform: its first launch takes part in a ``search`` whose windows are drawn.
-
-    ``after_first`` is called after it.
-    """
-
-    after_first: Callable[[], None] = lambda: None
-    search: Selection | None = None
-
-
 class Source(NamedTuple):
     """Of a denoise: the rows, which of them are computed (not copied), and the flags that tell what is wrong."""
 
     x: DeviceArray
     live: DeviceArray
     flags: DeviceArray
+
+
+class Shrinking(NamedTuple):
+    """What an inverse does to details: a function by thresholds (level by level), or others taken instead of them."""
+
+    function: str = "keep"
+    thresholds: DeviceArray | None = None
+    details: DeviceArray | None = None
+    source: Source | None = None
+
+
+class Beside(NamedTuple):
+    """What goes on beside a forward transform: its first launch takes part in a ``search`` whose windows are drawn.
+
+    ``after_first`` is called after it. ``flags`` tell of samples that are not finite, unless those of `Source` do.
+    """
+
+    after_first: Callable[[], None] = lambda: None
+    search: Selection | None = None
+    flags: DeviceArray | None = None
 
 
 KEPT, ALONE = Shrinking(), Beside()
@@ -81,53 +104,55 @@ class Plan(Buffers, ABC):
     """Buffers on the device for one shape, and the transforms that use them, all on one stream.
 
     A plan serves one caller at a time; `Plans` lends them out.
-
-    Attributes
-    ----------
-    shape : Shape
-        What it is made for.
-    layout : DetailLayout
-        The details that rules count.
-    early : int
-        Bands that are there after the first launch of `forward`, so that they can be measured beside the others.
-    together : int
-        Bands whose medians are searched when that of the finest is wanted and the energy of all.
-    high_pass : DeviceArray or None
-        The analysis filter of the details, reversed, where the first launch of `forward` can take part in a search.
     """
 
-    shape: Shape
-    layout: DetailLayout
-    early = 0
-    together = 1
-    high_pass: DeviceArray | None = None
+    layout: DetailLayout  # the details that rules count
+    launches: int  # of each transform, counted from the finest levels
+    early = 0  # bands that are there after the first launch of `forward`, to be measured beside the others
+    together = 1  # bands whose medians are searched when that of the finest is wanted and the energy of all
+    high_pass: DeviceArray | None = None  # reversed, where the first launch of `forward` can take part in a search
+    copies = False  # whether the kernels of `inverse` copy the rows that are not live
 
     def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape.dtype)
-        self.options = options
+        self.shape, self.options = shape, options
+        self.flags = self.buffer("flags", FLAGS, np.int32)  # for callers who do not ask what is wrong
 
     def aligned(self, flat: DeviceArray) -> bool:
-        """Whether `forward` and `inverse` can access the rows of a flat array four samples at a time."""
+        """Whether launches can access the rows of a flat array, all multiples of 16 bytes apart, four at a time."""
         return interop.aligned(flat, self.shape.rows, self.shape.samples)
 
-    @abstractmethod
-    def forward(
-        self, x: DeviceArray, aligned: bool, stream: Stream, flags: DeviceArray | None = None, beside: Beside = ALONE
-    ) -> None:
-        """Coefficients of the rows of ``x``, a flat array whose rows are all ``aligned`` to 16 bytes, or not.
-
-        ``flags`` tell of samples that are not finite, unless `inverse` does.
-        """
+    def forward(self, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
+        """Coefficients of the rows of ``x``, a flat array."""
+        for i in range(self.launches):
+            self.forward_launch(i, x, stream, beside)
+            if i == 0:
+                beside.after_first()
 
     @abstractmethod
-    def inverse(
-        self, y: DeviceArray, aligned: bool, stream: Stream, by: Shrinking = KEPT, source: Source | None = None
-    ) -> None:
+    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
+        """Some levels of `forward`, from ``x`` or from what the launch before left."""
+
+    def inverse(self, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         """Rows from the coefficients, shrunk on the way, into the flat array ``y``."""
+        for i in reversed(range(self.launches)):
+            self.inverse_launch(i, y, stream, by)
+        if by.source is not None and not self.copies:
+            s, source = self.shape, by.source
+            kernels.leave(source.x, y, s.samples, s.rows, source.live, self.options.threads, stream)
 
     @abstractmethod
+    def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
+        """Some levels of `inverse`, into ``y`` or for the launch after."""
+
+    @abstractmethod
+    def approximation(self) -> Place:
+        """Where the coarsest approximation lies."""
+
     def places(self) -> list[Place]:
         """All coefficients: the approximation, then details, the coarsest level first."""
+        bands = (Place(self.layout.array, b.offset, (b.rows, b.length), (b.pitch, 1)) for b in reversed(self.bands))
+        return [self.approximation(), *bands]
 
     def coefficients(self) -> tuple[DeviceArray, ...]:
         """`places` as views."""
@@ -157,37 +182,32 @@ class Plan(Buffers, ABC):
         """The bands of details with all that the inverse needs of them."""
         return self.layout.bands
 
-    def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
-        """All details shrunk by what takes more than a threshold, laid out as they are."""
-        details, target = self.layout.array, self.buffer("shrunk", self.layout.array.size)
-        sigma = shrinkage.thresholds if shrinkage.sigma is None else shrinkage.sigma
-        for band, limits, noise in zip(self.bands, shrinkage.thresholds, sigma, strict=False):
-            kernels.shrink(shrinkage.function, details, target, band, limits, noise, self.options.threads, stream)
-        return target
-
     def shrinking(self, shrinkage: Shrinkage | None, stream: Stream) -> Shrinking:
         """What `inverse` takes for it."""
         if shrinkage is None:
             return KEPT
-        if not isinstance(shrinkage.function, str):
-            return Shrinking(details=self.shrunk(shrinkage, stream))
-        if shrinkage.function not in KNOWN:
-            return Shrinking(details=self._shrunk_on_host(shrinkage, stream))
-        sent = kernels.sent(shrinkage, self.dtype, self.shape.level, self.shape.rows, stream)
-        return Shrinking(shrinkage.function, sent)
+        if isinstance(shrinkage.function, str) and shrinkage.function in KNOWN:
+            sent = kernels.sent(shrinkage, self.dtype, self.shape.level, self.shape.rows, stream)
+            return Shrinking(shrinkage.function, sent)
+        return Shrinking(details=self.shrunk(shrinkage, stream))
 
-    def _shrunk_on_host(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
-        """The same by a function that kernels do not have."""
-        host, target = self.layout.array.copy_to_host(stream=stream), self.buffer("shrunk", self.layout.array.size)
-        stream.synchronize()
-        for i, band in enumerate(self.bands):
-            strides = (host.itemsize * band.pitch, host.itemsize)
-            rows = np.lib.stride_tricks.as_strided(host[band.offset :], (band.rows, band.length), strides)
-            rows[...] = shrinkage.of_level(i, rows)
-        target.copy_to_device(host, stream=stream)
-        stream.synchronize()
+    def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
+        """All details shrunk by what takes more than a threshold, laid out as they are.
+
+        On the host by a function that kernels do not have.
+        """
+        details, target = self.layout.array, self.buffer("shrunk", self.layout.array.size)
+        if isinstance(shrinkage.function, str):
+            host = details.copy_to_host(stream=stream)
+            stream.synchronize()
+            for i, band in enumerate(self.bands):
+                strides = (host.itemsize * band.pitch, host.itemsize)
+                rows = np.lib.stride_tricks.as_strided(host[band.offset :], (band.rows, band.length), strides)
+                rows[...] = shrinkage.of_level(i, rows)
+            target.copy_to_device(host, stream=stream)
+            stream.synchronize()
+            return target
+        sigma = shrinkage.thresholds if shrinkage.sigma is None else shrinkage.sigma
+        for band, limits, noise in zip(self.bands, shrinkage.thresholds, sigma, strict=False):
+            kernels.shrink(shrinkage.function, details, target, band, limits, noise, self.options.threads, stream)
         return target
-
-    def release(self) -> None:
-        super().release()
-        del self.layout

@@ -161,35 +161,36 @@ def _case(backend: Any, case: Row, rows: int, samples: int, repeats: int) -> Row
 def graph_time(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> dict[str, float]:
     """GPU time of a denoise: its graph alone."""
     from wavefilt.backends.cuda.denoiser import Denoiser
-    from wavefilt.backends.cuda.dwt.plan import DwtPlan, DwtShape
+    from wavefilt.backends.cuda.dwt.plan import DwtPlan
+    from wavefilt.backends.cuda.plan import Shape
 
     rows, samples = x.shape
-    plan = DwtPlan(DwtShape.of(method.bank, method.mode, "float32", LEVEL, rows, samples), backend._options)
+    plan = DwtPlan(Shape.of(method.analysis(LEVEL), "float32", rows, (samples,)), backend._options)
     denoiser = Denoiser(plan, method, False)
     source, target = x.reshape(-1), out.reshape(-1)
-    times = events(lambda stream: denoiser.run(source, target, True, True, stream), repeats)
+    times = events(lambda stream: denoiser.run(source, target, stream), repeats)
     plan.release()
     return times
 
 
 def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
     """The launches of a denoise with rule universal, one by one."""
-    from wavefilt.backends.cuda.dwt.plan import DwtPlan, DwtShape
+    from wavefilt.backends.cuda.dwt.plan import DwtPlan
     from wavefilt.backends.cuda.options import Options
-    from wavefilt.backends.cuda.plan import Shrinking
+    from wavefilt.backends.cuda.plan import Beside, Shape, Shrinking
     from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.backends.cuda.statistics import sampling, scanning, selection
 
     found = []
     options = Options()
     for wavelet in ("db8", "db4"):
-        bank = Method(wavelet=wavelet).bank
-        shape = DwtShape.of(bank, "symmetric", "float32", LEVEL, 1, x.size)
-        plan, n = DwtPlan(shape, options), shape.lengths
+        method = Method(wavelet=wavelet)
+        plan = DwtPlan(Shape.of(method.analysis(LEVEL), "float32", 1, (x.size,)), options)
+        n = plan.lengths
         soft = Shrinking("soft", cuda.to_device(np.full(LEVEL, 0.5, np.float32)))
         search = selection.Selection([plan.layout], plan.options, 1, False)
         listed = 4 * selection.listed(n[1])
-        drawn, taps = selection.drawn("float32"), len(shape.lo)
+        drawn, taps = selection.drawn("float32"), method.bank.dec_len
         drawing = sampling.draw("float32", taps, drawn, options.select)
         high_pass: Any = plan.high_pass
         settle, draw = scanning.settle("float32", options.scan), partial(search.draw, x, x.size, high_pass)
@@ -199,15 +200,15 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
         for i, (first, levels) in enumerate(zip(plan.firsts, plan.fused, strict=True)):
             name, size, searching = f"levels {first + 1}-{first + levels}", 8 * n[first], i == 0
             what, before = ("forward and search", draw) if searching else ("forward", None)
-            work: Work = partial(plan.forward_launch, i, x, True, search=search)
+            work: Work = partial(plan.forward_launch, i, x, beside=Beside(search=search))
             kernel, moved = plan.forward_kernel(i, searching), size + listed * searching
             launches.append((f"{what}, {name}", work, moved, kernel, options.threads, before))
-            work, kernel = partial(plan.inverse_launch, i, y, True, by=soft), plan.inverse_kernel(i, "soft")
+            work, kernel = partial(plan.inverse_launch, i, y, by=soft), plan.inverse_kernel(i, "soft")
             launches.append((f"shrink and inverse, {name}", work, size, kernel, options.threads, None))
 
         def searched(stream: Any, draw: Work = draw, search: Any = search, plan: Any = plan) -> None:
             draw(stream)
-            plan.forward_launch(0, x, True, stream, search)
+            plan.forward_launch(0, x, stream, Beside(search=search))
 
         launches.append(("settle the median", search.settle, 2 * listed, settle, options.scan, searched))
         for name, launch, size, kernel, threads, before in launches:

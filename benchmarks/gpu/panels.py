@@ -41,11 +41,11 @@ def _measure(backend: Any, case: Case, repeats: int) -> Row:
     plan, _, denoiser = backend._prepared(x, method, level, False)
     source, target, soft = x.reshape(-1), out.reshape(-1), Shrinking("soft", denoiser._thresholds)
     work = {
-        "denoise": lambda on: denoiser.run(source, target, True, True, on),
-        "forward": partial(plan.forward, source, True),
-        "first forward": partial(plan.forward_launch, 1, source),
-        "first inverse": lambda on: plan.inverse_launch(1, target, True, on, soft),
-        "inverse": lambda on: plan.inverse(target, True, on, soft),
+        "denoise": lambda on: denoiser.run(source, target, on),
+        "forward": partial(plan.forward, source),
+        "first forward": partial(plan.forward_launch, 0, source),
+        "first inverse": lambda on: plan.inverse_launch(0, target, on, soft),
+        "inverse": lambda on: plan.inverse(target, on, soft),
         "copy": lambda on: target.copy_to_device(source, stream=on),
     }
     times = {name: events(one, repeats) for name, one in work.items()}

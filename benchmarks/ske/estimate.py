@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 import pywt
 
-from wavefilt.backends.cuda.dwt import launch_shapes
+from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.work_counts.statistics import denoise
 from wavefilt.backends.cuda.work_counts.transforms import Problem
 from wavefilt.benchmarks.common.tables import Row
@@ -43,8 +43,8 @@ def problem(
 
     bank: pywt.Wavelet = as_wavelet(wavelet)
     found = Problem(bank.dec_len, samples, rows, Method(wavelet=wavelet, level=level).level_for(samples))
-    suited = launch_shapes.suited(bank.dec_len, "float32", rows, samples) or (found.threads, found.tiles_of)
-    return replace(found, threads=block or suited[0], tile=tile or suited[1])
+    suited = Options().suited(bank.dec_len, "float32", rows, samples)
+    return replace(found, threads=block or suited.threads, tile=tile or suited.tile or found.tiles_of)
 
 
 def estimates(wanted: Problem, device: Calibration) -> list[CalibratedEstimate]:

@@ -12,16 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pywt
 
-from wavefilt.backends.cuda.dwt.plan import DwtPlan, DwtShape
+from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.dwt.tiling import Filter
 from wavefilt.backends.cuda.dwt.tiling import launches as fused_levels
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import Shrinking
+from wavefilt.backends.cuda.plan import Shape, Shrinking
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.benchmarks.common.gpu_timing import LAUNCHES, REPEATS, WARM, measured
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.method import Method
+from wavefilt.transforms import DWT
 
 from .cases import LEVEL, Case
 from .microkernels import kernels
@@ -55,9 +56,9 @@ def _row(case: Case, repeats: int, launches: int) -> Row:
             ready.work(cuda.stream())
             cuda.synchronize()
         timing = measured(ready.work, launches, repeats, WARM)
+        return {"levels": ready.plan.fused, "seconds": timing.seconds, "spread": timing.spread, "launches": seen}
     finally:
         ready.plan.release()
-    return {"levels": ready.plan.fused, "seconds": timing.seconds, "spread": timing.spread, "launches": seen}
 
 
 class Ready(NamedTuple):
@@ -78,25 +79,25 @@ def prepare(case: Case, level: int | None = None) -> Ready:
     single = fused_levels(Filter(taps, False), LEVEL, case.tile)[0]  # the levels of the first launch
     if level is None:
         level = single if case.kernel in ("forward", "inverse") else 2 if SIMULATED else LEVEL
-    plan = DwtPlan(DwtShape.of(wavelet, "symmetric", "float32", level, case.rows, case.samples), options)
+    analysis = DWT.analysis(wavelet, "symmetric", level)
+    plan = DwtPlan(Shape.of(analysis, "float32", case.rows, (case.samples,)), options)
     size = case.rows * case.samples
     samples = noise(size)
     x, y = cuda.to_device(samples), cuda.device_array(size, np.float32)
-    aligned = case.rows == 1 or case.samples % 4 == 0
     stream = cuda.stream()
-    plan.forward(x, aligned, stream)
+    plan.forward(x, stream)
     stream.synchronize()
     if case.kernel == "forward":
-        return Ready(plan, lambda on: plan.forward(x, aligned, on), samples, y)
+        return Ready(plan, lambda on: plan.forward(x, on), samples, y)
     if case.kernel == "inverse":
         thresholds = cuda.to_device(np.full(level * case.rows, THRESHOLD, np.float32))
-        return Ready(plan, lambda on: plan.inverse(y, aligned, on, Shrinking("soft", thresholds)), samples, y)
+        return Ready(plan, lambda on: plan.inverse(y, on, Shrinking("soft", thresholds)), samples, y)
     if case.kernel == "denoise":
         from wavefilt.backends.cuda.denoiser import Denoiser
 
         method = Method(wavelet=case.wavelet, level=level, rule="universal", sigma="global", shrink="soft")
         denoiser = Denoiser(plan, method, False)
-        return Ready(plan, lambda on: denoiser.run(x, y, aligned, aligned, on), samples, y)
+        return Ready(plan, lambda on: denoiser.run(x, y, on), samples, y)
     whole = Selection([plan.layout], plan.options, level if case.kernel == "energy" else 1, False)
     median = case.kernel == "median"
     return Ready(plan, lambda on: whole.run(int(median), not median, on, True), samples, y)

@@ -90,14 +90,14 @@ def _compile(dtype: str, folder: Path) -> None:
     from wavefilt.backends.cuda.dwt import cycle_spinning
     from wavefilt.backends.cuda.dwt.forward import forward
     from wavefilt.backends.cuda.dwt.inverse import inverse
-    from wavefilt.backends.cuda.dwt.launch_shapes import SHAPES
     from wavefilt.backends.cuda.dwt.plan import MOST_TAPS_SEARCHED
     from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, FusedLevels, launches
     from wavefilt.backends.cuda.dwt2 import forward as panels_forward
     from wavefilt.backends.cuda.dwt2 import inverse as panels_inverse
-    from wavefilt.backends.cuda.dwt2.panels import PanelLevel
+    from wavefilt.backends.cuda.dwt2.columns import PanelLevel
     from wavefilt.backends.cuda.modwt import kernels as modwt_kernels
     from wavefilt.backends.cuda.modwt import tiling
+    from wavefilt.backends.cuda.options import SHAPES
     from wavefilt.backends.cuda.runtime.target import cuda, registers_for
     from wavefilt.backends.cuda.statistics import details, sampling, scanning, selection, short_rows, sorting
     from wavefilt.backends.cuda.thresholding import choosing

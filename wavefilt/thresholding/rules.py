@@ -21,6 +21,8 @@ from wavefilt.thresholding.minimax import minimax_threshold, minimax_threshold_h
 if TYPE_CHECKING:
     from wavefilt.statistics.interface import Statistics
 
+Formula = Callable[..., Floats]
+
 MAD_TO_SIGMA = 1 / 0.6744897501960817
 """Standard deviation of normal noise over the median of its absolute values: 1 / Φ⁻¹(3/4)."""
 
@@ -84,11 +86,20 @@ def bayes(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
 
     Where a level holds no more than the noise, the threshold is 2 √(Σ d²), which no |d| reaches: all of it goes.
     """
-    power, variance = statistics.mean_square(), sigma**2
-    energy = power * statistics.counts[:, None]
-    signal = np.maximum(power - variance, 0)
+    power = statistics.mean_square()
+    threshold = bayes_formula(np.maximum, np.fmin, np.divide)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(sigma > 0, np.fmin(variance / np.sqrt(signal), 2 * np.sqrt(energy)), 0.0)
+        return np.where(sigma > 0, threshold(power, power * statistics.counts[:, None], sigma), 0.0)
+
+
+def bayes_formula(greater: Formula, smaller: Formula, quotient: Formula) -> Formula:
+    """`bayes` where σ > 0, from mean(d²), Σ d² and σ, by functions of NumPy arrays or of a kernel's numbers."""
+
+    def threshold(power: Floats, energy: Floats, sigma: Floats) -> Floats:
+        variance = sigma * sigma
+        return smaller(quotient(variance, greater(power - variance, 0.0) ** 0.5), 2 * energy**0.5)
+
+    return threshold
 
 
 def fdr(statistics: Statistics, sigma: Floats, samples: int) -> Floats:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
-from wavefilt.backends.cuda.runtime.target import cuda, device, registers_for
+from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn, registers_for
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.wavelets import boundary
 
@@ -112,7 +112,7 @@ def _loading(c: _Forward) -> DeviceFunction:
 
 @cache
 def _interior(c: _Forward, level: int) -> DeviceFunction:
-    """Device function: this level and those coarser of an interior tile, every size and place a constant."""
+    """Device function: a level of an interior tile, every size and place a constant."""
     threads, coarser, this = c.of.threads, c.of.levels - level, level - 1
     lead4, lag, size = up4(c.of.filter.lead), c.of.filter.lag, c.of.tile >> level
     start = lead4 * ((1 << coarser) - 1)
@@ -156,16 +156,7 @@ def _interior(c: _Forward, level: int) -> DeviceFunction:
         elif coarser > 0:
             cuda.syncthreads()
 
-    if coarser == 0:
-        return step
-    others = _interior(c, level + 1)
-
-    @device
-    def steps(buffer, details, begin, stride, approximation, row, index, search):
-        step(buffer, details, begin, stride, approximation, row, index, search)
-        others(buffer, details, begin, stride, approximation, row, index, search)
-
-    return steps
+    return step
 
 
 @cache
@@ -288,7 +279,8 @@ def forward(of: FusedLevels, fastmath: bool, searching: bool = False) -> Kernel:
     c = _Forward(of, searching)
     shared, number, tile = c.shared, np.dtype(of.dtype).type, of.tile
     origin = (c.cut.left << of.levels) - tile - c.halo
-    load, interior, both_ends = _loading(c), _interior(c, 1), _boundary(c)
+    load, both_ends = _loading(c), _boundary(c)
+    interior = in_turn(*(_interior(c, level) for level in range(1, of.levels + 1)))
     begun, listing = search_on_the_way.begun(of.dtype), search_on_the_way.listing(of.threads)
     limit = registers_for(of.dtype, of.filter.taps, of.periodized) if searching else None
 

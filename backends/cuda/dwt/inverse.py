@@ -12,7 +12,7 @@ import numpy as np
 
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
-from wavefilt.backends.cuda.runtime.target import cuda, device, registers_for
+from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn, registers_for
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.thresholding.functions import shrink
 
@@ -251,7 +251,7 @@ def _loading(c: _Inverse, parts: tuple[tuple[int, int, int], ...]) -> DeviceFunc
 
 @cache
 def _interior(c: _Inverse, level: int) -> DeviceFunction:
-    """Device function: the levels from the coarsest to this one, all but the finest of the launch."""
+    """Device function: a level of an interior tile, not the finest of the launch, all in shared memory."""
     threads, pairs = c.of.threads, PAIRS
     place, (lowpass, output) = sum(c.sizes[: level - 1]), c.lowpass_places(level)
     groups = -(-((c.of.tile >> (level - 1)) + 2 * c.before + c.after) // (2 * pairs))
@@ -270,21 +270,7 @@ def _interior(c: _Inverse, level: int) -> DeviceFunction:
             group(buffer, cuda.threadIdx.x + rounds * threads)
         cuda.syncthreads()
 
-    if level == c.of.levels:
-        return step
-    coarser = _interior(c, level + 1)
-
-    @device
-    def steps(buffer):
-        coarser(buffer)
-        step(buffer)
-
-    return steps
-
-
-@device
-def _no_levels(buffer):
-    """For a launch of the finest level alone."""
+    return step
 
 
 @cache
@@ -327,30 +313,15 @@ def inverse(of: FusedLevels, function: str, fastmath: bool) -> Kernel:
     load = _loading(
         c, tuple((i + 1, v, min(n - v, threads)) for i, n in enumerate(quads) for v in range(0, n, threads))
     )
-    inner = _interior(c, 2) if levels > 1 else _no_levels
+    inner = in_turn(*(_interior(c, level) for level in range(levels, 1, -1)))
     finest, both_ends, copy = _finest(c), _boundary(c), _copying(threads)
     limit = registers_for(of.dtype, of.filter.taps, of.periodized, function)
 
     @kernel(of, function, registers=limit, fastmath=fastmath)
     def inverse_kernel(
-        coarser,
-        details,
-        begin,
-        stride,
-        thresholds,
-        first,
-        y,
-        pitch,
-        aligned,
-        samples,
-        rows,
-        tiles,
-        flags,
-        x,
-        live,
-        copies,
+        coarser, details, begin, stride, limits, first, y, pitch, aligned, samples, rows, tiles, flags, x, live, copies
     ):
-        """Details of the levels here are from ``begin``, a row takes ``stride``; ``first`` is their first threshold.
+        """Details of the levels here are from ``begin``, a row takes ``stride``, their ``limits`` are from ``first``.
 
         With ``copies`` rows that are not ``live``, all of whose thresholds are 0, come from ``x``, bit for bit.
         """
@@ -370,9 +341,9 @@ def inverse(of: FusedLevels, function: str, fastmath: bool) -> Kernel:
             return
         if index == 0:
             to = y, pitch, aligned
-            both_ends(buffer, coarser, details, begin[0], thresholds, first, to, samples, row, rows, tiles, flags)
+            both_ends(buffer, coarser, details, begin[0], limits, first, to, samples, row, rows, tiles, flags)
             return
-        load(buffer, coarser, details, begin, stride, thresholds, first, row, rows, index)
+        load(buffer, coarser, details, begin, stride, limits, first, row, rows, index)
         cuda.syncthreads()
         inner(buffer)
         finest(buffer, y, at, aligned, flags)

@@ -1,5 +1,6 @@
-"""Filters that slide down a column with their window in registers, unrolled with their taps as constants.
+"""What both kernels of a level of both axes share: how a panel is cut up, and filters that slide down its columns.
 
+Their windows are in registers, and they are unrolled with their taps as constants.
 A *state* is what the last step computed, then what the next one still needs of the rows above. A thread has one column;
 neighbouring threads have neighbouring columns, so every access is to a run of a row. In the simulator plain stand-ins
 take the place of what numba cannot generate.
@@ -8,11 +9,15 @@ take the place of what numba cannot generate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import Filter
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
-from wavefilt.backends.cuda.runtime.target import SIMULATED
+from wavefilt.backends.cuda.runtime.target import SIMULATED, device
 
 if TYPE_CHECKING:
     from llvmlite.ir import IRBuilder, Value
@@ -26,6 +31,54 @@ STEP = 4
 
 Outputs = Sequence[list[tuple[float, int]]]
 """For every output of a step its taps, and the places of the window that they apply to."""
+
+
+Bank = tuple[tuple[float, ...], tuple[float, ...]]
+"""Low-pass and high-pass taps."""
+
+
+@dataclass(frozen=True)
+class PanelLevel:
+    """A level with the filters ``down`` the columns and ``along`` the rows, and the tiles that its kernels cut it into.
+
+    ``periodized`` says which axes are, ``several`` which extend by more than one sample, ``height`` how many rows of
+    coefficients a tile has.
+    """
+
+    down: Bank
+    along: Bank
+    periodized: tuple[bool, bool]
+    several: tuple[bool, bool]
+    dtype: str
+    height: int
+    threads: int
+
+    @cached_property
+    def axes(self) -> tuple[Filter, Filter]:
+        return Filter(len(self.down[0]), self.periodized[0]), Filter(len(self.along[0]), self.periodized[1])
+
+    @property
+    def taps(self) -> int:
+        return max(f.taps for f in self.axes)
+
+    @property
+    def forward_width(self) -> int:
+        """Coefficients across a tile whose samples are one a thread."""
+        f = self.axes[1]
+        return (self.threads - f.lead - f.lead % 2 - f.lag) // 2
+
+    @property
+    def inverse_width(self) -> int:
+        """Pairs of samples across a tile whose coefficients are one for every second thread."""
+        f = self.axes[1]
+        return self.threads // 2 - f.low - f.high
+
+
+@device
+def tile_of(index, tiles):
+    """Row and column of a tile, of which so many lie side by side; LLVM divides unsigned numbers in 32 bits."""
+    row = np.uint32(index) // np.uint32(tiles)
+    return np.int64(row), np.int64(index) - np.int64(row) * tiles
 
 
 def analysis(lo: tuple[float, ...], hi: tuple[float, ...]) -> Outputs:
@@ -45,9 +98,6 @@ def synthesis(lo: tuple[float, ...], hi: tuple[float, ...], f: Filter) -> Output
 
 
 if SIMULATED:
-
-    def blank(count: int) -> DeviceFunction:
-        return lambda array: (array.dtype.type(0),) * count
 
     def column(count: int) -> DeviceFunction:
         return lambda array, index, pitch: tuple(array[index + k * pitch] for k in range(count))
@@ -73,19 +123,6 @@ else:
     from numba import types
     from numba.core import cgutils
     from numba.cuda.extending import intrinsic
-
-    def blank(count: int) -> DeviceFunction:
-        """Device function ``(array) -> state`` of zeros."""
-
-        @intrinsic
-        def zeros(typing, array):
-            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-                zero = ir.Constant(context.get_data_type(array.dtype), 0.0)
-                return cgutils.pack_array(builder, [zero] * count)
-
-            return types.UniTuple(array.dtype, count)(array), generate
-
-        return zeros  # type: ignore[no-any-return]
 
     def column(count: int) -> DeviceFunction:
         """Device function ``(array, index, pitch) -> elements``, ``pitch`` apart."""

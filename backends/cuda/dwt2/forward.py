@@ -18,8 +18,7 @@ from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import filters
 
 from . import columns
-from .columns import STEP
-from .panels import PanelLevel, tile_of
+from .columns import STEP, PanelLevel, tile_of
 
 ROWS_NEW = 2 * STEP
 """Rows of samples that a step down the columns reads."""
@@ -110,14 +109,14 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
 @cache
 def forward(of: PanelLevel, fastmath: bool) -> Kernel:
     """Kernel of one level; a thread has a column of samples, then a column of two bands."""
-    (f, g), threads, height, steps = of.axes, of.threads, of.height, of.steps
+    (f, g), threads, height, steps = of.axes, of.threads, of.height, of.height // STEP
     number, half, width = np.dtype(of.dtype).type, threads // 2, of.forward_width
     kept = f.taps - 2
     warm = -(-kept // ROWS_NEW)  # steps that fill the window
     above = f.lead + warm * ROWS_NEW - kept  # the first row read, before the first under the tile
     f_lag, lead = f.lag, g.lead + g.lead % 2
     outputs = columns.analysis(*of.down)
-    blank, load = columns.blank(len(outputs) + kept), columns.column(ROWS_NEW)
+    blank, load = (number(0),) * (len(outputs) + kept), columns.column(ROWS_NEW)
     fill, step = (columns.slide(outputs, kept, ROWS_NEW, 1, computing) for computing in (False, True))
     shared, last = 2 * height * threads, height * threads
     put = columns.put([i * threads + w * last for i in range(STEP) for w in range(2)])
@@ -150,7 +149,7 @@ def forward(of: PanelLevel, fastmath: bool) -> Kernel:
         high += first_row * across_out + first + u
         window = part * last + 2 * u
         interior = top >= 0 and left >= 0 and left + threads <= across
-        state = blank(x)
+        state = blank
         if interior and 2 * (first_row + turns * height) + f_lag <= rows:
             at = source + top * pitch + left + thread
             for _ in range(warm):

@@ -14,8 +14,7 @@ from wavefilt.backends.cuda.runtime.wide import filters, store
 from wavefilt.backends.cuda.thresholding.functions import shrink
 
 from . import columns
-from .columns import STEP
-from .panels import PanelLevel, tile_of
+from .columns import STEP, PanelLevel, tile_of
 
 
 def registers(dtype: str, taps: int, periodized: bool, function: str) -> int | None:
@@ -25,30 +24,30 @@ def registers(dtype: str, taps: int, periodized: bool, function: str) -> int | N
 
 
 @cache
-def _shrinking(dtype: str, function: str) -> DeviceFunction:
-    """Device function: a coefficient shrunk, or one of the approximation, whose threshold is 0, as it is."""
+def _shrinking(dtype: str, function: str) -> tuple[DeviceFunction, DeviceFunction]:
+    """Device functions: a coefficient shrunk, or one of the approximation, whose threshold is 0, as it is; 2 x 4."""
     threshold = shrink(function, dtype)
 
     @device
     def shrunk(d, t):
         return threshold(d, t) if d == d else d  # what is not finite has to stay so
 
-    return shrunk
-
-
-@cache
-def _both(dtype: str, function: str) -> DeviceFunction:
-    """Device function: four coefficients of two bands each, shrunk."""
-    shrunk = _shrinking(dtype, function)
-
     @device
     def both(low, high, s, t):
         a, b, c, d = low
         p, q, r, u = high
-        first = shrunk(a, s), shrunk(b, s), shrunk(c, s), shrunk(d, s)
-        return first + (shrunk(p, t), shrunk(q, t), shrunk(r, t), shrunk(u, t))  # noqa: RUF005  # numba unpacks none
+        return (
+            shrunk(a, s),
+            shrunk(b, s),
+            shrunk(c, s),
+            shrunk(d, s),
+            shrunk(p, t),
+            shrunk(q, t),
+            shrunk(r, t),
+            shrunk(u, t),
+        )
 
-    return both
+    return shrunk, both
 
 
 @device
@@ -63,7 +62,7 @@ def _within(i, n, periodized):
 def _edge(of: PanelLevel, function: str) -> DeviceFunction:
     """Device function: coefficients of four rows at an edge, shrunk, by way of the places of what comes of them."""
     half, round_down = of.threads // 2, of.periodized[0]
-    shrunk, load = _shrinking(of.dtype, function), columns.column(2 * STEP)
+    (shrunk, _), load = _shrinking(of.dtype, function), columns.column(2 * STEP)
 
     @device
     def edge(buffer, target, bands, low, low_pitch, high, high_pitch, s, t, row, rows):
@@ -112,23 +111,23 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
 @cache
 def inverse(of: PanelLevel, function: str, fastmath: bool) -> Kernel:
     """Kernel of one level; a thread has a column of two bands, then of pairs of samples, which ``height`` counts."""
-    (f, g), threads, height, steps = of.axes, of.threads, of.height, of.steps
+    (f, g), threads, height, steps = of.axes, of.threads, of.height, of.height // STEP
     number, half, width, low_along = np.dtype(of.dtype).type, threads // 2, of.inverse_width, g.low
     kept = f.low + f.high
     warm = -(-kept // STEP)
     above = f.low + warm * STEP - kept
     outputs = columns.synthesis(*of.down, f)
-    blank, load = columns.blank(len(outputs) + 2 * kept), columns.column(STEP)
+    blank, load = (number(0),) * (len(outputs) + 2 * kept), columns.column(STEP)
     fill, step = (columns.slide(outputs, kept, STEP, 2, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
     shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
     put = columns.put([i * half for i in range(2 * STEP)])
-    both, edge, along_rows = _both(of.dtype, function), _edge(of, function), _along_rows(of)
+    (_, both), edge, along_rows = _shrinking(of.dtype, function), _edge(of, function), _along_rows(of)
     limit = registers(of.dtype, of.taps, any(of.periodized), function)
 
     @kernel(of, function, registers=limit, fastmath=fastmath)
     def panels_inverse_kernel(
-        bands, layout, sizes, first_panel, panels, tiling, thresholds, first, y, begin, samples, aligned, flags, checks
+        bands, layout, sizes, panels, first_panel, tiling, thresholds, first, y, begin, samples, aligned, flags, checks
     ):
         """Samples go to ``target`` and on, ``plane`` and ``pitch`` apart; ``checks`` if they are finite."""
         stride, band, lowpass, lowpass_plane = layout
@@ -159,7 +158,7 @@ def inverse(of: PanelLevel, function: str, fastmath: bool) -> Kernel:
         at = target + panel * plane + row * pitch + place
         window = part * height * half + u
         total = number(0)
-        state = blank(bands)
+        state = blank
         interior = top >= 0 and left >= 0 and left + half <= across_in and 2 * (first_row + turns * height) <= rows
         if interior and top + warm * STEP + turns * height <= rows_in:
             low += top * low_pitch + left + u

@@ -2,246 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-
 import numpy as np
-import pywt
 
-from wavefilt.backends.cuda import plan
 from wavefilt.backends.cuda.dwt.forward import extensions
-from wavefilt.backends.cuda.dwt.tiling import FLAGS, ROWS, Filter, up4
+from wavefilt.backends.cuda.dwt.tiling import ROWS, Filter, up4
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Shrinking, Source
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
-from wavefilt.backends.cuda.thresholding.kernels import leave
 from wavefilt.thresholding.shrinkage import Shrinkage
 
-from .columns import STEP
+from .columns import STEP, PanelLevel
 from .forward import forward
 from .inverse import inverse
-from .panels import Bank, PanelLevel
 
 BANDS = 3  # D, V and H, in the order of estimates
 BLOCKS, TAPS_A_TURN = 2112, 8
 """How many blocks a launch keeps at least, 16 a multiprocessor, and how many taps are worth another tile to go down."""
 
 
-@dataclass(frozen=True)
-class PanelShape:
-    """What a plan is made for: filters, modes and sizes of ``rows`` panels, down their columns and along their rows.
-
-    To a method each band is a level, and a panel a row of so many ``samples``.
-    """
-
-    filters: tuple[tuple[tuple[float, ...], ...], tuple[tuple[float, ...], ...]]
-    modes: tuple[str, str]
-    dtype: str
-    depth: int
-    rows: int
-    size: tuple[int, int]
-
-    @staticmethod
-    @lru_cache(maxsize=256)
-    def of(
-        wavelets: tuple[pywt.Wavelet, ...],
-        modes: tuple[str, ...],
-        dtype: str,
-        depth: int,
-        rows: int,
-        size: Sequence[int],
-    ) -> PanelShape:
-        """Raises ValueError where PyWavelets does."""
-        down, along = (tuple(tuple(map(float, taps)) for taps in wavelet.filter_bank) for wavelet in wavelets)
-        shape = PanelShape((down, along), (modes[0], modes[1]), dtype, depth, rows, (size[0], size[1]))
-        for axis, mode in enumerate(modes):
-            if mode in ("reflect", "antireflect") and 1 in [own[axis] for own in shape.sizes[:-1]]:
-                raise ValueError(f"mode={mode!r} needs more than one sample at every level of both axes")
-        return shape
-
-    @property
-    def level(self) -> int:
-        return BANDS * self.depth
-
-    @property
-    def samples(self) -> int:
-        return self.size[0] * self.size[1]
-
-    @cached_property
-    def axes(self) -> tuple[Filter, Filter]:
-        down, along = (
-            Filter(len(own[0]), mode == "periodization") for own, mode in zip(self.filters, self.modes, strict=True)
-        )
-        return down, along
-
-    @cached_property
-    def sizes(self) -> list[tuple[int, int]]:
-        """Rows and columns of a panel, then of its bands at every level."""
-        sizes = [self.size]
-        for _ in range(self.depth):
-            down, along = (f.length(n) for f, n in zip(self.axes, sizes[-1], strict=True))
-            sizes.append((down, along))
-        return sizes
-
-
-class PanelPlan(plan.Plan):
+class PanelPlan(Plan):
     """A launch for every level; the bands of one lie together, D, V and H of all panels, then the approximation."""
 
-    shape: PanelShape
     early, together = BANDS, BANDS
 
-    def __init__(self, shape: PanelShape, options: Options) -> None:
+    def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape, options)
-        self.shape = shape
-        taps = max(f.taps for f in shape.axes)
-        self.threads = max(options.threads, 1 << (2 * taps - 1).bit_length())
-        self.height = max(options.tile_for(shape.dtype) // self.threads // STEP, 1) * STEP
+        s, (down, along), (mode_down, mode_along) = shape, shape.filters, shape.modes
+        periodized = mode_down == "periodization", mode_along == "periodization"
+        several = mode_down in ("smooth", "antireflect"), mode_along in ("smooth", "antireflect")
+        axes = f, g = Filter(len(down[0]), periodized[0]), Filter(len(along[0]), periodized[1])
+        self._sizes = sizes = [(s.size[0], s.size[1])]  # rows and columns of a panel, then of its bands at every level
+        for _ in range(s.depth):
+            sizes.append((f.length(sizes[-1][0]), g.length(sizes[-1][1])))
+        for axis, mode in enumerate(s.modes):
+            if mode in ("reflect", "antireflect") and 1 in [own[axis] for own in sizes[:-1]]:
+                raise ValueError(f"mode={mode!r} needs more than one sample at every level of both axes")
+        self.launches, self._taps_down = s.depth, f.taps
+        self._threads = max(options.threads, 1 << (2 * max(f.taps, g.taps) - 1).bit_length())
+        self._height = max(options.tile_for(s.dtype) // self._threads // STEP, 1) * STEP
+        constants = periodized, several, s.dtype, self._height, self._threads
+        self._analysis = PanelLevel((down[0], down[1]), (along[0], along[1]), *constants)
+        self._synthesis = PanelLevel((down[2], down[3]), (along[2], along[3]), *constants)
         tables = [
-            extensions(f, mode, [n])
-            for size in shape.sizes[:-1]
-            for f, mode, n in zip(shape.axes, shape.modes, size, strict=True)
+            extensions(axis, mode, [n]) for own in sizes[:-1] for axis, mode, n in zip(axes, s.modes, own, strict=True)
         ]
         ends = np.cumsum([0, *map(len, tables)]).tolist()
-        self._entries = [(ends[2 * j], ends[2 * j + 1]) for j in range(shape.depth)]
+        self._entries = list(zip(ends[::2], ends[1::2], strict=False))
         self._table = cuda.to_device(np.concatenate(tables))
-        self._place_bands()
-
-    def _place_bands(self) -> None:
-        """Lay all levels out in one array."""
-        s = self.shape
         self._starts, bands = [0], []
-        for rows, columns in s.sizes[1:]:
-            start, pitch = self._starts[-1], up4(rows * columns)
+        self._bands, self._samples = [], [((0, s.samples), _short(sizes[0][1], *sizes[0]))]
+        for rows, columns in sizes[1:]:
+            start, pitch, across = self._starts[-1], up4(rows * columns), up4(columns)
             bands += [(start + i * s.rows * pitch, pitch, rows * columns, s.rows) for i in range(BANDS)]
-            self._starts.append(start + s.rows * (BANDS * pitch + rows * up4(columns)))
+            lowpass, plane, own = BANDS * s.rows * pitch, rows * across, _short(across, rows, columns)
+            # elements from panel to panel of a band, from band to band, to the approximation, from panel to panel of it
+            self._bands.append(((pitch, s.rows * pitch, lowpass, plane), own))
+            self._samples.append(((lowpass, plane), own))
+            self._starts.append(start + lowpass + s.rows * plane)
         end = self._starts[-1]
         array = self.buffer("details", end + s.rows * bands[0][1] // 8 + 8)
         self.layout = DetailLayout(array, bands, lists=end, listed=1)
-        self._levels = self._cut(array)
-
-    def _cut(self, array: DeviceArray) -> list[DeviceArray]:
-        """The bands and the approximation of every level."""
-        return [array[start:] for start in self._starts[:-1]]
-
-    def release(self) -> None:
-        super().release()
-        del self._levels
+        self._levels = [array[start:] for start in self._starts[:-1]]
 
     def aligned(self, flat: DeviceArray) -> bool:
+        """Whether it begins at a multiple of 16 bytes."""
         return interop.address(flat) % 16 == 0
 
-    def _bands_of(self, j: int) -> tuple[int, int, int, int]:
-        """Elements from panel to panel of a band of level ``j``, from band to band, to the approximation, in it."""
-        rows, columns = self.shape.sizes[j]
-        pitch = up4(rows * columns)
-        return pitch, self.shape.rows * pitch, BANDS * self.shape.rows * pitch, rows * up4(columns)
+    def _level(self, i: int, array: DeviceArray | None) -> DeviceArray:
+        """The bands and the approximation of the i-th level, in this plan's array or one laid out like it."""
+        return self._levels[i] if array is None else array[self._starts[i] :]
 
-    def forward(
-        self, x: DeviceArray, aligned: bool, stream: Stream, flags: DeviceArray | None = None, beside: Beside = ALONE
-    ) -> None:
-        for j in range(1, self.shape.depth + 1):
-            self.forward_launch(j, x, stream)
-            if j == 1:
-                beside.after_first()
-
-    def _samples(self, j: int, array: DeviceArray, levels: list[DeviceArray]) -> tuple[DeviceArray, int, int]:
-        """The input of level ``j``: its array, where it begins there, and elements from row to row."""
-        if j == 1:
-            return array, 0, self.shape.size[1]
-        return levels[j - 2], self._bands_of(j - 1)[2], up4(self.shape.sizes[j - 1][1])
-
-    def _level(self, banks: tuple[Bank, Bank]) -> PanelLevel:
-        """What the kernels of a level are compiled for."""
-        s, (down, along) = self.shape, self.shape.axes
-        several = s.modes[0] in ("smooth", "antireflect"), s.modes[1] in ("smooth", "antireflect")
-        return PanelLevel(*banks, (down.periodized, along.periodized), several, s.dtype, self.height, self.threads)
-
-    def forward_launch(self, j: int, x: DeviceArray, stream: Stream) -> None:
-        """One level of `forward`."""
-        s, (down, along) = self.shape, self.shape.filters
-        (rows, columns), (rows_out, columns_out) = s.sizes[j - 1], s.sizes[j]
-        source, begin, pitch = self._samples(j, x, self._levels)
-        level = self._level(((down[0], down[1]), (along[0], along[1])))
-        across = -(-columns_out // level.forward_width)
-        blocks, turns = self._blocks(across, rows_out)
-        samples = (source, (begin, rows * pitch), _short(pitch, rows, columns))
-        bands = (self._levels[j - 1], self._bands_of(j), _short(up4(columns_out), rows_out, columns_out))
-        table, tiling = (self._table, self._entries[j - 1]), _short(across, turns)
-        for first, panels in self._launches():
-            launch = forward(level, self.options.fastmath)[(blocks, panels), self.threads, stream]
-            launch(*samples, *bands, first, tiling, *table)
-
-    def _blocks(self, across: int, rows: int) -> tuple[int, int]:
-        """Blocks for a panel of so many tiles across and rows of coefficients, and how many tiles each goes down."""
-        down = -(-rows // self.height)
-        turns = max(min(across * down * self.shape.rows // BLOCKS, self.shape.axes[0].taps // TAPS_A_TURN), 1)
-        return across * -(-down // turns), turns
-
-    def _launches(self) -> Iterator[tuple[int, int]]:
-        """The first panel of a launch, and how many take part: a grid has no more."""
-        for first in range(0, self.shape.rows, ROWS):
-            yield first, min(self.shape.rows - first, ROWS)
-
-    def inverse(
-        self, y: DeviceArray, aligned: bool, stream: Stream, by: Shrinking = KEPT, source: Source | None = None
-    ) -> None:
-        """``aligned`` if ``y`` begins at a multiple of 16 bytes."""
-        s, levels = self.shape, self._levels if by.details is None else self._cut(by.details)
-        for j in range(s.depth, 0, -1):
-            self._inverse_launch(j, y, aligned, stream, levels, by, source)
-        if source is not None:
-            leave(source.x, y, s.samples, s.rows, source.live, self.options.threads, stream)
-
-    def inverse_launch(
-        self, j: int, y: DeviceArray, aligned: bool, stream: Stream, by: Shrinking = KEPT, source: Source | None = None
-    ) -> None:
-        """One level of `inverse`: to the approximation of the level before, or to ``y``."""
-        self._inverse_launch(j, y, aligned, stream, self._levels, by, source)
-
-    def _inverse_launch(
+    def _launch(
         self,
-        j: int,
-        y: DeviceArray,
-        aligned: bool,
+        kernel: Kernel,
+        across: int,
+        rows: int,
         stream: Stream,
-        levels: list[DeviceArray],
-        by: Shrinking,
-        source: Source | None,
+        before: tuple[object, ...],
+        after: tuple[object, ...],
     ) -> None:
-        s, (down, along) = self.shape, self.shape.filters
-        (rows, columns), (rows_in, columns_in) = s.sizes[j - 1], s.sizes[j]
-        target, begin, pitch = self._samples(j, y, levels)
-        level = self._level(((down[2], down[3]), (along[2], along[3])))
-        across = -(-((columns + 1) // 2) // level.inverse_width)
-        blocks, turns = self._blocks(across, (rows + 1) // 2)
-        bands = (levels[j - 1], self._bands_of(j), _short(up4(columns_in), rows_in, columns_in))
-        limits = (target if by.thresholds is None else by.thresholds, BANDS * (j - 1) * s.rows)
-        samples = (target, (begin, rows * pitch), _short(pitch, rows, columns))
-        flags = self.buffer("flags", FLAGS, np.int32) if source is None else source.flags
-        wide, checks = (aligned or j > 1) and pitch % 2 == 0, source is not None and j == 1
-        for first, panels in self._launches():
-            launch = inverse(level, by.function, self.options.fastmath)[(blocks, panels), self.threads, stream]
-            launch(*bands, first, s.rows, _short(across, turns), *limits, *samples, wide, flags, checks)
+        """Launch ``kernel`` for so many tiles across and rows of coefficients; a grid has only so many panels."""
+        panels, down = self.shape.rows, -(-rows // self._height)
+        turns = max(min(across * down * panels // BLOCKS, self._taps_down // TAPS_A_TURN), 1)
+        blocks, tiling = across * -(-down // turns), _short(across, turns)
+        for first in range(0, panels, ROWS):
+            launch = kernel[(blocks, min(panels - first, ROWS)), self._threads, stream]
+            launch(*before, first, tiling, *after)
+
+    def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
+        rows, columns = self._sizes[i + 1]
+        kernel, across = forward(self._analysis, self.options.fastmath), -(-columns // self._analysis.forward_width)
+        samples, bands = (self._levels[i - 1] if i else x, *self._samples[i]), (self._levels[i], *self._bands[i])
+        self._launch(kernel, across, rows, stream, samples + bands, (self._table, self._entries[i]))
+
+    def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
+        (rows, columns), panels = self._sizes[i], self.shape.rows
+        kernel = inverse(self._synthesis, by.function, self.options.fastmath)
+        across = -(-((columns + 1) // 2) // self._synthesis.inverse_width)
+        target = self._level(i - 1, by.details) if i else y
+        limits = target if by.thresholds is None else by.thresholds, BANDS * i * panels
+        wide, checks = i > 0 or (columns % 2 == 0 and self.aligned(y)), by.source is not None and i == 0
+        flags = self.flags if by.source is None else by.source.flags
+        bands, samples = (self._level(i, by.details), *self._bands[i]), (target, *self._samples[i])
+        after = (*limits, *samples, wide, flags, checks)
+        self._launch(kernel, across, (rows + 1) // 2, stream, (*bands, panels), after)
+
+    def approximation(self) -> Place:
+        (_, _, lowpass, plane), (rows, columns) = self._bands[-1][0], self._sizes[-1]
+        begin, pitch = self._starts[-2] + lowpass, up4(columns)
+        return Place(self.layout.array, begin, (self.shape.rows, rows, columns), (plane, pitch, 1))
 
     def places(self) -> list[Place]:
-        s, found = self.shape, []
-        for j in range(s.depth, 0, -1):
-            rows, columns = s.sizes[j]
-            if j == s.depth:
-                pitch, begin = up4(columns), self._starts[j - 1] + self._bands_of(j)[2]
-                found.append(Place(self.layout.array, begin, (s.rows, rows, columns), (rows * pitch, pitch, 1)))
-            for band in self.layout.bands[BANDS * (j - 1) : BANDS * j][::-1]:
-                found.append(Place(self.layout.array, band.offset, (s.rows, rows, columns), (band.pitch, columns, 1)))
+        found = [self.approximation()]
+        for i, band in reversed(list(enumerate(self.layout.bands))):
+            rows, columns = self._sizes[1 + i // BANDS]
+            found.append(Place(self.layout.array, band.offset, (band.rows, rows, columns), (band.pitch, columns, 1)))
         return found
 
     def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
         """With the approximation beside them."""
-        target, depth = super().shrunk(shrinkage, stream), self.shape.depth
-        approximation = slice(self._starts[depth - 1] + self._bands_of(depth)[2], self._starts[depth])
+        target = super().shrunk(shrinkage, stream)
+        approximation = slice(self._starts[-2] + self._bands[-1][0][2], self._starts[-1])
         target[approximation].copy_to_device(self.layout.array[approximation], stream=stream)
         return target
 

@@ -14,7 +14,7 @@ import numpy as np
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, up4
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
-from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.thresholding.functions import shrink
 from wavefilt.wavelets import boundary
@@ -196,7 +196,7 @@ def analysis(
     load = _loading(tiling, 0, circular, finest, "keep", dtype)
 
     def level(i: int) -> DeviceFunction:
-        """Device function: this level and those coarser."""
+        """Device function: the i-th step, of one level."""
         apply = _filters(tiling, i, [(lo, 0)], [(hi, 0)], dtype=dtype)
         item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
         own, begin = tiling.heads[0], tiling.heads[0] - up4(tiling.lead(tiling.steps[i]))
@@ -219,18 +219,9 @@ def analysis(
                     store(buffer, own + f + 2 * apart, out[8:12])
                 put(details, places[i], True, row, base, spread, tile, f, out[12:16], out[16:20], out[20:24])
 
-        if last:
-            return step
-        others = level(i + 1)
+        return step
 
-        @device
-        def steps(buffer, details, places, output, place, row, base, spread, tile):
-            step(buffer, details, places, output, place, row, base, spread, tile)
-            others(buffer, details, places, output, place, row, base, spread, tile)
-
-        return steps
-
-    compute = level(0)
+    compute = in_turn(*map(level, range(levels)))
 
     @kernel(lo, hi, circular, finest, dtype, tiling, registers=registers(dtype, tiling.taps))
     def analysis_kernel(
@@ -262,7 +253,7 @@ def synthesis(
     keeps, load_lowpass = function == "keep", _loading(tiling, 0, circular, False, "keep", dtype)
 
     def level(i: int) -> DeviceFunction:
-        """Device function: this level and those finer."""
+        """Device function: the i-th step, of one level."""
         apply = _filters(tiling, i, [(lo, 0), (hi, 1)], dtype=dtype)
         load = _loading(tiling, i, circular, False, function, dtype)
         item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
@@ -288,18 +279,9 @@ def synthesis(
                     store(buffer, own + f + apart, out[4:8])
                     store(buffer, own + f + 2 * apart, out[8:12])
 
-        if last:
-            return step
-        others = level(i + 1)
+        return step
 
-        @device
-        def steps(buffer, details, places, thresholds, limit_place, rows, beyond, y, place, aligned, where):
-            step(buffer, details, places, thresholds, limit_place, rows, beyond, y, place, aligned, where)
-            others(buffer, details, places, thresholds, limit_place, rows, beyond, y, place, aligned, where)
-
-        return steps
-
-    compute = level(0)
+    compute = in_turn(*map(level, range(levels)))
 
     @kernel(lo, hi, circular, dtype, tiling, function)
     def synthesis_kernel(

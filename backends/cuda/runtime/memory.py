@@ -54,27 +54,22 @@ class Buffers:
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
         self.key: Hashable = None
+        self.bytes = 0  # of device memory
         self._buffers: dict[str, DeviceArray] = {}
         self._staging: dict[str, Array] = {}
         self._kept: OrderedDict[Hashable, object] = OrderedDict()
         self._stream: Stream | None = None
         self._side: Stream | None = None
 
-    @property
-    def bytes(self) -> int:
-        """Of device memory."""
-        return int(sum(b.nbytes for b in self._buffers.values()))
-
     def release(self) -> None:
         """Let go of all memory at once, not when Python finds the cycles."""
-        self._buffers.clear()
-        self._staging.clear()
-        self._kept.clear()
+        vars(self).clear()
 
     def buffer(self, name: str, size: int, dtype: DTypeLike | None = None) -> DeviceArray:
         """The plan's device array of this name, made when it is first asked for."""
         if name not in self._buffers:
             self._buffers[name] = cuda.device_array(size, dtype or self.dtype)
+            self.bytes += int(self._buffers[name].nbytes)
         return self._buffers[name]
 
     def staging(self, name: str, size: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
@@ -10,10 +11,10 @@ from wavefilt.arrays import Floats
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel
-from wavefilt.backends.cuda.runtime.target import cuda
+from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.statistics.search_window import DONE, FIELDS, NEXT, SHIFT
 from wavefilt.method import Method
-from wavefilt.thresholding.rules import MAD_TO_SIGMA
+from wavefilt.thresholding.rules import MAD_TO_SIGMA, bayes_formula
 
 
 def kernel_rule(method: Method) -> str | None:
@@ -30,13 +31,18 @@ def factors(method: Method, bands: int, samples: int) -> Floats:
     return np.concatenate([found, gains])
 
 
+@device
+def _quotient(a, b):
+    return a / b if b > 0 else math.inf
+
+
 @cache
 def choose(rule: str, sigma_of: str, dtype: str) -> Kernel:
     """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row.
 
     ``rule`` is "linear", "fixed" or "bayes"; ``sigma_of`` "level", "global" or "given". In float64, as on the host.
     """
-    number = np.dtype(dtype).type
+    number, bayes = np.dtype(dtype).type, device(bayes_formula(max, min, _quotient))
 
     @kernel(rule, sigma_of, dtype)
     def choose_kernel(
@@ -62,14 +68,8 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Kernel:
                 t = sigma * factors[level]
             elif rule == "fixed":
                 t = factors[level]
-            else:  # the formula of `wavefilt.thresholding.rules.bayes`
-                power, variance = energy[segment] / counts[level], sigma * sigma
-                signal = max(power - variance, 0.0)
-                t = 0.0
-                if sigma > 0:
-                    t = 2 * energy[segment] ** 0.5
-                    if signal > 0:
-                        t = min(variance / signal**0.5, t)
+            else:
+                t = bayes(energy[segment] / counts[level], energy[segment], sigma) if sigma > 0 else 0.0
             if t - t != 0:  # squares overflowed, or a sample was not finite
                 flags[NOT_FINITE] = 1
             above += 1 if t != 0 else 0
