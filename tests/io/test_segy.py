@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import wavefilt
-from tests.support.segy_files import DTYPES, segy_file, su_file
+from tests.support.segy_files import DTYPES, revision_2, samples_of, segy_file, su_file
 from wavefilt.cli import group
 from wavefilt.io import segy
 from wavefilt.io.arrays import contiguous
@@ -120,6 +120,87 @@ def test_samples_given_to_be_written_stay_as_they_are(tmp_path):
     before = denoised.traces.copy()
     denoised.write(tmp_path / "b")
     assert np.array_equal(denoised.traces, before)
+
+
+REVISION_2 = {
+    "additional headers": ({("H", 3506): 1}, {"header": 480}),
+    "additional headers of 2.0": ({("I", 3506): 1}, {"header": 480, "revision": (2, 0)}),
+    "additional headers of 2.0 in two bytes": ({("H", 3506): 2}, {"header": 720, "revision": (2, 0)}),
+    "first trace": ({("Q", 3520): 4240}, {"begin": 4240}),
+    "extended samples": ({("H", 3220): 0, ("I", 3268): 60}, {}),
+    "extended interval": ({("d", 3272): 312.5}, {}),
+    "number of traces": ({("Q", 3512): 4}, {}),
+    "trailer": ({("i", 3528): 2}, {"trailer": 2}),
+    "trailer of unknown length": ({("i", 3528): -1, ("Q", 3512): 4}, {"trailer": 3}),
+    "byte order": ({("I", 3296): 0x01020304}, {}),
+}
+
+
+@pytest.mark.parametrize("name", REVISION_2)
+@pytest.mark.parametrize("endian", "<>")
+@pytest.mark.parametrize("code", [1, 3, 5])
+def test_fields_of_revision_2(tmp_path, name, endian, code):
+    """Traces of 60 samples with a header of 480 bytes, or another beginning, pass for other traces of revision 1."""
+    fields, options = REVISION_2[name]
+    data, source = revision_2(fields, code=code, endian=endian, **options), tmp_path / "x.sgy"
+    source.write_bytes(data)
+    recording, stored = wavefilt.read(source), samples_of(4, 60, code)
+    assert recording.format == "segy"
+    assert np.array_equal(recording.traces, from_ibm(stored).astype("f4") if code == 1 else stored)
+    assert recording.interval == (0.0003125 if name == "extended interval" else 0.004)
+    replace(recording, traces=np.zeros_like(recording.traces)).write(tmp_path / "y.sgy")
+    wavefilt.denoise_file(source, tmp_path / "z.sgy", rule=1e9, shrink="hard", backend="pywavelets")
+    whole = revision_2(fields, code=code, endian=endian, **options)
+    silent, width = bytearray(), 4
+    header, begin, trailer = options.get("header", 240), options.get("begin", 3600), 3200 * options.get("trailer", 0)
+    silent += whole[:begin]
+    if code == 3:
+        struct.pack_into(endian + "H", silent, 3224, 5)
+    trace = header + 60 * int(DTYPES[code][1])
+    for at in range(begin, len(whole) - trailer, trace):
+        silent += whole[at : at + header] + bytes(60 * width)
+    silent += whole[len(whole) - trailer :]
+    assert (tmp_path / "y.sgy").read_bytes() == silent
+    assert os.path.getsize(tmp_path / "z.sgy") == len(silent)
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "words"),
+    [
+        ({("H", 3506): 3}, {}, "3 additional trace headers each .bytes 3507-3510"),
+        ({("Q", 3520): 99}, {}, "first trace is said to begin at byte 99 .bytes 3521-3528"),
+        ({("Q", 3512): 5}, {}, "not 5 traces .*3513-3520"),
+        ({("i", 3528): -1}, {"trailer": 1}, "trailer of unknown length .bytes 3529-3532"),
+        ({("I", 3296): 0x02010403}, {}, "byte order constant .bytes 3297-3300"),
+        ({("I", 3268): 61}, {}, "traces of 61 samples"),
+    ],
+)
+def test_fields_of_revision_2_that_contradict_the_file_are_named(tmp_path, fields, options, words):
+    (tmp_path / "x.sgy").write_bytes(revision_2(fields, **options))
+    with pytest.raises(wavefilt.FormatError, match=words):
+        wavefilt.read(tmp_path / "x.sgy", format="segy")
+
+
+def test_text_headers_until_the_last_one(tmp_path):
+    """Their number may be -1."""
+    data = segy_file(extended=3)
+    records = [text.ljust(3200).encode("cp037") for text in ("((SEG: A))", "B", "((SEG: EndText))")]
+    data = patched(data[:3600] + b"".join(records) + data[3600 + 9600 :], 3504, ">h", -1)
+    (tmp_path / "x.sgy").write_bytes(data)
+    assert np.array_equal(wavefilt.read(tmp_path / "x.sgy").traces, samples_of(7, 300, 5))
+
+
+@pytest.mark.parametrize("endian", "<>")
+def test_su_without_an_interval(tmp_path, endian):
+    """As segyio's own small.su."""
+    traces = [
+        bytes(114) + struct.pack(endian + "2H", 300, 0) + bytes(122) + x.astype(endian + "f4").tobytes()
+        for x in samples_of(3, 300, 5)
+    ]
+    (tmp_path / "x.su").write_bytes(b"".join(traces))
+    recording = wavefilt.read(tmp_path / "x.su")
+    assert (recording.format, recording.interval, recording.samples.shape) == ("su", None, (3, 300))
+    assert np.array_equal(recording.traces, samples_of(3, 300, 5))
 
 
 def patched(data, at, form, *values):

@@ -41,3 +41,18 @@ def segy_file(code=5, endian=">", count=7, ns=300, extended=0, text=None, dt=400
 
 def su_file(endian, count=7, ns=300, dt=2000, stored=None):
     return segy_file(5, endian, count, ns, dt=dt, stored=stored)[3600:]
+
+
+def revision_2(fields, *, code=5, endian=">", revision=(2, 1), header=240, begin=3600, ns=60, count=4, trailer=0):
+    """A file of revision 2; ``fields`` are numbers at places of the binary header, by their struct format."""
+    data = bytearray(segy_file(code, endian, count, ns))
+    data[3260:3300] = bytes(40)
+    data[3500:3600] = bytes(100)
+    data[3500:3502] = bytes(revision)
+    for (form, at), value in fields.items():
+        struct.pack_into(endian + form, data, at, value)
+    rng, width = np.random.default_rng(4), int(DTYPES[code][1])
+    out = [bytes(data[:3600]), rng.bytes(begin - 3600)]
+    for at in range(3600, len(data), 240 + ns * width):
+        out += [data[at : at + 240], rng.bytes(header - 240), data[at + 240 : at + 240 + ns * width]]
+    return b"".join([*out, rng.bytes(3200 * trailer)])

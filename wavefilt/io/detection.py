@@ -35,8 +35,12 @@ class Probe:
     def unpack(self, format: str, offset: int) -> tuple[int, ...]:
         """Numbers at ``offset``; zeros where the file ends first, which no format has there."""
         width = struct.calcsize(format)
-        self.file.seek(offset)
-        return struct.unpack(format, self.file.read(width).ljust(width, b"\0"))
+        return struct.unpack(format, self.bytes(offset, width).ljust(width, b"\0"))
+
+    def bytes(self, offset: int, count: int) -> bytes:
+        """So many bytes from ``offset`` on, or those before the end of the file."""
+        self.file.seek(min(offset, self.size))
+        return self.file.read(count)
 
 
 Check = Callable[[Probe], bool]

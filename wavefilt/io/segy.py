@@ -19,7 +19,7 @@ from wavefilt.io.arrays.contiguous import Codec, ContiguousFile, Places
 from wavefilt.io.detection import Probe
 from wavefilt.io.file_source import opened
 from wavefilt.io.layout import Layout
-from wavefilt.io.segy_headers import IBM, IEEE, SEGY_WIDTHS, TRACE_HEADER, Headers, read_headers
+from wavefilt.io.segy_headers import IBM, IEEE, SEGY_WIDTHS, Headers, read_headers
 
 BLOCK = 1 << 20
 """Bytes copied at a time."""
@@ -33,9 +33,9 @@ KINDS = {1: "u4", 2: "i4", 3: "i2", 5: "f4", 6: "f8", 8: "i1", 9: "i8", 10: "u4"
 def places(headers: Headers) -> Places:
     """Where the samples are."""
     stored = np.dtype(headers.endian + KINDS[headers.code])
-    gap, codec = TRACE_HEADER // stored.itemsize, Codec(from_ibm, to_ibm) if headers.code == IBM else None
+    gap, codec = headers.header // stored.itemsize, Codec(from_ibm, to_ibm) if headers.code == IBM else None
     rows, stride = (headers.traces,), (headers.samples + gap,)
-    return Places(headers.begin + TRACE_HEADER, stored, rows, stride, headers.samples, 1, gap, codec)
+    return Places(headers.begin + headers.header, stored, rows, stride, headers.samples, 1, gap, codec)
 
 
 class SegyFile(ContiguousFile):
@@ -44,12 +44,10 @@ class SegyFile(ContiguousFile):
     def __init__(self, file: str | BinaryIO, layout: Layout, format: str) -> None:
         layout.only(format, "dt")
         with opened(file) as stream:
-            probe = Probe(stream)
-            self._headers = headers = read_headers(probe, format)
-            interval = _interval(probe, headers)
+            self._headers = headers = read_headers(Probe(stream), format)
         # floats stay as they are, integers become IEEE floats
         self._result = headers if headers.code in FLOATS else replace(headers, code=IEEE)
-        super().__init__(file, format, places(headers), interval or layout.dt, places(self._result))
+        super().__init__(file, format, places(headers), headers.interval or layout.dt, places(self._result))
         self.dtype = np.dtype("f4" if headers.code == IBM else KINDS[headers.code])
         if self._result != headers:
             self.notes = ("integer samples are written as 32-bit floats, sample format code 5",)
@@ -66,15 +64,9 @@ class SegyFile(ContiguousFile):
         to.write(head)
         stored, samples = headers.samples * SEGY_WIDTHS[headers.code], bytes(4 * headers.samples)
         for _ in range(headers.traces):
-            to.write(self._file.read(TRACE_HEADER) + samples)
+            to.write(self._file.read(headers.header) + samples)
             self._file.seek(stored, 1)
-
-
-def _interval(probe: Probe, headers: Headers) -> float | None:
-    """Sampling interval in seconds; None where headers have none, or contradict each other."""
-    places = [headers.begin + 116] + ([3216] if headers.begin else [])
-    found = {value for at in places if (value := probe.unpack(headers.endian + "h", at)[0]) > 0}
-    return found.pop() / 1e6 if len(found) == 1 else None
+        shutil.copyfileobj(self._file, to, BLOCK)
 
 
 def from_ibm(words: Array) -> NDArray[np.float32]:
