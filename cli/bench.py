@@ -179,7 +179,6 @@ def report(files: tuple[Path, ...], output: Path, overwrite: bool) -> None:
     """
     from wavefilt.benchmarks.report import page, sections
     from wavefilt.io import write_atomically
-    from wavefilt.plot import check_target
 
     files = files or tuple(sorted(sections.RESULTS.glob("*.json")))
     if not files:
@@ -191,13 +190,12 @@ def report(files: tuple[Path, ...], output: Path, overwrite: bool) -> None:
         raise click.UsageError(f"{output} is one of the files to read")
     Results(path=output, overwrite=overwrite).claim()
     try:
-        check_target("plots.svg")  # that there is matplotlib
         found = sections.sections(files)
         html = page.page(found)
     except sections.NotAStudy as error:
         raise Failure(str(error), 3) from error
     except ImportError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(f'the plots need {error.name}: pip install "wavefilt[bench]"') from error
     except OSError as error:
         raise Failure(f"{error.filename}: {error.strerror or error}", 3) from error
     write_atomically(output, html.encode(), overwrite=overwrite)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from bokeh.resources import Resources
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from wavefilt.benchmarks.report import sections
-from wavefilt.benchmarks.report.drawing import swatch
-from wavefilt.benchmarks.report.figures import Plot
+from wavefilt.benchmarks.report.drawing import Embedded, embedded
 from wavefilt.benchmarks.report.sections import Section
 
 INDEX = """# Benchmarks
@@ -35,26 +35,25 @@ def _name(section: Section) -> str:
     return Path(section.source).stem
 
 
-def _machine(section: Section) -> str:
-    return next(iter(section.machine.values()), "").split(",")[0]
-
-
-def _plot(plot: Plot, prefix: str) -> Iterator[str]:
-    """The plots and their legend, styled as in the report."""
-    yield f"## {plot.title}\n"
-    yield f"{plot.note}\n" if plot.note else ""
-    yield '```{raw} html\n<div class="study"><div class="panels">'
-    for caption, svg in plot.figures(prefix):
-        yield f"<figure><figcaption>{escape(caption)}</figcaption>{svg}</figure>"
-    legend = [f"<li>{swatch(line.look)}{escape(line.label)}</li>" for line in plot.legend]
-    yield f'</div><ul class="legend">{"".join(legend)}</ul></div>\n```\n'
+def _plots(script: str, plots: Sequence[Embedded]) -> Iterator[str]:
+    """Styled as in the report."""
+    if plots:
+        library = '<script src="../../_static/bokeh.min.js"></script>'
+        yield f"```{{raw}} html\n{library}{script}\n```\n"
+    for drawn in plots:
+        yield f"## {drawn.plot.title}\n"
+        yield '```{raw} html\n<div class="study"><div class="panels">'
+        for title, figure in drawn.panels:
+            yield f"<figure><figcaption>{escape(title)}</figcaption>{figure}</figure>"
+        entries = len(drawn.plot.legend)
+        yield f'</div><div class="legend" style="--entries: {entries}">{drawn.legend}</div></div>\n```\n'
 
 
 def _page(section: Section) -> str:
-    about = ", ".join(filter(None, (_machine(section), section.date)))
+    about = ", ".join(filter(None, (section.where, section.date)))
     parts = [f"# {section.title}\n", f"{about}. From `benchmarks/results/{section.source}`.\n"]
-    for i, plot in enumerate(section.plots):
-        parts += _plot(plot, str(i))
+    script, (plots,) = embedded([section])
+    parts += _plots(script, plots)
     parts.append(section.report.markdown())
     parts += ["\n## Machine\n", "| | |\n|---|---|"]
     parts += [f"| {what} | {value} |" for what, value in section.machine.items()]
@@ -67,7 +66,7 @@ def write(app: Sphinx, _: Config) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     found = sections.sections(sorted(sections.RESULTS.glob("*.json")))
     pages = {_name(section): _page(section) for section in found}
-    rows = [f"| [{s.title}]({_name(s)}.md) | {_machine(s)} | {s.date} |" for s in found]
+    rows = [f"| [{s.title}]({_name(s)}.md) | {s.where} | {s.date} |" for s in found]
     pages["index"] = INDEX.format(rows="\n".join(rows), names="\n".join(_name(section) for section in found))
     for old in folder.glob("*.md"):
         if old.stem not in pages:
@@ -78,6 +77,7 @@ def write(app: Sphinx, _: Config) -> None:
             path.write_text(text, "utf-8")
     style = Path(sections.__file__).with_name("report.css").read_text("utf-8").replace(":root", "&")
     (folder / "study.css").write_text(f".study {{\n{style}}}\n", "utf-8")
+    (folder / "bokeh.min.js").write_text(Resources("inline", components=["bokeh"]).js_raw[0], "utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

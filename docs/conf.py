@@ -64,6 +64,6 @@ sphinx_gallery_conf = {
 
 html_theme = "furo"
 html_title = "wavefilt"
-html_static_path = ["style.css", "generated/benchmarks/study.css"]
+html_static_path = ["style.css", "generated/benchmarks/study.css", "generated/benchmarks/bokeh.min.js"]
 html_css_files = ["style.css"]
 html_show_copyright = False

@@ -1,232 +1,201 @@
-"""Plots of `wavefilt bench report`: SVG by matplotlib, coloured by the page, with a title for each point."""
+"""The plots of `wavefilt bench report`, drawn by Bokeh."""
 
 from __future__ import annotations
 
-import io
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
+
+from .figures import PALETTE, Line, Panel, Plot, Point
+from .sections import DAMAGED, NotAStudy, Section
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import XAxis, YAxis
-    from matplotlib.figure import Figure
+    from bokeh.models import GlyphRenderer, Range1d
+    from bokeh.plotting import figure as Figure
 
-WIDTH, HEIGHT = 440, 320
-"""Of a drawing; on a phone it takes the screen's width, elsewhere half the page's."""
-LABELS = 6
-"""Most numbers along the x axis."""
-_PALETTE = (
-    "ink #1c2126, soft #5b6570, rule #d9dee3, paper #ffffff, black #000001, slate #4d4d4d, gray #9a9a9a, silver "
-    "#c8c8c8, orange #e69f00, green #009e73, purple #cc79a7, blue #0072b2, sky #56b4e9, vermillion #d55e00"
-)
-PALETTE: dict[str, str] = dict(pair.split() for pair in _PALETTE.split(","))
-"""As matplotlib writes the page's colours, which have a light and a dark version; pure black it leaves out."""
-NAMES = {value: name for name, value in PALETTE.items()}
+HEIGHT, ROW = 320, 42
+"""Pixels of a panel with lines, and of a row with its label."""
+PAD = 0.04
+"""Of an axis, beyond the outermost values."""
 
 
-@dataclass(frozen=True)
-class Point:
-    """``text`` is shown where the point is; ``spread`` are the quartiles."""
-
-    x: float
-    y: float
-    text: str = ""
-    spread: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Look:
-    """``colour`` is one of the page's, by name; ``marker`` "" is for none, ``dash`` "" for no line between points."""
-
-    colour: str
-    marker: str = "o"
-    hollow: bool = False
-    dash: str = "-"
-
-
-KNOWN = {
-    "gsl": Look("slate", "s"),
-    "pywavelets": Look("orange"),
-    "numba": Look("green", "D"),
-    "ptwt_cpu": Look("purple", "v"),
-    "ptwt_gpu": Look("purple", "^", hollow=True),
-    "cuda": Look("blue"),
-    "cuda_pinned": Look("sky", "s"),
-    "cuda_resident": Look("vermillion", "D"),
-    "cuda_kernels": Look("vermillion", hollow=True),
-}
-"""Okabe and Ito's palette; hollow is data that stays on the GPU timed by itself."""
-LIMITS = {
-    ("floors", "transfer"): ("floor: transfers", Look("sky", "", dash="--")),
-    ("floors", "memory"): ("floor: 12n bytes", Look("vermillion", "", dash="--")),
-    ("estimates", "calibrated"): ("SKE estimate, calibrated", Look("black", "", dash=":")),
-    ("estimates", "classic"): ("SKE estimate, classic", Look("gray", "", dash=":")),
-    ("document", "cpu"): ("2010: CPU (GSL)", Look("gray", "", dash="-.")),
-    ("document", "gpu"): ("2010: GPU with transfers", Look("silver", "", dash="-.")),
-}
-"""Label and look of floors, estimates and the figures of 2010, by section and entry of a row."""
-_SPARE = {"blue": "o", "orange": "s", "green": "D", "vermillion": "^", "purple": "v", "sky": "o", "slate": "s"}
-SPARE = [Look(colour, marker, hollow) for hollow in (False, True) for colour, marker in _SPARE.items()]
-
-
-def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Of implementations, by name."""
-    spare = cycle(SPARE)
-    return {name: KNOWN.get(name) or next(spare) for name in names}
-
-
-def in_turn(names: Iterable[str]) -> dict[str, Look]:
-    """Of other names."""
-    return dict(zip(dict.fromkeys(names), cycle(SPARE), strict=False))
-
-
-@dataclass(frozen=True)
-class Line:
-    """Points that belong together."""
-
-    label: str
-    look: Look
-    points: Sequence[Point] = ()
-
-
-def draw(axes: Axes, line: Line, across: bool = False, **options: Any) -> None:
-    """Quartiles, the line itself and its points; ``across`` with x and y exchanged."""
-    look, colour, turn = line.look, PALETTE[line.look.colour], -1 if across else 1
-    spreads = [(p.x, *p.spread) for p in line.points if p.spread]
-    if spreads:
-        ranges = axes.hlines if across else axes.vlines
-        ranges(*zip(*spreads, strict=True), color=colour, linewidth=4.5, alpha=0.3, **options)
-    if look.dash:
-        places = [p.x for p in line.points], [p.y for p in line.points]
-        axes.plot(*places[::turn], color=colour, linestyle=look.dash, linewidth=1.8, **options)
-    shown = [p for p in line.points if p.text]
-    if shown:
-        places = [p.x for p in shown], [p.y for p in shown]
-        face = PALETTE["paper"] if look.hollow else colour
-        style: dict[str, Any] = {
-            "marker": look.marker or "o",
-            "markersize": 7,
-            "markerfacecolor": face,
-            "markeredgewidth": 1.4,
-        }
-        axes.plot(*places[::turn], color=colour, linestyle="", **style, **options)
-
-
-class Drawing:
-    """A figure of matplotlib without fonts or colours of its own, whose points and bars have words."""
-
-    def __init__(self, label: str, height: float, margins: tuple[float, float, float, float]) -> None:
-        from matplotlib.figure import Figure
-
-        left, right, top, bottom = margins
-        self.label, self.words = label, dict[str, tuple[Line | None, Iterator[str]]]()
-        self.figure: Figure = Figure(figsize=(WIDTH / 72, height / 72))
-        sides = (left / WIDTH, bottom / height, 1 - (left + right) / WIDTH, 1 - (top + bottom) / height)
-        self.axes: Axes = self.figure.add_axes(sides)
-        self.axes.tick_params("both", which="both", left=False, bottom=False, labelcolor=PALETTE["soft"])
-        self.axes.grid(color=PALETTE["rule"], linewidth=0.7)
-        self.axes.set_axisbelow(True)
-        for name, spine in self.axes.spines.items():
-            spine.set(visible=name in ("left", "bottom"), color=PALETTE["soft"])
-
-    def add(self, line: Line, across: bool = False) -> None:
-        gid = f"words {len(self.words)}"
-        self.words[gid] = line, iter([p.text for p in line.points if p.text])
-        draw(self.axes, line, across, gid=gid, clip_on=False)
-
-    def add_bar(self, top: float, length: float, text: str) -> None:
-        gid = f"words {len(self.words)}"
-        self.axes.barh(top, length, height=13, align="edge", color=PALETTE["blue"], gid=gid, clip_on=False)
-        self.words[gid] = None, iter([text])
-
-    def svg(self, prefix: str) -> str:
-        """Hashes of the ``prefix`` are its ids."""
-        from matplotlib import rc_context
-
-        out, empty = io.BytesIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        with rc_context({"svg.fonttype": "none", "svg.hashsalt": prefix + self.label}):
-            self.figure.savefig(out, format="svg", transparent=True, metadata=empty)
-        text = re.sub(r' (xmlns(:xlink)?|clip-path)="[^"]*"|<\?xml.*\?>|<!DOCTYPE[^>]*>', "", out.getvalue().decode())
-        root = ElementTree.fromstring(text.replace("xlink:href", "href"))
-        for group in root.iter("g"):
-            self._name(group)
-        for parent in [*root.iter()]:
-            parent.tail = None
-            if parent.tag not in ("title", "text"):
-                parent.text = None
-            for name in {"d", "x", "y"} & parent.attrib.keys():
-                parent.set(name, re.sub(r"\.\d+|\s+", lambda found: found[0][:2].strip() or " ", parent.attrib[name]))
-            for child in [*parent]:
-                if child.tag in ("style", "clipPath"):
-                    parent.remove(child)
-                if parent.tag == "defs":
-                    child.attrib.pop("style", None)
-        root.attrib = {"class": "chart", "viewBox": root.get("viewBox", ""), "role": "group", "aria-label": self.label}
-        text = ElementTree.tostring(root, "unicode")
-        text = re.sub(r"font-(family|size): [^;]*(; )?", "", text)
-        return re.sub(r"#[0-9a-f]{6}\b", lambda found: f"var(--{NAMES.get(found[0], 'ink')})", text)
-
-    def _name(self, group: ElementTree.Element) -> None:
-        """Give the points of a group their words; a line's groups are known by its label."""
-        line, words = self.words.get(group.attrib.pop("id", ""), (None, None))
-        if words is None:
-            return
-        if line is not None:
-            group.attrib |= {"class": "line" if line.look.marker else "line bare", "data-line": line.label}
-        for mark in group.iter("use") if line else [group]:
-            if line is not None:
-                group.set("style", mark.attrib.pop("style"))
-            mark.set("class", "point" if line else "point bar")
-            ElementTree.SubElement(mark, "title").text = next(words)
-
-
-def plain(value: float, _: object = None) -> str:
-    """Without an exponent."""
-    return f"{value:.0f}" if abs(value) >= 1 or value == 0 else f"{value:.6f}".rstrip("0")
-
-
-def scale(axis: XAxis | YAxis, values: Sequence[float], ticks: Mapping[float, str] | None = None) -> None:
-    """Logarithmic, and linear for values that are not all positive; ``ticks`` are words at their places."""
-    from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, MaxNLocator, NullLocator
-
+def ends(values: Sequence[float], bars: bool = False) -> tuple[float, float]:
+    """Of the axis that shows these values, logarithmic if they are all positive; bars begin at 0."""
     low, high = min(values), max(values)
-    logarithmic = low > 0
-    axis.axes.set(**{f"{axis.axis_name}scale": "log" if logarithmic else "linear"})
-    if logarithmic and low == high:
-        axis.axes.set(**{f"{axis.axis_name}lim": (low / 2, 2 * high)})
-    subs = (1.0, 2.0, 5.0) if logarithmic and high < 100 * low else (1.0,)
-    axis.set_major_locator(LogLocator(subs=subs) if logarithmic else MaxNLocator(5))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(plain)
-    if ticks:
-        each = math.ceil(len(ticks) / LABELS)
-        axis.set_major_locator(FixedLocator(sorted(ticks)))
-        words = [word if i % each == 0 else "" for i, (_, word) in enumerate(sorted(ticks.items()))]
-        axis.set_major_formatter(FixedFormatter(words))
+    if bars:
+        return 0, high * 1.12  # with a number after the longest
+    if low > 0:
+        factor = (high / low) ** PAD if high > low else 2
+        return low / factor, high * factor
+    pad = PAD * (high - low) or 1
+    return low - pad, high + pad
 
 
-@cache
-def swatch(look: Look) -> str:
-    """A line of this look in small, for the legend."""
-    from matplotlib.markers import MarkerStyle
-    from matplotlib.patches import PathPatch
-    from matplotlib.transforms import Affine2D
+@dataclass(frozen=True)
+class Embedded:
+    """HTML of a plot: its panels by their titles, and its legend."""
 
-    drawing = Drawing("", 16, (0, 0, 0, 0))
-    drawing.axes.set_axis_off()
-    drawing.axes.set(xlim=(0, WIDTH), ylim=(0, 16))
-    drawing.add(Line("", look, (Point(2, 8), Point(32, 8))))
-    if look.marker:
-        marker, colour = MarkerStyle(look.marker), PALETTE[look.colour]
-        place = Affine2D(marker.get_transform().get_matrix()).scale(7).translate(17, 8)
-        path = marker.get_path().transformed(place)
-        face = PALETTE["paper"] if look.hollow else colour
-        drawing.axes.add_patch(PathPatch(path, facecolor=face, edgecolor=colour, linewidth=1.4, zorder=3))
-    small = drawing.svg("").replace('class="chart" viewBox="0 0 440 16"', 'viewBox="0 0 34 16"', 1)
-    return small.replace("<svg", '<svg width="34" height="16"', 1).replace('data-line=""', "")
+    plot: Plot
+    panels: Sequence[tuple[str, str]]
+    legend: str
+
+
+def embedded(sections: Sequence[Section]) -> tuple[str, list[list[Embedded]]]:
+    """The script of a page, which Bokeh's own must precede, and the plots of each section.
+
+    Raises NotAStudy for a section that cannot be drawn, ImportError without Bokeh.
+    """
+    from bokeh.embed import components
+
+    drawn, models = [], []
+    for section in sections:
+        try:
+            drawn.append([(plot, list(figures(plot))) for plot in section.plots])
+        except DAMAGED as error:
+            raise NotAStudy(f"{section.source}: a damaged result of a study: {error!r}") from error
+        models += [figure for _, parts in drawn[-1] for _, figure in parts]
+    script, elements = components(models) if models else ("", [])
+    left = iter(elements)
+    html = [[(plot, [(title, next(left)) for title, _ in parts]) for plot, parts in plots] for plots in drawn]
+    return script, [[Embedded(plot, parts[:-1], parts[-1][1]) for plot, parts in plots] for plots in html]
+
+
+def figures(plot: Plot) -> Iterator[tuple[str, Figure]]:
+    """Every panel under its title, then the legend, whose entries show and hide their lines in all panels."""
+    from bokeh.models import Range1d
+
+    lines = [line for panel in plot.panels for line in panel.lines]
+    points = [point for line in lines for point in line.points]
+    bars = any(line.look.marker == "bar" for line in lines)
+    values = ends([value for p in points for value in (p.y, *(p.spread or ()))], bars)
+    x, y = Range1d(*ends([p.x for p in points])), Range1d(*values)
+    renderers: dict[str, list[GlyphRenderer[Any]]] = {line.label: [] for line in plot.legend}
+    for panel, rows in _halves(plot) if plot.rows else ((panel, None) for panel in plot.panels):
+        figure = _axes(plot, panel, x, y) if rows is None else _rows(plot, panel, rows, y)
+        for line in panel.lines:
+            renderers[line.label] += _draw(figure, line, rows is not None)
+        yield panel.title, figure
+    yield "", _legend(plot, renderers)
+
+
+def _halves(plot: Plot) -> Iterator[tuple[Panel, range]]:
+    """Rows in two columns."""
+    count = len(plot.rows)
+    half = math.ceil(count / 2) if count > 2 else count
+    for rows in filter(None, (range(half), range(half, count))):
+        parts = [(line, [p for p in line.points if p.x in rows]) for panel in plot.panels for line in panel.lines]
+        yield Panel("", [Line(line.label, line.look, points) for line, points in parts]), rows
+
+
+def _figure(height: int, **options: Any) -> Figure:
+    """Logarithmic where a range is positive, with a toolbar under the mouse; no tool takes the page's scrolling."""
+    from bokeh.models import BasicTicker, LogTicker, NumeralTickFormatter
+    from bokeh.plotting import figure
+
+    for name in "xy":
+        options.setdefault(f"{name}_axis_type", "log" if options[f"{name}_range"].start > 0 else "linear")
+    tools = {"tools": "box_zoom,reset,save", "active_drag": None, "toolbar_location": "above"}
+    made = figure(height=height, sizing_mode="stretch_width", min_border_right=20, **tools, **options)
+    made.toolbar.logo, made.toolbar.autohide, made.outline_line_color = None, True, None
+    made.grid.grid_line_color = "#d9dee3"
+    made.axis.axis_line_color = made.axis.major_label_text_color = "#5b6570"
+    made.axis.major_tick_line_color = made.axis.minor_tick_line_color = None
+    made.axis.axis_label_text_font_style = "normal"
+    made.axis.formatter = NumeralTickFormatter(format="0[.][000000]")  # without exponents
+    for axis, ends in ((made.xaxis, made.x_range), (made.yaxis, made.y_range)):
+        mantissas = [1, 2, 5] if ends.end < 150 * ends.start else [1]
+        log = LogTicker(mantissas=mantissas, num_minor_ticks=0)
+        axis.ticker = log if ends.start > 0 else BasicTicker(desired_num_ticks=5)
+    return made
+
+
+def _axes(plot: Plot, panel: Panel, x: Range1d, y: Range1d) -> Figure:
+    """A panel of lines."""
+    from bokeh.models import NoOverlap
+
+    made = _figure(HEIGHT, x_range=x, y_range=y, x_axis_label=plot.x, y_axis_label=plot.y)
+    if panel.ticks:
+        made.xaxis.ticker = sorted(panel.ticks)
+        made.xaxis.major_label_overrides = dict(panel.ticks)
+    made.xaxis.major_label_policy = NoOverlap(min_distance=12)
+    return made
+
+
+def _rows(plot: Plot, panel: Panel, rows: range, values: Range1d) -> Figure:
+    """Labels above each other, each over its row, and a bar's value behind it."""
+    from bokeh.models import Range1d
+
+    y = Range1d(rows.stop, rows.start)
+    made = _figure(ROW * len(rows) + 80, x_range=values, y_range=y, y_axis_type="linear", x_axis_label=plot.y)
+    made.yaxis.visible = made.ygrid.visible = False
+    made.text(values.start, [i + 0.34 for i in rows], [plot.rows[i] for i in rows], text_font_size="12px")
+    points = [p for line in panel.lines for p in line.points]
+    for p in (p for line in panel.lines if line.look.marker == "bar" for p in line.points):
+        longest = max(other.y for other in points if other.x == p.x)
+        made.text(longest, p.x + 0.8, [f"{p.y:.3g}"], x_offset=7, text_font_size="12px")
+    return made
+
+
+def _draw(figure: Figure, line: Line, across: bool = False) -> list[GlyphRenderer[Any]]:
+    """Quartiles, the line itself and its points, which tell their texts; ``across`` with x and y exchanged."""
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    look, points, colour = line.look, line.points, PALETTE[line.look.colour]
+    spreads = [p.spread or (p.y, p.y) for p in points]
+    source = ColumnDataSource(
+        {
+            "place": [p.x + 0.65 if across else p.x for p in points],
+            "value": [p.y for p in points],
+            "low": [low for low, _ in spreads],
+            "high": [high for _, high in spreads],
+            "text": [p.text for p in points],
+        }
+    )
+    x, y = ("value", "place") if across else ("place", "value")
+    drawn = []
+    if any(p.spread for p in points):
+        range_ends = {"y0": "place", "y1": "place", "x0": "low", "x1": "high"}
+        if not across:
+            range_ends = {"x0": "place", "x1": "place", "y0": "low", "y1": "high"}
+        drawn.append(figure.segment(**range_ends, source=source, color=colour, line_width=4.5, line_alpha=0.3))
+    if look.dash:
+        drawn.append(figure.line(x, y, source=source, color=colour, line_dash=look.dash, line_width=1.8))
+    if look.marker == "bar":
+        mark = figure.hbar("place", 0.32, "value", source=source, color=colour)
+    else:
+        face = "white" if look.hollow else colour
+        style = {"size": 18, "angle": math.pi / 2} if look.marker == "dash" else {"size": 8}
+        shown = 1 if look.marker else 0  # a line without markers still has points that tell their texts
+        mark = figure.scatter(
+            x, y, source=source, marker=look.marker or "circle", line_color=colour, fill_color=face, line_width=1.4,
+            alpha=shown, **style,
+        )  # fmt: skip
+    if any(p.text for p in points):
+        words = '<div style="white-space: pre-line; max-width: min(18rem, 40vw)">@text</div>'
+        figure.add_tools(HoverTool(renderers=[mark], tooltips=words, visible=False))
+    return [*drawn, mark]
+
+
+LEGEND = (
+    ":host { width: 100%; } .bk-grid { display: flex; flex-wrap: wrap; gap: 2px 14px; width: auto; height: auto; }"
+    ".bk-inactive { opacity: .35; }"
+)
+"""Style of a legend: as many entries to a row as there is room for."""
+
+
+def _legend(plot: Plot, renderers: dict[str, list[GlyphRenderer[Any]]]) -> Figure:
+    """A figure without axes."""
+    from bokeh.models import Legend, LegendItem, Range1d
+
+    made = _figure(30, x_range=Range1d(0, 1), y_range=Range1d(0, 1))
+    made.update(toolbar_location=None, sizing_mode="stretch_both", min_border=0)
+    made.axis.visible = made.grid.visible = False
+    items = []
+    for line in plot.legend:
+        sample = _draw(made, Line(line.label, line.look, [Point(math.nan, math.nan)]))
+        items.append(LegendItem(label=line.label, renderers=[*sample, *renderers[line.label]]))
+    style = {"border_line_color": None, "background_fill_alpha": 0, "label_text_font_size": "13px", "margin": 0}
+    legend = Legend(items=items, click_policy="hide", location="top_left", **style, stylesheets=[LEGEND])
+    made.add_layout(legend)
+    return made

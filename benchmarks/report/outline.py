@@ -9,8 +9,7 @@ from dataclasses import replace
 from wavefilt.benchmarks.common.columns import labels
 from wavefilt.benchmarks.common.tables import Report, Row, Table, Times, number, size
 
-from .drawing import LIMITS, Line, Look, Point, looks
-from .figures import Dots, Lines, Panel, Plot
+from .figures import LIMITS, Line, Look, Panel, Plot, Point, looks
 
 ALONG: dict[str, Callable[[int], str]] = {"samples": size, "block": str}
 """What times are drawn over, the first that differs between rows, with how its values are written."""
@@ -41,12 +40,12 @@ def lines(result: Row, along: str) -> list[Plot]:
     """Times, and the speed-up over the first base of the ratios."""
     groups, ticks = _groups(result), {row[along]: ALONG[along](row[along]) for row in result["rows"]}
     times = [Panel(title, list(_times(result, rows, along)), ticks) for title, rows in groups.items()]
-    plots: list[Plot] = [Lines.of("Time", along, f"{result['unit']}, median and quartiles", times)]
+    plots = [Plot("Time", along, f"{result['unit']}, median and quartiles", times)]
     found = (each for row in result["rows"] for each in row.get("ratios", {}).items())
     base = next((base for base, others in found if isinstance(others, dict)), None)
     if base is not None:
         ratios = [Panel(title, list(_ratios(result, rows, along, base)), ticks) for title, rows in groups.items()]
-        plots.append(Lines.of("Speed-up", along, f"times as fast as {labels(result)[base]}", ratios))
+        plots.append(Plot("Speed-up", along, f"times as fast as {labels(result)[base]}", ratios))
     return [plot for plot in plots if plot.legend]
 
 
@@ -89,7 +88,7 @@ def _times(result: Row, rows: Sequence[Row], along: str) -> Iterator[Line]:
         # an estimate of every column apart, where the study makes one
         models = [(row, row.get("estimates", {}).get(name, {})) for row in rows]
         own = [(row, found["calibrated"]) for row, found in models if "calibrated" in found]
-        dotted = replace(look, marker="", dash=":")
+        dotted = replace(look, marker="", dash="dotted")
         yield from _line(f"{labels(result)[name]}, SKE estimate", dotted, along, own, result["unit"])
 
 
@@ -113,12 +112,16 @@ def _dots(result: Row, row: Row, title: str, year: str) -> Plot:
         for model, value in models.items() if isinstance(models, dict) else ():
             found.setdefault(f"SKE estimate, {model}", {})[name] = value
     names = [name for name in result["columns"] if any(name in values for values in found.values())]
-    hollow = [Look(*pair, True, "") for pair in (("black", "D"), ("purple", "^"), ("vermillion", "v"))]
-    styles, lines = [Look("blue", "o", dash=""), Look("gray", "s", dash=""), *hollow], []
+    hollow = [
+        Look(*pair, True, "")
+        for pair in (("black", "diamond"), ("purple", "triangle"), ("vermillion", "inverted_triangle"))
+    ]
+    styles, lines = [Look("blue", dash=""), Look("gray", "square", dash=""), *hollow], []
     for style, (label, values) in zip(styles, found.items(), strict=False):
         here = [(i, values[name], f"{labels(result)[name]}\n{label}") for i, name in enumerate(names) if name in values]
         if here:
             lines.append(Line(label, style, [_point(*point, result["unit"]) for point in here]))
     title = f"{title}, " if title else ""
     pixels = f"{row['width']} x {row['height']} pixels" if "width" in row else f"{size(row['samples'])} samples"
-    return Dots("Time", f"{title}{pixels}, {result['unit']}", lines, [labels(result)[name] for name in names])
+    what = f"{title}{pixels}, {result['unit']}"
+    return Plot("Time", "", what, [Panel("", lines)], [labels(result)[name] for name in names])

@@ -9,28 +9,37 @@ from wavefilt.benchmarks.common.tables import Row, number, size
 from wavefilt.benchmarks.ske import validation
 from wavefilt.ske import calibration
 
-from .drawing import Line, Look, Point, in_turn, looks
-from .figures import Bar, Bars, Dots, Lines, Panel, Plot
+from .figures import Line, Look, Panel, Plot, Point, looks
+
+MARK = Look("black", "dash", dash="")
+"""What a bar is compared with."""
 
 
 def cpu(result: Row) -> list[Plot]:
     """Times faster than PyWavelets, case by case, with what the project set itself."""
-    bars = []
-    for c in result["cases"]:
+    cases, points = result["cases"], defaultdict(list)
+    for i, c in enumerate(cases):
         times = " ms by ".join(number(1e3 * c[name]["median"]) for name in ("pywavelets", "numba"))
         words = f"{c['name']}\n{number(c['ratio'])} times as fast, target {c['target']:g}\n{times} ms"
-        bars.append(Bar(c["name"], c["ratio"], words, c["target"]))
-    return [Bars("Speed-up", "Times as fast as PyWavelets on one core; the mark is the target.", (), bars)]
+        points[c["ratio"] >= c["target"]].append(Point(i, c["ratio"], words))
+    names = {True: ("target reached", "blue"), False: ("target missed", "vermillion")}
+    bars = [
+        Line(label, Look(colour, "bar", dash=""), points[met]) for met, (label, colour) in names.items() if points[met]
+    ]
+    marks = Line("target", MARK, [Point(i, c["target"]) for i, c in enumerate(cases)])
+    panel = Panel("", [*bars, marks])
+    return [Plot("Speed-up", "", "times as fast as PyWavelets on one core", [panel], [c["name"] for c in cases])]
 
 
 def cuda(result: Row) -> list[Plot]:
     """How near the bandwidth of a copy each kernel comes."""
-    bars = []
-    for k in result["kernels"]:
+    points, kernels = [], result["kernels"]
+    for i, k in enumerate(kernels):
         rate = f"{number(k['median'])} ms for {k['bytes'] / 1e6:.0f} MB: {k['TB/s']:.2f} TB/s"
-        words = f"{k['name']}\n{k['share']:.0%} of a copy's bandwidth\n{rate}"
-        bars.append(Bar(k["name"], 100 * k["share"], words, 100))
-    return [Bars("Bandwidth of the kernels", "Per cent of a copy's in the same run; the mark is the copy.", (), bars)]
+        points.append(Point(i, 100 * k["share"], f"{k['name']}\n{k['share']:.0%} of a copy's bandwidth\n{rate}"))
+    copy = Line("copy in the same run", MARK, [Point(i, 100) for i in range(len(kernels))])
+    panel = Panel("", [Line("kernel", Look("blue", "bar", dash=""), points), copy])
+    return [Plot("Bandwidth of the kernels", "", "per cent of a copy's", [panel], [k["name"] for k in kernels])]
 
 
 def cuda_crossover(result: Row) -> list[Plot]:
@@ -44,7 +53,7 @@ def cuda_crossover(result: Row) -> list[Plot]:
             points = [Point(n, ms, f"{name}\n{size(n)} samples: {number(ms)} ms") for n, ms in times.items()]
             lines.append(Line(name, look, points))
         panels.append(Panel(wavelet, lines, {row["samples"]: size(row["samples"]) for row in rows}))
-    return [Lines.of("Time", "samples", "ms of a call, NumPy array in and out", panels)]
+    return [Plot("Time", "samples", "ms of a call, NumPy array in and out", panels)]
 
 
 def crossover(result: Row) -> list[Plot]:
@@ -54,7 +63,7 @@ def crossover(result: Row) -> list[Plot]:
         entries = [entry for entry in result[rows] if entry["work"] == "denoise"]
         ticks = {n: size(n) for entry in entries for _, n in entry["shapes"]}
         lines = [Line("PyWavelets", Look("slate", ""), [Point(n, 1) for n in (min(ticks), max(ticks))])]
-        for entry, look in zip(entries, in_turn(entry["wavelet"] for entry in entries).values(), strict=True):
+        for entry, look in zip(entries, looks(entry["wavelet"] for entry in entries).values(), strict=True):
             label = f"numba, {entry['wavelet']}"
             points = []
             for (m, n), theirs, ours in zip(entry["shapes"], entry["pywavelets"], entry["numba"], strict=True):
@@ -63,14 +72,14 @@ def crossover(result: Row) -> list[Plot]:
                 points.append(Point(n, theirs / ours, words))
             lines.append(Line(label, look, points))
         panels.append(Panel(rows, lines, ticks))
-    return [Lines.of("Speed-up", "samples of a row", "times as fast as PyWavelets on one core", panels)]
+    return [Plot("Speed-up", "samples of a row", "times as fast as PyWavelets on one core", panels)]
 
 
 def launch_shapes(result: Row) -> list[Plot]:
     """What the first of the ranking gains over the fixed shape, for a single trace."""
     lines = []
     rows = [row for row in result["rows"] if row["rows"] == 1]
-    for wavelet, look in in_turn(row["wavelet"] for row in rows).items():
+    for wavelet, look in looks(row["wavelet"] for row in rows).items():
         points = []
         for row in rows:
             (threads, tile, seconds), fixed = row["ranked"][0], row["fixed"]
@@ -81,14 +90,14 @@ def launch_shapes(result: Row) -> list[Plot]:
         lines.append(Line(wavelet, look, points))
     ticks = {row["samples"]: size(row["samples"]) for row in rows}
     unit = "times as fast as {} threads, tile {}".format(*result["fixed"])
-    return [Lines.of("First shape of the ranking", "samples", unit, [Panel("one trace", lines, ticks)])]
+    return [Plot("First shape of the ranking", "samples", unit, [Panel("one trace", lines, ticks)])]
 
 
 def quality(result: Row) -> list[Plot]:
     """Decibels by record, a colour a rule, hollow where the noise is estimated once for all levels."""
     rows = result["parts"]["records"]
     cases = [f"{row['signal']}, {row['noise']} noise, {row['snr_db']} dB" for row in rows]
-    rules = in_turn(("universal", "minimax", "sure", "bayes", "fdr", "neighblock", "ebayes"))
+    rules = looks(("universal", "minimax", "sure", "bayes", "fdr", "neighblock", "ebayes"))
     lines = []
     for rule, look in rules.items():
         for sigma in ("level", "global"):
@@ -96,7 +105,7 @@ def quality(result: Row) -> list[Plot]:
             gains = [(case, row["gain_db"][method]) for case, row in zip(cases, rows, strict=True)]
             points = [Point(i, gain, f"{method}\n{case}: {gain:+.1f} dB") for i, (case, gain) in enumerate(gains)]
             lines.append(Line(method, replace(look, hollow=sigma == "global", dash=""), points))
-    return [Dots("Gain in SNR", "dB by rule and by the level at which the noise is estimated", lines, cases)]
+    return [Plot("Gain in SNR", "", "dB by rule and noise estimated by level or globally", [Panel("", lines)], cases)]
 
 
 def ske(result: Row) -> list[Plot]:
@@ -109,7 +118,7 @@ def ske(result: Row) -> list[Plot]:
     predictions = {name: v.tolist() for name, v in validation.Validation(rows, device).predictions.items()}
     seconds = [row["seconds"] for row in rows] + [float(value) for values in predictions.values() for value in values]
     ends = [1e6 * limit(seconds) for limit in (min, max)]
-    kernels = in_turn(row["kernel"] for row in rows)
+    kernels = looks(row["kernel"] for row in rows)
     panels = []
     for model, values in predictions.items():
         points: dict[tuple[str, bool], list[Point]] = defaultdict(list)
@@ -121,9 +130,9 @@ def ske(result: Row) -> list[Plot]:
                 f"predicted {number(predicted)} μs, measured {number(measured)} μs: {predicted / measured - 1:+.0%}"
             )
             points[row["kernel"], row["fit"]].append(Point(measured, predicted, words))
-        lines = [Line("predicted = measured", Look("gray", "", dash="--"), [Point(end, end) for end in ends])]
+        lines = [Line("predicted = measured", Look("gray", "", dash="dashed"), [Point(end, end) for end in ends])]
         for (kernel, fit), found in points.items():
             look = replace(kernels[kernel], hollow=fit, dash="")
             lines.append(Line(f"{kernel}, fitted" if fit else kernel, look, found))
         panels.append(Panel(model, lines))
-    return [Lines.of("Predicted and measured", "measured μs", "predicted μs", panels)]
+    return [Plot("Predicted and measured", "measured μs", "predicted μs", panels)]

@@ -48,6 +48,16 @@ class Section:
     report: Report
     plots: Sequence[Plot]
 
+    @property
+    def where(self) -> str:
+        """The GPU or processor, without its particulars."""
+        return next(iter(self.machine.values()), "").split(",")[0]
+
+    @property
+    def about(self) -> str:
+        """Date, machine and file in a line."""
+        return " · ".join(filter(None, (self.date, self.where, self.source)))
+
 
 @dataclass(frozen=True)
 class Kind:

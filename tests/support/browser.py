@@ -111,8 +111,11 @@ class Page:
             self.say("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def touch(self, x: float, y: float) -> None:
-        """Tap there with a finger."""
-        self.say("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        """Put a finger there, which trembles by a pixel, and leave it."""
+        self.say("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x - 1, "y": y}])
+        self.say("Input.dispatchTouchEvent", type="touchMove", touchPoints=[{"x": x, "y": y}])
+
+    def lift(self) -> None:
         self.say("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
     def picture(self, path: Path, whole: bool = False) -> None:
@@ -143,4 +146,6 @@ class Page:
         if found.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
             self.errors.append(json.dumps(found["params"]))
         if found.get("method") == "Network.requestWillBeSent":
-            self.errors += [url for url in [found["params"]["request"]["url"]] if not url.startswith("file:")]
+            self.errors += [
+                url for url in [found["params"]["request"]["url"]] if not url.startswith(("file:", "data:"))
+            ]
