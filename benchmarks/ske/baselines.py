@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from wavefilt.ske.calibrated import Launch, interpolated
 from wavefilt.ske.calibration import Calibration
-from wavefilt.ske.capability import CAPABILITIES
 from wavefilt.ske.classic import R_BLOCKS, R_WARPS, Kernel
 from wavefilt.ske.classic import estimate as classic_estimate
+from wavefilt.ske.occupancy import CAPABILITIES
 from wavefilt.ske.tables import INSTRUCTIONS, MEMORIES, Device
 
 LANES = {"7.0": 64, "7.2": 64, "7.5": 64, "8.0": 64, "8.6": 128, "8.7": 128, "8.9": 128, "9.0": 128, "10.0": 128}

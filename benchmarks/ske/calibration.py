@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda, describe, req
 from wavefilt.benchmarks.common.environment import version
 from wavefilt.benchmarks.common.gpu_timing import Timing, measured
 from wavefilt.benchmarks.common.tables import Row
-from wavefilt.ske.calibration import Calibration, Operation
+from wavefilt.ske.calibration import Calibration, Operation, Table
 
 from .microkernels import ACCESSES, LINE, OPERATIONS, SHARED_LOADS, UNROLLED, chain, kernels
 
@@ -71,26 +72,31 @@ class Device:
         return Device(name, capability, int(device.MULTIPROCESSOR_COUNT), int(device.L2_CACHE_SIZE), total, 1024)
 
 
+Pairs = list[tuple[int, float]]
+
+
 class Bench:
     """The microbenchmarks on one device; what each left of spread is in ``spread``."""
 
     def __init__(self, device: Device, sizes: Sizes) -> None:
         self.device, self.sizes = device, sizes
+        self.multiprocessors, self.lanes = device.multiprocessors, min(32, device.block)
         self.kernels, self.spread = kernels(), dict[str, float]()
         self.cycles = cuda.to_device(np.zeros(max(2 * device.multiprocessors, 2), np.int64))
 
-    def ticks(self, name: str, launch: Callable[[], None], blocks: int, warm: int = 1) -> float:
-        """Median over runs of the cycles that the blocks of a launch counted."""
+    def ticks(self, name: str, launch: Callable[[], None], blocks: int = 1) -> float:
+        """Median over runs, after one to warm up, of the cycles that the blocks of a launch counted."""
         counted = []
-        for run in range(self.sizes.repeats + warm):
+        for _ in range(self.sizes.repeats + 1):
             launch()
             cuda.synchronize()
-            if run >= warm:
-                counted.append(np.median(self.cycles.copy_to_host()[:blocks]))
-        return self._keep(name, Timing.of(counted))
+            counted.append(np.median(self.cycles.copy_to_host()[:blocks]))
+        return self._keep(name, Timing.of(counted[1:]))
 
-    def seconds(self, name: str, work: Callable[[Any], None], launches: int) -> float:
-        return self._keep(name, measured(work, launches, self.sizes.repeats, 2))
+    def seconds(self, name: str, launches: int, kernel: Any, blocks: int, threads: int, *arguments: Any) -> float:
+        """Median time of a launch."""
+        timing = measured(lambda on: kernel[blocks, threads, on](*arguments), launches, self.sizes.repeats, 2)
+        return self._keep(name, timing)
 
     def _keep(self, name: str, timing: Timing) -> float:
         self.spread[name] = round(timing.spread, 4)
@@ -99,97 +105,72 @@ class Bench:
     def operation(self, name: str) -> Operation:
         """Latency from one warp, rate from an SM full of warps."""
         number, instructions = OPERATIONS[name]
-        values = cuda.to_device(_values(number))
-        blocks, threads = self.device.multiprocessors, self.device.block
-        out = cuda.device_array(blocks * threads, number)
-        kernel, steps = chain(name), self.sizes.turns * UNROLLED * instructions
-
-        def run(grid: int, block: int) -> None:
-            kernel[grid, block](values, self.sizes.turns, self.cycles, out)
-
-        alone = self.ticks(f"latency, {name}", lambda: run(1, min(32, threads)), 1)
-        full = self.ticks(f"rate, {name}", lambda: run(blocks, threads), blocks)
+        blocks, threads, turns = self.multiprocessors, self.device.block, self.sizes.turns
+        kernel, steps = chain(name), turns * UNROLLED * instructions
+        arguments = _values(number), turns, self.cycles, cuda.device_array(blocks * threads, number)
+        alone = self.ticks(f"latency, {name}", partial(kernel[1, self.lanes], *arguments))
+        full = self.ticks(f"rate, {name}", partial(kernel[blocks, threads], *arguments), blocks)
         return Operation(alone / steps, threads / 32 * steps / full)
 
     def wavefront(self, latency: float) -> Operation:
         """128 bytes of shared memory: what a cycle of its pipe moves for a warp, a quarter of a 16-byte access."""
-        blocks, threads, turns = self.device.multiprocessors, self.device.block, self.sizes.turns
+        blocks, threads, turns = self.multiprocessors, self.device.block, self.sizes.turns
         out = cuda.device_array(blocks * threads, np.float32)
-
-        def run() -> None:
-            self.kernels.read_shared[blocks, threads](turns, self.cycles, out)
-
-        return Operation(latency, threads / 32 * turns * 4 * SHARED_LOADS / self.ticks("rate, wavefront", run, blocks))
+        read = partial(self.kernels.read_shared[blocks, threads], turns, self.cycles, out)
+        return Operation(latency, threads / 32 * turns * 4 * SHARED_LOADS / self.ticks("rate, wavefront", read, blocks))
 
     def clock(self) -> float:
         """Cycles a second of an SM under arithmetic load."""
-        values = cuda.to_device(_values("float32"))
-        blocks, threads, turns = self.device.multiprocessors, self.device.block, 200 * self.sizes.turns
+        blocks, threads = self.multiprocessors, self.device.block
         out = cuda.device_array(blocks * threads, np.float32)
-
-        def run(on: Any) -> None:
-            chain("fma")[blocks, threads, on](values, turns, self.cycles, out)
-
-        seconds = self.seconds("clock", run, 1)
+        arguments = _values("float32"), 200 * self.sizes.turns, self.cycles, out
+        seconds = self.seconds("clock", 1, chain("fma"), blocks, threads, *arguments)
         return float(np.median(self.cycles.copy_to_host()[:blocks])) / seconds
 
-    def chases(self) -> list[tuple[int, float]]:
+    def chases(self) -> Pairs:
         """Cycles of a load by the bytes that loads are spread over."""
-        apart, found = LINE // 4, []
-        free = self.device.memory // 4
-        footprints = [size for size in self.sizes.footprints if size <= free]
-        following = cuda.device_array(footprints[-1] // 4, np.uint32)
-        out = cuda.device_array(1, np.uint32)
+        apart, steps, found = LINE // 4, self.sizes.steps, []
+        footprints = [size for size in self.sizes.footprints if size <= self.device.memory // 4]
+        following, out = cuda.device_array(footprints[-1] // 4, np.uint32), cuda.device_array(1, np.uint32)
         for size in footprints:
-            lines = size // LINE
+            lines, runs = size // LINE, itertools.count(1)
             self.kernels.ring[max(min(lines // 32, 1024), 1), min(32, lines)](following, lines, apart)
 
-            runs = itertools.count(1)
-
             def run(lines: int = lines, runs: Iterator[int] = runs) -> None:
-                before = min(lines, self.sizes.steps)
                 first = next(runs) * (lines // 16 + 1) % lines * apart  # elsewhere than the run before, not in L2 now
-                self.kernels.chase[1, 1](following, first, before, self.sizes.steps, self.cycles, out)
+                self.kernels.chase[1, 1](following, first, min(lines, steps), steps, self.cycles, out)
 
-            found.append((size, self.ticks(f"load, {size} bytes", run, 1) / self.sizes.steps))
+            found.append((size, self.ticks(f"load, {size} bytes", run) / steps))
         return found
 
-    def latencies(self, chases: list[tuple[int, float]]) -> dict[str, float]:
+    def latencies(self, chases: Pairs) -> dict[str, float]:
         """Cycles of a load from each memory: of L1 the least; of L2 up to half of it; of DRAM beyond four times."""
         half, most = self.device.cache / 2, 4 * self.device.cache
         inside = [cycles for size, cycles in chases if MIB <= size <= half] or [chases[len(chases) // 2][1]]
         beyond = [cycles for size, cycles in chases if size >= most] or [chases[-1][1]]
-        out = cuda.device_array(1, np.uint32)
-        block = min(32, self.device.block)
-
-        def run() -> None:
-            self.kernels.chase_shared[1, block](self.sizes.steps, self.cycles, out)
-
-        shared = self.ticks("load, shared", run, 1) / self.sizes.steps
+        arguments = self.sizes.steps, self.cycles, cuda.device_array(1, np.uint32)
+        shared = self.ticks("load, shared", partial(self.kernels.chase_shared[1, self.lanes], *arguments))
         least = min(cycles for _, cycles in chases)
-        return {"l1": least, "shared": shared, "l2": float(np.median(inside)), "dram": float(np.median(beyond))}
+        loads = {"l1": least, "shared": shared / self.sizes.steps}
+        return loads | {"l2": float(np.median(inside)), "dram": float(np.median(beyond))}
 
-    def barrier(self) -> list[tuple[int, float]]:
+    def barrier(self) -> Pairs:
         """Cycles of a barrier by the threads of the only block of an SM."""
-        found = []
+        found, blocks, turns = [], self.multiprocessors, self.sizes.turns
         for threads in self.sizes.threads:
-
-            def run(threads: int = threads) -> None:
-                self.kernels.barriers[self.device.multiprocessors, threads](self.sizes.turns, self.cycles)
-
-            cycles = self.ticks(f"barrier, {threads} threads", run, self.device.multiprocessors)
-            found.append((threads, cycles / self.sizes.turns))
+            wait = partial(self.kernels.barriers[blocks, threads], turns, self.cycles)
+            found.append((threads, self.ticks(f"barrier, {threads} threads", wait, blocks) / turns))
         return found
 
     def launch(self) -> float:
-        return self.seconds("launch", lambda on: self.kernels.empty[1, 32, on](), self.sizes.launches)
+        return self.seconds("launch", self.sizes.launches, self.kernels.empty, 1, 32)
 
     def queued(self) -> float:
         """An empty kernel among many in a stream, which wait behind a long one while Python queues them."""
         if SIMULATED:
             return self.launch()
-        on, empty, times = new_stream(), self.kernels.empty, []
-        configured = empty[1, 32, on]
+        on, times = new_stream(), []
+        configured = self.kernels.empty[1, 32, on]
         for _ in range(5):
             self.kernels.spin[1, 1, on](60_000_000)
             start, stop = cuda.event(), cuda.event()
@@ -201,63 +182,45 @@ class Bench:
             times.append(1e-3 * cuda.event_elapsed_time(start, stop) / self.sizes.launches)
         return self._keep("launch, queued", Timing.of(times))
 
-    def block(self, launch: float, clock: float) -> list[tuple[int, float]]:
+    def block(self, launch: float, clock: float) -> Pairs:
         """Cycles that an SM spends on starting and ending a block that does nothing."""
         found, blocks = [], self.sizes.blocks
         for threads in self.sizes.threads:
-
-            def run(on: Any, threads: int = threads) -> None:
-                self.kernels.empty[blocks, threads, on]()
-
-            seconds = self.seconds(f"blocks of {threads} threads", run, 2)
-            found.append((threads, max(seconds - launch, 0.0) * clock * self.device.multiprocessors / blocks))
+            seconds = self.seconds(f"blocks of {threads} threads", 2, self.kernels.empty, blocks, threads)
+            found.append((threads, max(seconds - launch, 0.0) * clock * self.multiprocessors / blocks))
         return found
 
-    def warps(self) -> list[tuple[int, float]]:
+    def warps(self) -> Pairs:
         """Seconds of one copy by warps on an SM: a thread has one load under way."""
-        n = self.sizes.elements
-        x, y = (cuda.device_array(n, np.float32) for _ in range(2))
-        x.copy_to_device(np.ones(n, np.float32))
-        found, most = [], self.device.block // 32 or 1
+        n, most, found = self.sizes.elements, self.device.block // 32 or 1, []
+        arguments = *_source_and_target(n), n, np.float32(2)
         for warps in self.sizes.warps:
             each = -(-warps // most)
-            blocks, threads = each * self.device.multiprocessors, warps // each * min(32, self.device.block)
-
-            def run(on: Any, blocks: int = blocks, threads: int = threads) -> None:
-                self.kernels.scale[blocks, threads, on](x, y, n, np.float32(2))
-
-            found.append((warps, self.seconds(f"copy, {warps} warps", run, 1)))
+            blocks, threads = each * self.multiprocessors, warps // each * self.lanes
+            seconds = self.seconds(f"copy, {warps} warps", 1, self.kernels.scale, blocks, threads, *arguments)
+            found.append((warps, seconds))
         return found
 
-    def bandwidth(self) -> list[tuple[int, float]]:
+    def bandwidth(self) -> Pairs:
         """Bytes a second, read and written, by the bytes of both arrays."""
         threads, found = min(256, self.device.block), []
-        blocks = 4 * self.device.multiprocessors - 1  # odd: chunks are a power of two
+        blocks = 4 * self.multiprocessors - 1  # odd: chunks are a power of two
         sizes = [size for size in self.sizes.copies if size <= self.device.memory // 4]
-        x, y = (cuda.device_array(sizes[-1] // 8, np.float32) for _ in range(2))
-        x.copy_to_device(np.ones(sizes[-1] // 8, np.float32))
+        arrays = _source_and_target(sizes[-1] // 8)
         for size in sizes:
-            chunks = size // 8 // (16 * threads)
-            rounds = max(sizes[-1] // size, 1)
-
-            def run(on: Any, chunks: int = chunks, rounds: int = rounds) -> None:
-                self.kernels.copy[blocks, threads, on](x, y, chunks, rounds)
-
-            found.append((size, rounds * size / self.seconds(f"copy of {size} bytes", run, 1)))
+            chunks, rounds = size // 8 // (16 * threads), max(sizes[-1] // size, 1)
+            arguments = self.kernels.copy, blocks, threads, *arrays, chunks, rounds
+            found.append((size, rounds * size / self.seconds(f"copy of {size} bytes", 1, *arguments)))
         return found
 
-    def strides(self) -> list[tuple[int, float]]:
+    def strides(self) -> Pairs:
         """Time of loads whose lanes are so many elements apart, over that of neighbours."""
-        n, threads = self.sizes.accesses, min(256, self.device.block)
+        n, threads, found = self.sizes.accesses, min(256, self.device.block), []
         x = cuda.to_device(np.ones(n * self.sizes.strides[-1], np.float32))
-        out = cuda.device_array(1, np.float32)
-        found = []
+        out, blocks = cuda.device_array(1, np.float32), n // (threads * ACCESSES)
         for stride in self.sizes.strides:
-
-            def run(on: Any, stride: int = stride) -> None:
-                self.kernels.strided[n // (threads * ACCESSES), threads, on](x, stride, np.float32(-1), out)
-
-            found.append((stride, self.seconds(f"stride {stride}", run, 4)))
+            arguments = self.kernels.strided, blocks, threads, x, stride, np.float32(-1), out
+            found.append((stride, self.seconds(f"stride {stride}", 4, *arguments)))
         return [(stride, seconds / found[0][1]) for stride, seconds in found]
 
 
@@ -294,8 +257,12 @@ def constants(sizes: Sizes | None = None) -> Calibration:
 
 def _values(number: str) -> Any:
     """What a chain is made of, a and b of x a + b and the first x: such that x stays finite."""
-    return np.array([3, 5, 7] if number == "uint32" else [0.5, 1, 2], number)
+    return cuda.to_device(np.array([3, 5, 7] if number == "uint32" else [0.5, 1, 2], number))
 
 
-def _table(pairs: list[tuple[int, float]]) -> tuple[tuple[float, float], ...]:
+def _source_and_target(n: int) -> tuple[Any, Any]:
+    return cuda.to_device(np.ones(n, np.float32)), cuda.device_array(n, np.float32)
+
+
+def _table(pairs: Pairs) -> Table:
     return tuple((float(at), float(value)) for at, value in pairs)

@@ -64,11 +64,3 @@ def quick() -> Iterator[Case]:
     for case in cases():
         if case.threads == 256 and case.wavelet in ("haar", "db8") and case.tile == 4096:
             yield case
-
-
-TINY = (
-    Case("forward", "haar", 8, 300, tile=128, fit=True),
-    Case("inverse", "db2", 8, 300, tile=128),
-    Case("energy", "db2", 8, 500, tile=128),
-)
-"""For the simulator."""

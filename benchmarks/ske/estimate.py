@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 import pywt
@@ -52,34 +54,27 @@ def estimates(wanted: Problem, device: Calibration) -> list[CalibratedEstimate]:
     return [estimate(launch, device) for launch in denoise(wanted)]
 
 
-def facts(found: Sequence[CalibratedEstimate]) -> list[Row]:
-    """For JSON."""
-    return [asdict(one) for one in found]
-
-
 def ranking(found: Sequence[Ranked]) -> list[Row]:
     """For JSON: seconds estimated and, where they are known, measured."""
     return [
-        {
-            "block": one.candidate.threads,
-            "tile": one.candidate.tiles_of,
-            "estimate": one.seconds,
-            "measured": one.measured,
-        }
-        | {"launches": facts(one.found)}
+        {"block": one.candidate.threads, "tile": one.candidate.tiles_of}
+        | {"estimate": one.seconds, "measured": one.measured, "launches": [asdict(launch) for launch in one.found]}
         for one in found
     ]
 
 
 def table(found: Sequence[CalibratedEstimate], device: Calibration) -> str:
     """The launches with their parts in microseconds, and the whole."""
-    names = "".join(f"{name:>11}" for name in found[0].parts)
-    head = f"{'launch':22}{'time':>9}  {names}  blocks x warps on an SM; binds, mostly"
+    head = _head("launch", "time", found) + "  blocks x warps on an SM; binds, mostly"
     lines = [f"Estimate for {device.name}, microseconds", "", head]
     for one in found:
         filled = f"{one.at.nb} x {one.at.n // one.at.nb}"
         lines.append(f"{_line(one.name, [one])}  {filled}; {one.at.binds}, {one.resource}")
     return "\n".join([*lines, _line("whole", found)])
+
+
+def _head(first: str, time: str, found: Sequence[CalibratedEstimate]) -> str:
+    return f"{first:22}{time:>9}  " + "".join(f"{name:>11}" for name in found[0].parts)
 
 
 def _line(name: str, found: Sequence[CalibratedEstimate]) -> str:
@@ -91,13 +86,10 @@ def _line(name: str, found: Sequence[CalibratedEstimate]) -> str:
 def ranked(wanted: Problem, device: Calibration) -> list[Ranked]:
     """Every block and tile that can run, the one with the least estimate for a denoise first."""
     found = []
-    for threads in THREADS:
-        for tile in TILES:
-            candidate = replace(wanted, threads=threads, tile=tile)
-            try:
-                found.append(Ranked(candidate, estimates(candidate, device)))
-            except ValueError:  # more registers or shared memory than a block may have
-                continue
+    for threads, tile in itertools.product(THREADS, TILES):
+        candidate = replace(wanted, threads=threads, tile=tile)
+        with suppress(ValueError):  # more registers or shared memory than a block may have
+            found.append(Ranked(candidate, estimates(candidate, device)))
     return sorted(found, key=lambda one: one.seconds)
 
 
@@ -119,8 +111,7 @@ def measured(wavelet: str, candidate: Problem) -> float:
 def tuning(found: Sequence[Ranked], device: Calibration) -> str:
     """The ranking with the parts of each estimate, and measured times where there are any."""
     times = [one.measured for one in found if one.measured is not None]
-    names = "".join(f"{name:>11}" for name in found[0].found[0].parts)
-    head = f"{'block, tile':22}{'estimate':>9}  {names}" + (
+    head = _head("block, tile", "estimate", found[0].found) + (
         f"{'measured':>11}{'error':>7}{'of best':>9}" if times else ""
     )
     lines = [f"Estimates of a denoise for {device.name}, microseconds", "", head]

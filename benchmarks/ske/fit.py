@@ -15,7 +15,7 @@ from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration
 
 from . import baselines, least_squares
-from .cases import LEVEL, Case
+from .cases import LEVEL
 
 Known = tuple[list[Launch], float]
 TURNS = 1 << 18
@@ -23,36 +23,25 @@ TURNS = 1 << 18
 MOST_ROUNDS = 50
 
 
-def case_of(row: Row) -> Case:
-    return Case(**{name: row[name] for name in Case.__dataclass_fields__})
-
-
 def launches(row: Row) -> list[Launch]:
     """What the row's case launches, with what the driver reported: registers, shared memory, blocks, spilled bytes."""
-    case = case_of(row)
-    problem = transforms.Problem(
-        pywt.Wavelet(case.wavelet).dec_len, case.samples, case.rows, LEVEL, tile=case.tile, threads=case.threads
-    )
-    if case.kernel in ("forward", "inverse"):
+    taps = pywt.Wavelet(row["wavelet"]).dec_len
+    problem = transforms.Problem(taps, row["samples"], row["rows"], LEVEL, tile=row["tile"], threads=row["threads"])
+    if row["kernel"] in ("forward", "inverse"):
         problem = replace(problem, level=problem.fused[0])
-    made = statistics.OF[case.kernel](problem)
+    made = statistics.OF[row["kernel"]](problem)
     found = [seen for seen in row["launches"] if "registers" in seen]
     if len(found) != len(made):
         return made
-    return [_as_compiled(launch, seen) for launch, seen in zip(made, found, strict=True)]
-
-
-def _as_compiled(launch: Launch, seen: Row) -> Launch:
-    spilled = seen.get("local", 0) * launch.threads * launch.blocks  # each byte is written once
-    return replace(
-        launch, bytes=launch.bytes + spilled, **{name: seen[name] for name in ("registers", "shared", "resident")}
-    )
-
-
-def features(made: Sequence[Launch], device: Calibration) -> list[float]:
-    """Every part of the launches' time together, in seconds, with parameter 1, and last what has no parameter."""
-    each = [calibrated.parts(launch, device).seconds for launch in made]
-    return [sum(seconds[name] for seconds in each) for name in (*PARTS, "launch")]
+    names = ("registers", "shared", "resident")
+    return [
+        replace(
+            launch,
+            bytes=launch.bytes + seen.get("local", 0) * launch.threads * launch.blocks,  # spilled: written once
+            **{name: seen[name] for name in names},
+        )
+        for launch, seen in zip(made, found, strict=True)
+    ]
 
 
 def microbenchmarks(device: Calibration) -> list[Known]:
@@ -93,11 +82,12 @@ def parameters(known: Sequence[Known], device: Calibration) -> Calibration:
 
     Which of a launch's times binds depends on theta: both are found in turn, and the best of all iterations is kept.
     """
-    times = np.array([seconds for _, seconds in known])
+    names, times = (*PARTS, "launch"), np.array([seconds for _, seconds in known])
     best, least = device, np.inf
     device = replace(device, theta=dict.fromkeys(PARTS, 1.0))
     for _ in range(MOST_ROUNDS):
-        table = np.array([features(made, device) for made, _ in known])
+        each = [[calibrated.parts(launch, device).seconds for launch in made] for made, _ in known]
+        table = np.array([[sum(seconds[name] for seconds in parts) for name in names] for parts in each])
         now = np.array([device.theta[name] for name in PARTS])
         left = float(np.square(least_squares.relative(table @ np.append(now, 1.0), times)).sum())
         if left < least:
@@ -120,7 +110,6 @@ def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
     known = kernels + microbenchmarks(device)
     device = parameters(known, device)
     errors = least_squares.relative([predicted(made, device) for made, _ in known], [time for _, time in known])
-    ours = np.abs(errors[: len(kernels)])
     seconds = [time for _, time in kernels]
     single = [made[0] for made, _ in kernels]
     at = [calibrated.parts(launch, device) for launch in single]
@@ -134,10 +123,8 @@ def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
         "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
         "microbenchmarks": sorted({made[0].name for made, _ in known[len(kernels) :]}),
         "rows": len(known),
-        "mean error": float(np.abs(errors).mean()),
-        "max error": float(np.abs(errors).max()),
-        "kernels' mean error": float(ours.mean()),
-        "kernels' max error": float(ours.max()),
+        **least_squares.summary(errors),
+        **least_squares.summary(errors[: len(kernels)], "kernels' "),
         "classic": {"scale": scale, "rw": rw, "rb": rb, "table scale": table_scale},
         "launch and bandwidth": {"launch": start, "bytes a second": rate},
     }

@@ -62,7 +62,7 @@ def hiding(warps: ArrayLike, seconds: ArrayLike) -> dict[str, dict[str, float]]:
         "geometric": ({"r": math.exp(slope), "first": math.exp(level)}, np.exp(level + slope * (n - 1))),
     }
     return {
-        law: {**{k: float(v) for k, v in parameters.items()}, **_errors(relative(predicted, times))}
+        law: {k: float(v) for k, v in parameters.items()} | summary(relative(predicted, times))
         for law, (parameters, predicted) in found.items()
     }
 
@@ -80,5 +80,6 @@ def geometric(
     return scale, rw, rb
 
 
-def _errors(errors: NDArray[np.float64]) -> dict[str, float]:
-    return {"mean error": float(np.abs(errors).mean()), "max error": float(np.abs(errors).max())}
+def summary(errors: NDArray[np.float64], of: str = "") -> dict[str, float]:
+    """Mean and largest absolute error."""
+    return {f"{of}mean error": float(np.abs(errors).mean()), f"{of}max error": float(np.abs(errors).max())}

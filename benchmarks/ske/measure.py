@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pywt
@@ -45,16 +47,18 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"
         row["took"] = round(time.perf_counter() - began, 2)
-        print(_line(row), file=sys.stderr, flush=True)
+        what = f"{case.kernel:8} {case.wavelet:6} {case.rows:>5} x {case.samples:<9}"
+        timed = row.get("error", "")[:160] or (
+            f"{1e6 * row['seconds']:9.2f} us  spread {row['spread']:.1%}  ({row['took']:.1f} s)"
+        )
+        print(f"{what} t {case.threads:<5}tile {case.tile:<5} {timed}", file=sys.stderr, flush=True)
         yield row
 
 
 def _row(case: Case, repeats: int, launches: int) -> Row:
     ready = prepare(case)
     try:
-        with recorded() as seen:
-            ready.work(cuda.stream())
-            cuda.synchronize()
+        seen = _launched(ready.work)
         timing = measured(ready.work, launches, repeats, WARM)
         return {"levels": ready.plan.fused, "seconds": timing.seconds, "spread": timing.spread, "launches": seen}
     finally:
@@ -62,11 +66,10 @@ def _row(case: Case, repeats: int, launches: int) -> Row:
 
 
 class Ready(NamedTuple):
-    """What launches a case on a stream, its plan, the samples in host memory, and the flat device array of a result."""
+    """A plan, what launches the case on a stream, and the flat device array of its result."""
 
     plan: DwtPlan
     work: Work
-    samples: Any
     y: Any
 
 
@@ -82,25 +85,26 @@ def prepare(case: Case, level: int | None = None) -> Ready:
     analysis = DWT.analysis(wavelet, "symmetric", level)
     plan = DwtPlan(Shape.of(analysis, "float32", case.rows, (case.samples,)), options)
     size = case.rows * case.samples
-    samples = noise(size)
-    x, y = cuda.to_device(samples), cuda.device_array(size, np.float32)
+    x, y = cuda.to_device(noise(size)), cuda.device_array(size, np.float32)
     stream = cuda.stream()
     plan.forward(x, stream)
     stream.synchronize()
+    work: Work
     if case.kernel == "forward":
-        return Ready(plan, lambda on: plan.forward(x, on), samples, y)
-    if case.kernel == "inverse":
+        work = partial(plan.forward, x)
+    elif case.kernel == "inverse":
         thresholds = cuda.to_device(np.full(level * case.rows, THRESHOLD, np.float32))
-        return Ready(plan, lambda on: plan.inverse(y, on, Shrinking("soft", thresholds)), samples, y)
-    if case.kernel == "denoise":
+        work = partial(plan.inverse, y, by=Shrinking("soft", thresholds))
+    elif case.kernel == "denoise":
         from wavefilt.backends.cuda.denoiser import Denoiser
 
         method = Method(wavelet=case.wavelet, level=level, rule="universal", sigma="global", shrink="soft")
-        denoiser = Denoiser(plan, method, False)
-        return Ready(plan, lambda on: denoiser.run(x, y, on), samples, y)
-    whole = Selection([plan.layout], plan.options, level if case.kernel == "energy" else 1, False)
-    median = case.kernel == "median"
-    return Ready(plan, lambda on: whole.run(int(median), not median, on, True), samples, y)
+        work = partial(Denoiser(plan, method, False).run, x, y)
+    else:
+        median = case.kernel == "median"
+        whole = Selection([plan.layout], plan.options, 1 if median else level, False)
+        work = partial(whole.run, int(median), not median, quick=True)
+    return Ready(plan, work, y)
 
 
 def noise(size: int) -> Any:
@@ -109,29 +113,23 @@ def noise(size: int) -> Any:
     return np.resize(some, size)
 
 
-@contextmanager
-def recorded() -> Iterator[list[Row]]:
-    """The launches made meanwhile, in order: kernel, grid, block, and what the driver says of it; after the block.
+def _launched(work: Work) -> list[Row]:
+    """The launches that the work makes, in order: kernel, grid, block, and what the driver says of it.
 
     In the simulator, which compiles nothing, none.
     """
-    seen: list[Row] = []
-    if SIMULATED:
-        yield seen
-        return
+    found: list[tuple[Any, Any, Any]] = []
     dispatcher: Any = type(kernels().empty)
-    configure, found = dispatcher.configure, []
+    configure: Any = None if SIMULATED else dispatcher.configure
 
     def noted(self: Any, griddim: Any, blockdim: Any, *others: Any) -> Any:
         found.append((self, griddim, blockdim))
         return configure(self, griddim, blockdim, *others)
 
-    dispatcher.configure = noted
-    try:
-        yield seen
-    finally:
-        dispatcher.configure = configure
-    seen += [_resources(*launch) for launch in found]
+    with nullcontext() if SIMULATED else patch.object(dispatcher, "configure", noted):
+        work(cuda.stream())
+        cuda.synchronize()
+    return [_resources(*launch) for launch in found]
 
 
 def _resources(dispatcher: Any, grid: Any, block: Any) -> Row:
@@ -144,11 +142,3 @@ def _resources(dispatcher: Any, grid: Any, block: Any) -> Row:
         facts["local"] = int(kernel.local_mem_per_thread)
         facts["resident"] = int(kernel.max_cooperative_grid_blocks(threads)) // sms
     return facts
-
-
-def _line(row: Row) -> str:
-    what = f"{row['kernel']:8} {row['wavelet']:6} {row['rows']:>5} x {row['samples']:<9} t {row['threads']:<5}"
-    what += f"tile {row['tile']:<5}"
-    if "error" in row:
-        return f"{what} {row['error'][:160]}"
-    return f"{what}{1e6 * row['seconds']:10.2f} us  spread {row['spread']:.1%}  ({row['took']:.1f} s)"

@@ -65,32 +65,19 @@ def chain(operation: str) -> Any:
     number = np.dtype(OPERATIONS[operation][0]).type
     unrolled, one = UNROLLED, number(1)
 
-    def multiply_add(x, a, b):
-        return x * a + b
-
     half = number(0.5) if number is not np.uint32 else number(3)
-
-    def literal(x, a, b):  # three registers as operands would halve the rate: their banks give two a cycle
-        return x * half + b
-
-    def shift_and_flip(x, a, b):  # two instructions that neither compiler joins, both of the integer pipe
-        return (x >> one) ^ a
-
-    def add_and_flip(x, a, b):  # of which the assembler gives the addition to the pipe of the multiplications
-        return (x + a) ^ b
-
-    def whole_division(x, a, b):
-        return a // (x | one) + b
-
-    def division(x, a, b):
-        return a / x
-
-    def root(x, a, b):
-        return math.sqrt(x)
-
-    steps = {"fma": literal, "int": shift_and_flip, "add and flip": add_and_flip}
-    steps |= {"int div": whole_division, "div": division, "sqrt": root}
-    step = cuda.jit(device=True, inline="always")(steps.get(operation, multiply_add))
+    steps = {
+        # with three registers as operands the rate would be half: their banks give two a cycle
+        "fma": lambda x, a, b: x * half + b,
+        # two instructions that neither compiler joins, both of the integer pipe
+        "int": lambda x, a, b: (x >> one) ^ a,
+        # of which the assembler gives the addition to the pipe of the multiplications
+        "add and flip": lambda x, a, b: (x + a) ^ b,
+        "int div": lambda x, a, b: a // (x | one) + b,
+        "div": lambda x, a, b: a / x,
+        "sqrt": lambda x, a, b: math.sqrt(x),
+    }
+    step = cuda.jit(device=True, inline="always")(steps.get(operation, lambda x, a, b: x * a + b))
 
     @cuda.jit
     def chain_kernel(values, turns, cycles, out):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wavefilt.arrays import Floats
 from wavefilt.benchmarks.common.environment import environment
@@ -29,31 +26,19 @@ NOISY, FLAT = 0.05, 0.10
 """Rows whose quartiles lie further apart are marked; blocks whose times differ by less have no order to predict."""
 
 
-def measure(device: Row, path: Path | None = None, few: bool = False, repeats: int = 30) -> Row:
-    """Measure every case, writing the file after each so that none is lost."""
+def measure(path: Path | None = None, few: bool = False) -> Row:
+    """Measure every case on the current GPU, writing the file after each so that none is lost."""
+    from .calibration import Device
     from .measure import rows
 
-    result: Row = {"device": device, "environment": environment(), "rows": []}
-    for row in rows(quick() if few else cases(), repeats):
+    device = Device.current()
+    named = {"name": device.name, "multiprocessors": device.multiprocessors}
+    result: Row = {"device": named, "environment": environment(), "rows": []}
+    for row in rows(quick() if few else cases(), repeats=30):
         result["rows"].append(row)
         if path is not None:
             path.write_text(json.dumps(result, indent=1) + "\n")
     return result
-
-
-def measure_fit() -> list[Row]:
-    """The cases of the fit set alone."""
-    from .measure import rows
-
-    return list(rows((case for case in cases() if case.fit), repeats=15))
-
-
-def this_device() -> Row:
-    """What names the current GPU."""
-    from .calibration import Device
-
-    device = Device.current()
-    return {"name": device.name, "multiprocessors": device.multiprocessors}
 
 
 MODELS: dict[str, Callable[[Sequence[Launch], Calibration], float]] = {
@@ -71,68 +56,62 @@ MODELS: dict[str, Callable[[Sequence[Launch], Calibration], float]] = {
 }
 
 
-Mask = NDArray[np.bool_]
-ERRORS = ["rows", "mean", "median", "max", "signed"]
-"""Heads of relative errors, after what they are of."""
-
-
-@dataclass(frozen=True)
 class Validation:
     """Measured rows beside what every model predicts for them, in seconds."""
 
-    rows: list[Row]
-    device: Calibration
-
-    @cached_property
-    def made(self) -> list[list[Launch]]:
-        return [launches(row) for row in self.rows]
-
-    @cached_property
-    def times(self) -> Floats:
-        return np.array([row["seconds"] for row in self.rows])
-
-    @cached_property
-    def held_out(self) -> Mask:
-        return np.array([not row["fit"] for row in self.rows])
-
-    @cached_property
-    def long(self) -> Mask:
-        return self.times >= SHORT
-
-    @cached_property
-    def predictions(self) -> dict[str, Floats]:
-        return {name: np.array([model(made, self.device) for made in self.made]) for name, model in MODELS.items()}
+    def __init__(self, rows: list[Row], device: Calibration) -> None:
+        self.rows, self.device, self.made = rows, device, [launches(row) for row in rows]
+        self.times = np.array([row["seconds"] for row in rows])
+        self.held_out = np.array([not row["fit"] for row in rows])
+        self.long = self.times >= SHORT
+        self.predictions = {
+            name: np.array([model(made, device) for made in self.made]) for name, model in MODELS.items()
+        }
 
     def errors(self, model: str = "SKE calibrated") -> Floats:
         return least_squares.relative(self.predictions[model], self.times)
 
 
-def _summary(what: str, errors: Floats) -> list[str]:
-    e, least = np.abs(errors), str(len(errors))
-    return [what, least, f"{e.mean():.1%}", f"{np.median(e):.1%}", f"{e.max():.1%}", f"{errors.mean():+.1%}"]
-
-
-def _by_model(v: Validation) -> Sheet:
-    """Of every model on the kernels held out, and of the calibrated one on those it was fitted to."""
+def _errors(title: str, of: str, named: Iterable[tuple[str, Floats]]) -> Sheet:
+    """Relative errors of what is named, where there are any."""
     cells = []
+    for name, errors in named:
+        if len(errors):
+            e = np.abs(errors)
+            figures = f"{e.mean():.1%}", f"{np.median(e):.1%}", f"{e.max():.1%}", f"{errors.mean():+.1%}"
+            cells.append([name, str(len(errors)), *figures])
+    return _sheet(title, (of, "rows", "mean", "median", "max", "signed"), cells)
+
+
+def _sheet(title: str, heads: Iterable[str], cells: list[list[str]]) -> Sheet:
+    return Sheet(title, [[head] for head in heads], cells)
+
+
+def _by_model(v: Validation) -> Iterator[tuple[str, Floats]]:
+    """Of every model on the kernels held out, and of the calibrated one on those it was fitted to."""
     parts = [(name, v.errors(name), v.held_out) for name in MODELS]
     for name, errors, mask in [*parts, ("SKE calibrated, fit rows", v.errors(), ~v.held_out)]:
-        for what, those in (("at least 10 us", mask & v.long), ("under 10 us", mask & ~v.long)):
-            if those.any():
-                cells.append(_summary(f"{name}, {what}", errors[those]))
-    title = "Relative errors on kernels that the models were not fitted to"
-    return Sheet(title, [[head] for head in ("held out", *ERRORS)], cells)
+        yield f"{name}, at least 10 us", errors[mask & v.long]
+        yield f"{name}, under 10 us", errors[mask & ~v.long]
 
 
-def _by_kernel(v: Validation) -> Sheet:
-    cells, kernels = [], [f"{row['kernel']} {row['wavelet']}" for row in v.rows]
+def _by_kernel(v: Validation) -> Iterator[tuple[str, Floats]]:
+    kernels = np.array([f"{row['kernel']} {row['wavelet']}" for row in v.rows])
     for kernel in dict.fromkeys(kernels):
-        mask = (np.array(kernels) == kernel) & v.long
-        if mask.any():
-            role = "held out" if v.held_out[mask].any() else "fit"
-            cells.append(_summary(f"{kernel} ({role})", v.errors()[mask]))
-    heads = [[head] for head in ("SKE calibrated by kernel", *ERRORS)]
-    return Sheet("Relative errors by kernel, at least 10 μs", heads, cells)
+        mask = (kernels == kernel) & v.long
+        yield f"{kernel} ({'held out' if v.held_out[mask].any() else 'fit'})", v.errors()[mask]
+
+
+def _left_out(v: Validation) -> Iterator[tuple[str, Floats]]:
+    """A fit on all kernels but one."""
+    kernels = np.array([row["kernel"] for row in v.rows])
+    for kernel in dict.fromkeys(kernels):
+        rest = kernels != kernel
+        mask = ~rest & v.long
+        if rest.sum() >= len(PARTS) and mask.any():
+            other = parameters([(v.made[i], float(v.times[i])) for i in np.flatnonzero(rest)], v.device)
+            found = [predicted(v.made[i], other) for i in np.flatnonzero(mask)]
+            yield kernel, least_squares.relative(found, v.times[mask])
 
 
 def choices(rows: Sequence[Row], predictions: Sequence[float] | Floats) -> Iterator[tuple[str, float, float | None]]:
@@ -151,27 +130,13 @@ def choices(rows: Sequence[Row], predictions: Sequence[float] | Floats) -> Itera
             yield key.rpartition(",")[0], float(times[models.argmin()] / times.min()), rho
 
 
-def _left_out(v: Validation) -> Sheet:
-    """A fit on all kernels but one."""
-    cells, kernels = [], np.array([row["kernel"] for row in v.rows])
-    for kernel in dict.fromkeys(map(str, kernels)):
-        rest = kernels != kernel
-        mask = ~rest & v.long
-        if rest.sum() >= len(PARTS) and mask.any():
-            other = parameters([(v.made[i], float(v.times[i])) for i in np.flatnonzero(rest)], v.device)
-            found = [predicted(v.made[i], other) for i in np.flatnonzero(mask)]
-            cells.append(_summary(kernel, least_squares.relative(found, v.times[mask])))
-    heads = [[head] for head in ("left out of a fit on all", *ERRORS)]
-    return Sheet("Relative errors on a kernel left out of the fit", heads, cells)
-
-
 def _every(v: Validation) -> Sheet:
     cells, errors = [], [v.errors(name) for name in MODELS]
     for i, row in enumerate(v.rows):
         name = f"{row['kernel']} {row['wavelet']} {row['rows']} x {row['samples']}, {row['threads']}, {row['tile']}"
         cells.append([name + (" (fit)" if row["fit"] else ""), f"{1e6 * v.times[i]:.2f}", f"{row['spread']:.1%}"])
         cells[-1] += [f"{of[i]:+.0%}" for of in errors]
-    return Sheet("Every row", [[head] for head in ("row", "measured us", "spread", *MODELS)], cells)
+    return _sheet("Every row", ("row", "measured us", "spread", *MODELS), cells)
 
 
 def report(result: Row, device: Calibration, every: bool = False) -> Report:
@@ -180,11 +145,12 @@ def report(result: Row, device: Calibration, every: bool = False) -> Report:
     held = [row for row, held_out in zip(v.rows, v.held_out, strict=True) if held_out]
     found = [*choices(held, v.predictions["SKE calibrated"][v.held_out])]
     chosen = [[name, f"{regret:.3f}", "flat" if rho is None else f"{rho:.2f}"] for name, regret, rho in found]
-    heads = [[head] for head in ("blocks of", "regret", "rank correlation")]
+    blocks = "Choice of the block size: its time over the shortest time"
     sheets = [
-        _by_model(v),
-        _by_kernel(v),
-        Sheet("Choice of the block size: its time over the shortest time", heads, chosen),
+        _errors("Relative errors on kernels that the models were not fitted to", "held out", _by_model(v)),
+        _errors("Relative errors by kernel, at least 10 μs", "SKE calibrated by kernel", _by_kernel(v)),
+        _sheet(blocks, ("blocks of", "regret", "rank correlation"), chosen),
+        _errors("Relative errors on a kernel left out of the fit", "left out of a fit on all", _left_out(v)),
     ]
     noisy = sum(row["spread"] > NOISY for row in v.rows)
     notes = [
@@ -194,7 +160,7 @@ def report(result: Row, device: Calibration, every: bool = False) -> Report:
     if found:
         regrets = [regret for _, regret, _ in found]
         notes.insert(1, f"Regret: median {np.median(regrets):.3f}, worst {max(regrets):.3f}")
-    return Report([*sheets, _left_out(v), *([_every(v)] if every else [])], notes)
+    return Report([*sheets, *([_every(v)] if every else [])], notes)
 
 
 MEASURED = Table(

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wavefilt import ske
+from wavefilt.ske.classic import blocks_of
 from wavefilt.ske.reproduction import CLAIMED, HEIGHTS, KERNELS, Extreme, extremes, reproduce
-from wavefilt.ske.search import blocks_of
 
 REFERENCE = json.loads((Path(__file__).with_name("ske_reference.json")).read_text())
 RESIZE = KERNELS["resize"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,9 +73,14 @@ def test_cases_are_measured_and_failures_kept(simulator):
     from wavefilt.benchmarks.ske import cases as ske_cases
     from wavefilt.benchmarks.ske import measure
 
+    tiny = [
+        ske_cases.Case("forward", "haar", 8, 300, tile=128, fit=True),
+        ske_cases.Case("inverse", "db2", 8, 300, tile=128),
+        ske_cases.Case("energy", "db2", 8, 500, tile=128),
+    ]
     broken = ske_cases.Case("forward", "no wavelet", 8, 300)
-    rows = list(measure.rows([*ske_cases.TINY, broken], repeats=1, launches=1))
-    assert [row["seconds"] > 0 for row in rows[:-1]] == [True] * len(ske_cases.TINY)
+    rows = list(measure.rows([*tiny, broken], repeats=1, launches=1))
+    assert [row["seconds"] > 0 for row in rows[:-1]] == [True] * len(tiny)
     assert "no wavelet" in rows[-1]["error"]
     assert json.loads(json.dumps(rows)) == rows
 
@@ -93,7 +99,7 @@ def test_fit_and_test_sets_share_no_kernel():
 
 @inside
 def test_validation_recovers_what_rows_were_made_with(device):
-    from dataclasses import asdict, replace
+    from dataclasses import asdict
 
     from wavefilt.benchmarks.ske import cases as ske_cases
     from wavefilt.benchmarks.ske import fit as ske_fit
@@ -163,6 +169,28 @@ def test_commands(device, tmp_path, capsys):
     assert "is of NVIDIA Imaginary, not of simulator" in err
 
 
+@inside
+def test_validate_saves_the_calibration_fitted_to_rows_measured_before(tmp_path, capsys):
+    from tests.support.checkout import run
+    from wavefilt.benchmarks.ske import fit
+    from wavefilt.ske import calibration
+
+    rows, shipped = ROOT / "benchmarks/results/ske_h200.json", ROOT / "wavefilt/ske/devices/h200.json"
+    path = tmp_path / "fitted.json"
+    blank = replace(calibration.load(str(shipped)), theta={}, hiding={}, fit={})
+    (tmp_path / "blank.json").write_text(blank.to_json())
+    arguments = ["ske", "validate", "--rows", rows, "--device", tmp_path / "blank.json"]
+    code, out, _ = run(capsys, *arguments, "--calibration", path)
+    assert code == 0
+    saved = calibration.load(str(path))
+    assert saved == fit.fitted(json.loads(rows.read_text())["rows"], blank)
+    assert saved.theta
+    assert f"theta: start {saved.theta['start']:.3g}, " in out
+    code, out, err = run(capsys, *arguments, "--calibration", tmp_path / "nowhere" / "x.json")
+    assert (code, out) == (2, "")
+    assert "does not exist" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -215,11 +243,10 @@ def test_declared_counts_are_those_of_the_compiled_kernels(compiled):
 
     problem = counts.Problem(8, 1 << 24, level=4)
     for name, tiling, tile in (
-        ("forward", forward_tiling, counts.forward_tile),
-        ("inverse", inverse_tiling, counts.inverse_tile),
+        ("forward", forward_tiling, counts.forward_block),
+        ("inverse", inverse_tiling, counts.inverse_block),
     ):
-        arguments = (problem, tiling(problem.filter, 4096, 4), *(("soft",) if name == "inverse" else ()))
-        declared = tile(*arguments, longest=True)
+        declared = tile(problem, tiling(problem.filter, 4096, 4), longest=True)
         found = listing(compiled[name].read_text()).count()
         # the inverse's finest level leaves no remainder, which is compiled all the same
         never = counts.synthesis_cost(problem.filter, counts.PAIRS)[0] + 8 if name == "inverse" else 0

@@ -7,10 +7,8 @@ measured on the device at hand (`calibration`). Nothing here needs a GPU. docs/s
 
 from .calibrated import CalibratedEstimate, Launch
 from .calibration import Calibration, WrongDevice
-from .capability import CAPABILITIES, Capability
-from .classic import Estimate, Kernel, constraints, estimate, threads_by_shared
-from .occupancy import Constraint, Occupancy, occupancy
-from .search import optimise, shapes
+from .classic import Estimate, Kernel, constraints, estimate, optimise, shapes, threads_by_shared
+from .occupancy import CAPABILITIES, Capability, Constraint, Occupancy, occupancy
 from .tables import DEVICES, INSTRUCTIONS, MEMORIES, Device, Memory, communication, computation
 
 __all__ = [

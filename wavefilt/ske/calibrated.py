@@ -15,13 +15,12 @@ microbenchmarks measured everything, every theta would be 1.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .amounts import amount, count
 from .calibration import Calibration, Table
-from .capability import CAPABILITIES
-from .occupancy import occupancy
+from .occupancy import CAPABILITIES, amount, count, occupancy
 
 PARTS = ("start", "compute", "memory", "barrier", "issue", "bandwidth")
 """The parts with a parameter. Beside them an empty launch is taken as measured."""
@@ -109,11 +108,10 @@ class CalibratedEstimate:
 
 def interpolated(table: Table, at: float) -> float:
     """Value of a measured table, linear in log(at) between its entries and constant beyond them."""
-    below = [(x, y) for x, y in table if x <= at]
-    above = [(x, y) for x, y in table if x > at]
-    if not below or not above:
-        return below[-1][1] if below else above[0][1]
-    (x0, y0), (x1, y1) = below[-1], above[0]
+    after = bisect_right(table, at, key=lambda entry: entry[0])
+    if after in (0, len(table)):
+        return table[-1 if after else 0][1]
+    (x0, y0), (x1, y1) = table[after - 1 : after + 1]
     return y0 + (y1 - y0) * math.log(at / x0) / math.log(x1 / x0)
 
 
@@ -133,7 +131,8 @@ def parts(launch: Launch, device: Calibration) -> Parts:
     in_memory = launch.bytes / interpolated(device.bandwidth, launch.touched) if launch.bytes else 0.0
     floors = {"issue": share * used}, {"bandwidth": in_memory}
     floor = max(floors, key=lambda seconds: _weighed(seconds, device))
-    together = _scaled(alone, max(share / nb, 1.0))
+    waves = max(share / nb, 1.0)
+    together = {name: waves * value for name, value in alone.items()}
     binds = "latency" if _weighed(together, device) > _weighed(floor, device) else "floor"
     together = {name: value + (1 - 1 / nb) * floor.get(name, 0.0) for name, value in together.items()}
     if launch.longest is not None:
@@ -184,10 +183,6 @@ def _fullest(launch: Launch, device: Calibration, across: int) -> tuple[str, flo
 
 def _weighed(seconds: Seconds, device: Calibration) -> float:
     return sum(device.theta.get(name, 1.0) * value for name, value in seconds.items())
-
-
-def _scaled(seconds: Seconds, times: float) -> Seconds:
-    return {name: times * value for name, value in seconds.items()}
 
 
 def estimate(launch: Launch, device: Calibration) -> CalibratedEstimate:

@@ -111,12 +111,10 @@ def load(device: str) -> Calibration:
 
 def of(name: str) -> Calibration:
     """The shipped calibration of the device that the driver calls ``name``. Raises WrongDevice if there is none."""
-    shipped = [load(word) for word in names()]
-    for calibration in shipped:
-        if calibration.name == name:
-            return calibration
-    known = ", ".join(calibration.name for calibration in shipped) or "none"
+    shipped = {calibration.name: calibration for calibration in map(load, names())}
+    if name in shipped:
+        return shipped[name]
     raise WrongDevice(
-        f"no calibration of {name} is shipped (there are: {known}); "
+        f"no calibration of {name} is shipped (there are: {', '.join(shipped) or 'none'}); "
         "make one with wavefilt ske calibrate -o FILE and give it as --device FILE"
     )

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from wavefilt.vocabulary import HIDINGS, Hiding, check
 
-from .amounts import amount, count
-from .occupancy import Constraint, occupancy, of_a_block, refuse, residents
-from .tables import Device, as_device
+from .occupancy import Constraint, amount, count, named, occupancy, refuse, residents
+from .tables import DEVICES, Device
 
 Correction = Literal[1, 2]
+Shape = tuple[int, int]
+"""Width and height: of a block in threads, or of the grid in threads."""
 
 R_WARPS, R_BLOCKS = 0.95, 0.96
 """r_w and r_b: of the time, this share is left by each further active warp and block (stated)."""
@@ -136,14 +137,18 @@ def estimate(
         For an unknown word, a count below zero, a launch that breaks a constraint, which is named, or a device whose
         LD/ST units are not known.
     """
-    device = as_device(device)
+    device = named(device, DEVICES)
     check("hiding", hiding, HIDINGS)
     if correction not in (None, 1, 2):
         raise ValueError(f"correction={correction!r} must be 1, 2 or None")
     count("blocks", blocks, 1)
     refuse(constraints(kernel, device, threads), device.name)
     cap, T, S, P = device.capability, device.clock, device.multiprocessors, device.processors
-    L = _load_store(device)
+    if (L := device.load_store) is None:
+        raise ValueError(
+            f"{device.name}: its LD/ST units per SM (L) are not known, so communication has no estimate; "
+            "give them with dataclasses.replace(device, load_store=...)"
+        )
 
     turns = _ceil(blocks, S)  # 3.1, implied
     held = occupancy(cap, threads, kernel.registers, kernel.shared * threads)
@@ -159,8 +164,10 @@ def estimate(
 
     corrected = correction == 2 or (correction == 1 and 2 * threads < P)  # correction 1, stated
     warps, active = (R_CORRECTED[correction],) * 2 if correction and corrected else (R_WARPS, R_BLOCKS)
-    w = _coefficient("rw", warps if rw is None else rw) ** (nw - 1)  # (8), reconstructed
-    b = _coefficient("rb", active if rb is None else rb) ** (nb - 1)
+    for name, value in {"rw": rw, "rb": rb}.items():
+        if value is not None and not 0 < amount(name, value) <= 1:
+            raise ValueError(f"{name}={value!r} must be above 0 and at most 1")
+    w, b = (warps if rw is None else rw) ** (nw - 1), (active if rb is None else rb) ** (nb - 1)  # (8), reconstructed
     of_Te, of_Tc, of_Ts = FACTORS[hiding](w, b)
     Tn = of_Te * Te + of_Tc * Tc + of_Ts * Ts  # (1), stated, and (9), reconstructed
     limit, factor = held.limit if nb == held.blocks else "grid", Tn / (Te + Tc + Ts) if Tn else 1.0
@@ -170,10 +177,9 @@ def estimate(
 
 def constraints(kernel: Kernel, device: str | Device, threads: int, blocks: int = 1) -> tuple[Constraint, ...]:
     """The eight constraints of the model, and the compiler's on registers, for ``blocks`` active blocks of an SM."""
-    device = as_device(device)
+    device = named(device, DEVICES)
     count("threads", threads, 1)
     return (
-        *of_a_block(device.capability, threads, kernel.registers),
         *residents(device.capability, threads, kernel.registers, kernel.shared * threads, blocks),
         Constraint("MaxConstantMemory", "15", kernel.constant, device.constant, "bytes of constant memory"),
         Constraint("MaxGlobalMemory", "16", kernel.storage, device.storage, "bytes of global memory"),
@@ -186,27 +192,65 @@ def threads_by_shared(device: str | Device, shared: int, mode: Literal["per_sm",
     ``per_sm`` rounds down in each SM, since a block lies in one; ``total`` divides the shared memory of all SMs, which
     is what the paper's Table 7 prints.
     """
-    device = as_device(device)
+    device = named(device, DEVICES)
     check("mode", mode, ("per_sm", "total"))
     S, size = device.multiprocessors, device.capability.shared
     count("shared", shared, 1)
     return S * (size // shared) if mode == "per_sm" else S * size // shared
 
 
+def blocks_of(grid: Shape, block: Shape) -> int:
+    """Blocks that cover the grid."""
+    return -(-grid[0] // block[0]) * -(-grid[1] // block[1])
+
+
+def shapes(kernel: Kernel, device: str | Device, grid: Shape) -> list[Shape]:
+    """Every legal block: a multiple of the warp wide, no larger than the grid needs, and within the constraints.
+
+    Raises ValueError, naming the constraints, if even a block of one warp breaks them.
+    """
+    device = named(device, DEVICES)
+    width, height = (count(name, value, 1) for name, value in zip(("width", "height"), grid, strict=True))
+    warp, most = device.capability.warp, device.capability.threads_per_block
+    refuse(constraints(kernel, device, warp), device.name)
+    return [
+        (w, h)
+        for w in range(warp, min(width + warp - 1, most) + 1, warp)
+        for h in range(1, min(height, most // w) + 1)
+        if all(c.holds for c in constraints(kernel, device, w * h))
+    ]
+
+
+def optimise(kernel: Kernel, device: str | Device, grid: Shape, **options: Any) -> tuple[Shape, Estimate]:
+    """The block shape for which the classic model gives the least time: min Tn(t, b) under (10) to (16).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    device : str or Device
+    grid : (int, int)
+        Width and height of the grid in threads; (n, 1) for a one-dimensional one.
+    **options
+        Those of `estimate`.
+
+    Returns
+    -------
+    tuple of Shape and Estimate
+        The shape (width, height) and its estimate. Of equal times the one with more active warps wins, then the
+        smaller block.
+
+    Raises
+    ------
+    ValueError
+        As `estimate` does, or if no block is legal.
+    """
+    found = {
+        shape: estimate(kernel, device, shape[0] * shape[1], blocks_of(grid, shape), **options)
+        for shape in shapes(kernel, device, grid)
+    }
+    best = min(found, key=lambda shape: (found[shape].Tn, -found[shape].nw, found[shape].threads))
+    return best, found[best]
+
+
 def _ceil(amount: int, unit: int) -> int:
     return -(-amount // unit)
-
-
-def _coefficient(name: str, value: float) -> float:
-    if not 0 < amount(name, value) <= 1:
-        raise ValueError(f"{name}={value!r} must be above 0 and at most 1")
-    return float(value)
-
-
-def _load_store(device: Device) -> int:
-    if device.load_store is None:
-        raise ValueError(
-            f"{device.name}: its LD/ST units per SM (L) are not known, so communication has no estimate; "
-            "give them with dataclasses.replace(device, load_store=...)"
-        )
-    return device.load_store

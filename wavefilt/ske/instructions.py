@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import TopologicalSorter
 from typing import Literal
+
+import numpy as np
 
 Counts = Counter[str]
 """Instructions by class: "fma", "fma64", "int", "int mul", "other", "barrier", and loads and stores by memory."""
@@ -52,6 +55,7 @@ _NAMES = r"[\w.$]+"
 _IN_SASS = r"^\s*(?:\.section\s+\.text\.|Function\s*:\s*)(\S+)"
 _IN_PTX = rf"^[^\n/]*\.(?:entry|func)[^\n]*?({_NAMES})\s*\("
 """Where a kernel begins, and its name."""
+Step = frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,6 @@ class Instruction:
 class Block:
     """Instructions that are executed one after the other, and the blocks that may follow, by number."""
 
-    name: str
     instructions: tuple[Instruction, ...]
     followers: tuple[int, ...]
 
@@ -82,99 +85,67 @@ class Listing:
 
     def of(self, block: Block) -> Counts:
         """Instructions of one block by class."""
-        return Counter(_class(i.opcode, self._table) for i in block.instructions)
+        return Counter(self._class(i.opcode) for i in block.instructions)
 
     @cached_property
-    def loops(self) -> tuple[frozenset[int], ...]:
+    def loops(self) -> tuple[Step, ...]:
         """Blocks that can be reached from each other, one set for each outermost loop, in the order of the text."""
-        reached = [self._reached(number) for number in range(len(self.blocks))]
-        found: dict[frozenset[int], None] = {}
-        for number, others in enumerate(reached):
-            if number in others:
-                found[frozenset(n for n in others if number in reached[n])] = None
-        return tuple(found)
+        reached = np.zeros((len(self.blocks),) * 2, bool)
+        for number, block in enumerate(self.blocks):
+            reached[number, list(block.followers)] = True
+        for between in range(len(self.blocks)):
+            reached |= np.outer(reached[:, between], reached[between])
+        both = [frozenset(map(int, np.flatnonzero(row))) for row in reached & reached.T]
+        return tuple(dict.fromkeys(loop for loop in both if loop))
 
     @cached_property
-    def path(self) -> tuple[frozenset[int], ...]:
+    def path(self) -> tuple[Step, ...]:
         """Blocks of the path with most work, a set for each step; see the module's docstring."""
         step_of = {number: loop for loop in self.loops for number in loop}
         steps = [step_of.get(number, frozenset([number])) for number in range(len(self.blocks))]
-        best: dict[frozenset[int], tuple[tuple[float, float, float], tuple[frozenset[int], ...]]] = {}
-        for step in self._last_first(steps):
-            after = {steps[f] for number in step for f in self.blocks[number].followers} - {step}
-            (work, moved, size), rest = max((best[s] for s in after), default=((0.0, 0.0, 0.0), ()), key=lambda b: b[0])
-            counts, sizes = self._counted(step)
-            best[step] = (
-                (work + counts["fma"] + counts["fma64"], moved + sizes.total(), size - counts.total()),
-                (step, *rest),
-            )
+        after = {step: {steps[f] for number in step for f in self.blocks[number].followers} - {step} for step in steps}
+        best: dict[Step, tuple[tuple[float, float, float], tuple[Step, ...]]] = {}
+        for step in TopologicalSorter(after).static_order():  # each after all that may follow it
+            followers = (best[s] for s in after[step])
+            (work, moved, size), rest = max(followers, default=((0.0, 0.0, 0.0), ()), key=lambda b: b[0])
+            counts, sizes = self._sum([step], (), self.of), self._sum([step], (), self._moved)
+            work += counts.get("fma", 0) + counts.get("fma64", 0)
+            best[step] = (work, moved + sum(sizes.values()), size - sum(counts.values())), (step, *rest)
         return best[steps[0]][1]
 
     def count(self, trips: Sequence[float] = ()) -> dict[str, float]:
         """Instructions by class on the path; its loops as often as ``trips`` says, one number for each in order."""
-        return self._sum(trips, lambda number: self.of(self.blocks[number]))
+        return self._sum(self.path, trips, self.of)
 
     def bytes(self, trips: Sequence[float] = ()) -> dict[str, float]:
         """Bytes that a thread moves on the path, by kind of access."""
-        return self._sum(trips, lambda number: self._moved(self.blocks[number]))
+        return self._sum(self.path, trips, self._moved)
 
-    def _sum(self, trips: Sequence[float], of: Callable[[int], Counts]) -> dict[str, float]:
+    def _sum(self, path: Iterable[Step], trips: Sequence[float], of: Callable[[Block], Counts]) -> dict[str, float]:
         total: dict[str, float] = {}
         remaining = list(trips)
-        for step in self.path:
+        for step in path:
             times = remaining.pop(0) if step in self.loops and remaining else 1
             for number in step:
-                for name, n in of(number).items():
+                for name, n in of(self.blocks[number]).items():
                     total[name] = total.get(name, 0) + times * n
         if remaining:
             raise ValueError(f"{len(trips)} trip counts are given for {len(trips) - len(remaining)} loops on the path")
         return total
 
-    def _counted(self, step: frozenset[int]) -> tuple[Counts, Counts]:
-        counts: Counts = Counter()
-        moved: Counts = Counter()
-        for number in step:
-            counts += self.of(self.blocks[number])
-            moved += self._moved(self.blocks[number])
-        return counts, moved
-
     def _moved(self, block: Block) -> Counts:
         moved: Counts = Counter()
         for i in block.instructions:
-            kind = _class(i.opcode, self._table)
+            kind = self._class(i.opcode)
             if kind in ACCESS:
-                moved[kind] += _bytes(i.opcode)
+                vector = re.search(r"\.v(\d)", i.opcode)
+                bits = re.search(r"\.[busf]?(8|16|32|64|128)\b", i.opcode)
+                moved[kind] += (int(vector[1]) if vector else 1) * (int(bits[1]) if bits else 32) // 8
         return moved
 
-    @property
-    def _table(self) -> tuple[tuple[str, str], ...]:
-        return _SASS if self.kind == "SASS" else _PTX
-
-    def _reached(self, start: int) -> set[int]:
-        seen: set[int] = set()
-        waiting = list(self.blocks[start].followers)
-        while waiting:
-            number = waiting.pop()
-            if number not in seen:
-                seen.add(number)
-                waiting.extend(self.blocks[number].followers)
-        return seen
-
-    def _last_first(self, steps: Sequence[frozenset[int]]) -> Iterator[frozenset[int]]:
-        """Steps that the entry reaches, each after all that may follow it."""
-        seen, stack = {steps[0]}, [(steps[0], self._after(steps[0], steps))]
-        while stack:
-            step, followers = stack[-1]
-            follower = next((f for f in followers if f not in seen), None)
-            if follower is None:
-                yield step
-                stack.pop()
-            else:
-                seen.add(follower)
-                stack.append((follower, self._after(follower, steps)))
-
-    def _after(self, step: frozenset[int], steps: Sequence[frozenset[int]]) -> Iterator[frozenset[int]]:
-        return (steps[f] for number in step for f in self.blocks[number].followers)
+    def _class(self, opcode: str) -> str:
+        table = _SASS if self.kind == "SASS" else _PTX
+        return next((name for pattern, name in table if re.match(pattern, opcode)), "other")
 
 
 def listing(text: str, kernel: str | None = None) -> Listing:
@@ -183,97 +154,64 @@ def listing(text: str, kernel: str | None = None) -> Listing:
     Raises ValueError if there is none.
     """
     sass = re.search(r"/\*[0-9a-f]{4,}\*/", text) is not None
-    for body in _bodies(text, sass):
-        if kernel is None or kernel in body[0]:
-            lines = list(_sass(body[1]) if sass else _ptx(body[1]))
+    start = _IN_SASS if sass else _IN_PTX
+    before, *bodies = re.split(start, text, flags=re.M)  # then names and texts in turn
+    for name, body in zip(bodies[::2], bodies[1::2], strict=True) if bodies else [("", before)]:
+        if kernel is None or kernel in name:
+            lines = _sass(body) if sass else list(_ptx(body))
             if any(isinstance(line, Instruction) for line in lines):
                 return Listing("SASS" if sass else "PTX", _blocks(lines))
     raise ValueError("no instructions" + (f" of {kernel!r}" if kernel else "") + " in this text")
 
 
-def _bodies(text: str, sass: bool) -> list[tuple[str, str]]:
-    """Name and text of every kernel."""
-    marks = list(re.finditer(_IN_SASS if sass else _IN_PTX, text, re.M))
-    if not marks:
-        return [("", text)]
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    return [(mark[1], text[mark.start() : end]) for mark, end in zip(marks, ends, strict=True)]
-
-
 def _sass(body: str) -> list[str | Instruction]:
     """Labels and instructions; an address that is jumped to is a label."""
     found: list[tuple[str, str | Instruction]] = []
-    targets = set()
     for line in body.splitlines():
-        label = re.match(rf"^({_NAMES}):", line)
-        if label:
+        if label := re.match(rf"^({_NAMES}):", line):
             found.append(("", label[1]))
         code = re.match(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)([^;]*);", line)
         if code is None:
             continue
         address, guard, opcode, rest = code.groups()
-        target = ""
-        if re.match(r"(BRA|BRX|JMP)\b", opcode):
-            to = re.search(rf"`\(({_NAMES})\)|0x([0-9a-f]+)", rest)
-            target = (to[1] or format(int(to[2], 16), "x")) if to else ""
-            targets.add(target)
-        ends = re.match(r"(EXIT|RET|BRA|BRX|JMP)\b", opcode) is not None
+        target, jumps = "", re.match(r"(BRA|BRX|JMP)\b", opcode)
+        if jumps and (to := re.search(rf"`\(({_NAMES})\)|0x([0-9a-f]+)", rest)):
+            target = to[1] or format(int(to[2], 16), "x")
         guarded = guard is not None or (bool(target) and re.search(r"\bU?P\d", rest.split("`")[0]) is not None)
+        ends = bool(jumps or re.match(r"(EXIT|RET)\b", opcode))
         found.append((format(int(address, 16), "x"), Instruction(opcode, guarded, target, ends)))
+    targets = {line.target for _, line in found if isinstance(line, Instruction)} - {""}
     return [part for address, line in found for part in ([address, line] if address in targets else [line])]
 
 
-def _ptx(body: str) -> list[str | Instruction]:
-    lines: list[str | Instruction] = []
-    for raw in body.splitlines():
-        line = raw.strip()
-        label = re.match(rf"^({_NAMES}):", line)
-        if label:
-            lines.append(label[1])
-            continue
+def _ptx(body: str) -> Iterator[str | Instruction]:
+    for line in map(str.strip, body.splitlines()):
         code = re.match(r"^(@!?%\w+\s+)?([a-z][\w.:]*)\s*([^;]*);", line)
-        if code is None or line.startswith("."):
-            continue
-        guard, opcode, rest = code.groups()
-        target = rest.strip() if opcode.startswith("bra") else ""
-        ends = re.match(r"(ret|exit|bra)\b", opcode) is not None
-        lines.append(Instruction(opcode, guard is not None, target, ends))
-    return lines
+        if label := re.match(rf"^({_NAMES}):", line):
+            yield label[1]
+        elif code:
+            guard, opcode, rest = code.groups()
+            target = rest.strip() if opcode.startswith("bra") else ""
+            yield Instruction(opcode, guard is not None, target, re.match(r"(ret|exit|bra)\b", opcode) is not None)
 
 
-def _blocks(lines: list[str | Instruction]) -> tuple[Block, ...]:
+def _blocks(lines: Iterable[str | Instruction]) -> tuple[Block, ...]:
     """Basic blocks: they begin at labels and end at jumps."""
     parts: list[tuple[list[str], list[Instruction]]] = [([], [])]
     for line in lines:
+        if parts[-1][1] and (isinstance(line, str) or parts[-1][1][-1].ends):
+            parts.append(([], []))
         labels, held = parts[-1]
         if isinstance(line, str):
-            if held:
-                parts.append(([line], []))
-            else:
-                labels.append(line)
+            labels.append(line)
         else:
             held.append(line)
-            if line.ends:
-                parts.append(([], []))
-    parts = [part for part in parts if part[0] or part[1]]
     at = {label: number for number, (labels, _) in enumerate(parts) for label in labels}
     blocks = []
-    for number, (labels, held) in enumerate(parts):
+    for number, (_, held) in enumerate(parts):
         last = held[-1] if held else Instruction("")
         followers = [at[last.target]] if last.target in at else []
-        falls = not last.ends or last.guarded
-        if falls and number + 1 < len(parts):
+        if (not last.ends or last.guarded) and number + 1 < len(parts):
             followers.append(number + 1)
-        blocks.append(Block(labels[0] if labels else f"block {number}", tuple(held), tuple(dict.fromkeys(followers))))
+        blocks.append(Block(tuple(held), tuple(dict.fromkeys(followers))))
     return tuple(blocks)
-
-
-def _class(opcode: str, table: tuple[tuple[str, str], ...]) -> str:
-    return next((name for pattern, name in table if re.match(pattern, opcode)), "other")
-
-
-def _bytes(opcode: str) -> int:
-    """Bytes of a thread that an access moves."""
-    vector = re.search(r"\.v(\d)", opcode)
-    bits = re.search(r"\.[busf]?(8|16|32|64|128)\b", opcode)
-    return (int(vector[1]) if vector else 1) * (int(bits[1]) if bits else 32) // 8

@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from wavefilt.vocabulary import Hiding
 
-from .classic import Correction, Estimate, Kernel, estimate, threads_by_shared
-from .search import blocks_of
+from .classic import Correction, Estimate, Kernel, blocks_of, estimate, threads_by_shared
 from .tables import DEVICES, communication, computation
 
 GRID = (480, 270)
@@ -89,10 +88,9 @@ class Reproduction:
 
 def reproduce(hiding: Hiding = "product", correction: Correction | None = None) -> Reproduction:
     """Times of the three kernels on a GTX 670, 480 x 270 pixels, blocks 32 wide. Raises ValueError as `estimate`."""
-    options: dict[str, Any] = {"hiding": hiding, "correction": correction}
-    blocks = {h: (WIDTH * h, blocks_of(GRID, (WIDTH, h))) for h in HEIGHTS}
+    shapes = {h: (WIDTH * h, blocks_of(GRID, (WIDTH, h))) for h in HEIGHTS}
     estimates = {
-        name: {h: estimate(kernel, DEVICE, *block, **options) for h, block in blocks.items()}
+        name: {h: estimate(kernel, DEVICE, *s, hiding=hiding, correction=correction) for h, s in shapes.items()}
         for name, kernel in KERNELS.items()
     }
     return Reproduction(hiding, correction, estimates)
@@ -110,10 +108,7 @@ def facts(result: Reproduction) -> dict[str, Any]:
         "nb": [nb for nb, _ in result.active],
         "nw": [nw for _, nw in result.active],
         "claims": {str(c): {name: c in found for name, found in result.extremes.items()} for c in CLAIMED},
-        "threads_by_shared": {
-            mode: {name: threads_by_shared(name, SHARED_OF_A_THREAD, mode) for name in DEVICES}
-            for mode in ("total", "per_sm")
-        },
+        "threads_by_shared": _by_shared(),
     }
 
 
@@ -126,39 +121,41 @@ def table(result: Reproduction) -> str:
         f"{'block':<6}{'nb':>4}{'nw':>4}" + "".join(f"{name:>12}{'':8}" for name in KERNELS).rstrip(),
     ]
     for (nb, nw), h in zip(result.active, HEIGHTS, strict=True):
-        cells = "".join(f"{1e6 * result.times(name)[h]:>12.3f} {_kind(result.mark(name, h)):<7}" for name in KERNELS)
+        marks = {name: result.mark(name, h) for name in KERNELS}
+        kinds = {name: mark.kind if mark else "" for name, mark in marks.items()}
+        cells = "".join(f"{1e6 * result.times(name)[h]:>12.3f} {kinds[name]:<7}" for name in KERNELS)
         lines.append(f"{f'{WIDTH}x{h}':<6}{nb:>4}{nw:>4}{cells}".rstrip())
     known = {*CLAIMED, *MEASURED, Extreme("low", 4)}
-    new = sorted(set().union(*found.values()) - known, key=lambda extreme: extreme.height)
-    lines += ["", "claims of the paper about its model"]
-    lines += [f"  {claim!s:<17}{_verdicts(claim, found)}" for claim in CLAIMED]
-    lines += ["measured there beyond that"]
-    lines += [f"  {claim!s:<17}{_verdicts(claim, found)}" for claim in MEASURED]
+    new = sorted(set().union(*found.values()) - known, key=lambda extreme: (extreme.height, extreme.kind))
+    lines.append("")
+    for head, claims in {
+        "claims of the paper about its model": CLAIMED,
+        "measured there beyond that": MEASURED,
+    }.items():
+        lines.append(head)
+        for claim in claims:
+            verdicts = (f"{name} {'yes' if claim in some else 'NO'}" for name, some in found.items())
+            lines.append(f"  {claim!s:<17}{', '.join(verdicts)}")
     lines += ["not mentioned there", f"  {', '.join(map(str, new)) or 'nothing'}"]
     lines += ["times of 32x1 and 32x2 (the paper calls both wrong) over that of 32x4;"]
     lines += ["of 32x4 to 32x16, the largest over the least (measured, these differ little)"]
-    lines += [f"  {name:<17}{_ratios(result.times(name))}" for name in KERNELS]
-    return "\n".join([*lines, "", *_storage()])
-
-
-def _kind(extreme: Extreme | None) -> str:
-    return extreme.kind if extreme else ""
-
-
-def _verdicts(claim: Extreme, found: dict[str, set[Extreme]]) -> str:
-    return ", ".join(f"{name} {'yes' if claim in some else 'NO'}" for name, some in found.items())
-
-
-def _ratios(times: dict[int, float]) -> str:
-    flat = [times[h] for h in NEIGHBOURS[3:]]
-    return f"{times[1] / times[4]:.1f}, {times[2] / times[4]:.1f}; {max(flat) / min(flat):.2f}"
-
-
-def _storage() -> list[str]:
-    total, per_sm = ([threads_by_shared(n, SHARED_OF_A_THREAD, mode) for n in DEVICES] for mode in ("total", "per_sm"))
-    return [
+    for name in KERNELS:
+        times = result.times(name)
+        flat = [times[h] for h in NEIGHBOURS[3:]]
+        ratios = f"{times[1] / times[4]:.1f}, {times[2] / times[4]:.1f}; {max(flat) / min(flat):.2f}"
+        lines.append(f"  {name:<17}{ratios}")
+    total, per_sm = (list(threads.values()) for threads in _by_shared().values())
+    lines += [
+        "",
         f"H.264 example, {SHARED_OF_A_THREAD} bytes of shared memory a thread: threads on {', '.join(DEVICES)}",
         f"  {'as printed':<17}{', '.join(map(str, total))}",
         f"  {'SM by SM':<17}{', '.join(map(str, per_sm))}; {STREAMS} streams take {-(-STREAMS // per_sm[0])} "
         f"rounds on {next(iter(DEVICES))}",
     ]
+    return "\n".join(lines)
+
+
+def _by_shared() -> dict[str, dict[str, int]]:
+    """Threads that shared memory leaves, by mode and device."""
+    modes: tuple[Literal["total", "per_sm"], ...] = ("total", "per_sm")
+    return {mode: {name: threads_by_shared(name, SHARED_OF_A_THREAD, mode) for name in DEVICES} for mode in modes}

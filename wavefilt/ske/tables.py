@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from wavefilt.vocabulary import check
 
-from .amounts import amount, count
-from .capability import CAPABILITIES, KIB, Capability
+from .occupancy import CAPABILITIES, KIB, Capability, amount, count
 
 INSTRUCTIONS = {
     # Table 1
@@ -102,11 +101,3 @@ DEVICES = {
         Device(CAPABILITIES["GTX670"], 1e-9, 7, 192, 32),
     )
 }
-
-
-def as_device(device: str | Device) -> Device:
-    """The device of this name. Raises ValueError, with the names, for any other."""
-    if isinstance(device, Device):
-        return device
-    check("device", device, DEVICES)
-    return DEVICES[device]

@@ -38,7 +38,7 @@ def energy(problem: Problem) -> list[Launch]:
         warp = Warp(problem)
         rounds = n / ROW
         warp.issue(rounds, int=8, fma64=1, other=5)
-        warp.loads["global"] += 4 + rounds / 4
+        warp.wait(0, 4 + rounds / 4)
         made.append(_launch("whole", warp, (problem.level - big) * problem.rows, ROW, sum(problem.lengths[big + 1 :])))
     if big:
         n, across = sum(problem.lengths[1 : big + 1]), _across(problem, big)
@@ -46,12 +46,11 @@ def energy(problem: Problem) -> list[Launch]:
         rounds = n / across / (4 * SCAN)
         warp.access(rounds, 4)
         warp.issue(rounds, int=12, fma64=8, other=6)
-        warp.loads["global"] += 3 + rounds / 4
-        warp.barriers, warp.loads["shared"] = 9, 20
+        warp.wait(9, 3 + rounds / 4, 20)
         made.append(_launch("scan", warp, across * problem.rows, SCAN, n))
         warp = Warp(problem)
         warp.issue(1, int=120, fma64=4, other=40)
-        warp.loads["global"], warp.loads["shared"], warp.barriers = 2 + across // big // SCAN, 20, 9
+        warp.wait(9, 2 + across // big // SCAN, 20)
         made.append(_launch("gather", warp, big * problem.rows, SCAN, across / 2))
     return made
 
@@ -63,7 +62,7 @@ def median(problem: Problem) -> list[Launch]:
         return [whole_median(problem)]
     warp = Warp(problem)
     _bracket(warp, SELECT)
-    warp.loads["global"] += 4 + _drawn(problem) // SELECT // 4
+    warp.wait(0, 4 + _drawn(problem) // SELECT // 4)
     made = [_launch("sample", warp, problem.rows, SELECT, _drawn(problem))]
     across = _across(problem, 1)
     warp = Warp(problem)
@@ -72,9 +71,7 @@ def median(problem: Problem) -> list[Launch]:
     warp.access(8 * rounds, 4)
     warp.issue(rounds, int=280, other=40)
     warp.issue(taken, int=22, other=10)
-    warp.loads["global"] += 4 + 2 * rounds + taken + LAST + 2
-    warp.loads["shared"] += 2 * taken + 8
-    warp.barriers = int(4 * rounds) + 8
+    warp.wait(int(4 * rounds) + 8, 4 + 2 * rounds + taken + LAST + 2, 2 * taken + 8)
     warp.issue(1, int=8 * BINS // SCAN, other=4 * BINS // SCAN)
     made.append(_launch("scan", warp, across * problem.rows, SCAN, n))
     return [*made, *settle(problem)]
@@ -87,10 +84,8 @@ def whole_median(problem: Problem) -> Launch:
     warp.access(rounds, 4)
     warp.issue(rounds, int=60, other=12)
     warp.issue(3 * BINS / ROW, int=4, other=2)
-    warp.loads["global"] += rounds / 3 + 3
+    warp.wait(3 * (LOCATE["barriers"] + 3), rounds / 3 + 3, rounds + 3 * LOCATE["shared"])
     warp.loads["l1"] += 2 * rounds / 3  # a row that one block finishes stays in L1
-    warp.loads["shared"] += rounds + 3 * LOCATE["shared"]
-    warp.barriers = 3 * (LOCATE["barriers"] + 3)
     return _launch("whole", warp, problem.rows, ROW, n)
 
 
@@ -100,7 +95,7 @@ def draw(problem: Problem) -> Launch:
     warp.issue(problem.taps, fma=1, int=4)
     warp.issue(1, int=60, other=40)
     _bracket(warp, SELECT)
-    warp.loads["global"] += problem.taps // 4 + LAST + drawn // SELECT // 4 + 2
+    warp.wait(0, problem.taps // 4 + LAST + drawn // SELECT // 4 + 2)
     return _launch("draw", warp, -(-drawn // SELECT) * problem.rows, SELECT, drawn * problem.taps)
 
 
@@ -113,9 +108,7 @@ def settle(problem: Problem) -> list[Launch]:
     warp.issue(rounds, int=20, other=8)
     warp.issue(BINS / SCAN, int=10, other=6)
     warp.issue(1, int=150, other=80)
-    warp.loads["global"] += 3 + rounds + LAST + 6
-    warp.loads["shared"] += 2 * rounds + LOCATE["shared"]
-    warp.barriers = LOCATE["barriers"] + 6
+    warp.wait(LOCATE["barriers"] + 6, 3 + rounds + LAST + 6, 2 * rounds + LOCATE["shared"])
     made = _launch("settle", warp, parts * problem.rows, SCAN, n * LISTED)
     return [made] * ((2 if problem.itemsize == 4 else 5) + (n % 2 == 0))
 
@@ -125,7 +118,7 @@ def choose(problem: Problem) -> Launch:
     warp = Warp(problem)
     warp.issue(1, int=60, other=30)
     warp.issue(problem.level, int=20, fma64=20, other=10)
-    warp.loads["global"] += 2 + problem.level
+    warp.wait(0, 2 + problem.level)
     blocks = -(-problem.rows // problem.threads)
     return _launch("choose", warp, blocks, problem.threads, 4 * problem.level)
 
@@ -135,8 +128,9 @@ def searching(problem: Problem, launch: Launch) -> Launch:
     tile = min(problem.tiles_of, problem.samples)
     groups = tile / 8 / launch.threads  # of a thread
 
+    added = {"int": SEARCHING * groups + 60, "other": SEARCHING * groups / 2 + 30}
+
     def more(counts: Mapping[str, float]) -> dict[str, float]:
-        added = {"int": SEARCHING * groups + 60, "other": SEARCHING * groups / 2 + 30}
         return {name: counts.get(name, 0.0) + added.get(name, 0.0) for name in {**counts, **added}}
 
     return replace(
@@ -182,8 +176,7 @@ def _bracket(warp: Warp, threads: int) -> None:
     warp.issue(2 * turns, int=14, other=6)
     warp.issue(2 * BINS / threads, int=3, other=3)
     warp.issue(4, int=80, other=60)
-    warp.loads["shared"] += 4 * turns + 4 * LOCATE["shared"]
-    warp.barriers += 4 * LOCATE["barriers"] + 8
+    warp.wait(4 * LOCATE["barriers"] + 8, 0, 4 * turns + 4 * LOCATE["shared"])
 
 
 def _launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:

@@ -12,7 +12,10 @@ barrier, for the longest. A launch's boundary blocks, one a row, are counted apa
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
 
 from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, Tiling, forward_tiling, inverse_tiling, launches, up4
 from wavefilt.ske.calibrated import Launch
@@ -21,12 +24,20 @@ WARP, LINE = 32, 128
 Counts = defaultdict[str, float]
 REGISTERS = {4: 40, 8: 64}
 """Of a thread, by bytes of a sample: what the compiler needs for most filters. On a GPU the driver's number counts."""
-PER_WARP, PER_GROUP, PER_ACCESS = 110, 4, 3
-"""Other instructions: of a warp for a tile of the forward kernel, for each group of outputs, for each wide access."""
-PER_INVERSE = 180
-"""Of a warp for a tile of the inverse kernel."""
-END_PER_GROUP, END_PER_QUAD = 90, 25
-"""The same for the loops of a boundary block, whose sizes are run-time values."""
+
+
+class Overhead(NamedTuple):
+    """Other instructions: of each kind for a warp and a block, of integers for a group of outputs and a wide access."""
+
+    block: float
+    group: int
+    access: int
+
+
+FORWARD, INVERSE = Overhead(55, 4, 3), Overhead(90, 4, 3)
+"""Of an interior tile."""
+BOUNDARY = Overhead(110, 90, 25)
+"""Of a boundary block, whose sizes are run-time values."""
 SHRINKING = {"keep": (0, 0), "soft": (2, 1), "hard": (2, 0), "firm": (5, 2), "garrote": (4, 10)}
 """Comparisons and arithmetic for one coefficient, by threshold function."""
 PAIRS = 4
@@ -70,42 +81,41 @@ class Problem:
 
 def forward(problem: Problem) -> list[Launch]:
     """The launches of the forward transform, in order."""
-    return [
-        _launch("forward", problem, forward_tiling, first, levels, forward_tile, _forward_end, _forward_shared)
-        for first, levels in _parts(problem)
-    ]
+    return [_launch("forward", problem, *part, forward_tiling, forward_block) for part in _parts(problem)]
 
 
 def inverse(problem: Problem, function: str = "soft") -> list[Launch]:
     """The launches of the inverse transform, in order; ``function`` is the threshold function, or "keep"."""
-
-    def tile(p: Problem, cut: Tiling, longest: bool) -> Warp:
-        return inverse_tile(p, cut, function, longest)
-
-    def end(p: Problem, cut: Tiling, n: int, longest: bool) -> Warp:
-        return _inverse_end(p, cut, n, function, longest)
-
-    return [
-        _launch("inverse", problem, inverse_tiling, first, levels, tile, end, _inverse_shared)
-        for first, levels in reversed(_parts(problem))
-    ]
+    block = partial(inverse_block, function=function)
+    return [_launch("inverse", problem, *part, inverse_tiling, block) for part in _parts(problem)[::-1]]
 
 
 @dataclass
 class Warp:
-    """Counts of an average warp of a block, or of the ``longest``, which takes part in everything that is compiled."""
+    """Counts of an average warp of a block, or of the ``longest``, which takes part in everything that is compiled.
+
+    ``shared`` are the elements of shared memory of the block.
+    """
 
     problem: Problem
     longest: bool = False
     instructions: Counts = field(default_factory=lambda: defaultdict(float))
     loads: Counts = field(default_factory=lambda: defaultdict(float))
     barriers: int = 0
+    shared: int = 0
 
     def executions(self, items: int) -> float:
         """How often a warp executes what every thread does for one of ``items``: whole rounds, and the remainder."""
         threads = self.problem.threads
         rounds, rest = divmod(items, threads)
         return rounds + (rest > 0 if self.longest else -(-rest // WARP) / -(-threads // WARP))
+
+    def wait(self, barriers: int = 0, device: float = 0.0, shared: float = 0.0) -> None:
+        """Barriers, and loads from device and from shared memory that wait for each other."""
+        self.barriers += barriers
+        for name, n in {"global": device, "shared": shared}.items():
+            if n:
+                self.loads[name] += n
 
     def issue(self, times: float, **instructions: float) -> None:
         """Instructions by class, underscores for spaces."""
@@ -146,22 +156,29 @@ def _parts(problem: Problem) -> list[tuple[int, int]]:
     return [(sum(fused[:i]), levels) for i, levels in enumerate(fused)]
 
 
-def _launch(name, problem, tiling, first, levels, of_tile, of_end, shared):
+def _launch(
+    name: str,
+    problem: Problem,
+    first: int,
+    levels: int,
+    tiling: Callable[[Filter, int, int], Tiling],
+    block: Callable[..., Warp],
+) -> Launch:
     """One launch: its tiles, and the boundary block of every row, which is longer."""
-    n, lengths = problem.lengths[first], problem.lengths[first : first + levels + 1]
-    cut = tiling(problem.filter, problem.tiles_of, levels)
+    lengths = problem.lengths[first : first + levels + 1]
+    n, cut = lengths[0], tiling(problem.filter, problem.tiles_of, levels)
     tiles = cut.interior(n)
-    end, longest = (of_end(problem, cut, n - cut.gap(n), which) for which in (False, True))
+    end, longest = (block(problem, cut, n - cut.gap(n), longest=which) for which in (False, True))
     blocks = problem.rows * (tiles + 1)
     moved = problem.itemsize * problem.rows * (n + sum(lengths[1:]) + lengths[-1])
     made = Launch(
         f"{name} {'-'.join(str(first + i) for i in ((1, levels) if levels > 1 else (1,)))}", blocks, problem.threads,
         end.instructions, longest.loads, longest.barriers, moved, moved, path=longest.instructions,
-        registers=REGISTERS[problem.itemsize], shared=problem.itemsize * shared(problem, cut),
+        registers=REGISTERS[problem.itemsize], shared=problem.itemsize * end.shared,
     )  # fmt: skip
     if not tiles:
         return made
-    inner, slowest = (of_tile(problem, cut, which) for which in (False, True))
+    inner, slowest = (block(problem, cut, longest=which) for which in (False, True))
     return replace(
         made, instructions=_mean(inner.instructions, end.instructions, tiles),
         path=_mean(slowest.instructions, longest.instructions, tiles),
@@ -175,122 +192,66 @@ def _mean(inner: Counts, end: Counts, tiles: int) -> dict[str, float]:
     return {name: (tiles * inner[name] + end[name]) / (tiles + 1) for name in {**inner, **end}}
 
 
-def forward_tile(problem: Problem, cut: Tiling, longest: bool = False) -> Warp:
-    """An interior tile of the forward kernel."""
+def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False) -> Warp:
+    """An interior tile of the forward kernel, or the boundary block of a row of ``n`` samples."""
     f, warp, levels = problem.filter, Warp(problem, longest), cut.levels
-    lead, total = up4(f.lead), (1 << levels) - 1
-    quads = (lead * total + cut.tile + f.lag * total + 3) >> 2
-    warp.issue(1, int=PER_WARP / 2, other=PER_WARP / 2)
-    loads = warp.executions(quads)
+    lead, extra = up4(f.lead), BOUNDARY if n else FORWARD
+    fma, wide = analysis_cost(f)
+    halves = (cut.capacity + 2 * f.taps + 16) // 2, ((cut.capacity + f.taps) // 2 + 2 * f.taps + 16) // 2
+    warp.shared = 2 * sum(map(up4, halves))
+
+    def groups(level: int) -> int:
+        """Of four samples or coefficients that a level needs."""
+        below = (1 << levels - level) - 1
+        return -(-(n or lead * below + (cut.tile >> level) + f.lag * below) // 4)
+
+    warp.issue(1, int=extra.block, other=extra.block)
+    loads = warp.executions(groups(0))
     warp.access(loads, 4)
     warp.access(2 * loads, 2)
-    warp.issue(loads, int=PER_ACCESS)
-    warp.loads["global"] += 1
-    fma, wide = analysis_cost(f)
+    warp.issue(loads, int=extra.access)
+    warp.wait(device=-(-loads // 4) if n else 1)
     for level in range(1, levels + 1):
-        below = (1 << levels - level) - 1
-        size = cut.tile >> level
-        groups = (lead * below + size + f.lag * below + 3) >> 2
-        times, stored = warp.executions(groups), warp.executions(size // 4)
+        beyond = 0.0
+        if n:
+            n, beyond = f.length(n), warp.executions(f.lead + f.taps)
+            warp.issue(beyond, int=60, fma=3, other=12)
+        times = warp.executions(groups(level))
+        stored = times if n else warp.executions((cut.tile >> level) // 4)
         warp.fma(times * fma)
         warp.access(times * wide, 4)
-        warp.issue(times, int=PER_GROUP)
-        warp.loads["shared"] += times
+        warp.issue(times, int=extra.group)
+        warp.wait(2 if n else 1, beyond, times + beyond)
         warp.access(stored * (1 if level < levels else 2), 4)
         if level < levels:
             warp.access(2 * times, 2)
-        warp.barriers += 1
     return warp
 
 
-def _forward_end(problem: Problem, cut: Tiling, n: int, longest: bool = False) -> Warp:
-    f, warp = problem.filter, Warp(problem, longest)
-    warp.issue(1, int=PER_WARP, other=PER_WARP)
-    quads = warp.executions(-(-n // 4))
-    warp.access(quads, 4)
-    warp.access(2 * quads, 2)
-    warp.issue(quads, int=END_PER_QUAD)
-    warp.loads["global"] += -(-quads // 4)
-    fma, wide = analysis_cost(f)
-    for level in range(1, cut.levels + 1):
-        beyond = warp.executions(f.lead + f.taps)
-        warp.issue(beyond, int=60, fma=3, other=12)
-        warp.loads["global"] += beyond
-        n = f.length(n)
-        times = warp.executions(-(-n // 4))
-        warp.fma(times * fma)
-        warp.access(times * wide, 4)
-        warp.issue(times, int=END_PER_GROUP)
-        warp.loads["shared"] += times + beyond
-        warp.access(times * (1 if level < cut.levels else 2), 4)
-        if level < cut.levels:
-            warp.access(2 * times, 2)
-        warp.barriers += 2
-    return warp
-
-
-def _forward_shared(problem: Problem, cut: Tiling) -> int:
-    """Elements of shared memory."""
-    taps = problem.taps
-    halves = (cut.capacity + 2 * taps + 16) // 2, ((cut.capacity + taps) // 2 + 2 * taps + 16) // 2
-    return 2 * sum(map(up4, halves))
-
-
-def inverse_tile(problem: Problem, cut: Tiling, function: str, longest: bool = False) -> Warp:
-    """An interior tile of the inverse kernel."""
+def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False, function: str = "soft") -> Warp:
+    """An interior tile of the inverse kernel, or the boundary block of a row of ``n`` samples."""
     f, warp, levels = problem.filter, Warp(problem, longest), cut.levels
-    halo = 2 * up4(f.low) + up4(2 * f.high)
-    warp.issue(1, int=PER_INVERSE / 2, other=PER_INVERSE / 2)
-    warp.loads["global"] += 2  # thresholds, then details of all levels at once
-    for level in range(1, levels + 1):
-        _load(warp, warp.executions(((cut.tile >> level) + halo) >> 2), level == levels, function, PER_ACCESS)
-    fma, wide = synthesis_cost(f, PAIRS)
-    for level in range(levels, 0, -1):
-        samples = cut.tile >> (level - 1)
-        times = warp.executions(-(-(samples + (halo if level > 1 else 0)) // (2 * PAIRS)))
-        warp.fma(times * (fma + (8 if level == 1 else 0)))
-        warp.access(times * wide, 4)
-        warp.access(2 * times, 4)
-        warp.issue(times, int=PER_GROUP)
-        warp.loads["shared"] += times
-        warp.barriers += 1
-    return warp
-
-
-def _load(warp: Warp, times: float, coarsest: bool, function: str, overhead: float) -> None:
-    """Four details loaded, shrunk and stored in shared memory, and four approximations where they are the coarsest."""
+    halo, extra, pairs = 2 * up4(f.low) + up4(2 * f.high), BOUNDARY if n else INVERSE, 2 if n else PAIRS
     compared, computed = SHRINKING[function]
-    warp.access(times * (4 if coarsest else 2), 4)
-    warp.issue(times, int=4 * compared + overhead)
-    warp.fma(4 * times * computed)
-
-
-def _inverse_end(problem: Problem, cut: Tiling, n: int, function: str, longest: bool = False) -> Warp:
-    f, warp = problem.filter, Warp(problem, longest)
-    halo = 2 * up4(f.low) + up4(2 * f.high)
-    warp.issue(1, int=PER_WARP, other=PER_WARP)
-    lengths = [n]
-    for level in range(1, cut.levels + 1):
-        lengths.append(f.length(lengths[-1]))
-        times = warp.executions(-(-lengths[-1] // 4))
-        _load(warp, times, level == cut.levels, function, END_PER_QUAD)
-        warp.loads["global"] += times  # one after the other; the threshold with the first
-    warp.barriers += 1
-    fma, wide = synthesis_cost(f, 2)
-    for level in range(cut.levels, 0, -1):
-        times = warp.executions(-(-(lengths[level - 1] + (halo if level > 1 else 0)) // 4))
-        warp.fma(times * (fma + (4 if level == 1 else 0)))
-        warp.access(times * wide, 2)
-        warp.access(times, 4)
-        warp.issue(times, int=END_PER_GROUP)
-        warp.loads["shared"] += times
-        warp.barriers += 1
+    sizes = [n or cut.tile]
+    for level in range(1, levels + 1):
+        sizes.append(f.length(sizes[-1]) if n else cut.tile >> level)
+    room = [up4((cut.capacity >> level) + f.taps + halo + 8) for level in range(1, levels + 1)]
+    warp.shared = sum(room) + sum(room[:2])
+    warp.issue(1, int=extra.block, other=extra.block)
+    for level in range(1, levels + 1):  # four details loaded, shrunk and stored in shared memory; approximations too
+        times = warp.executions(-(-sizes[level] // 4) if n else (sizes[level] + halo) >> 2)
+        warp.access(times * (4 if level == levels else 2), 4)
+        warp.issue(times, int=4 * compared + extra.access)
+        warp.fma(4 * times * computed)
+        warp.wait(device=times if n else 0)  # one after the other; the threshold with the first
+    warp.wait(*((1, 0) if n else (0, 2)))  # of a tile the thresholds, then details of all levels at once
+    fma, wide = synthesis_cost(f, pairs)
+    for level in range(levels, 0, -1):
+        times = warp.executions(-(-(sizes[level - 1] + (halo if level > 1 else 0)) // (2 * pairs)))
+        warp.fma(times * (fma + (2 * pairs if level == 1 else 0)))
+        warp.access(times * wide, pairs)
+        warp.access(times * pairs / 2, 4)
+        warp.issue(times, int=extra.group)
+        warp.wait(1, 0, times)
     return warp
-
-
-def _inverse_shared(problem: Problem, cut: Tiling) -> int:
-    """Elements of shared memory."""
-    f = problem.filter
-    room = problem.taps + 2 * up4(f.low) + up4(2 * f.high) + 8
-    sizes = [up4((cut.capacity >> level) + room) for level in range(1, cut.levels + 1)]
-    return sum(sizes) + sizes[0] + (sizes[1] if cut.levels > 1 else 0)
