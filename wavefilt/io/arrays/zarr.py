@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
-import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +22,7 @@ from wavefilt.io.dataset_paths import refuse_dataset
 from wavefilt.io.detection import is_zarr
 from wavefilt.io.file_source import unchanged_since
 from wavefilt.io.layout import Layout
+from wavefilt.io.unfinished import NEW, put_folder, put_new, remove, temporary
 
 from . import npy
 
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from wavefilt.io.sources import Target
 
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
-TRIES, PAUSE = 20, 0.1
-"""Attempts to remove a folder that other processes still write to, and seconds between them."""
 
 
 class Store:
@@ -132,7 +129,8 @@ def copied(source: str | Path, name: str, array: zarr.Array, target: Path, *, ov
     """
     target = Path(os.path.realpath(target))
     check_folder(Path(source), target, overwrite=overwrite)
-    partly = target.parent / f".wavefilt-{secrets.token_hex(6)}.tmp"
+    workplace = temporary(target.parent)
+    partly = workplace / NEW
     own = os.path.join(os.path.abspath(source), name).rstrip("/")
 
     def chunks(folder: str, names: list[str]) -> list[str]:
@@ -142,9 +140,12 @@ def copied(source: str | Path, name: str, array: zarr.Array, target: Path, *, ov
     try:
         shutil.copytree(source, partly, ignore=chunks)
         yield _emptied(partly, name, array)
-        _put(partly, target)
+        if overwrite:
+            put_folder(partly, target, is_zarr)
+        else:
+            put_new(partly, target)
     finally:
-        _remove(partly)
+        remove(workplace)
 
 
 def check_folder(source: Path, target: Path, *, overwrite: bool) -> None:
@@ -182,31 +183,6 @@ def _emptied(store: Path, name: str, like: zarr.Array) -> zarr.Array:
             warnings.simplefilter("ignore")  # that other implementations may not know what was there before
             zarr.consolidate_metadata(str(store))
     return array
-
-
-def _put(folder: Path, target: Path) -> None:
-    """Rename a folder; one of the new name is moved away first, and moved back if that fails."""
-    if not target.exists():
-        folder.rename(target)
-        return
-    old = folder.with_suffix(".old")
-    target.rename(old)
-    try:
-        folder.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    with suppress(OSError):
-        shutil.rmtree(old)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder, if it exists, to which other processes may still write their last files."""
-    for _ in range(TRIES):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(PAUSE)
 
 
 open_source = Store
