@@ -27,84 +27,56 @@ def _case(result: Result, name: str) -> Result:
     return names[name]
 
 
-def speedup(result: Result, case: str) -> str:
-    """How many times faster numba is than PyWavelets."""
-    return number(_case(result, case)["ratio"], 2)
-
-
-def share_of_copy(result: Result, case: str) -> str:
-    """Time of a copy over that of the case, in per cent."""
-    return f"{100 * _case(result, case)['share_of_copy']:.0f}"
-
-
-def device_time(result: Result, case: str) -> str:
-    """Milliseconds of GPU time."""
-    return number(_case(result, case)["device"]["median"], 2)
-
-
-def call_time(result: Result, case: str) -> str:
-    """Milliseconds of a call, by the clock."""
-    return number(_case(result, case)["call"]["median"], 2)
-
-
-def copies(result: Result, case: str) -> str:
-    """GPU time over that of two copies of the same samples in device memory."""
-    return number(_case(result, case)["device"]["median"] / (2 * result["copy"]["median"]), 2)
-
-
-def loading_time(result: Result, _: str) -> str:
-    """Seconds to import numba and to load compiled kernels from the cache."""
-    return number(result["load"], 2)
-
-
-def first_use(result: Result, taps: str) -> str:
-    """Million samples from which numba is faster in a process that has yet to load it, for a filter of so many taps."""
-    return number(1e-6 * result["first"][taps], 2)
-
-
-def _gains(result: Result, noise: str, method: str) -> list[float]:
+def _gains(result: Result, method: str, noise: str) -> list[float]:
     """In dB, of every record with this kind of noise."""
     return [record["gain_db"][method] for record in result["parts"]["records"] if record["noise"] == noise]
 
 
-def record_gain(result: Result, method: str) -> str:
-    """Gain in dB on the sample record with its own noise."""
-    return f"{_gains(result, 'its own', method)[0]:.1f}"
-
-
-def gain_range(result: Result, argument: str) -> str:
-    """Smallest and largest gain in dB over the records: ``METHOD; NOISE``."""
-    method, _, noise = argument.partition("; ")
-    gains = _gains(result, noise, method)
+def _gain_range(result: Result, argument: str) -> str:
+    gains = _gains(result, *argument.split("; "))
     return f"{min(gains):.1f} to {max(gains):.1f}"
 
 
-def noise_gain(result: Result, argument: str) -> str:
-    """Mean gain in dB over the records: ``METHOD; NOISE``."""
-    method, _, noise = argument.partition("; ")
-    gains = _gains(result, noise, method)
+def _noise_gain(result: Result, argument: str) -> str:
+    gains = _gains(result, *argument.split("; "))
     return f"{sum(gains) / len(gains):.1f}"
 
 
 def _mean_gain(result: Result, method: str) -> float:
+    """In dB, over all records."""
     return float(next(row for row in result["parts"]["choices"] if row["method"] == method)["records"]["mean"])
 
 
-def mean_gain(result: Result, method: str) -> str:
-    """Mean gain in dB over all records."""
-    return f"{_mean_gain(result, method):.1f}"
-
-
-def gain_difference(result: Result, method: str) -> str:
-    """Mean gain in dB over all records, less that of the defaults."""
-    return f"{_mean_gain(result, method) - _mean_gain(result, 'the defaults'):.1f}"
-
-
-VALUES: dict[str, tuple[Callable[[Result, str], str], ...]] = {
-    "cpu.json": (speedup, share_of_copy),
-    "crossover.json": (loading_time, first_use),
-    "cuda_h200.json": (device_time, call_time, copies),
-    "quality.json": (record_gain, gain_range, noise_gain, mean_gain, gain_difference),
+VALUES: dict[str, dict[str, Callable[[Result, str], str]]] = {
+    "cpu.json": {
+        # of a case: how many times faster numba is than PyWavelets; per cent that a copy takes of its time
+        "speedup": lambda result, case: number(_case(result, case)["ratio"], 2),
+        "share-of-copy": lambda result, case: f"{100 * _case(result, case)['share_of_copy']:.0f}",
+    },
+    "crossover.json": {
+        # seconds to import numba and load compiled kernels; million samples that make up for it, for so many taps
+        "loading-time": lambda result, _: number(result["load"], 2),
+        "first-use": lambda result, taps: number(1e-6 * result["first"][taps], 2),
+    },
+    "cuda_h200.json": {
+        # of a case: milliseconds of GPU time, of a call by the clock, GPU time over that of two copies on the device
+        "device-time": lambda result, case: number(_case(result, case)["device"]["median"], 2),
+        "call-time": lambda result, case: number(_case(result, case)["call"]["median"], 2),
+        "copies": lambda result, case: number(
+            _case(result, case)["device"]["median"] / (2 * result["copy"]["median"]), 2
+        ),
+    },
+    "quality.json": {
+        # dB: on the sample record with its own noise, and over records with a noise as METHOD; NOISE
+        "record-gain": lambda result, method: f"{_gains(result, method, 'its own')[0]:.1f}",
+        "gain-range": _gain_range,
+        "noise-gain": _noise_gain,
+        # over all records, and less that of the defaults
+        "mean-gain": lambda result, method: f"{_mean_gain(result, method):.1f}",
+        "gain-difference": lambda result, method: (
+            f"{_mean_gain(result, method) - _mean_gain(result, 'the defaults'):.1f}"
+        ),
+    },
 }
 
 
@@ -112,10 +84,7 @@ def value(marker: str) -> str:
     """The number that a marker asks for. Raises ValueError for a file, name or case that does not exist."""
     file, _, rest = marker.partition(": ")
     name, _, argument = rest.partition(" ")
-    functions = {function.__name__.replace("_", "-"): function for function in VALUES.get(file, ())}
-    if name not in functions:
-        known = ", ".join(
-            f"{file}: {', '.join(f.__name__ for f in fs)}".replace("_", "-") for file, fs in VALUES.items()
-        )
+    if name not in VALUES.get(file, ()):
+        known = ", ".join(f"{file}: {', '.join(names)}" for file, names in VALUES.items())
         raise ValueError(f"no value {marker!r}; there are {known}")
-    return functions[name](json.loads((RESULTS / file).read_text()), argument)
+    return VALUES[file][name](json.loads((RESULTS / file).read_text()), argument)

@@ -12,7 +12,6 @@ from wavefilt.benchmarks.common.columns import estimated, labels, not_run, place
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared, Problem, measured, missing
 from wavefilt.benchmarks.common.measuring import events
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
-from wavefilt.benchmarks.scaling.limits import calibration
 from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.ske.calibrated import Launch, estimate
 from wavefilt.ske.calibration import Calibration
@@ -24,6 +23,30 @@ MODELS: dict[str, Callable[[Launch, Calibration], float]] = {
     "classic": classic,
 }
 Progress = Callable[[Sequence[Implementation]], Iterable[Implementation]]
+
+
+def calibration(device: str | None, no_gpu: str | None) -> tuple[Calibration | None, str | None]:
+    """The calibration for the estimates, or why there are none.
+
+    Raises ValueError or OSError for one that is unknown or of another device than this GPU.
+    """
+    from wavefilt.ske import calibration as shipped
+
+    if no_gpu:  # the counts need neither a GPU nor a compiler
+        if device is None:
+            return None, "no GPU to estimate for; choose a calibration with --device"
+        return shipped.load(device), None
+    from wavefilt.benchmarks.ske.calibration import Device
+
+    here = Device.current().name
+    if device is not None:
+        chosen = shipped.load(device)
+        chosen.require(here)
+        return chosen, None
+    try:
+        return shipped.of(here), None
+    except shipped.WrongDevice as error:
+        return None, str(error)
 
 
 def on_device(

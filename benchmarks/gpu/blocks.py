@@ -17,10 +17,10 @@ from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.work_counts import transforms
 from wavefilt.benchmarks.common.columns import labels, place
+from wavefilt.benchmarks.common.comparison import calibration
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch, agreement, unavailable
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet, Table, size, spread
-from wavefilt.benchmarks.scaling.limits import calibration
 from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.benchmarks.ske.cases import Case
 from wavefilt.ske.calibrated import Launch, estimate

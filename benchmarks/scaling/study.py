@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from wavefilt.backends.cuda.work_counts.statistics import denoise
 from wavefilt.benchmarks.common.columns import recorded
+from wavefilt.benchmarks.common.comparison import MODELS, calibration
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Implementation, measured, missing
+from wavefilt.benchmarks.common.measuring import events
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.gpu.denoise import LEVEL
 from wavefilt.benchmarks.scaling.implementations import IMPLEMENTATIONS, Problem
-
-from . import limits
+from wavefilt.benchmarks.ske.estimate import problem as estimated
 
 KI, MI = 1 << 10, 1 << 20
 _CPU = (12, 26, 81, 159, 319, 677, 1401, 2855, 5964, 11979, 31802)
@@ -52,7 +54,7 @@ def run(
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
     """
     why = {i.name: missing(i) for i in IMPLEMENTATIONS}
-    calibration, reason = limits.calibration(device, why["cuda"])
+    chosen, reason = calibration(device, why["cuda"])
     running = [i for i in IMPLEMENTATIONS if not why[i.name]]
     compared = "wavefilt.denoise, backend pywavelets, "
     found = result(
@@ -61,7 +63,7 @@ def run(
         method=f"{LEVEL} levels, universal soft threshold, noise by the MAD of the finest level",
         columns=recorded(IMPLEMENTATIONS, why, lambda one: compared + one.oracle),
         floors={"missing": why["cuda"] and "backend cuda, which measures them, does not run here"},
-        estimates={"calibration": calibration and calibration.name, "missing": reason},
+        estimates={"calibration": chosen and chosen.name, "missing": reason},
         rows=[],
         crossovers=[],
     )
@@ -73,13 +75,28 @@ def run(
         row: Row = {"wavelet": wavelet, "taps": problem.taps, "samples": samples}
         row |= {"times": times, "skipped": skipped}
         if not why["cuda"]:
-            row["floors"] = limits.floors(samples, repeats)
-        if calibration is not None:
-            row["estimates"] = limits.estimates(problem, calibration)
+            row["floors"] = _floors(samples, repeats)
+        if chosen is not None:
+            launches = denoise(estimated(wavelet, samples, level=LEVEL))
+            row["estimates"] = {
+                name: 1e3 * sum(seconds(launch, chosen) for launch in launches) for name, seconds in MODELS.items()
+            }
         found["rows"].append(row | _derived(row))
         found["crossovers"] = crossovers(found["rows"])
         keep(found)
     return found
+
+
+def _floors(samples: int, repeats: int) -> dict[str, float]:
+    """Pinned samples to the GPU and back, and 12 bytes a sample (read, read again, write) at a copy's bandwidth."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    host = cuda.pinned_array(samples, "float32")
+    x, y = (cuda.device_array(samples, "float32") for _ in range(2))
+    up = events(lambda stream: x.copy_to_device(host, stream=stream), repeats)["median"]
+    down = events(lambda stream: x.copy_to_host(host, stream=stream), repeats)["median"]
+    copy = events(lambda stream: y.copy_to_device(x, stream=stream), repeats)["median"]
+    return {"up": up, "down": down, "copy": copy, "transfer": up + down, "memory": 12 / 8 * copy}
 
 
 def _derived(row: Row) -> Row:
