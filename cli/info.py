@@ -7,31 +7,113 @@ import json
 import click
 
 from wavefilt.io import Layout
+from wavefilt.report import Facts
 
-from .failure import run_errors, usage_errors
+from .denoise.messages import spreads
+from .denoise.paths import expanded
+from .failure import Failure, run_errors, usage_errors
 from .options import INPUT, add, as_json
 from .reading import LAYOUT, read
 
+MOST = 20
+"""Channels, and gaps of each, that are listed."""
+
 
 @click.command("info")
-@click.argument("path", type=INPUT, metavar="FILE")
+@click.argument("inputs", nargs=-1, required=True, type=INPUT, metavar="FILE...")
 @add(*LAYOUT, as_json)
-def command(path: str, as_json: bool, format: str | None, **layout: object) -> None:
-    """Show what a file holds: format, traces, sampling interval, noise and energy by level.
+def command(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout: object) -> None:
+    """Show what files hold: format, traces, sampling interval, times and gaps, noise and energy by level.
 
-    The noise is estimated with the default wavelet: the median absolute detail over 0.6745, median of all traces.
+    Amplitudes are in the units of the file. Noise is estimated with the default wavelet, the median absolute detail
+    over 0.6745; shown are its median and its 10th and 90th percentile over live traces, those that are not constant.
     """
-    from wavefilt import report
-
     with usage_errors():
         described = Layout(**layout)  # type: ignore[arg-type]
+    paths, failures = list(expanded(inputs, results=True)), list[Failure]()
+    for i, path in enumerate(paths):
+        try:
+            facts = _examined(path, described, format)
+        except Failure as failure:
+            failures.append(failure)
+            if len(paths) > 1:
+                failure.show()
+            continue
+        blank = "\n" if i and not as_json else ""
+        click.echo(json.dumps(facts, allow_nan=False) if as_json else f"{blank}{text(facts)}")
+    if failures and len(paths) == 1:
+        raise failures[0]
+    if failures:
+        raise Failure(f"{len(failures)} of {len(paths)} files cannot be shown", 4)
+
+
+def _examined(path: str, layout: Layout, format: str | None) -> Facts:
+    from wavefilt import report
+
     with run_errors(path):
-        recording, _ = read(path, described, format)
-        facts = report.examine(recording) | {"input": path}
-    if as_json:
-        click.echo(json.dumps(facts, allow_nan=False))
-        return
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        text = ", ".join(v if isinstance(v, str) else f"{v:.4g}" for v in value) if isinstance(value, list) else value
-        click.echo(f"{name.replace('_', ' '):{width}}  {'unknown' if text is None else text}")
+        recording, _ = read(path, layout, format)
+        return report.examine(recording) | {"input": path}
+
+
+def text(facts: Facts) -> str:
+    """A line for each fact with its unit, the channels of the file and a table of its levels."""
+    empty = facts["traces"] - facts["live_traces"] - facts["dead_traces"]
+    counts = {"live": facts["live_traces"], "dead (constant)": facts["dead_traces"], "without samples": empty}
+    told = [f"{count} {name}" for name, count in counts.items() if count or name == "live"]
+    rows = {
+        "format": f"{facts['format']}, {facts['dtype']}",
+        "traces": f"{facts['traces']}: {', '.join(told)}",
+        "samples": f"{_range(facts['samples'], ',d')} a trace",
+        "interval": _seconds(facts["interval_s"]),
+        "duration": _seconds(facts["duration_s"]),
+        "amplitudes": _amplitudes(facts),
+    }
+    if facts["gap_samples"]:
+        rows["gaps"] = f"{facts['gap_samples']:,} samples are NaN or masked"
+    lines = [facts["input"], *(f"  {name:11}{value}" for name, value in rows.items())]
+    listed = facts.get("channels", [])
+    for channel in listed[:MOST]:
+        lines.append(f"  {channel['id']:20} {channel['start']} to {channel['end']}, {channel['samples']:,} samples")
+        for gap in channel["gaps"][:MOST]:
+            kind = "gap" if gap["seconds"] > 0 else "overlap"
+            lines.append(f"    {kind} of {abs(gap['seconds']):.6g} s from {gap['from']}")
+        if more := channel["gaps"][MOST:]:
+            lines.append(f"    and {len(more)} more, {sum(max(gap['seconds'], 0) for gap in more):.6g} s of gaps")
+    if len(listed) > MOST:
+        lines.append(f"  and {len(listed) - MOST} more channels; --json lists them all")
+    return "\n".join([*lines, *_levels(facts), *(f"  note: {note}" for note in facts["notes"])])
+
+
+def _levels(facts: Facts) -> list[str]:
+    """The table of noise and energy, with the frequencies of each level where they are known."""
+    lines = [f"  {facts['wavelet']}, up to level {facts['max_level']}; median (10 % to 90 %) of live traces:"]
+    interval = facts["interval_s"]
+    columns = [spreads(facts[f"{name}_by_level"], facts[f"{name}_range_by_level"]) for name in ("sigma", "mean_square")]
+    for level, (noise, energy) in enumerate(zip(*columns, strict=True), 1):
+        name = f"level {level}{', finest' if level == 1 else ''}"
+        band = f"{0.5 / interval / 2**level:.4g} to {1 / interval / 2**level:.4g} Hz" if _one(interval) else ""
+        band = f"{band:20}" if band else ""
+        lines.append(f"    {name:16}{band}sigma {noise:28} mean square {energy}")
+    return lines if len(lines) > 1 else [f"  {facts['wavelet']}: too short for a level"]
+
+
+def _one(interval: object) -> bool:
+    return isinstance(interval, float) and interval > 0
+
+
+def _range(value: int | float | list[float], format: str) -> str:
+    """A value, or the smallest and largest of several."""
+    values = value if isinstance(value, list) else [value]
+    return " to ".join(f"{v:{format}}" for v in sorted({min(values), max(values)}))
+
+
+def _seconds(value: float | list[float | None] | None) -> str:
+    if value is None or (isinstance(value, list) and None in value):
+        return "unknown"
+    return f"{_range(value, '.6g')} s"  # type: ignore[arg-type]
+
+
+def _amplitudes(facts: Facts) -> str:
+    if facts["minimum"] is None:
+        return "none"
+    return f"{facts['minimum']:.4g} to {facts['maximum']:.4g} (units of the file)"

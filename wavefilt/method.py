@@ -131,6 +131,12 @@ class Method:
         """``shrink``, or what the rule is derived for: soft for a threshold given as a number, "block" for blocks."""
         return "block" if self.spec.blocks else self.shrink or self.spec.shrink
 
+    def summary(self, level: int) -> str:
+        """Transform, wavelet, level, rule and threshold function in a few words."""
+        numbers = [f"{threshold:g}" for threshold in self.fixed_thresholds]
+        rule = f"threshold {', '.join(numbers)}" if numbers else self.rule
+        return f"{self.transform} {self.bank.name} level {level}, {rule} {self.shrink_word}"
+
     def function(self, samples: int) -> shrinkage.Function:
         """What is done to the details of a trace of so many samples."""
         if self.spec.blocks:

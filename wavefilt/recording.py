@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import html
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wavefilt import arrays
 from wavefilt.arrays import Array
@@ -40,15 +44,22 @@ class Recording:
         What a user should know about reading or writing this file.
     outcome : Outcome, optional
         How these traces were denoised, if they were.
+    ids : tuple of str
+        Station and channel codes of each trace, e.g. ``"BW.FURT..EHZ"``; empty where the format has none. Traces of one
+        id are parts of one record.
+    starts : tuple of numpy.datetime64
+        UTC time of the first sample of each trace, in nanoseconds; empty where the format has none.
     """
 
     traces: Array | Sequence[Array]
     intervals: tuple[float | None, ...]
     format: str
-    origin: Any = field(repr=False)
+    origin: Any
     source: str = ""
     notes: tuple[str, ...] = ()
-    outcome: Outcome | None = field(default=None, repr=False)
+    outcome: Outcome | None = None
+    ids: tuple[str, ...] = ()
+    starts: tuple[np.datetime64, ...] = ()
 
     @property
     def samples(self) -> Array:
@@ -66,6 +77,48 @@ class Recording:
         if len(set(self.intervals)) > 1:
             raise ValueError(f"{self.source}: traces of different sampling intervals; use Recording.intervals")
         return self.intervals[0] if self.intervals else None
+
+    @cached_property
+    def live(self) -> NDArray[np.bool_]:
+        """Which traces have samples that differ. The others are dead (constant), or have no samples outside gaps."""
+        varied = [_varies(known(trace[:64])) or _varies(known(trace)) for trace in self.traces]
+        return np.array(varied, dtype=bool)
+
+    @property
+    def dead(self) -> int:
+        """How many traces are constant."""
+        return sum(known(self.traces[i]).size > 0 for i in np.flatnonzero(~self.live))
+
+    def __repr__(self) -> str:
+        return f"<Recording {', '.join(filter(None, self._about()))}>"
+
+    def _repr_html_(self) -> str:
+        """The text and a small picture, for notebooks; without matplotlib the text alone."""
+        source, *facts = map(html.escape, self._about())
+        text = f"<b>{source or 'Recording'}</b>: {', '.join(filter(None, facts))}"
+        try:
+            from wavefilt.plot import thumbnail
+
+            picture = base64.b64encode(thumbnail(self)).decode()
+        except ImportError:
+            return text
+        return f'{text}<br><img alt="the traces" src="data:image/png;base64,{picture}">'
+
+    def _about(self) -> list[str]:
+        """Name, format, size, sampling, first sample, and how many traces are live: for people."""
+        lengths = [len(trace) for trace in self.traces]
+        sizes = " to ".join(f"{n}" for n in sorted({min(lengths, default=0), max(lengths, default=0)}))
+        steps = [f"{dt:g} s" if dt else "unknown" for dt in dict.fromkeys(self.intervals)]
+        return [
+            Path(self.source).name,
+            self.format,
+            f"{len(lengths)} traces x {sizes} samples",
+            f"interval {' or '.join(steps) if len(steps) < 4 else f'{len(steps)} different'}" if steps else "",
+            f"from {utc(min(self.starts))}" if self.starts else "",
+            f"{self.live.sum()} live",
+            f"{self.dead} dead" if self.dead else "",
+            "denoised" if self.outcome else "",
+        ]
 
     def window(self, start: float, stop: float) -> Window:
         """Seconds from the beginning of every trace as a noise window in samples, for ``sigma`` of `denoise`.
@@ -140,3 +193,25 @@ class Recording:
         from wavefilt.io.writing import write
 
         write(self, Path(path), overwrite=overwrite)
+
+
+def utc(time: np.datetime64) -> str:
+    """A time as in ISO 8601, to microseconds, without zeros at its end."""
+    rounded = (time + np.timedelta64(500, "ns")).astype("datetime64[us]")
+    return f"{str(rounded).rstrip('0').rstrip('.')}Z"
+
+
+def known(trace: Array) -> Array:
+    """The samples outside gaps; the trace itself where it has none."""
+    gaps = np.ma.filled(np.isnan(trace), True)
+    return np.asarray(trace[~gaps] if gaps.any() else trace)
+
+
+def _varies(samples: Array) -> bool:
+    """Whether samples differ by more than the rounding errors of a constant that was denoised."""
+    if not samples.size:
+        return False
+    wide = samples.astype(np.result_type(samples, np.float64))
+    rounding = 16 * np.finfo(samples.dtype).eps if samples.dtype.kind in "fc" else 0
+    with np.errstate(invalid="ignore"):
+        return bool((np.abs(wide - wide[0]) > rounding * np.abs(wide).max()).any())

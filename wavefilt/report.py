@@ -2,32 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import metadata
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats
+from wavefilt.denoising.estimation import Estimate
+from wavefilt.denoising.pipeline import Outcome
 from wavefilt.method import Method
-from wavefilt.recording import Recording
+from wavefilt.recording import Recording, known, utc
 from wavefilt.wavelets.filters import max_level
+
+SECOND = np.timedelta64(1, "s")
 
 Facts: TypeAlias = dict[str, Any]
 """Names and values for JSON."""
 
 
 def contents(recording: Recording) -> Facts:
-    """Format, traces, samples and sampling interval; a list with one entry per trace where they differ."""
+    """Format, traces, samples, sampling interval and times; a list with one entry per trace where they differ."""
     lengths = [len(trace) for trace in recording.traces]
     return {
         "input": recording.source,
         "format": recording.format,
         "traces": len(lengths),
+        "live_traces": int(recording.live.sum()),
+        "dead_traces": recording.dead,
         "samples": lengths[0] if len(set(lengths)) == 1 else lengths,
         "interval_s": recording.intervals[0] if len(set(recording.intervals)) == 1 else list(recording.intervals),
+        **({"channels": channels(recording)} if recording.starts else {}),
     }
+
+
+def channels(recording: Recording) -> list[Facts]:
+    """Times of the first and last sample of each id, and the gaps between its traces, negative where two overlap."""
+    found = []
+    for name in dict.fromkeys(recording.ids):
+        parts = [i for i, other in enumerate(recording.ids) if other == name]
+        spans = sorted((recording.starts[i], _due(recording, i)) for i in parts)
+        step = min(recording.intervals[i] or 0 for i in parts)
+        pauses = [(due, (start - due) / SECOND) for (_, due), (start, _) in pairwise(spans)]
+        last = max(_due(recording, i, -1) for i in parts)
+        found.append(
+            {
+                "id": name,
+                "start": utc(spans[0][0]),
+                "end": utc(last),
+                "samples": sum(len(recording.traces[i]) for i in parts),
+                "gaps": [{"from": utc(due), "seconds": length} for due, length in pauses if abs(length) > step / 2],
+            }
+        )
+    return found
+
+
+def _due(recording: Recording, trace: int, after: int = 0) -> np.datetime64:
+    """Time of the sample after the last of a trace, or of one ``after`` that."""
+    seconds = (len(recording.traces[trace]) + after) * (recording.intervals[trace] or 0)
+    return recording.starts[trace] + np.timedelta64(round(1e9 * seconds), "ns")
 
 
 def energies(before: Recording, after: Recording) -> tuple[Floats, float, float]:
@@ -57,8 +93,8 @@ def energy_removed(before: Recording, after: Recording) -> float:
 def describe(before: Recording, after: Recording, seconds: float) -> Facts:
     """Every resolved parameter and the result, ready for JSON.
 
-    ``sigma`` and ``thresholds`` are medians over traces, finest level first, in the units of the samples; in two
-    dimensions those of the three bands of each level.
+    ``sigma`` and ``thresholds`` are medians over live traces, finest level first, in the units of the samples; their
+    ``_range`` is from the 10th to the 90th percentile. In two dimensions they are of the three bands of each level.
     """
     outcome = after.outcome
     assert outcome is not None
@@ -66,8 +102,8 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
     return {
         **contents(before),
         **resolved(method, outcome.level),
-        "sigma": _medians([e.sigma for e in outcome.estimates]),
-        "thresholds": _medians([e.thresholds for e in outcome.estimates]),
+        **_spread("sigma", "", before, outcome, lambda e: e.sigma),
+        **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
         "energy_removed": energy_removed(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
@@ -126,37 +162,39 @@ def estimates(after: Recording) -> list[Facts]:
 
 
 def examine(recording: Recording) -> Facts:
-    """What a recording contains, ready for JSON; noise and energy by level, finest first, medians over traces."""
+    """What a recording contains, ready for JSON; noise and energy by level over live traces, as in `describe`."""
     after = recording.apply(Method(rule=0.0), report=True)
-    assert after.outcome is not None
-    method, batches = after.outcome.method, after.outcome.estimates
+    outcome = after.outcome
+    assert outcome is not None
     longest = max(len(trace) for trace in recording.traces)
-    known = [_known(trace) for trace in recording.traces]
+    samples = [known(trace) for trace in recording.traces]
     facts = contents(recording)
     interval = facts["interval_s"]
+    seconds = longest * interval if isinstance(interval, float) else None
+    if recording.starts:
+        last = max(_due(recording, i) for i in range(len(recording.traces)))
+        seconds = (last - min(recording.starts)) / SECOND
     return {
         **facts,
         "dtype": np.result_type(*{trace.dtype for trace in recording.traces}).name,
-        "duration_s": longest * interval if isinstance(interval, float) else None,
-        "dead_traces": sum(len(trace) > 0 and not trace.any() for trace in known),
-        "gap_samples": sum(map(len, recording.traces)) - sum(map(len, known)),
-        "minimum": min((float(trace.real.min()) for trace in known if len(trace)), default=None),
-        "maximum": max((float(trace.real.max()) for trace in known if len(trace)), default=None),
-        "wavelet": method.bank.name,
-        "max_level": max_level(longest, method.bank),
-        "sigma_by_level": _medians([e.sigma for e in batches]),
-        "mean_square_by_level": _medians([e.power for e in batches if e.power is not None]),
+        "duration_s": seconds,
+        "gap_samples": sum(map(len, recording.traces)) - sum(map(len, samples)),
+        "minimum": min((float(trace.real.min()) for trace in samples if len(trace)), default=None),
+        "maximum": max((float(trace.real.max()) for trace in samples if len(trace)), default=None),
+        "wavelet": outcome.method.bank.name,
+        "max_level": max_level(longest, outcome.method.bank),
+        **_spread("sigma", "_by_level", recording, outcome, lambda e: e.sigma),
+        **_spread("mean_square", "_by_level", recording, outcome, lambda e: np.asarray(e.power)),
         "notes": list(recording.notes),
     }
 
 
-def _known(trace: Array) -> Array:
-    """The samples outside gaps; the trace itself where it has none."""
-    gaps = np.ma.filled(np.isnan(trace), True)
-    return np.asarray(trace[~gaps] if gaps.any() else trace)
-
-
-def _medians(batches: list[Floats]) -> list[float]:
-    """Median over the traces of all batches (levels, traces) that have the level, finest level first."""
-    depth = max(map(len, batches), default=0)
-    return [float(np.median(np.concatenate([rows[i] for rows in batches if len(rows) > i]))) for i in range(depth)]
+def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: Callable[[Estimate], Floats]) -> Facts:
+    """Median, and 10th and 90th percentile, of each level over the live traces that have it, finest level first."""
+    live = recording.live if recording.live.any() and outcome.method.dimensions == 1 else np.ones_like(recording.live)
+    found = [of(estimate)[:, live[estimate.segments.rows]] for estimate in outcome.estimates]
+    depth = max(map(len, found), default=0)
+    levels = [np.concatenate([rows[i] for rows in found if len(rows) > i]) for i in range(depth)]
+    levels = [level for level in levels if level.size]
+    ranges = [np.percentile(level, (10, 90)).tolist() for level in levels]
+    return {f"{name}{suffix}": [float(np.median(level)) for level in levels], f"{name}_range{suffix}": ranges}

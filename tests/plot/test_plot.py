@@ -255,3 +255,76 @@ def test_neither_matplotlib_comes_with_the_module_nor_pyplot_with_a_figure(tmp_p
         assert "matplotlib.pyplot" not in sys.modules
     """
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "figure.png")], check=True, timeout=60)
+
+
+def timed(starts, ids, samples=300, interval=0.01):
+    """Traces with first samples at these seconds after 23:59:50 of a day."""
+    traces = [RANDOM.standard_normal(samples) for _ in starts]
+    begin = np.datetime64("2016-12-31T23:59:50", "ns")
+    times = tuple(begin + np.timedelta64(round(1e9 * seconds), "ns") for seconds in starts)
+    return Recording(traces, (interval,) * len(traces), "mseed", None, "s.mseed", ids=ids, starts=times)
+
+
+def labels(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_traces_of_an_id_are_one_line_with_its_gaps_at_their_times():
+    before = timed((0, 5, 12), ("BW.FUR..EHZ",) * 3)
+    figure = plot.draw(before, denoised(before))
+    axes = {one.get_label(): one for one in figure.axes}["before"]
+    (line,) = axes.lines
+    times, samples = line.get_data()
+    second = 86390  # after midnight
+    inside = np.isfinite(samples)
+    np.testing.assert_allclose(
+        times[inside][[0, 299, 300, 599, 600, -1]], second + np.array([0, 2.99, 5, 7.99, 12, 14.99])
+    )
+    assert np.flatnonzero(~inside).tolist() == [300, 601]
+    assert axes.get_xlim() == (second, second + 15)
+    shared = {one.get_label(): one for one in figure.axes}["removed"]
+    assert shared.get_xlabel() == "UTC, from 2016-12-31 23:59:50"
+    assert labels(shared.xaxis) == ["23:59:50", "23:59:55", "01-01 00:00:00", "01-01 00:00:05"]
+
+
+def test_rows_have_ids_and_utc():
+    before = timed((0, 5, 1.5), ("A", "A", "B"))
+    panels = drawn(before)
+    assert len(panels["before"].lines) == 2
+    assert labels(panels["before"].xaxis) == ["A", "B"]
+    assert panels["before"].get_ylabel().startswith("UTC, from 2016-12-31 23:59:50")
+    assert panels["before"].get_ylim() == (86398, 86390)
+    assert panels["before"].lines[1].get_ydata()[0] == 86391.5
+    assert panels["spectrogram before"].get_title() in ("spectrogram before, A", "spectrogram before, B")
+    assert panels["spectrogram before"].get_xlabel() == "UTC"
+
+
+def test_an_image_has_gaps_at_their_times():
+    ids = tuple(f"S{i}" for i in range(70))
+    before = timed((0,) * 70 + (9,) * 70, ids * 2)
+    (image,) = drawn(before)["before"].images
+    columns = np.asarray(image.get_array())
+    assert columns.shape == (plot.BINS, 70)
+    assert np.isnan(np.ma.filled(columns, np.nan)[310:890]).all()
+    assert np.isfinite(columns[[100, 200, 1000, 1190]]).all()
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (0.2, 0.201, ["00:00:00.2000", "00:00:00.2002", "00:00:00.2004"]),
+        (7200, 7260, ["02:00:00", "02:00:10", "02:00:20"]),
+        (3000, 90000, ["06:00", "12:00", "18:00", "01-01 00:00"]),
+        (0, 86400 * 30, ["12-31 00:00", "01-05 00:00", "01-10 00:00"]),
+    ],
+)
+def test_ticks_are_round_times(first, last, expected):
+    from matplotlib.figure import Figure
+
+    from wavefilt.plot.gather import time_axis
+    from wavefilt.plot.traces import Gather
+
+    before = timed((0,), ("A",))
+    axes = Figure().add_subplot()
+    time_axis(axes.xaxis, Gather(before, before), first, last)
+    assert labels(axes.xaxis)[: len(expected)] == expected

@@ -26,6 +26,10 @@ class Outcome:
     level: int
     estimates: list[Estimate]
 
+    def __repr__(self) -> str:
+        size = f"{' x '.join(map(str, self.samples.shape))} {self.samples.dtype}"
+        return f"<Outcome {size}, {self.method.summary(self.level)}, backend {self.backend}>"
+
 
 def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool = False) -> Outcome:
     """Denoise ``x``, of a dtype of computation, and tell how it was done.

@@ -92,6 +92,15 @@ class OnlineDenoiser:
         self._largest = float(np.finfo(self._dtype).max) / gain(self._method.bank) ** (level + 1)
         self._restart()
 
+    def __repr__(self) -> str:
+        channels = "one channel" if self._channels is None else f"{self._channels} channels"
+        window = "" if self._window is None else f", window {self._window}"
+        noise = "running" if self._sigma is None else ", ".join(f"{sigma:g}" for sigma in dict.fromkeys(self._sigma))
+        method = f"{self._method.summary(self._level)}, noise {noise}{window}"
+        return (
+            f"<OnlineDenoiser {channels} of {self._dtype}, {method}, latency {self.latency}, {self._taken_in} taken in>"
+        )
+
     @property
     def latency(self) -> int:
         """By how many samples the output lags behind, (taps - 1)(2^level - 1), the least that exact results need."""

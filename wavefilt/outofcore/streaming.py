@@ -48,8 +48,9 @@ REPORTED = 1 << 17
 
 @dataclass
 class Report:
-    """What was done. ``sigma`` and ``thresholds`` are medians over traces, finest level first; empty if not measured.
+    """What was done.
 
+    ``sigma`` and ``thresholds`` are medians over traces with noise, finest level first; empty if not measured.
     ``energy_removed`` is Σ (x - y)² / Σ x² outside gaps; ``passes`` how often the samples were read.
     """
 
@@ -231,7 +232,10 @@ class _Work:
         self._found.append((measured.sigma, measured.thresholds))
 
     def found(self) -> tuple[list[Floats], list[Floats]]:
-        """Noise and thresholds, for each level of all traces that have it."""
+        """Noise and thresholds, for each level of all traces with noise that have it."""
+        noisy = [sigma.any(axis=0) for sigma, _ in self._found]
+        if any(map(np.any, noisy)):
+            self._found = [(s[:, live], t[:, live]) for (s, t), live in zip(self._found, noisy, strict=True)]
         if self.method.fixed_thresholds and not isinstance(self.plan, WholeTraces):
             self._found = [(sigma[:0], thresholds) for sigma, thresholds in self._found]
         sigmas, thresholds = ([found[i] for found in self._found] for i in range(2))

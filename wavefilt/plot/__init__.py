@@ -14,7 +14,7 @@ import numpy as np
 from wavefilt.recording import Recording
 
 from .appearance import LARGE
-from .gather import draw_gather, draw_lines
+from .gather import draw_gather, draw_line, draw_lines, draw_rows
 from .levels import draw_levels
 from .spectra import RANGE_DB, draw_spectra, draw_spectrograms
 from .traces import BINS, PANELS, Gather
@@ -103,8 +103,10 @@ def draw(before: Recording, after: Recording) -> Figure:
     figure = figure_class(figsize=(13, 9.2), facecolor="white")
     single = len(gather) == 1
     top = 0.935 if single else 0.91
+    # times of the day and ids need more room than seconds and numbers
+    left, space = 0.055 if gather.day is None else 0.08, 0.24 if len(gather.names) < 5 else 0.32
     grid = figure.add_gridspec(
-        2, 1, height_ratios=(1.6, 1), hspace=0.24, left=0.055, right=0.985, top=top, bottom=0.055
+        2, 1, height_ratios=(1.6, 1), hspace=space, left=left, right=0.985, top=top, bottom=0.055
     )
     (draw_lines if single else draw_gather)(figure, grid[0], gather)
     lower = grid[1].subgridspec(1, 3, width_ratios=(2.35, 1.0, 1.0), wspace=0.28)
@@ -115,6 +117,15 @@ def draw(before: Recording, after: Recording) -> Figure:
     draw_levels(energies, figure.add_subplot(levels[1], label="thresholds", sharex=energies), after)
     _draw_title(figure, gather, before, after)
     return figure
+
+
+def thumbnail(recording: Recording) -> bytes:
+    """A small picture of the traces, as a png file. Raises ImportError without matplotlib."""
+    gather = Gather(recording, recording)
+    figure = _figure_class()(figsize=(6.4, 2.4), layout="constrained")
+    axes = figure.add_subplot()
+    (draw_line if len(gather) == 1 else draw_rows)(axes, gather, "before")
+    return render(figure, "png", 80)
 
 
 def _figure_class() -> type[Figure]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from wavefilt.arrays import Floats
 
 from .appearance import COLORS, MEDIUM, SMALL, legend, say, style
+from .gather import time_axis
 from .traces import PANELS, Gather, Pair, middle
 
 if TYPE_CHECKING:
@@ -28,12 +29,11 @@ def draw_spectrograms(figure: Figure, cell: SubplotSpec, gather: Gather) -> None
     pair = gather.pair(gather.strongest)
     panels = [figure.add_subplot(grid[i], label=f"spectrogram {PANELS[i]}") for i in (0, 1)]
     powers = [_spectrogram(pair, panel, gather.peak or 1.0) for panel in PANELS[:2]]
-    name = f", trace {gather.strongest}" if len(gather) > 1 else ""
+    name = gather.name(gather.strongest)
     for axes, panel in zip(panels, PANELS, strict=False):
         style(axes)
-        axes.set_title(f"spectrogram {panel}{name}", fontsize=MEDIUM, pad=5)
-        axes.locator_params(axis="x", nbins=4)
-        axes.set_xlabel(gather.time_label, fontsize=MEDIUM, labelpad=1)
+        axes.set_title(f"spectrogram {panel}{f', {name}' if name else ''}", fontsize=MEDIUM, pad=5)
+        axes.set_xlabel(gather.time_label.split(",")[0], fontsize=MEDIUM, labelpad=1)
     panels[0].set_ylabel(gather.frequency_label, fontsize=MEDIUM)
     panels[1].tick_params(labelleft=False)
     largest = float(powers[0].max())
@@ -41,11 +41,13 @@ def draw_spectrograms(figure: Figure, cell: SubplotSpec, gather: Gather) -> None
         for axes in panels:
             say(axes, "no variation")
         return
-    extent = (0, len(pair) * pair.interval, 0, 0.5 / pair.interval)
+    extent = (pair.start, pair.stop, 0, 0.5 / pair.interval)
     for axes, power in zip(panels, powers, strict=True):
         drawn = _decibels(power / largest)
         image = axes.imshow(drawn, "magma", aspect="auto", origin="lower", extent=extent, interpolation="bilinear")
         image.set_clim(-RANGE_DB, 0)
+        axes.locator_params(axis="x", nbins=4)
+        time_axis(axes.xaxis, gather, pair.start, pair.stop, 3)
     bar = figure.colorbar(image, cax=figure.add_subplot(grid[2], label="decibels"))
     bar.ax.set_title("dB", fontsize=SMALL, pad=5)
     bar.ax.tick_params(labelsize=SMALL)

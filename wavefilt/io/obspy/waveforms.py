@@ -6,7 +6,7 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,7 +73,15 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     integers = any(_integers(trace, name) for trace in stream)
     notes = (f"{name} holds integers here: samples are rounded",) if integers else ()
     options = {"byteorder": "<" if data[304:308] in _SAC_LITTLE else ">"} if name == "SAC" else {}
-    return Recording(traces, intervals, name.lower(), Origin(stream, name, options), notes=notes)
+    return Recording(traces, intervals, name.lower(), Origin(stream, name, options), notes=notes, **_identity(stream))
+
+
+def _identity(stream: Stream) -> dict[str, Any]:
+    """Ids and times of the traces, where a header tells them."""
+    if not any(trace.id.strip(".") for trace in stream) or not any(trace.stats.starttime.ns for trace in stream):
+        return {}
+    starts = tuple(np.datetime64(trace.stats.starttime.ns, "ns") for trace in stream)
+    return {"ids": tuple(trace.id for trace in stream), "starts": starts}
 
 
 _SAC_LITTLE = (b"\6\0\0\0", b"\7\0\0\0")
