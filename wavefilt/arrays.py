@@ -112,3 +112,9 @@ def on_gpu(x: Any) -> bool:
     if not found and hasattr(x, "__dlpack_device__"):
         found = x.__dlpack_device__()[0] == DLPACK_CUDA
     return found
+
+
+def known(trace: Array) -> Array:
+    """The samples outside gaps; the trace itself where it has none."""
+    gaps = np.ma.filled(np.isnan(trace), True)
+    return np.asarray(trace[~gaps] if gaps.any() else trace)

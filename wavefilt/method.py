@@ -19,7 +19,7 @@ from wavefilt.transforms.base import noise_gains
 from wavefilt.vocabulary import ESTIMATORS, SCOPES, SIGMAS, Estimator, Mode, Scope, Shrink, Sigma, Window, check
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level, with_levels
 
 if TYPE_CHECKING:
     from wavefilt.statistics.interface import Statistics
@@ -161,9 +161,13 @@ class Method:
         deepest, samples = self.deepest(*shape), min(shape)
         level = min(AUTO_LEVEL, max_level(samples, self.bank)) if self.level is None else int(self.level)
         if level > deepest:
+            size = "samples" if self.dimensions == 1 else "traces or samples"
             filters = f"{self.bank.name} ({self.bank.dec_len} taps)"
-            limit = f" is above the maximum of {deepest} for {samples} samples and {filters}; "
-            raise OptionError(named(level=level), limit, "use a lower level or a shorter filter")
+            limit = f" is above the maximum of {deepest} for {samples} {size} and {filters}; "
+            others = with_levels(samples, self.bank, deepest)
+            raise OptionError(
+                named(level=level), limit, f"use a lower level or a shorter filter{others and ': '}{others}"
+            )
         if len(self.fixed_thresholds) not in (0, 1, level):
             raise OptionError(named(rule=None), f" gives {len(self.fixed_thresholds)} thresholds for {level} levels")
         return level
@@ -221,13 +225,20 @@ def check_whole(name: str, value: Any, least: int) -> None:
         raise OptionError(named(**{name: value}), f" must be a whole number of at least {least}")
 
 
-def window_of(start: float, stop: float, interval: float | None, name: str) -> Window:
+def window_of(start: float, stop: float, interval: float | None, samples: int, name: str) -> Window:
     """Seconds from the beginning of every trace of a file as the option ``sigma`` takes them, in samples.
 
-    Raises ValueError where the file does not tell its one sampling interval, or the seconds are out of order.
+    Raises ValueError where the file does not tell its one sampling interval, or the seconds are out of order, fewer
+    than 4 samples, or not in the ``samples`` of the shortest trace.
     """
     if not interval:
         raise ValueError(f"{name}: its sampling interval is not known; give it, or the noise as a number")
+    window = f"the noise window from {start:g} s to {stop:g} s"
     if not 0 <= start < stop:
-        raise ValueError(f"the noise window from {start:g} s to {stop:g} s is out of order")
-    return ("window", round(start / interval), round(stop / interval))
+        raise ValueError(f"{window} is out of order")
+    first, last = round(start / interval), round(stop / interval)
+    if last > samples:
+        raise ValueError(f"{window} does not lie in the traces, which end at {samples * interval:g} s")
+    if last - first < 4:
+        raise ValueError(f"{window} is shorter than 4 samples, {4 * interval:g} s")
+    return ("window", first, last)

@@ -20,6 +20,7 @@ from wavefilt.denoising.options import Options, check_names
 from wavefilt.denoising.pipeline import Outcome, run
 from wavefilt.errors import OptionError, named
 from wavefilt.method import Method, window_of
+from wavefilt.report import utc
 from wavefilt.vocabulary import Window
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -81,13 +82,13 @@ class Recording:
     @cached_property
     def live(self) -> NDArray[np.bool_]:
         """Which traces have samples that differ. The others are dead (constant), or have no samples outside gaps."""
-        varied = [_varies(known(trace[:64])) or _varies(known(trace)) for trace in self.traces]
+        varied = [_varies(arrays.known(trace[:64])) or _varies(arrays.known(trace)) for trace in self.traces]
         return np.array(varied, dtype=bool)
 
     @property
     def dead(self) -> int:
         """How many traces are constant."""
-        return sum(known(self.traces[i]).size > 0 for i in np.flatnonzero(~self.live))
+        return sum(arrays.known(self.traces[i]).size > 0 for i in np.flatnonzero(~self.live))
 
     def __repr__(self) -> str:
         return f"<Recording {', '.join(filter(None, self._about()))}>"
@@ -123,9 +124,9 @@ class Recording:
     def window(self, start: float, stop: float) -> Window:
         """Seconds from the beginning of every trace as a noise window in samples, for ``sigma`` of `denoise`.
 
-        Raises ValueError unless all traces have one known sampling interval and ``start`` is before ``stop``.
+        Raises ValueError unless all traces have one known sampling interval and the window lies in them.
         """
-        return window_of(start, stop, self.interval, self.source)
+        return window_of(start, stop, self.interval, min(map(len, self.traces), default=0), self.source)
 
     def less(self, other: Recording) -> Recording:
         """The difference from ``other``, a recording of the same shape: the noise, if that is the denoised one."""
@@ -193,18 +194,6 @@ class Recording:
         from wavefilt.io.writing import write
 
         write(self, Path(path), overwrite=overwrite)
-
-
-def utc(time: np.datetime64) -> str:
-    """A time as in ISO 8601, to microseconds, without zeros at its end."""
-    rounded = (time + np.timedelta64(500, "ns")).astype("datetime64[us]")
-    return f"{str(rounded).rstrip('0').rstrip('.')}Z"
-
-
-def known(trace: Array) -> Array:
-    """The samples outside gaps; the trace itself where it has none."""
-    gaps = np.ma.filled(np.isnan(trace), True)
-    return np.asarray(trace[~gaps] if gaps.any() else trace)
 
 
 def _varies(samples: Array) -> bool:

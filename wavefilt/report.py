@@ -6,17 +6,19 @@ from collections.abc import Callable
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from wavefilt._version import __version__
-from wavefilt.arrays import Array, Floats
-from wavefilt.denoising.estimation import Estimate
-from wavefilt.denoising.pipeline import Outcome
+from wavefilt.arrays import Array, Floats, known
 from wavefilt.method import Method
-from wavefilt.recording import Recording, known, utc
-from wavefilt.wavelets.filters import max_level
+from wavefilt.wavelets.filters import max_level, with_levels
+
+if TYPE_CHECKING:
+    from wavefilt.denoising.estimation import Estimate
+    from wavefilt.denoising.pipeline import Outcome
+    from wavefilt.recording import Recording
 
 SECOND = np.timedelta64(1, "s")
 
@@ -37,6 +39,12 @@ def contents(recording: Recording) -> Facts:
         "interval_s": recording.intervals[0] if len(set(recording.intervals)) == 1 else list(recording.intervals),
         **({"channels": channels(recording)} if recording.starts else {}),
     }
+
+
+def utc(time: np.datetime64) -> str:
+    """A time as in ISO 8601, to microseconds, without zeros at its end."""
+    rounded = (time + np.timedelta64(500, "ns")).astype("datetime64[us]")
+    return f"{str(rounded).rstrip('0').rstrip('.')}Z"
 
 
 def channels(recording: Recording) -> list[Facts]:
@@ -107,18 +115,27 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         "energy_removed": energy_removed(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
-        "notes": [*after.notes, *([] if outcome.estimates else [unchanged(method)])],
+        "notes": [*after.notes, *([] if outcome.estimates else [unchanged(method, transformed(before, method))])],
         "versions": versions(),
     }
 
 
-def unchanged(method: Method) -> str:
-    """The note for samples that are unchanged because there are no levels."""
+def transformed(recording: Recording, method: Method) -> int:
+    """The samples that limit the levels: of the longest trace, of a panel those along its shorter side."""
+    longest = max(len(trace) for trace in recording.traces)
+    return min(longest, len(recording.traces)) if method.dimensions == 2 else longest
+
+
+def unchanged(method: Method, samples: int) -> str:
+    """The note for samples that are unchanged because there are no levels, with wavelets that would have some."""
     if method.level == 0:
         return "unchanged: no levels were asked for"
+    name, others = method.bank.name, with_levels(samples, method.bank)
     if method.dimensions == 2:
-        return f"unchanged: too few traces or samples for one level of {method.bank.name} in two dimensions"
-    return "unchanged: no trace is long enough for one level"
+        few = f"too few traces or samples for one level of {name} in two dimensions"
+    else:
+        few = "no trace is long enough for one level"
+    return f"unchanged: {few}{others and f' ({samples}): '}{others}"
 
 
 def resolved(method: Method, level: int) -> Facts:
@@ -166,7 +183,7 @@ def examine(recording: Recording) -> Facts:
     after = recording.apply(Method(rule=0.0), report=True)
     outcome = after.outcome
     assert outcome is not None
-    longest = max(len(trace) for trace in recording.traces)
+    longest = transformed(recording, outcome.method)
     samples = [known(trace) for trace in recording.traces]
     facts = contents(recording)
     interval = facts["interval_s"]

@@ -65,7 +65,7 @@ def _details(facts: Facts) -> list[str]:
         spreads(facts[name], facts.get(f"{name}_range", [None] * len(facts[name]))) for name in ("sigma", "thresholds")
     ]
     lines = []
-    if "live_traces" in facts:
+    if names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and kind.dimensions == 1)):
         told = "" if kind.dimensions > 1 else "; of these, median (10 % to 90 %), level 1 the finest:"
         lines = [f"  {facts['live_traces']} of {facts['traces']} traces are live{told}"]
     rows = zip(names, *columns, strict=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shlex
+from collections import Counter
 from itertools import takewhile
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import click
 
 from wavefilt.cli.failure import Failure, usage_errors
 from wavefilt.io.dataset_paths import MARK, refuse_dataset, split
+from wavefilt.io.registry import is_store
 
 from .options import Options
 
@@ -32,6 +35,8 @@ def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in inputs:
         file, dataset = split(name)
+        if os.path.isdir(file) and not is_store(file):
+            raise Failure(_instead_of_folder(file), 3)
         if name == "-" or os.path.lexists(file) or not WILD.search(file):
             found.setdefault(name, os.path.dirname(file))
             continue
@@ -47,10 +52,16 @@ def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
     return found
 
 
+def _instead_of_folder(folder: str) -> str:
+    """What to write for the files of a folder, of the kind of which there are most."""
+    kinds = Counter(Path(name).suffix for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
+    kind = kinds.most_common(1)[0][0] if kinds else ""
+    here, below = (shlex.quote(os.path.join(folder, *parts)) for parts in ([f"*{kind}"], ["**", f"*{kind}"]))
+    return f"{folder} is a folder; name its files, as {here}, or with those of all folders in it, as {below}"
+
+
 def _matches(pattern: str) -> list[str]:
     """Files, and folders that are stores of a format, but nothing in them."""
-    from wavefilt.io.registry import is_store
-
     paths = sorted(glob.glob(pattern.replace("[", "[[]"), recursive=True))
     stores = {path for path in paths if is_store(path)}
     return [
@@ -130,6 +141,8 @@ def _check_outputs(jobs: list[tuple[str, str]], options: Options) -> None:
             continue  # it will be made
         if path in stores:
             check_folder(stores[path], path, overwrite=options.overwrite)
+        elif path.is_dir() and options.output == str(path):
+            raise click.UsageError(f"{path} is a folder; name a file, or use --out-dir {shlex.quote(str(path))}")
         else:
             check_destination(path, overwrite=options.overwrite)
 

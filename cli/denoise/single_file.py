@@ -90,11 +90,11 @@ def _intended(before: Recording, method: Method) -> Facts:
 
     before.check(method)
     lengths = [len(trace) for trace in before.traces]
-    longest = max(lengths)
-    level = method.level_for(min(longest, len(lengths)) if method.dimensions == 2 else longest)
+    size = report.transformed(before, method)
+    level = method.level_for(size)
     if method.window is not None:
         method.window_in(min(lengths))
-    notes = [*before.notes, *([] if level else [report.unchanged(method)])]
+    notes = [*before.notes, *([] if level else [report.unchanged(method, size)])]
     facts = {**report.contents(before), **report.resolved(method, level), "notes": notes}
     return {**facts, "bytes": sum(trace.nbytes for trace in before.traces), "dry_run": True}
 

@@ -109,7 +109,7 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
             raise Failure(str(error), 2) from error
     with closing(opened), run_errors(source, *unasked):
         if options.noise_window:
-            method = replace(method, sigma=window_of(*options.noise_window, opened.interval, source))
+            method = replace(method, sigma=window_of(*options.noise_window, opened.interval, opened.shape[1], source))
         with _bar(source, options.quiet) as progress:
             report = stream(opened, Path(target), method, limit, backend, options.overwrite, progress)
     return {
@@ -121,7 +121,7 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
         **resolved(method, report.level),
         **{name: vars(report)[name] for name in MEASURED},
         "max_memory": limit,
-        "notes": [*opened.notes, *unasked, *([] if report.level else [unchanged(method)])],
+        "notes": [*opened.notes, *unasked, *([] if report.level else [unchanged(method, report.shape[1])])],
         "versions": versions(),
     }
 

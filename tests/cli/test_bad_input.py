@@ -198,6 +198,43 @@ def test_a_folder_that_is_no_store(tmp_path, capsys):
     assert (code, "is a folder" in err) == (3, True)
 
 
+@pytest.mark.parametrize("command", ["denoise", "info"])
+def test_a_folder_is_told_as_a_pattern(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sur vey").mkdir()
+    for name in ("a.npy", "b.npy"):
+        np.save(tmp_path / "sur vey" / name, NOISE)
+    (tmp_path / "sur vey" / "c.txt").write_text(TEXT)
+    code, out, err = run(capsys, command, "sur vey")
+    assert (code, out) == (3, "")
+    assert "sur vey is a folder; name its files, as 'sur vey/*.npy', or " in err
+    assert err.rstrip().endswith("'sur vey/**/*.npy'")
+    assert run(capsys, command, "sur vey/*.npy")[0] == 0
+    code, _, err = run(capsys, "denoise", "sur vey/c.txt", "-o", "sur vey")
+    assert (code, "sur vey is a folder; name a file, or use --out-dir 'sur vey'" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--two-dimensional"], "in two dimensions (3): haar has 1 level"),
+        (["--two-dimensional", "-l", "1"], "--level 1 is above the maximum of 0 for 3 traces or samples"),
+        (["--two-dimensional", "-l", "1"], "or a shorter filter: haar has 1 level"),
+        (["-l", "9"], "or a shorter filter: db5 has 5 levels, db2 6, haar 8"),
+        (["-w", "coif17", "-l", "2"], "--level 2 is above the maximum of 1"),
+        (["--noise-window", "0.5", "0.9"], "from 0.5 s to 0.9 s does not lie in the traces, which end at 0.6 s"),
+        (["--noise-window", "0.5", "0.502"], "from 0.5 s to 0.502 s is shorter than 4 samples, 0.008 s"),
+        (["--noise-window", "0.5", "0.9", "--max-memory", "1GiB"], "traces, which end at 0.6 s"),
+        (["--noise-window", "0.5", "0.9", "--dry-run"], "traces, which end at 0.6 s"),
+    ],
+)
+def test_what_would_work_is_told(tmp_path, monkeypatch, capsys, options, words):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", RNG.standard_normal((3, 300)))
+    _, _, err = run(capsys, "denoise", "x.npy", "--dt", "0.002", *options)
+    assert words in err
+
+
 def test_no_input_and_no_command(capsys):
     assert run(capsys, "denoise")[0] == 2
     code, _, err = run(capsys, "denoize")

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wavefilt.recording import Recording
-
 from .appearance import LARGE
 from .gather import draw_gather, draw_line, draw_lines, draw_rows
 from .levels import draw_levels
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from wavefilt.denoising.pipeline import Outcome
+    from wavefilt.recording import Recording
 
 __all__ = ["BINS", "FILE_TYPES", "PANELS", "RANGE_DB", "check_target", "draw", "file_type", "plot_denoising", "render"]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.recording import Recording, utc
-from wavefilt.report import SECOND, energies, finite
+from wavefilt.report import SECOND, energies, finite, utc
+
+if TYPE_CHECKING:
+    from wavefilt.recording import Recording
 
 PANELS = ("before", "after", "removed")
 

@@ -77,6 +77,22 @@ def max_level(samples: int, wavelet: pywt.Wavelet) -> int:
     return int(pywt.dwt_max_level(samples, wavelet.dec_len)) if samples > 0 else 0
 
 
+def with_levels(samples: int, wavelet: pywt.Wavelet, above: int = 0) -> str:
+    """The longest wavelet of the family for each number of levels above one that so many samples have room for.
+
+    In words: "db6 has 1 level, db3 2, db2 3, haar 4"; haar is one for every family. Empty if there is none.
+    """
+    family = [bank for bank in map(as_wavelet, names()) if bank.short_family_name == wavelet.short_family_name]
+    longest: dict[int, str] = {}
+    for bank in sorted((as_wavelet("haar"), *family), key=lambda bank: -bank.dec_len):
+        longest.setdefault(max_level(samples, bank), bank.name)
+    found = [(level, name) for level, name in longest.items() if level > above]
+    if not found:
+        return ""
+    (level, name), *rest = sorted(found)
+    return ", ".join([f"{name} has {level} level{'s' * (level > 1)}", *(f"{name} {level}" for level, name in rest)])
+
+
 def detail_length(samples: int, taps: int, mode: str) -> int:
     """Number of coefficients of one level: ceil(n/2) for periodization, floor((n + taps - 1)/2) otherwise."""
     return (samples + 1) // 2 if mode == "periodization" else (samples + taps - 1) // 2
