@@ -113,7 +113,7 @@ def choose(
         ("numba", numba_crossover.faster(shape, analysis, dtype)),
     ):
         if faster:
-            with suppress(BackendUnavailable):
+            with suppress(BackendUnavailable, MemoryError):
                 chosen = get(name)
                 if accelerates(chosen, dtype, analysis):
                     return chosen

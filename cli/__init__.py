@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import click
 
-from wavefilt import __version__, interrupts
+from wavefilt import __version__, interrupts, limits
 
 from .failure import Failure
 
@@ -76,8 +76,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # the reader of the output has closed it; closing the stream again would fail
         sys.stdout = None
         code = 1
-    except OSError as error:
-        click.echo(f"wavefilt: error: {error}", err=True)
+    except Exception as error:
+        if not limits.out_of_memory(error) and not isinstance(error, OSError):
+            raise
+        words = "not enough memory" if limits.out_of_memory(error) else str(error)
+        click.echo(f"wavefilt: error: {words}", err=True)
         sys.stdout = None  # what is buffered cannot be written either
         code = 1
     sys.exit(code)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import click
 
+from wavefilt import limits
 from wavefilt.errors import BackendUnavailable, FormatError, LayoutError, for_command
 
 
@@ -52,7 +53,11 @@ def run_errors(path: str, *notes: str, more_memory: Callable[[], str] = str) -> 
         yield
     except BackendUnavailable as error:
         raise Failure(for_command(error), 5) from error
-    except MemoryError as error:
-        raise Failure("; ".join([f"{path}: not enough memory{more_memory()}", *notes]), 1) from error
-    except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:
+    except (Failure, click.ClickException):
+        raise
+    except Exception as error:
+        if limits.out_of_memory(error):
+            raise Failure("; ".join([f"{path}: not enough memory{more_memory()}", *notes]), 1) from error
+        if not isinstance(error, (ValueError, TypeError, ImportError, OSError, RuntimeError)):
+            raise
         raise Failure("; ".join([f"{path}: {for_command(error).removeprefix(f'{path}: ')}", *notes]), 1) from error

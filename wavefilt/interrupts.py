@@ -33,16 +33,16 @@ def deferred() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # the only one in which handlers run
         yield
         return
-    handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
-    arrived: list[int] = []
+    handlers: dict[signal.Signals, Callable[[int, FrameType | None], object]] = {}
+    arrived: list[signal.Signals] = []
     inside = True
 
     def keep(signum: int, frame: FrameType | None) -> None:
         global _kept_back
         if arrived or not inside:
-            handlers[signum](signum, frame)
+            handlers[signal.Signals(signum)](signum, frame)
         else:
-            arrived.append(signum)
+            arrived.append(signal.Signals(signum))
             _kept_back += 1
 
     for signum in STOPPING:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ from numba.core.typing import Context as Typing
 from numba.core.typing import Signature
 from numba.extending import intrinsic
 
-from wavefilt import interrupts, vocabulary
+from wavefilt import interrupts, limits, vocabulary
 from wavefilt.arrays import Array, DType
 from wavefilt.thresholding import shrinkage
 from wavefilt.wavelets import boundary
@@ -35,15 +36,6 @@ Kernel: TypeAlias = Callable[..., Any]
 
 # no "reassoc": a sample must not depend on its place in a vector; no "nnan", "ninf": gaps and overflow are kept
 _FLAGS = {"contract", "nsz"}
-
-
-# a fork while another thread compiles would leave the lock taken in the child for ever
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=global_compiler_lock.acquire,
-        after_in_parent=global_compiler_lock.release,
-        after_in_child=global_compiler_lock.release,
-    )
 
 
 def _digest() -> str:
@@ -78,18 +70,42 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # numba has no types
             super().save_overload(signature, data)
 
 
+_loading = threading.RLock()
+"""Taken around numba's lock, which an exception in numba may leave taken for ever."""
+_broken: list[MemoryError] = []
+
+
+def _to_the_end(compiled: Kernel, *arguments: object, **named: object) -> object:
+    """Compile or load a kernel for these arguments; no signal comes between.
+
+    Raises MemoryError for want of memory, and from then on, because numba may be left in any state.
+    """
+    with interrupts.deferred(), _loading:
+        if _broken:
+            raise _broken[0]
+        try:
+            limits.need(limits.TIGHT)
+            return compiled(*arguments, **named)
+        except Exception as error:
+            if limits.out_of_memory(error):
+                _broken.append(MemoryError("not enough memory to compile kernels"))
+                raise _broken[0] from error
+            raise
+
+
+# a fork while another thread compiles would leave the locks taken in the child for ever; the last one registered is
+# called first before the fork, and last after it
+if hasattr(os, "register_at_fork"):
+    for lock in (global_compiler_lock, _loading):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
 def jit(function: Kernel, **options: object) -> Kernel:
     """Compile for the types of the first call; cached beside the source, or in the user's cache if read-only."""
     kernel = numba.njit(**{"nogil": True, "error_model": "numpy", "fastmath": _FLAGS} | options)(function)
     with suppress(RuntimeError):  # no directory to cache in can be written to
         kernel._cache = _Cache(function)
-    compiled = kernel._compile_for_args
-
-    def uninterrupted(*arguments: object, **named: object) -> object:
-        with interrupts.deferred():  # an exception in the middle would leave locks of llvmlite taken
-            return compiled(*arguments, **named)
-
-    kernel._compile_for_args = uninterrupted
+    kernel._compile_for_args = partial(_to_the_end, kernel._compile_for_args)
     return kernel  # type: ignore[no-any-return]
 
 

@@ -7,13 +7,15 @@ from contextlib import suppress
 from math import inf
 from pathlib import Path
 
-MEMINFO, STATM, CGROUP = Path("/proc/meminfo"), Path("/proc/self/statm"), Path("/sys/fs/cgroup")
-"""Where Linux tells of its memory, of a process's, and of a container's."""
+from wavefilt import limits
+
+MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+"""Where Linux tells of its memory, and of a container's."""
 
 
 def available() -> float:
     """Bytes that this process may still take: of the system's and its container's, within its limit of addresses."""
-    return max(min(_free(), _contained(), _allowed()), 0)
+    return max(min(_free(), _contained(), limits.left()), 0)
 
 
 def _free() -> float:
@@ -33,20 +35,3 @@ def _contained() -> float:
         told = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
         return int((CGROUP / "memory.max").read_text()) - int(told["anon"])
     return inf
-
-
-def _allowed() -> float:
-    """Bytes up to the limit of this process (ulimit -v); infinity without one."""
-    try:
-        import resource
-    except ImportError:
-        return inf
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return inf if limit == resource.RLIM_INFINITY else limit - held()
-
-
-def held() -> int:
-    """Bytes of addresses that this process has taken; 0 where the system does not say."""
-    with suppress(OSError):
-        return int(STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    return 0

@@ -14,6 +14,7 @@ import pytest
 import wavefilt
 from tests.support.checkout import run
 from tests.support.segy_files import segy_file, su_file
+from wavefilt import limits
 from wavefilt.cli.denoise import memory, streaming
 from wavefilt.io import Layout
 from wavefilt.outofcore import memory_budget
@@ -143,7 +144,7 @@ def test_memory_is_that_of_the_system_within_the_limit_of_the_process(monkeypatc
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
     free = memory.available()
     assert 0 < free <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (memory.held() + (3 << 20), 1 << 60))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limits.held() + (3 << 20), 1 << 60))
     assert abs(memory.available() - (3 << 20)) < 1 << 20
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1, 1))
     assert memory.available() == 0

@@ -55,7 +55,7 @@ def one(folder: Path, moment: float, number: int, second: bool, environment: Map
         process.kill()
         process.communicate()
         return f"did not end: signal {number} after {moment:.3f} s"
-    if "site module" in words:
+    if "Traceback" in words and "wavefilt" not in words:
         return EARLY
     if "Traceback" in words or "Exception ignored" in words:
         return f"traceback: signal {number} after {moment:.3f} s, {process.returncode}\n{words}"
