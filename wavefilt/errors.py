@@ -13,20 +13,24 @@ class Words(NamedTuple):
     command: str
 
 
-def named(**options: object) -> Words:
-    """Options in the text of an error: dt=0.5 and --dt 0.5.
+def options(*names: str, **values: object) -> Words:
+    """Options in the text of an error, by their names or with values: dt=0.5 and --dt 0.5.
 
-    True is the value of a flag, ... stands for one that is to be filled in, and None leaves the name alone.
+    True is the value of a flag, and ... stands for one that is to be filled in.
     """
-    python, command = [], []
-    for name, value in options.items():
-        python.append(name if value is None else f"{name}={'...' if value is ... else repr(value)}")
-        command.append(f"--{name.replace('_', '-')}")
+    python, command = [*names], [_flag(name) for name in names]
+    for name, value in values.items():
+        python.append(f"{name}={'...' if value is ... else repr(value)}")
+        command.append(_flag(name))
         if value is ...:
             command.append("...")
-        elif value is not None and value is not True:
+        elif value is not True:
             command.append(shlex.quote(",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)))
     return Words(", ".join(python), " ".join(command))
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 class WordedError(Exception):
@@ -60,7 +64,7 @@ class OutputExists(WordedError, FileExistsError):
     """A file or folder would be replaced, which nobody asked for."""
 
     def __init__(self, path: object) -> None:
-        super().__init__(f"{path} exists; use ", named(overwrite=True), " to replace it")
+        super().__init__(f"{path} exists; use ", options(overwrite=True), " to replace it")
         self.path = path
 
     def __reduce__(self) -> tuple[type[OutputExists], tuple[object]]:
@@ -88,9 +92,23 @@ LONGEST = 2000
 
 def reason(error: BaseException) -> str:
     """What an error says in one line, whatever bytes of a file it quotes; its kind where it says nothing."""
-    said = str(error) or type(error).__name__
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in said[:LONGEST])
-    return line if len(said) <= LONGEST else f"{line}..."
+    return _one_line(str(error) or type(error).__name__)
+
+
+def about(place: str, *errors: FormatError, hint: tuple[str | Words, ...] = ()) -> FormatError:
+    """The error, in one line after the name of the file that it is about; of two, both; then the ``hint``."""
+    parts: list[str | Words] = [f"{place}: "]
+    for number, error in enumerate(errors):
+        own = [part if isinstance(part, Words) else _one_line(part) for part in error.parts]
+        if own and isinstance(own[0], str):
+            own[0] = own[0].removeprefix(f"{place}: ")
+        parts += ["; "] * (number > 0) + own
+    return type(errors[0])(*parts, *hint)
+
+
+def _one_line(text: str) -> str:
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:LONGEST])
+    return line if len(text) <= LONGEST else f"{line}..."
 
 
 SQUARES_OVERFLOW = "the squares of the samples overflow float64; scale them down first"

@@ -12,7 +12,7 @@ import pywt
 
 from wavefilt import transforms
 from wavefilt.arrays import Floats
-from wavefilt.errors import OptionError, Words, named
+from wavefilt.errors import OptionError, Words, options
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.transforms import Analysis, Transform
 from wavefilt.transforms.base import noise_gains
@@ -54,7 +54,7 @@ class Method:
         if isinstance(self.rule, str):
             rules.RULES.check(self.rule, "a number, or one number a level")
         elif not self.fixed_thresholds or not all(0 <= t < math.inf for t in self.fixed_thresholds):
-            raise OptionError(named(rule=self.rule), ": thresholds must be finite numbers of at least 0")
+            raise OptionError(options(rule=self.rule), ": thresholds must be finite numbers of at least 0")
         else:  # an array would be compared element by element
             numbers = self.fixed_thresholds
             object.__setattr__(self, "rule", tuple(numbers) if np.ndim(self.rule) else numbers[0])
@@ -74,11 +74,11 @@ class Method:
             check("shrink", self.shrink, (*shrinkage.FUNCTIONS.names(), *ESTIMATORS))
         if self.spec.blocks:
             own = " shrinks blocks its own way: leave "
-            raise OptionError(named(rule=self.rule), own, named(shrink=self.shrink), " out")
+            raise OptionError(options(rule=self.rule), own, options(shrink=self.shrink), " out")
         if self.shrink in ESTIMATORS and not self.spec.prior:
             allowed = " and ".join(rules.RULES.where(lambda spec: spec.prior))
             why = f" is for rules with a posterior, {allowed}, not {self.rule!r}"
-            raise OptionError(named(shrink=self.shrink), why)
+            raise OptionError(options(shrink=self.shrink), why)
 
     @staticmethod
     def _check_sigma(sigma: Any) -> None:
@@ -92,7 +92,7 @@ class Method:
         elif not is_number(sigma) or not 0 <= sigma < math.inf:
             numbers = f" must be {', '.join(SIGMAS)}, a finite number of at least 0, or "
             window = Words('("window", start, stop) in samples', "left out for --noise-window")
-            raise OptionError(named(sigma=sigma), numbers, window)
+            raise OptionError(options(sigma=sigma), numbers, window)
 
     @property
     def window(self) -> slice | None:
@@ -166,10 +166,10 @@ class Method:
             limit = f" is above the maximum of {deepest} for {samples} {size} and {filters}; "
             others = with_levels(samples, self.bank, deepest)
             raise OptionError(
-                named(level=level), limit, f"use a lower level or a shorter filter{others and ': '}{others}"
+                options(level=level), limit, f"use a lower level or a shorter filter{others and ': '}{others}"
             )
         if len(self.fixed_thresholds) not in (0, 1, level):
-            raise OptionError(named(rule=None), f" gives {len(self.fixed_thresholds)} thresholds for {level} levels")
+            raise OptionError(options("rule"), f" gives {len(self.fixed_thresholds)} thresholds for {level} levels")
         return level
 
     def thresholds(
@@ -222,7 +222,7 @@ def is_number(value: Any) -> bool:
 def check_whole(name: str, value: Any, least: int) -> None:
     """Raise ValueError unless the argument of this name is a whole number, and large enough."""
     if not is_number(value) or value % 1 != 0 or value < least:
-        raise OptionError(named(**{name: value}), f" must be a whole number of at least {least}")
+        raise OptionError(options(**{name: value}), f" must be a whole number of at least {least}")
 
 
 def window_of(start: float, stop: float, interval: float | None, samples: int, name: str) -> Window:

@@ -18,7 +18,7 @@ from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.denoising.options import Options, check_names
 from wavefilt.denoising.pipeline import Outcome, run
-from wavefilt.errors import OptionError, named
+from wavefilt.errors import OptionError, options
 from wavefilt.method import Method, window_of
 from wavefilt.report import utc
 from wavefilt.vocabulary import Window
@@ -175,7 +175,7 @@ class Recording:
         if method.dimensions == 2 and len(lengths) > 1:
             sizes = f"not of {min(lengths)} to {max(lengths)} samples"
             why = f"{self.source}: a panel needs traces of one length, {sizes}; leave "
-            raise OptionError(why, named(two_dimensional=True), " out")
+            raise OptionError(why, options(two_dimensional=True), " out")
 
     def _rows(self) -> Array:
         """Traces of several lengths and dtypes as rows in one dtype of computation; shorter ones end in a gap."""

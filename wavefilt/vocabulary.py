@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from wavefilt.errors import OptionError, named
+from wavefilt.errors import OptionError, options
 
 Mode = Literal[
     "zero", "constant", "symmetric", "periodic", "smooth",
@@ -44,4 +44,4 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
     near = difflib.get_close_matches(str(value), words, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     beside = f", or {otherwise}" if otherwise else ""
-    raise OptionError(named(**{name: value}), f" is not one of {', '.join(words)}{beside}{hint}")
+    raise OptionError(options(**{name: value}), f" is not one of {', '.join(words)}{beside}{hint}")

@@ -57,7 +57,7 @@ def _instead_of_folder(folder: str) -> str:
     kinds = Counter(Path(name).suffix for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
     kind = kinds.most_common(1)[0][0] if kinds else ""
     here, below = (shlex.quote(os.path.join(folder, *parts)) for parts in ([f"*{kind}"], ["**", f"*{kind}"]))
-    return f"{folder} is a folder; name its files, as {here}, or with those of all folders in it, as {below}"
+    return f"{folder} is a folder and not a zarr store; name its files, as {here}, or those below it too, as {below}"
 
 
 def _matches(pattern: str) -> list[str]:

@@ -112,7 +112,7 @@ def test_it_is_read_by_its_name(path, noisy):
         wavefilt.read("x.npy")
     with pytest.raises(ValueError, match=r"format='toi' is not one of .*toy; did you mean 'toy'"):
         wavefilt.read(path, format="toi")
-    with pytest.raises(FormatError, match=r"x.dat: --ns has no meaning for a file of format toy"):
+    with pytest.raises(FormatError, match=r"x.dat: ns has no meaning for a file of format toy"):
         wavefilt.read(path, ns=3)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(FormatError, match=r"^x.dat: a toy of 3 traces is cut short$"):
@@ -145,7 +145,7 @@ def test_streaming(path, noisy, registered):
 def test_marks_of_two_formats_are_ambiguous(path):
     register_format(Format(name="game", decode=decode, encode=encode_toy, recognise=lambda probe: probe.size > 28))
     try:
-        with pytest.raises(FormatError, match=r"x.dat: could be toy or game; say which with --format"):
+        with pytest.raises(FormatError, match=r"x.dat: could be toy or game; say which with format"):
             wavefilt.read(path)
         assert wavefilt.read(path, format="toy").format == "toy"
     finally:

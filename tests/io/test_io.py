@@ -117,7 +117,7 @@ class TestSeg2:
         assert [len(t) for t in recording.traces] == [250, 200, 300]
         with pytest.raises(ValueError, match="3 lengths"):
             recording.samples  # noqa: B018
-        with pytest.raises(ValueError, match=r"one length, not of 200 to 300 samples; leave axes .--two-dimensional"):
+        with pytest.raises(ValueError, match=r"one length, not of 200 to 300 samples; leave two_dimensional=True out"):
             recording.denoise(two_dimensional=True)
         monkeypatch.chdir(tmp_path)
         Path("x.dat").write_bytes(data)

@@ -253,9 +253,9 @@ REFUSED = {
         "1,5;2,5\n1.5;2\n",
         "line 2: '1.5' is not a number (the decimal mark is a comma",
     ),
-    "ambiguous": ("1,5\n2,7\n", "Give --delimiter ','"),
-    "ambiguous, exponents": ("1,5e3\n2,7e3\n", "Give --delimiter ','"),
-    "ambiguous, one whole number": ("1\n2,7\n", "--delimiter ' '"),
+    "ambiguous": ("1,5\n2,7\n", "Give delimiter=','"),
+    "ambiguous, exponents": ("1,5e3\n2,7e3\n", "Give delimiter=','"),
+    "ambiguous, one whole number": ("1\n2,7\n", "delimiter=' '"),
     "travel times": (POLES, "no waveforms in this file"),
     "measurements": ("# x\n24# measurements\n1 2 3\n", "no waveforms in this file"),
     "uneven time": ("# c\n0 1\n1 1\n3 1\n4 1\n5 1\n", "line 4. Resample it; or, to go on as it is, choose"),
@@ -264,7 +264,7 @@ REFUSED = {
         "".join(f"{1.5e9 + k / 1000:.3f} 1\n" for k in range(20_000) if k != 3),
         "not uniformly",
     ),
-    "uneven by a digit": ("0.0 1 1\n1.0 1 1\n2.2 1 1\n3.0 1 1\n", "--columns 2,3"),
+    "uneven by a digit": ("0.0 1 1\n1.0 1 1\n2.2 1 1\n3.0 1 1\n", "columns=(2, 3)"),
 }
 
 
@@ -286,8 +286,8 @@ def test_refused(content, fragment):
         ({"delimiter": "|"}, "'|' is not a delimiter"),
         ({"delimiter": ""}, "is not a delimiter"),
         ({"delimiter": ","}, "line 1: '0.0 1.5 2.5' is not a row of numbers"),
-        ({"dt": 0.5}, "dt is 0.5 s but column 1 has steps of 0.1"),
-        ({"dtype": "f4"}, "--dtype has no meaning"),
+        ({"dt": 0.5}, "dt=0.5 but column 1 has steps of 0.1"),
+        ({"dtype": "f4"}, "dtype has no meaning"),
     ],
 )
 def test_layouts_that_do_not_fit_are_refused(layout, fragment):

@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, LayoutError, options
 from wavefilt.io.layout import Layout
 
 MARK = "::"
@@ -30,7 +30,7 @@ def resolve(path: str | bytes | os.PathLike[str], layout: Layout) -> tuple[str, 
     if not dataset.strip("/"):
         raise FormatError(f"{os.fsdecode(path)}: no dataset is named after {MARK}")
     if layout.component not in (None, dataset):
-        raise FormatError(f"{os.fsdecode(path)}: --component {layout.component} is another dataset")
+        raise LayoutError(f"{os.fsdecode(path)}: ", options(component=layout.component), " is another dataset")
     return file, replace(layout, component=dataset)
 
 

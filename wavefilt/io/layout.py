@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavefilt.errors import FormatError
+from wavefilt.errors import LayoutError, OptionError, options
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.dt is not None and not (isinstance(self.dt, (int, float)) and 0 < self.dt < float("inf")):
-            raise ValueError(f"dt={self.dt!r}: the sampling interval must be a positive number of seconds")
+            raise OptionError(options(dt=self.dt), ": the sampling interval must be a positive number of seconds")
         if self.ns is not None and not (isinstance(self.ns, int) and self.ns > 0):
-            raise ValueError(f"ns={self.ns!r}: a trace has a whole number of samples, at least 1")
+            raise OptionError(options(ns=self.ns), ": a trace has a whole number of samples, at least 1")
         if self.columns is not None and not isinstance(self.columns, tuple):
             raise TypeError(f"columns={self.columns!r}: a tuple of whole numbers counted from 1 is needed, as (2, 3)")
 
     def only(self, format: str, *used: str) -> None:
-        """Raise FormatError if an option was given that does not apply to this format: none is silently ignored."""
+        """Raise LayoutError if an option was given that does not apply to this format: none is silently ignored."""
         for option, value in vars(self).items():
             if option not in used and value is not None:
-                raise FormatError(f"--{option} has no meaning for a file of format {format}")
+                raise LayoutError(options(option), f" has no meaning for a file of format {format}")

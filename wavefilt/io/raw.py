@@ -8,27 +8,24 @@ from typing import BinaryIO
 import numpy as np
 
 from wavefilt.arrays import DType
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, LayoutError, options
 from wavefilt.io.arrays.contiguous import ContiguousFile, Places
 from wavefilt.io.file_source import opened
 from wavefilt.io.layout import Layout
 
 DTYPES = ("f4", "f8", "i2", "i4")
 ENDIANS = {"little": "<", "big": ">"}
+WORDS = f"samples are {', '.join(DTYPES)}, byte orders {' and '.join(ENDIANS)}"
 
 
 def shape(size: int, layout: Layout) -> tuple[DType, int, int]:
-    """Dtype, traces and samples of a file of ``size`` bytes. Raises FormatError for a missing or wrong layout."""
+    """Dtype, traces and samples of a file of ``size`` bytes. Raises LayoutError for a missing or wrong layout."""
     layout.only("raw", "dtype", "endian", "ns", "dt")
     if layout.dtype is None or layout.endian is None or layout.ns is None:
-        options = {"dtype": "|".join(DTYPES), "endian": "|".join(ENDIANS), "ns": "SAMPLES_PER_TRACE"}
-        missing = [f"--{name} {values}" for name, values in options.items() if vars(layout)[name] is None]
-        raise FormatError(f"raw binary needs an explicit layout; missing {', '.join(missing)}")
+        missing = options(**{name: ... for name in ("dtype", "endian", "ns") if vars(layout)[name] is None})
+        raise LayoutError("raw binary needs an explicit layout; missing ", missing, f" ({WORDS})")
     if layout.dtype not in DTYPES or layout.endian not in ENDIANS:
-        raise FormatError(
-            f"--dtype {layout.dtype} --endian {layout.endian}: "
-            f"raw samples are one of {', '.join(DTYPES)} and {' or '.join(ENDIANS)}"
-        )
+        raise LayoutError(options(dtype=layout.dtype, endian=layout.endian), f": {WORDS}")
     dtype = np.dtype(ENDIANS[layout.endian] + layout.dtype)
     trace = layout.ns * dtype.itemsize
     if size % trace:

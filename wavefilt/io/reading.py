@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
 from dataclasses import replace
 from typing import BinaryIO
 
-from wavefilt.errors import FormatError, reason
+from wavefilt.errors import FormatError, about
 from wavefilt.io.dataset_paths import resolve
 from wavefilt.io.detection import Probe
 from wavefilt.io.file_source import recording_of
 from wavefilt.io.layout import Layout
-from wavefilt.io.registry import FORMATS, REFUSED, Format, folder_format, named, recognised, resembled
+from wavefilt.io.registry import AS_RAW, FORMATS, REFUSED, Format, folder_format, named, recognised, resembled
 from wavefilt.recording import Recording
+
+RAW_HINT = ("If it is raw binary, specify its layout: ", AS_RAW)
 
 
 def read(
@@ -83,7 +84,7 @@ def _read_folder(path: str, name: str | None, layout: Layout) -> Recording:
         assert format.open_source is not None
         recording = recording_of(format.open_source(path, layout), path)
     except FormatError as error:
-        raise FormatError(f"{path}: {reason(error).removeprefix(f'{path}: ')}") from error
+        raise about(path, error) from error
     return recording
 
 
@@ -94,7 +95,7 @@ def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Record
             raise FormatError("the file is empty")
         if name is not None and FORMATS[name].recognise_folder:
             raise FormatError(f"is a file; a {name} store is a folder")
-        format = _detected(probe, path) if name is None else FORMATS[name]
+        format = _detected(probe) if name is None else FORMATS[name]
         file.seek(0)
         data = file.read()
         try:
@@ -103,7 +104,7 @@ def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Record
             if name is not None:
                 raise
             if format.may_be_raw:
-                raise FormatError(f"{reason(error)}. {_raw_hint(path)}") from error
+                raise about(path, error, hint=(". ", *RAW_HINT)) from error
             # some of ObsPy's formats are text too, which shows only when it is not a plain table
             other = _by_obspy(probe) if format.name == "ascii" else None
             if other is None:
@@ -111,13 +112,13 @@ def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Record
             try:
                 recording = other.decode(data, layout)
             except FormatError as second:  # at times a damaged table looks like one of ObsPy's
-                raise FormatError(f"{reason(error)}; {reason(second)}") from second
+                raise about(path, error, second) from second
     except FormatError as error:
-        raise FormatError(f"{path}: {reason(error)}") from error
+        raise about(path, error) from error
     return replace(recording, source=path)
 
 
-def _detected(probe: Probe, path: str) -> Format:
+def _detected(probe: Probe) -> Format:
     """The format of a file by its content. Raises FormatError if there is none, or more than one."""
     format = recognised(probe) or resembled(probe) or _by_obspy(probe)
     if format is not None:
@@ -125,7 +126,7 @@ def _detected(probe: Probe, path: str) -> Format:
     from wavefilt.io.obspy.recognition import how_tried
 
     tried = [*REFUSED, *FORMATS.where(lambda f: f.recognise or f.resembles), how_tried()]
-    raise FormatError(f"unknown format (tried {', '.join(tried)}). {_raw_hint(path)}")
+    raise FormatError(f"unknown format (tried {', '.join(tried)}). ", *RAW_HINT)
 
 
 def _by_obspy(probe: Probe) -> Format | None:
@@ -133,10 +134,3 @@ def _by_obspy(probe: Probe) -> Format | None:
 
     name = recognised_by_obspy(probe.file)
     return None if name is None else named(name)
-
-
-def _raw_hint(path: str) -> str:
-    return (
-        "If it is raw binary, specify its layout: "
-        f"wavefilt denoise {shlex.quote(path)} --format raw --dtype f4 --endian little --ns SAMPLES_PER_TRACE"
-    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, cast
 
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, Words, options
 from wavefilt.io.detection import (
     Check,
     Probe,
@@ -135,10 +135,13 @@ def named(name: str) -> Format:
     return FORMATS[name] if name in FORMATS else _in("obspy.waveforms", Format(name=name))
 
 
-REFUSED: dict[str, tuple[Check, str]] = {
+AS_RAW = options(format="raw", dtype="f4", endian="little", ns=...)
+
+REFUSED: dict[str, tuple[Check, *tuple[str | Words, ...]]] = {
     "gzip": (
         starts_with(b"\x1f\x8b"),
-        "compressed with gzip; decompress it first: gunzip -k FILE, or gunzip -c FILE | wavefilt denoise - -o OUT",
+        "compressed with gzip; decompress it first: ",
+        Words("read(gzip.open(FILE))", "gunzip -k FILE, or gunzip -c FILE | wavefilt denoise - -o OUT"),
     ),
     "pickle": (
         _matches(rb"\x80[\x02-\x05][}c\x95(\]]"),
@@ -146,8 +149,8 @@ REFUSED: dict[str, tuple[Check, str]] = {
     ),
     "rsf": (
         lambda probe: all(key in probe.head for key in (b"data_format=", b"n1=", b"in=")),
-        "a Madagascar header without samples; read the binary file named after in= with "
-        "--format raw --dtype f4 --endian little --ns N1",
+        "a Madagascar header without samples; read the binary file named after in= with ",
+        AS_RAW,
     ),
 }
 """Kinds of file that are recognised and not read, with what to do instead."""
@@ -181,12 +184,12 @@ def recognised(probe: Probe) -> Format | None:
     if not found:
         load_extensions()
         found = _bearing(probe)
-    refused = [name for name, (check, _) in REFUSED.items() if check(probe)]
+    refused = [name for name, (check, *_) in REFUSED.items() if check(probe)]
     if len(found) + len(refused) > 1:
         names = [*refused, *(format.name for format in found)]
-        raise FormatError(f"could be {' or '.join(names)}; say which with --format")
+        raise FormatError(f"could be {' or '.join(names)}; say which with ", options("format"))
     if refused:
-        raise FormatError(REFUSED[refused[0]][1])
+        raise FormatError(*REFUSED[refused[0]][1:])
     return found[0] if found else None
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, LayoutError, options
 from wavefilt.io.layout import Layout
 from wavefilt.recording import Recording
 
@@ -139,7 +139,7 @@ def _interval(data: bytes, endian: str, trace: Trace, given: float | None) -> fl
     if not (math.isfinite(value) and value > 0):
         return given
     if given is not None and not math.isclose(given, value, rel_tol=1e-6):
-        raise FormatError(f"--dt {given} contradicts SAMPLE_INTERVAL {value} in the file")
+        raise LayoutError(options(dt=given), f" contradicts SAMPLE_INTERVAL {value} in the file")
     return value
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from wavefilt.arrays import Array, DType
-from wavefilt.errors import FormatError, reason
+from wavefilt.errors import FormatError, about, options
 from wavefilt.io.dataset_paths import resolve
 from wavefilt.io.detection import Probe
 from wavefilt.io.layout import Layout
@@ -83,11 +83,12 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
             return chosen.open_source(name, layout)
         *others, last = FORMATS.where(lambda f: f.open_source)
         raise NotStreamed(
-            f"only {', '.join(others)} and {last} files are streamed (max_memory); convert the file, or denoise it "
-            "in memory"
+            f"only {', '.join(others)} and {last} files are streamed (",
+            options("max_memory"),
+            "); convert the file, or denoise it in memory",
         )
     except FormatError as error:
-        raise type(error)(f"{name}: {reason(error).removeprefix(f'{name}: ')}") from error
+        raise about(name, error) from error
 
 
 def _detected(path: str, layout: Layout, format: str | None) -> Format | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, options
 
 from . import npy
 
@@ -107,7 +107,8 @@ def chosen(component: str | None, names: Sequence[str], holder: str) -> str:
         raise FormatError(f"{holder} without arrays of numbers")
     if component is None:
         if len(names) > 1:
-            raise FormatError(f"{holder} of {len(names)} arrays; choose one with ::NAME (or --component): {listed}")
+            what = f"{holder} of {len(names)} arrays; choose one with ::NAME (or "
+            raise FormatError(what, options("component"), f"): {listed}")
         return names[0]
     if component.strip("/") not in names:
         raise FormatError(f"{holder} has no array {component!r}; it has {listed}")

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 
 from wavefilt.arrays import Array, DType, compute_dtype
-from wavefilt.errors import FormatError, reason
+from wavefilt.errors import FormatError, LayoutError, options, reason
 from wavefilt.io.arrays.contiguous import ContiguousFile, Places
 from wavefilt.io.file_source import opened
 from wavefilt.io.layout import Layout
@@ -88,9 +88,10 @@ def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
 
 def sample_axis(shape: tuple[int, ...], axis: int | None) -> int:
     """The axis of the samples, from 0, the last by default. Raises FormatError if the array has no such axis."""
+    wrong = FormatError if axis is None else LayoutError
     axis = -1 if axis is None else axis
     if not -len(shape) <= axis < len(shape):
-        raise FormatError(f"an array of shape {shape} has no axis {axis} of samples")
+        raise wrong(f"an array of shape {shape} has no axis {axis} of samples")
     return axis % len(shape)
 
 
@@ -117,10 +118,11 @@ def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
                 raise FormatError("a zip archive without arrays; unpack it first")
             names = ", ".join(name.removesuffix(".npy") for name in members)
             if component is None and len(members) > 1:
-                raise FormatError(f"holds {len(members)} arrays; choose one with --component: {names}")
+                what = f"holds {len(members)} arrays; choose one with "
+                raise FormatError(what, options("component"), f": {names}")
             member = members[0] if component is None else f"{component}.npy"
             if member not in members:
-                raise FormatError(f"--component {component} is not in the archive; it holds {names}")
+                raise FormatError(options(component=component), f" is not in the archive; it holds {names}")
             return member, archive.read(member)
     except FormatError:
         raise

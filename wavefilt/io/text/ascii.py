@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavefilt.arrays import Floats
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, LayoutError, Words, options
 from wavefilt.io.detection import HEAD, looks_like_text
 from wavefilt.io.layout import Layout
 from wavefilt.io.text.cells import blocks, parse, scan
@@ -125,22 +125,21 @@ def _traces(
     if layout.columns is not None:
         chosen = tuple(k - 1 for k in layout.columns)
         if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(count)):
-            raise FormatError(f"columns {list(layout.columns)}: give each column once, counted from 1 to {count}")
+            raise LayoutError(options(columns=layout.columns), f": give each column once, counted from 1 to {count}")
         return chosen, layout.dt, ()
     if count < 2 or len(time) < 3 or not np.isfinite(time).all() or not np.all(np.diff(time) > 0):
         return tuple(range(count)), layout.dt, ()
 
     step, unit = float((time[-1] - time[0]) / (len(time) - 1)), formats.last_digit()
-    how = f"choose the traces with --columns {','.join(map(str, range(2, min(count, 4) + 1)))}"
+    how = options(columns=tuple(range(2, min(count, 4) + 1)))
     _check_uniform(time, step, unit, line, how)
     if layout.dt is not None and abs(layout.dt - step) > 2 * unit / (len(time) - 1) + 1e-6 * step:
-        raise FormatError(
-            f"dt is {layout.dt:g} s but column 1 has steps of {step:.7g}; if it is not time in seconds, {how}"
-        )
+        what = f" but column 1 has steps of {step:.7g}; if it is not time in seconds, choose the traces with "
+        raise LayoutError(options(dt=layout.dt), what, how)
     return tuple(range(1, count)), step, (f"column 1 is time, in steps of {step:.7g} s",)
 
 
-def _check_uniform(time: Floats, step: float, unit: float, line: int, how: str) -> None:
+def _check_uniform(time: Floats, step: float, unit: float, line: int, how: Words) -> None:
     """Raise FormatError if time leaves the straight line between its ends by more than its rounding."""
     size, rounding = len(time), np.finfo(float).eps * np.abs(time).max()
     summed = min(size * rounding, step / 1000)  # error of t += dt, printed with all digits
@@ -149,7 +148,6 @@ def _check_uniform(time: Floats, step: float, unit: float, line: int, how: str) 
     if np.abs(time - (time[0] + step * np.arange(size))).max() > allowed:
         steps = np.diff(time)
         odd = int(np.abs(steps - np.median(steps)).argmax()) + 1
-        raise FormatError(
-            f"column 1 increases like time but not uniformly: steps of {steps.min():.7g} to "
-            f"{steps.max():.7g}, see line {line + odd}. Resample it; or, to go on as it is, {how} (and --dt)"
-        )
+        found = f"steps of {steps.min():.7g} to {steps.max():.7g}, see line {line + odd}"
+        what = f"column 1 increases like time but not uniformly: {found}. Resample it; or, to go on as it is, choose "
+        raise FormatError(what, "the traces with ", how, " (and ", options("dt"), ")")

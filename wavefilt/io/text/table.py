@@ -6,7 +6,7 @@ import codecs
 import re
 from typing import NoReturn
 
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, LayoutError, options
 from wavefilt.io.text.cells import BLANKS
 
 _LONGEST_LINE = 1 << 20
@@ -60,7 +60,8 @@ def delimiter_of(body: bytes, given: str | None) -> str:
     """The delimiter that was given, or that of the first row; a blank stands for any run of blanks."""
     if given is not None:
         if given not in _DELIMITERS:
-            raise FormatError(f"{given!r} is not a delimiter: use ',' ';' '\\t' ' ' or comma, semicolon, tab, space")
+            known = " is not a delimiter: use ',' ';' '\\t' ' ' or comma, semicolon, tab, space"
+            raise LayoutError(options(delimiter=given), known)
         return _DELIMITERS[given]
     row = body.partition(b"\n")[0].decode("latin-1").strip()
     words = row.split()
@@ -80,10 +81,9 @@ def refuse_ambiguous_commas(body: bytes, columns: int, delimiter: str, mark: str
         ambiguous = re.search(rb"[.nN]|[ \t\r],|,[^0-9]", body) is None
     if ambiguous:
         row = body.partition(b"\n")[0].strip().decode("ascii")
-        raise FormatError(
-            f"{row!r}: two columns, or one with a decimal comma? Give --delimiter ',' if these are two "
-            "columns, --delimiter ' ' if the comma is a decimal mark"
-        )
+        question = f"{row!r}: two columns, or one with a decimal comma? Give "
+        two, one = options(delimiter=","), options(delimiter=" ")
+        raise FormatError(question, two, " if these are two columns, ", one, " if the comma is a decimal mark")
 
 
 def refuse_line(first: int, block: bytes, width: int, delimiter: str, mark: str) -> NoReturn:
