@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -39,11 +43,28 @@ def read_errors(path: str) -> Iterator[None]:
     try:
         yield
     except FormatError as error:
+        if is_folder(path):
+            raise Failure(_instead_of(path), 3) from error
         raise Failure(for_command(error), 2 if isinstance(error, LayoutError) else 3) from error
     except OSError as error:
         raise Failure(f"{path}: {error.strerror or error}", 3) from error
     except ValueError as error:
         raise click.UsageError(for_command(error)) from error
+
+
+def is_folder(path: str) -> bool:
+    """Whether it is a folder of no format, as that of a Zarr array is one."""
+    from wavefilt.io.registry import is_store
+
+    return os.path.isdir(path) and not is_store(path)
+
+
+def _instead_of(folder: str) -> str:
+    """What to write for the files of a folder, of the kind of which there are most."""
+    kinds = Counter(Path(name).suffix for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
+    kind = kinds.most_common(1)[0][0] if kinds else ""
+    here, below = (shlex.quote(os.path.join(folder, *parts)) for parts in ([f"*{kind}"], ["**", f"*{kind}"]))
+    return f"{folder} is a folder and not a zarr store; name its files, as {here}, or those below it too, as {below}"
 
 
 @contextmanager

@@ -17,7 +17,7 @@ FOLDER = click.Path(file_okay=False)
 COUNT = click.IntRange(min=1)
 
 
-class Text(click.ParamType):
+class Text(click.ParamType):  # type: ignore[type-arg]  # no type argument at run time before click 8.5
     """A text, or what ``parse`` makes of it; its ValueError is wrong usage. Shells complete ``names`` or ``files``."""
 
     name = "text"
@@ -50,7 +50,7 @@ class Named(click.Option):
     """An option whose help ends with the names of its type, those that other packages registered included."""
 
     def __init__(self, *declarations: Any, type: Text, **attributes: Any) -> None:
-        super().__init__(*declarations, type=type, **{"metavar": "NAME", **attributes})
+        super().__init__(*declarations, **{"metavar": "NAME", "type": type, **attributes})
         self.names, self.introduction = type.names, self.help
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:

@@ -88,7 +88,7 @@ class Recording:
     @property
     def dead(self) -> int:
         """How many traces are constant."""
-        return sum(arrays.known(self.traces[i]).size > 0 for i in np.flatnonzero(~self.live))
+        return sum(arrays.known(self.traces[int(i)]).size > 0 for i in np.flatnonzero(~self.live))
 
     def __repr__(self) -> str:
         return f"<Recording {', '.join(filter(None, self._about()))}>"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -17,6 +17,7 @@ from wavefilt.benchmarks.common.tables import Report, Row, Sheet
 from wavefilt.errors import for_command
 
 Step = TypeVar("Step")
+Command = TypeVar("Command", bound=Callable[..., None])
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -65,7 +66,7 @@ class Results:
         self.finish(result, lambda: report(result).text(shutil.get_terminal_size().columns))
 
 
-def with_results(command: Callable[..., None]) -> Callable[..., None]:
+def with_results(command: Command) -> Command:
     """Give a command ``--json``, ``--output`` and ``--overwrite``; it takes them as ``results``."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
@@ -77,7 +78,7 @@ def with_results(command: Callable[..., None]) -> Callable[..., None]:
         results.claim()
         command(*arguments, results=results, **options)
 
-    return claimed
+    return cast(Command, claimed)
 
 
 def main(run: Callable[[bool], Row], report: Callable[[Row], Report | Sheet]) -> None:

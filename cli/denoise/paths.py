@@ -6,13 +6,12 @@ import glob
 import os
 import re
 import shlex
-from collections import Counter
 from itertools import takewhile
 from pathlib import Path
 
 import click
 
-from wavefilt.cli.failure import Failure, usage_errors
+from wavefilt.cli.failure import Failure, is_folder, usage_errors
 from wavefilt.io.dataset_paths import MARK, refuse_dataset, split
 from wavefilt.io.registry import is_store
 
@@ -35,8 +34,6 @@ def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in inputs:
         file, dataset = split(name)
-        if os.path.isdir(file) and not is_store(file):
-            raise Failure(_instead_of_folder(file), 3)
         if name == "-" or os.path.lexists(file) or not WILD.search(file):
             found.setdefault(name, os.path.dirname(file))
             continue
@@ -50,14 +47,6 @@ def expanded(inputs: tuple[str, ...], *, results: bool) -> dict[str, str]:
         for path in matches:
             found.setdefault(path if dataset is None else f"{path}{MARK}{dataset}", _before_wildcards(file))
     return found
-
-
-def _instead_of_folder(folder: str) -> str:
-    """What to write for the files of a folder, of the kind of which there are most."""
-    kinds = Counter(Path(name).suffix for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
-    kind = kinds.most_common(1)[0][0] if kinds else ""
-    here, below = (shlex.quote(os.path.join(folder, *parts)) for parts in ([f"*{kind}"], ["**", f"*{kind}"]))
-    return f"{folder} is a folder and not a zarr store; name its files, as {here}, or those below it too, as {below}"
 
 
 def _matches(pattern: str) -> list[str]:
@@ -114,7 +103,7 @@ def _check_outputs(jobs: list[tuple[str, str]], options: Options) -> None:
     from wavefilt.io import check_destination
     from wavefilt.io.arrays.zarr import check_folder
 
-    stores = {Path(target): Path(split(source)[0]) for source, target in jobs if os.path.isdir(split(source)[0])}
+    stores = {Path(target): Path(split(source)[0]) for source, target in jobs if is_store(split(source)[0])}
     if stores and options.removed:
         stores[Path(options.removed)] = next(iter(stores.values()))
     outputs = [Path(name) for name in (options.plot, options.removed, options.log) if name]
@@ -122,8 +111,8 @@ def _check_outputs(jobs: list[tuple[str, str]], options: Options) -> None:
         source, dataset = split(source)
         if dataset is not None:
             refuse_dataset(Path(target))
-        # an input that is not there fails when it is read, as one of the batch
-        if target != "-" and (source == "-" or os.path.lexists(source)):
+        # an input that is not there, or a folder of files, fails when it is read, as one of the batch
+        if target != "-" and (source == "-" or os.path.lexists(source)) and not is_folder(source):
             outputs += [Path(target), sidecar(Path(target))] if options.sidecar else [Path(target)]
     files: dict[Path, Path] = {}
     for path in outputs:

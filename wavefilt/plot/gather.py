@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def draw_rows(axes: Axes, gather: Gather, panel: str) -> None:
     ticks = MaxNLocator(6 if gather.names else 9, integer=True).tick_values(0, len(gather) - 1)
     places = [int(tick) for tick in ticks if 0 <= tick < len(gather)]
     if gather.names:
-        turned = {"rotation": 18, "ha": "right", "rotation_mode": "anchor"} if len(places) > 4 else {}
+        turned: dict[str, Any] = {"rotation": 18, "ha": "right", "rotation_mode": "anchor"} if len(places) > 4 else {}
         axes.set_xticks(places, [gather.names[place] for place in places], **turned)
     else:
         axes.set_xticks(places)

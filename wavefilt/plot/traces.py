@@ -52,7 +52,7 @@ class Pair:
     def envelope(self, panel: str, bins: int) -> tuple[Floats, Floats]:
         """Times and samples to draw: all of them, or the smallest and largest of each of so many intervals."""
         if len(self) <= 2 * bins:
-            return self.start + np.arange(len(self)) * self.interval, self.part(panel)
+            return self.start + np.arange(len(self), dtype=np.float64) * self.interval, self.part(panel)
         step = math.ceil(len(self) / bins)
         low, high = self.extremes(panel, step)
         middles = (np.arange(len(low), dtype=np.float64) + 0.5) * (step * self.interval)
