@@ -6,7 +6,9 @@ import gzip
 import importlib.util
 import io
 import struct
+import tracemalloc
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +153,10 @@ class TestSeg2:
         assert_allclose([t.data for t in stream], recording.samples)
 
 
+SAC_FILES = ["test.sac", "test.sac.swap", "seism.sac", "test_encode.sac", "null_terminated.sac", "LMOW.BHE.SAC"]
+SAC_FILES += ["sample_spacing_rounding_issue.sac", "dis.G.SCZ.__.BHE_short"]
+
+
 def obspy_data(*parts) -> Path:
     pytest.importorskip("obspy")
     return Path(importlib.util.find_spec("obspy").origin).parent.joinpath("io", *parts)
@@ -270,6 +276,62 @@ def test_wav(rng, dtype, channels):
     assert not np.array_equal(y.reshape(400, -1), x)
 
 
+def wave(tag, width, samples, order="<", before=b"", after=b"", form=b"RIFF"):
+    """A file of one channel at 8 kHz, with other chunks."""
+    head = struct.pack(order + "2H2I2H", tag, 1, 8000, 8000 * width, width, 8 * width)
+    chunks = b"fmt " + struct.pack(order + "I", 16) + head + before + b"data"
+    chunks += struct.pack(order + "I", len(samples)) + samples + after
+    return (b"RIFX" if order == ">" else form) + struct.pack(order + "I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+SCIPY_WAVES = sorted(Path(importlib.util.find_spec("scipy").origin).parent.glob("io/tests/data/*Hz*.wav"))
+
+
+@pytest.mark.parametrize("path", SCIPY_WAVES, ids=lambda path: path.stem)
+def test_wav_files_of_scipy(path):
+    """Its numbers, and every byte kept where nothing is removed: 5 to 64 bits, both byte orders, RF64, other chunks."""
+    from scipy.io import wavfile
+
+    refused = ("early-eof", "incomplete", "ulaw", "inconsistent")
+    if any(word in path.name for word in refused):
+        with pytest.raises(FormatError, match=r"WAV|claims"):
+            wavefilt.read(path)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = wavfile.read(path)[1]
+    recording = wavefilt.read(path)
+    assert np.array_equal(recording.samples, x.reshape(len(x), -1).T.astype("f8") - 128 * (x.dtype == "u1"))
+    assert encode(recording) == path.read_bytes()
+    if "64bit." not in path.name:  # float64 does not have them all
+        assert encode(recording.denoise(rule=0.0)) == path.read_bytes()
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_largest_integers_of_64_bits_stay_the_largest():
+    x = np.array([2**63 - 1, -(2**63), 5, -7] * 16, "<i8")
+    data = wave(1, 8, x.tobytes())
+    assert encode(read_bytes(data).denoise("haar", rule=0.0)) == data
+
+
+def test_wav_keeps_other_chunks():
+    data = wave(1, 2, np.arange(100, dtype="<i2").tobytes(), before=b"bext\5\0\0\0hello\0", after=b"LIST\4\0\0\0INFO")
+    assert encode(read_bytes(data).denoise("haar", rule=0.0)) == data
+    louder = replace(read_bytes(data), traces=read_bytes(data).traces + 1.4)
+    assert encode(louder) == data.replace(
+        np.arange(100, dtype="<i2").tobytes(), np.arange(1, 101, dtype="<i2").tobytes()
+    )
+
+
+def test_rf64_says_its_length_in_another_chunk():
+    x = np.arange(100, dtype="<i2").tobytes()
+    data = wave(1, 2, x, form=b"RF64")
+    data = data[:12] + b"ds64" + struct.pack("<I3QI", 28, 0, len(x), 100, 0) + data[12:]
+    data = data.replace(b"data" + struct.pack("<I", len(x)), b"data" + b"\xff" * 4)
+    assert np.array_equal(read_bytes(data).samples[0], np.arange(100))
+    assert encode(read_bytes(data)) == data
+
+
 class TestObsPy:
     @pytest.mark.parametrize("name", ["MSEED", "SAC", "GSE2", "SU", "SLIST", "TSPAIR", "SEGY"])
     @pytest.mark.parametrize("dtype", ["i4", "f4"])
@@ -295,7 +357,7 @@ class TestObsPy:
         tolerance = 0.51 if integers else 1e-3
         assert_allclose(again.samples, denoised.samples, atol=tolerance)
         assert again.interval == recording.interval
-        if name in ("MSEED", "SAC", "GSE2", "SLIST", "TSPAIR"):
+        if name in ("MSEED", "GSE2", "SLIST", "TSPAIR"):
             assert again.origin.stream[0].stats.station == "ABC"
 
     @pytest.mark.parametrize(
@@ -375,6 +437,44 @@ class TestObsPy:
         changed = {i // 4 for i in range(0, 632, 4) if before[i : i + 4] != after[i : i + 4]}
         assert changed <= {1, 2, 56}  # smallest, largest and mean sample
 
+    @pytest.mark.parametrize("name", ["ah1.f", "hrv.lh.zne"])
+    def test_a_start_time_that_would_be_lost_is_an_error(self, tmp_path, name):
+        """ObsPy writes whole seconds to AH."""
+        recording = wavefilt.read(obspy_data("ah", "tests", "data", name))
+        start = recording.origin.stream[0].stats.starttime
+        assert start.microsecond
+        with pytest.raises(FormatError, match=rf"start times .{start}. back; nothing was written"):
+            recording.write(tmp_path / "x")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_ids_that_would_be_lost_are_an_error(self):
+        obspy = pytest.importorskip("obspy")
+        from wavefilt.io.obspy.waveforms import written
+
+        trace = obspy.Trace(np.arange(300, dtype="i4"), {"station": "A", "network": "XX", "delta": 0.01})
+        with pytest.raises(FormatError, match=r"codes of network, station and channel .XX\.A"):
+            written(obspy.Stream([trace]), "SH_ASC")
+
+    @pytest.mark.parametrize("name", SAC_FILES)
+    def test_of_a_sac_file_nothing_but_samples_and_what_describes_them_changes(self, name, tmp_path):
+        before = obspy_data("sac", "tests", "data", name).read_bytes()
+        recording = read_bytes(before).denoise("db1")
+        recording.write(tmp_path / "x")
+        after = (tmp_path / "x").read_bytes()
+        order = "<" if before[304] == 6 else ">"
+        stats = pytest.importorskip("obspy").read(io.BytesIO(before), format="SAC")[0].stats
+        if recording.ids and name != "test_encode.sac":
+            assert recording.ids == (".".join([stats.network, stats.station, stats.location, stats.channel]),)
+            assert abs(recording.starts[0].astype(int) - stats.starttime.ns) < 1000
+        assert bool(recording.ids) == bool(stats.station)
+        written = np.frombuffer(after, order + "f4", offset=632)
+        assert np.array_equal(written, recording.samples[0])
+        changed = {at // 4 for at in range(0, 632, 4) if before[at : at + 4] != after[at : at + 4]}
+        assert changed <= {1, 2, 56}
+        for word, value in ((1, written.min()), (2, written.max()), (56, written.mean(dtype="f8"))):
+            said = struct.unpack_from(order + "f", after, 4 * word)[0]
+            assert said == -12345 or said == pytest.approx(value, rel=1e-6)
+
     def test_a_text_format_only_obspy_knows(self, tmp_path):
         obspy = pytest.importorskip("obspy")
         path = tmp_path / "a.dat"
@@ -409,11 +509,31 @@ class TestObsPy:
         for before, after in zip(recording.traces, again.traces, strict=True):
             assert_allclose(after, before, atol=1e-3 if name == "sac" else 0.51, rtol=1e-5)
 
-    def test_a_writer_that_gives_nothing_back_is_an_error(self, tmp_path):
+    def test_a_writer_that_gives_nothing_back_is_an_error(self, tmp_path, monkeypatch):
         recording = wavefilt.read(obspy_data("gcf", "tests", "data", "20160603_1955n.gcf"))
-        with pytest.raises(wavefilt.FormatError, match="does not give these samples back"):
-            recording.denoise().write(tmp_path / "out.gcf")
+        from wavefilt.io.obspy import waveforms
+
+        for wrong in (lambda data: data[: len(data) // 2], lambda data: bytes(len(data)), lambda data: data[::-1]):
+            monkeypatch.setattr(
+                waveforms, "_written", lambda *a, wrong=wrong, write=waveforms._written: wrong(write(*a))
+            )
+            with pytest.raises(wavefilt.FormatError, match="does not give these samples back"):
+                recording.denoise().write(tmp_path / "out.gcf")
+            monkeypatch.undo()
         assert list(tmp_path.iterdir()) == []
+
+    def test_the_decoder_of_gcf_does_not_change_the_bytes_it_is_given(self, tmp_path):
+        """ObsPy's swaps bytes in place, also of what is no GCF: every second reading failed, and writing."""
+        path = obspy_data("gcf", "tests", "data", "20160603_1955n.gcf")
+        data = path.read_bytes()
+        file = io.BytesIO(data)
+        for _ in range(3):
+            recording = wavefilt.read(file)
+            assert recording.format == "gcf"
+            file.seek(0)
+        assert data == path.read_bytes()
+        recording.denoise().write(tmp_path / "out.gcf")
+        assert wavefilt.read(tmp_path / "out.gcf").origin.stream[0].id == recording.origin.stream[0].id
 
     def test_fewer_samples_than_the_header_claims(self):
         path = obspy_data("ascii", "tests", "data", "mseed2ascii_miniseed_record.txt")
@@ -527,3 +647,29 @@ def test_a_damaged_table_that_obspy_claims_is_blamed_by_line():
     pytest.importorskip("obspy")
     with pytest.raises(FormatError, match=r"line 23: '.*' has 3 cells .*; ObsPy cannot read it as SACXY"):
         wavefilt.read(ROOT / "tests/support/findings" / "ascii" / "table-that-obspy-claims")
+
+
+def test_an_unknown_file_without_lines_is_refused_soon_and_in_little_memory(tmp_path):
+    """ObsPy's tests of GSE1, SACXY, SLIST and TSPAIR read up to the end of a line: all of a file of zeros."""
+    pytest.importorskip("obspy")
+    from wavefilt.io.obspy import recognition
+
+    with open(tmp_path / "x", "w+b") as file:
+        file.truncate(3 << 30)
+        tracemalloc.start()
+        try:
+            assert recognition.recognised_by_obspy(file) is None
+            assert tracemalloc.get_traced_memory()[1] < 32 << 20
+        finally:
+            tracemalloc.stop()
+    read = io.BytesIO.read
+    taken = []
+
+    class Counted(io.BytesIO):
+        def read(self, size=-1):
+            taken.append(size)
+            return read(self, size)
+
+    assert recognition.recognised_by_obspy(Counted(bytes(8 << 20))) is None
+    assert sum(taken) < 40 * recognition.LONGEST
+    assert min(taken) >= 0

@@ -50,9 +50,13 @@ def starts_with(*prefixes: bytes) -> Check:
     return lambda probe: probe.head.startswith(prefixes)
 
 
-def is_sac(probe: Probe) -> bool:
-    headers = (probe.unpack(endian + "i8xi", 304) for endian in "<>")  # version, samples
-    return any(version in (6, 7) and probe.size == 632 + 4 * samples for version, samples in headers)
+def sac_order(probe: Probe) -> str | None:
+    """The byte order of a SAC file, None for another one. Version 7 has a footer of 22 double precision numbers."""
+    for order in "<>":
+        version, samples = probe.unpack(order + "i8xi", 304)
+        if (version, probe.size - 632 - 4 * samples) in ((6, 0), (7, 0), (7, 176)) and samples >= 0:
+            return order
+    return None
 
 
 def looks_like_text(head: bytes) -> bool:

@@ -7,8 +7,11 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
+
+import numpy as np
 
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
@@ -42,6 +45,8 @@ class FileSource(ABC):
     dtype: DType
     neighbours, overhead = 1, 0
     notes: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    starts: tuple[np.datetime64, ...] = ()
 
     def __init__(self, file: str | BinaryIO, format: str, interval: float | None) -> None:
         self.format, self.interval, self._name = format, interval, file if isinstance(file, str) else "the file"
@@ -78,9 +83,11 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     """A file in memory, by the source of its format."""
     open_source = cast("Callable[[BinaryIO, Layout], Source]", FORMATS[format].open_source)
     try:
-        return recording_of(open_source(io.BytesIO(data), layout))
+        source = open_source(io.BytesIO(data), layout)
+        recording = recording_of(source)
     except OSError as error:  # what damage is called in a file that is read in parts
         raise FormatError(f"damaged or truncated ({error})") from error
+    return replace(recording, ids=source.ids, starts=source.starts) if isinstance(source, FileSource) else recording
 
 
 def recording_of(source: Source, path: str = "") -> Recording:

@@ -42,6 +42,6 @@ def open_source(file: str | BinaryIO, layout: Layout, format: str) -> Contiguous
     # floats stay as they came, integers become f4 of their byte order
     written = dtype if dtype.kind == "f" else np.dtype("f4").newbyteorder(dtype.byteorder)
     places = Places(0, dtype, (rows,), (samples,), samples, 1)
-    source = ContiguousFile(file, "raw", places, layout.dt, replace(places, dtype=written))
+    source = ContiguousFile(file, "raw", places, layout.dt, replace(places, dtype=written), b"")
     source.notes = ("integer samples are written as f4",) if dtype.kind == "i" else ()
     return source

@@ -12,9 +12,9 @@ from wavefilt.errors import FormatError, Words, options
 from wavefilt.io.detection import (
     Check,
     Probe,
-    is_sac,
     is_zarr,
     looks_like_text,
+    sac_order,
     starts_with,
 )
 from wavefilt.io.layout import Layout
@@ -113,12 +113,12 @@ _BUILT_IN = (
     _streamed("raw", Format(name="raw")),
     _streamed("arrays.hdf5", Format(name="hdf5", recognise=starts_with(b"\x89HDF\r\n\x1a\n"), datasets=True)),
     _streamed("arrays.zarr", Format(name="zarr", recognise_folder=is_zarr, datasets=True)),
-    _in("wav", Format(name="wav", recognise=_WAV)),
+    _streamed("wav", Format(name="wav", recognise=_WAV)),
     _in("seg2", Format(name="seg2", recognise=starts_with(b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01"))),
     _streamed("segy", Format(name="segy", recognise=is_segy, resembles=resembles_segy, may_be_raw=True)),
     _streamed("segy", Format(name="su", recognise=is_su, may_be_raw=True)),
     _in("text.ascii", Format(name="ascii", resembles=lambda probe: looks_like_text(probe.head))),
-    _in("obspy.waveforms", Format(name="sac", recognise=is_sac, may_be_raw=True)),
+    _streamed("sac", Format(name="sac", recognise=lambda probe: sac_order(probe) is not None, may_be_raw=True)),
     _in("obspy.waveforms", Format(name="mseed", recognise=_MSEED)),
     _in("obspy.waveforms", Format(name="gse2", recognise=_GSE2)),
     _in("obspy.waveforms", Format(name="tspair", recognise=_TSPAIR)),

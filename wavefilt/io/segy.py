@@ -55,10 +55,10 @@ class SegyFile(ContiguousFile):
     def copy(self, to: BinaryIO) -> None:
         """All headers, and the samples, or zeros of another width."""
         headers = self._headers
-        self._file.seek(0)
         if self._result == headers:
-            shutil.copyfileobj(self._file, to, BLOCK)
+            super().copy(to)
             return
+        self._file.seek(0)
         head = bytearray(self._file.read(headers.begin))
         struct.pack_into(headers.endian + "H", head, CODE_AT, IEEE)
         to.write(head)

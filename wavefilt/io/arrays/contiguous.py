@@ -1,8 +1,9 @@
-"""Files of samples at regular places (npy, raw binary, SEG-Y, SU), read and written in parts."""
+"""Files of samples at regular places (npy, raw binary, SEG-Y, SU, SAC, WAV), read and written in parts."""
 
 from __future__ import annotations
 
 import math
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,6 +54,20 @@ class Places:
         for end in ends.tolist():
             yield slice(begin, end), int(starts[begin])
             begin = end
+
+
+def rounded(samples: Array, dtype: DType) -> Array:
+    """Samples as integers, rounded, and limited to the range of the dtype."""
+    limits = np.iinfo(dtype)
+    if samples.dtype.kind in "iu":
+        return np.clip(samples, limits.min, limits.max).astype(dtype)
+    whole = np.rint(samples)
+    with np.errstate(invalid="ignore"):
+        integers = whole.astype(dtype)
+    # the largest 64-bit integer is no float: limited here, among the integers
+    integers[whole >= limits.max] = limits.max
+    integers[whole <= limits.min] = limits.min
+    return integers
 
 
 class Samples:
@@ -140,7 +155,7 @@ class Samples:
 
 
 class ContiguousFile(FileSource):
-    """A `wavefilt.io.sources.Source` of a file that consists of a header and samples: `.npy` and raw binary."""
+    """A `wavefilt.io.sources.Source` of a file with samples at regular places."""
 
     def __init__(
         self,
@@ -148,13 +163,16 @@ class ContiguousFile(FileSource):
         format: str,
         places: Places,
         interval: float | None,
-        result: Places,
-        header: bytes = b"",
+        result: Places | None = None,
+        header: bytes | None = None,
     ) -> None:
-        """``result`` and ``header`` are the places of samples in the result and what precedes them there."""
+        """``result`` and ``header`` are the places of samples in the result and what precedes them there.
+
+        Without them the result is a copy of the file with other samples.
+        """
         super().__init__(file, format, interval)
         self.dtype, self.shape = places.dtype, (math.prod(places.others), places.samples)
-        self._header, self._places = header, result
+        self._header, self._places = header, result or places
         self._samples = Samples(self._file, self._name, places)
 
     def read(self, rows: slice, first: int, out: Array) -> None:
@@ -167,6 +185,10 @@ class ContiguousFile(FileSource):
         yield Samples(file, self._name, self._places)
 
     def copy(self, to: BinaryIO) -> None:
-        """The header and place for the samples."""
+        """Everything but the samples, and room for them."""
+        if self._header is None:
+            self._file.seek(0)
+            shutil.copyfileobj(self._file, to, 1 << 20)
+            return
         to.write(self._header)
         to.truncate(len(self._header) + math.prod(self.shape) * self._places.dtype.itemsize)

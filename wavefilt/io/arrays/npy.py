@@ -66,7 +66,7 @@ def header(stream: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, DType]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's about the literal, NumPy's about headers of Python 2
             shape, fortran, dtype = read_header[version](stream)
-    except FormatError:
+    except (FormatError, MemoryError):
         raise
     except Exception as error:  # the header is a Python literal: damage shows as any of many errors
         raise FormatError(f"damaged .npy header ({reason(error)})") from error
@@ -124,7 +124,7 @@ def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
             if member not in members:
                 raise FormatError(options(component=component), f" is not in the archive; it holds {names}")
             return member, archive.read(member)
-    except FormatError:
+    except (FormatError, MemoryError):
         raise
     except Exception as error:  # zipfile's, and the decompressors'
         raise FormatError(f"damaged or encrypted archive ({reason(error)})") from error
@@ -148,6 +148,8 @@ def encode(recording: Recording) -> bytes:
             try:
                 content = stream.getvalue() if entry.filename == origin.member else old.read(entry)
                 new.writestr(entry, content, compress_type=entry.compress_type)
+            except MemoryError:
+                raise
             except Exception as error:  # zipfile's, and the decompressors'
                 raise FormatError(
                     f"{entry.filename!r} of the archive cannot be kept ({reason(error)}); repack it without that one"

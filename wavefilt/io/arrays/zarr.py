@@ -80,6 +80,8 @@ def reading(path: str) -> Iterator[None]:
     """Raise whatever goes wrong with chunks of a store as an OSError that names it."""
     try:
         yield
+    except MemoryError:
+        raise
     except Exception as error:  # codecs raise anything on a damaged chunk
         raise OSError(f"{path}: a chunk became shorter, or is damaged ({error})") from error
 
@@ -101,6 +103,8 @@ def opened(path: str | Path, component: str | None = None) -> tuple[str, zarr.Ar
         raise FormatError(f"{path}: no zarr array: there is no such folder")
     try:
         node = zarr.open(str(path), mode="r")
+    except MemoryError:
+        raise
     except Exception as error:  # what zarr raises for a damaged or foreign folder changes between its versions
         raise FormatError(f"{path}: is a folder and not a zarr array or group ({error})") from error
     if isinstance(node, zarr.Array):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,10 @@ NEVER = ("PICKLE", "ALSEP", "SEGY", "SU")
 read by `wavefilt.io.segy.traces`, or refused."""
 
 
+LONGEST = 1 << 20
+"""Bytes that a test may read."""
+
+
 def how_tried() -> str:
     """What the error for an unknown file says of ObsPy."""
     if importlib.util.find_spec("obspy"):
@@ -22,14 +27,40 @@ def how_tried() -> str:
     return 'but not ObsPy\'s formats, which pip install "wavefilt[seismic]" adds'
 
 
+class _Bounded(io.RawIOBase):
+    """The file, of which no more than `LONGEST` bytes can be read: some tests read up to the end of a line."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._left = file, LONGEST
+        file.seek(0)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        if self._left <= 0:
+            raise OSError("this is no line of text")
+        content = self._file.read(min(len(buffer), self._left))
+        self._left -= len(content)
+        buffer[: len(content)] = content
+        return len(content)
+
+
 def recognised_by_obspy(file: BinaryIO) -> str | None:
     """Name (ObsPy's in lower case) of an open file's waveform format; None if it has none or ObsPy is missing."""
     for name, is_format in _tests().items():
-        file.seek(0)
         try:
             with without_warnings():
-                if is_format(file):
+                if is_format(io.BufferedReader(_Bounded(file))):
                     return name.lower()
+        except MemoryError:
+            raise
         except Exception:  # third-party recognisers raise anything on bytes that are not theirs
             continue
     return None

@@ -12,10 +12,10 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
+from wavefilt.io.arrays.contiguous import rounded
 from wavefilt.io.layout import Layout
 from wavefilt.io.obspy.recognition import recognised_by_obspy, without_warnings
 from wavefilt.io.obspy.subprocess_reader import SubprocessReader
-from wavefilt.io.reading import read
 from wavefilt.recording import Recording
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
 MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
 """Encodings of integers that ObsPy writes; samples in others become floats."""
 
+MICROSECONDS = 2e-6
+"""By how much a start time may change: formats have so many digits."""
+
 CRASHING = ("GSE1", "GSE2")
 """Formats whose C decoder can crash the process on damaged data: tried in a subprocess first."""
 
@@ -35,32 +38,20 @@ SUBPROCESS = SubprocessReader()
 
 @dataclass(frozen=True)
 class Origin:
-    """ObsPy's stream, with all headers, its name of the format, and options of its writer that depend on the file."""
+    """ObsPy's stream, with all headers, and its name of the format."""
 
     stream: Stream
     format: str
-    options: dict[str, str]
 
 
 def decode(data: bytes, layout: Layout, format: str) -> Recording:
     """The traces of ObsPy's stream, in counts."""
     layout.only(format)
-    try:
-        import obspy
-    except ImportError as error:
-        raise FormatError(f'a {format} file, which needs ObsPy: pip install "wavefilt[seismic]"') from error
     name = (recognised_by_obspy(io.BytesIO(data)) or "") if format == "obspy" else format
     name = name.upper()
     if not name:
         raise FormatError("ObsPy knows no waveform format like it")
-    failure = SUBPROCESS.failure(data, name) if name in CRASHING else None
-    if failure is not None:
-        raise FormatError(f"ObsPy cannot read it as {name} ({failure})")
-    try:
-        with without_warnings():
-            stream = obspy.read(io.BytesIO(data), format=name)
-    except Exception as error:  # readers raise anything on damaged files
-        raise FormatError(f"ObsPy cannot read it as {name} ({type(error).__name__}: {error})") from error
+    stream = _stream(data, name)
     traces = [np.asarray(trace.data) for trace in stream]
     if not traces or not any(map(len, traces)):
         raise FormatError(f"{name} file without samples")
@@ -72,8 +63,7 @@ def decode(data: bytes, layout: Layout, format: str) -> Recording:
     intervals = tuple(float(trace.stats.delta) for trace in stream)
     integers = any(_integers(trace, name) for trace in stream)
     notes = (f"{name} holds integers here: samples are rounded",) if integers else ()
-    options = {"byteorder": "<" if data[304:308] in _SAC_LITTLE else ">"} if name == "SAC" else {}
-    return Recording(traces, intervals, name.lower(), Origin(stream, name, options), notes=notes, **_identity(stream))
+    return Recording(traces, intervals, name.lower(), Origin(stream, name), notes=notes, **_identity(stream))
 
 
 def _identity(stream: Stream) -> dict[str, Any]:
@@ -84,8 +74,22 @@ def _identity(stream: Stream) -> dict[str, Any]:
     return {"ids": tuple(trace.id for trace in stream), "starts": starts}
 
 
-_SAC_LITTLE = (b"\6\0\0\0", b"\7\0\0\0")
-"""The version in the header of a SAC file of that byte order."""
+def _stream(data: bytes, name: str) -> Stream:
+    """What ObsPy reads as its format of this name. Raises FormatError."""
+    try:
+        import obspy
+    except ImportError as error:
+        raise FormatError(f'a {name.lower()} file, which needs ObsPy: pip install "wavefilt[seismic]"') from error
+    failure = SUBPROCESS.failure(data, name) if name in CRASHING else None
+    if failure is not None:
+        raise FormatError(f"ObsPy cannot read it as {name} ({failure})")
+    try:
+        with without_warnings():
+            return obspy.read(io.BytesIO(bytearray(data)), format=name)  # a copy: the decoder of GCF writes to it
+    except MemoryError:
+        raise
+    except Exception as error:  # readers raise anything on damaged files
+        raise FormatError(f"ObsPy cannot read it as {name} ({type(error).__name__}: {error})") from error
 
 
 def _integers(trace: Trace, format: str) -> str | None:
@@ -102,29 +106,61 @@ def encode(recording: Recording) -> bytes:
     for trace, samples in zip(stream, recording.traces, strict=True):
         trace.data = _storable(samples, _integers(trace, origin.format), WRITTEN_AS.get(origin.format))
         _describe(trace, origin.format)
+    return written(stream, origin.format)
+
+
+def written(stream: Stream, format: str, **options: object) -> bytes:
+    """A stream in a format of ObsPy's. Raises FormatError if reading it again does not give it back."""
     try:
-        with without_warnings(), TemporaryDirectory() as folder:
-            path = Path(folder) / "traces"  # by way of a file: not all of ObsPy's writers take a stream
-            stream.write(str(path), format=origin.format, **origin.options)
-            data = path.read_bytes()
+        data = _written(stream, format, options)
+    except MemoryError:
+        raise
     except Exception as error:  # writers raise anything
-        raise FormatError(f"ObsPy cannot write {origin.format} ({type(error).__name__}: {error})") from error
+        if isinstance(error, OSError) and error.errno:  # a full disk, not the format
+            raise
+        raise FormatError(f"ObsPy cannot write {format} ({type(error).__name__}: {error})") from error
     try:
-        again = read(io.BytesIO(data)).traces
+        lost = _lost(stream, _stream(data, format))
     except FormatError:
-        again = []
-    written = [np.asarray(trace.data) for trace in stream]
-    if [len(a) for a in again] != [len(w) for w in written] or not all(map(_same, again, written)):
-        raise FormatError(f"ObsPy's {origin.format} writer does not give these samples back; nothing was written")
+        lost = "samples"
+    if lost:
+        raise FormatError(f"ObsPy's {format} writer does not give these {lost} back; nothing was written")
     return data
+
+
+def _written(stream: Stream, format: str, options: dict[str, object]) -> bytes:
+    with without_warnings():
+        if format == "MSEED":  # where an error in writing a file would be printed, and lost
+            out = io.BytesIO()
+            stream.write(out, format=format, **options)
+            return out.getvalue()
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "traces"  # by way of a file: not all of ObsPy's writers take a stream
+            stream.write(str(path), format=format, **options)
+            return path.read_bytes()
+
+
+def _lost(stream: Stream, again: Stream) -> str | None:
+    """What differs between a stream that was written and what is read again."""
+    if len(stream) != len(again):
+        return "traces"
+    for old, new in zip(stream, again, strict=True):
+        if len(old.data) != len(new.data) or not _same(new.data, np.asarray(old.data)):
+            return "samples"
+        if abs(old.stats.starttime - new.stats.starttime) > MICROSECONDS:
+            return f"start times ({old.stats.starttime})"
+        if abs(old.stats.delta - new.stats.delta) > 1e-6 * old.stats.delta:
+            return f"sampling intervals ({old.stats.delta} s)"
+        if old.id != new.id:
+            return f"codes of network, station and channel ({old.id})"
+    return None
 
 
 def _storable(samples: Array, integers: str | None, dtype: str | None) -> Array:
     """The samples in the type the format stores; rounded, and limited to their range, where that is integers."""
     if integers is None:
         return np.ascontiguousarray(samples, dtype)
-    limits = np.iinfo(integers)
-    return np.ascontiguousarray(np.clip(np.rint(samples.astype("f8")), limits.min, limits.max), integers)
+    return np.ascontiguousarray(rounded(samples, np.dtype(integers)))
 
 
 def _describe(trace: Trace, format: str) -> None:
