@@ -16,6 +16,7 @@ Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 """Statistics, noise levels and thresholds."""
 Counts: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
 DType: TypeAlias = np.dtype[Any]
 
 
@@ -100,6 +101,18 @@ def take(x: Any, *axes: int) -> Traces:
     moved = np.moveaxis(samples, axes, range(-len(axes), 0))
     shape = moved.shape[-len(axes) :]
     return Traces(np.ascontiguousarray(moved.reshape(moved.size // prod(shape), *shape), dtype), array, axes)
+
+
+def constant(x: Array) -> Mask:
+    """Whether all samples along the last axis are equal; few are looked at where they are not."""
+    last = x.shape[-1] - 1
+    found: Mask = x[..., 0] == x[..., last]
+    for place in (last // 2, last // 4, 3 * last // 4):
+        if not found.any():
+            return found
+        found &= x[..., 0] == x[..., place]
+    found[found] = (x[found] == x[found][..., :1]).all(axis=-1)
+    return found
 
 
 DLPACK_CUDA = 2

@@ -165,6 +165,9 @@ class _DeviceRows(HostRows):
             begin += part.size
         return joined
 
+    def read(self, row: int, first: int, last: int) -> Array:
+        return interop.to_host(self.x[row, first:last])
+
     def put(self, chunk: Chunk, y: Array) -> None:
         for own, place in chunk.kept():
             self._copy(y[:, own], self.out[chunk.rows, place])

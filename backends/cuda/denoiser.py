@@ -16,6 +16,7 @@ from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import choosing
 from wavefilt.backends.cuda.thresholding.functions import KNOWN
+from wavefilt.backends.cuda.thresholding.kernels import marking
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -63,7 +64,9 @@ class Denoiser:
     def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
         self._analyse(x, stream)
-        by = self._choose(stream) if self.replayable else self._choose_on_host(stream)
+        if len(self.plan.shape.size) > 1:  # dead traces of panels, as other gaps, are for the caller to fill
+            self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
+        by = self._choose(x, stream) if self.replayable else self._choose_on_host(x, stream)
         self.plan.inverse(y, stream, by._replace(source=Source(x, self._live, self._flags)))
 
     def _analyse(self, x: DeviceArray, stream: Stream) -> None:
@@ -97,19 +100,27 @@ class Denoiser:
         else:
             measure(stream)
 
-    def _choose(self, stream: Stream) -> Shrinking:
+    def _mark_dead(self, x: DeviceArray, stream: Stream, target: DeviceArray, *where: int) -> None:
+        """Write to ``target`` for each trace whose samples are all equal: the first place, the step, and the value."""
+        s, threads = self.plan.shape, self.plan.options.threads
+        traces = s.rows * s.samples // s.size[-1]
+        launch = marking(s.dtype, threads)[-(-traces // threads), threads, stream]
+        launch(x, s.size[-1], traces, target, *where)
+
+    def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Noise and thresholds from what was found; searches that have not ended are told."""
         s, threads, sigma, found = self.plan.shape, self.plan.options.threads, self.method.sigma, self.found
         searched = min(self._medians, found.big) * found.groups
         given = float(sigma) if isinstance(sigma, (int, float)) else 0.0
-        kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype)
+        kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype, threads)
         launch = kernel[-(-max(s.rows, searched) // threads), threads, stream]
-        search = found.groups, found.state, searched
+        samples = s.samples if len(s.size) == 1 else 0
+        measured = found.middle, found.energy, found.amounts, self._factors, given
         numbers = self._numbers, self._thresholds, self._live, self._flags
-        launch(found.middle, found.energy, found.amounts, self._factors, given, s.level, s.rows, *search, *numbers)
+        launch(x, samples, *measured, s.level, s.rows, found.groups, (found.state, searched), *numbers)
         return Shrinking(str(self._function), self._thresholds)
 
-    def _choose_on_host(self, stream: Stream) -> Shrinking:
+    def _choose_on_host(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Noise and thresholds of a rule that the device does not know, from statistics alone."""
         s = self.plan.shape
         statistics = CudaStatistics([self.plan.layout], self.plan.options, self._pooled, stream)
@@ -119,6 +130,8 @@ class Denoiser:
         self._numbers.copy_to_device(np.concatenate([sigma.ravel(), chosen.ravel()]), stream=stream)
         self._thresholds.copy_to_device(chosen.astype(s.dtype).ravel(), stream=stream)
         self._live.copy_to_device(np.count_nonzero(chosen, axis=0).astype(np.int32), stream=stream)
+        if len(s.size) == 1:
+            self._mark_dead(x, stream, self._live, 0, 1, 0)
         if self._function in KNOWN:
             return Shrinking(str(self._function), self._thresholds)
         return self.plan.shrinking(Shrinkage(self._function, chosen, sigma), stream)

@@ -169,12 +169,14 @@ def _compile(dtype: str, folder: Path) -> None:
     for name, arguments in signatures.items():
         write(name, kernels[name], arguments)
     for rule in ("linear", "fixed", "bayes"):
-        kernel = choosing.choose(rule, "level", dtype)
-        arguments = (a, d, d, d, types.float64, size, size, size, i, size, d, a, table, table)
+        kernel = choosing.choose(rule, "level", dtype, 256)
+        search = types.Tuple((i, size))
+        arguments = (a, size, a, d, d, d, types.float64, size, size, size, search, d, a, table, table)
         write(f"choose-{rule}", kernel, arguments)
     write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, *[size] * 5, a, size, size, table))
     write("mean", cycle_spinning.mean(dtype, 256), (a, size, size, size, a, size, size))
     write("leave", shrinking.leaving(dtype, 256), (a, a, size, size, table))
+    write("mark", shrinking.marking(dtype, 256), (a, size, size, table, size, size, size))
     place, threads = types.UniTuple(size, 4), tiling.threads_for(dtype, 256)
     for name, circular, start_level in (("db8", False, 0), ("db4", True, 4)):
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)

@@ -10,7 +10,7 @@ import pywt
 from numpy.testing import assert_allclose
 
 import wavefilt
-from tests.support.simulation import inside
+from tests.support.simulation import arrays_on_device, inside
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -63,9 +63,28 @@ def test_denoise_and_what_is_measured(small, reference):
         assert_allclose(ours.samples, theirs.samples, atol=1e-10)
         for name in ("sigma", "thresholds", "power", "counts"):
             assert_allclose(*(getattr(o.estimates[0], name) for o in (ours, theirs)), rtol=1e-10)
-    x[1, 2, 3] = np.nan
-    with pytest.raises(ValueError, match="row 2, column 3 of section 1"):
-        run(x, method, small)
+
+
+@inside
+@pytest.mark.parametrize("gap", [np.nan, 0, 4.5])
+@pytest.mark.parametrize("options", [{"rule": "universal"}, {"rule": "sure"}], ids=str)
+def test_gaps_and_dead_traces(small, reference, monkeypatch, gap, options):
+    """Found by the device in what is there, and filled by way of the host."""
+    x = np.random.default_rng(6).standard_normal((2, 22, 30))
+    x[1, 7] = gap
+    x[0, 3, 3] = np.nan if np.isnan(gap) else 1
+    method = Method("haar", level=1, dimensions=2, **options)
+    ours, theirs = run(x, method, small), run(x, method, reference)
+    assert_allclose(ours.samples, theirs.samples, atol=1e-10)
+    assert np.array_equal(ours.samples[1, 7], x[1, 7], equal_nan=True)
+    from wavefilt.backends.cuda.runtime import interop
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.denoising import device_arrays
+
+    arrays_on_device(monkeypatch)
+    y = interop.to_host(device_arrays._rows(cuda.to_device(x), method, small))
+    assert_allclose(y, theirs.samples, atol=1e-10)
+    assert np.array_equal(y[1, 7], x[1, 7], equal_nan=True)
 
 
 @inside

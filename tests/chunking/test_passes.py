@@ -182,3 +182,19 @@ def test_sure_says_so_when_its_details_do_not_fit():
     statistics = PassStatistics(state, run=lambda begin: [])
     with pytest.raises(MemoryError, match=r"rule='sure' .* 1152921504606846976 of level 1 do not fit"):
         statistics.minimise(lambda square, rank, below, count: square, np.ones((1, 1)))
+
+
+@pytest.mark.usefixtures("small_tables")
+@pytest.mark.parametrize("options", [{}, {"scope": "record"}, {"rule": 0.5, "mode": "zero"}])
+@pytest.mark.parametrize("most", [600, 3000])
+def test_dead_rows_come_back_bit_for_bit(backend, options, most):
+    x = _traces(3, 2000)
+    x[1] = 3.7
+    method = Method("db4", 3, **options)
+    whole = run(x, method, backend, report=True)
+    found, measured = _chunked(x, method, 3, backend, most, report=True)
+    assert np.array_equal(found[1], x[1])
+    assert np.array_equal(whole.samples[1], x[1])
+    np.testing.assert_allclose(found, whole.samples, atol=1e-5)
+    for name in ("sigma", "thresholds", "power"):
+        np.testing.assert_allclose(getattr(measured, name), getattr(whole.estimates[0], name), rtol=1e-10)

@@ -141,8 +141,12 @@ def test_lots_of_one_trace_and_of_several():
 def test_dead_traces_stay_and_gaps_are_cut_out():
     x = _samples((4, 2000))
     x[1] = 0
-    found, whole = _both(x, (4, 500), "db4", level=3)
-    assert not found[1].any()
+    x[3] = 3.7
+    for scope in ("trace", "record"):
+        found, whole = _both(x, (4, 500), "db4", level=3, scope=scope)
+        assert not found[1].any()
+        np.testing.assert_array_equal(found[3], x[3])
+        np.testing.assert_array_equal(whole[3], x[3])
     x[2, 700:720] = np.nan
     found, whole = _both(x, (1, -1), "db4", level=3)
     np.testing.assert_array_equal(found, whole)

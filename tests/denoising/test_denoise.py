@@ -12,6 +12,8 @@ from numpy.testing import assert_allclose
 import wavefilt
 from tests.support.checkout import usable_backends
 from tests.support.signals import noisy_chirp
+from wavefilt.denoising.pipeline import run
+from wavefilt.method import Method
 from wavefilt.thresholding.minimax import minimax_threshold
 from wavefilt.thresholding.rules import MAD_TO_SIGMA, spec
 from wavefilt.vocabulary import ESTIMATORS, MODES, RULES, SHRINKS
@@ -170,6 +172,29 @@ class TestEdges:
 
     def test_constant_trace_stays_constant(self, backend):
         assert_allclose(wavefilt.denoise(np.full(1000, 5.0), backend=backend), 5.0, rtol=1e-12)
+
+    @pytest.mark.parametrize("value", [1, -3.7, 1e-30, 12345.678])
+    @pytest.mark.parametrize("mode", ["symmetric", "zero", "antisymmetric", "periodization"])
+    @pytest.mark.parametrize("options", [{}, {"transform": "modwt"}, {"spins": 3}, {"rule": "blockjs"}, {"rule": 0.5}])
+    def test_dead_channels_with_an_offset_come_back_bit_for_bit(self, backend, rng, value, mode, options):
+        for dtype in ("f4", "f8"):
+            x = rng.standard_normal((4, 300)).astype(dtype)
+            x[1], x[2, :100], x[2, 100], x[3, 99] = value, value, np.nan, x[3, 100]
+            y, noise = wavefilt.denoise(x, "db4", mode=mode, backend=backend, return_noise=True, **options)
+            assert np.array_equal(y[1], x[1])
+            assert np.array_equal(y[2, :100], x[2, :100])  # a segment between gaps too
+            assert not noise[1].any()
+            assert not np.array_equal(y[0], x[0])
+            assert not np.array_equal(y[2, 101:], x[2, 101:])
+
+    def test_noise_and_thresholds_of_dead_traces_are_0(self, backend, rng):
+        x = rng.standard_normal((3, 400)).astype("f4")
+        x[1] = 2.2
+        for scope in ("trace", "record"):
+            (estimate,) = run(x, Method(scope=scope), backend, report=True).estimates
+            assert not estimate.sigma[:, 1].any()
+            assert not estimate.thresholds[:, 1].any()
+            assert estimate.sigma[:, [0, 2]].all()
 
     def test_dead_traces_come_back_bit_for_bit(self, backend, rng):
         x = noisy_chirp(rng, traces=3, samples=600, dtype="f4")[1]

@@ -288,3 +288,16 @@ def test_pushes_of_another_shape_or_kind():
     with pytest.raises(TypeError, match="complex128 are not real"):
         online.push(np.ones((2, 4)) * 1j)
     assert online.push(np.ones((2, 3), np.int16)).shape == (2, 0)
+
+
+def test_a_dead_channel_of_a_sliding_window_comes_back_bit_for_bit():
+    x = np.random.default_rng(4).standard_normal((3, 900)).astype("f4")
+    x[1], x[2, :600] = 3.7, -0.1
+    online = wavefilt.OnlineDenoiser("db4", 3, window=256, channels=3, dtype="f4")
+    y = np.concatenate([*(online.push(part) for part in np.split(x, 30, axis=1)), online.flush()], axis=1)
+    assert np.array_equal(y[1], x[1])
+    assert np.array_equal(y[2, : 600 - online.latency], x[2, : 600 - online.latency])
+    assert not np.array_equal(y[2, 600:], x[2, 600:])
+    np.testing.assert_allclose(y[2, :500], x[2, :500], atol=1e-5)
+    again = np.concatenate([online.push(x), online.flush()], axis=1)  # a new stream
+    assert np.array_equal(again[1], x[1])

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 BINS = {4: 1 << 16, 8: 1 << 21}
 """Of a table for magnitudes of so many bytes: two passes find a float32, three a float64."""
 
+READ = 1 << 18
+"""Samples of a row that are read at a time to see whether they are all equal."""
+
 Visit = Callable[[Chunk, Pyramid], None]
 """What is done with a chunk and its coefficients."""
 Result = TypeVar("Result")
@@ -117,6 +120,17 @@ class Rows:
     def leave(self, row: int) -> None:
         """Write a row as it came."""
         self.out[row] = self.x[row]
+
+    def read(self, row: int, first: int, last: int) -> Array:
+        """Samples of a row, in host memory."""
+        return np.asarray(self.x[row, first:last])
+
+    def constant(self, row: int) -> bool:
+        """Whether all samples of a row are equal; few are looked at where they are not."""
+        samples, value = self.shape[1], self.read(row, 0, 1)
+        starts = [samples - 1, samples // 2]
+        parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
+        return all(bool((self.read(row, *part) == value).all()) for part in parts)
 
     def coefficients(self, pyramid: Pyramid) -> tuple[Array, ...]:
         """(cA_n, cD_n, ..., cD_1) where `tally` and `finite` take them."""
@@ -220,8 +234,11 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         write = partial(_write, rows, Shrinkage(function, thresholds, sigma))
         if not (_all_written(rows, job, group, write) if kept is None else write(group[0], kept)):
             return None
-        for row in np.flatnonzero(~thresholds[:, own].any(axis=0)):
-            rows.leave(own.start + int(row))
+        for row in range(own.start, own.stop):
+            if rows.constant(row):
+                sigma[:, row] = thresholds[:, row] = power[:, row] = 0
+            if not thresholds[:, row].any():
+                rows.leave(row)
     return Measured(sigma, thresholds, power if report else None)
 
 

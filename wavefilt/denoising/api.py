@@ -42,9 +42,10 @@ def denoise(
     ----------
     x : array_like, shape (..., samples, ...)
         Samples along ``axis``; all other axes are a batch of traces. Never modified. float16 and integers of up to
-        16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps: the segments
-        between them are denoised separately and the gaps restored. Arrays on a GPU (CuPy, PyTorch, Numba, anything
-        with ``__cuda_array_interface__`` or DLPack) are denoised there.
+        16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps and
+        returned as they are: the segments of a trace between them are denoised separately, and for panels see
+        ``axes``. Arrays on a GPU (CuPy, PyTorch, Numba, anything with ``__cuda_array_interface__`` or DLPack) are
+        denoised there.
     wavelet : str, pywt.Wavelet or object with four filters
         ``"db8"`` is the Daubechies wavelet with 8 vanishing moments, 16 taps.
     level : int, optional
@@ -82,8 +83,10 @@ def denoise(
         Transform both axes together instead of ``axis``, such as ``(-2, -1)`` for gathers, panels and images; all
         other axes are a batch. Each level then has three bands with their own noise and threshold;
         ``sigma="global"`` uses the finest diagonal band. ``scope="trace"`` refers to single panels, ``"record"`` to
-        the batch. The number of levels is limited by the shorter axis. Gaps, ``transform="modwt"``, ``spins``, noise
-        windows, block rules and lists of arrays on GPUs are not supported.
+        the batch. The number of levels is limited by the shorter axis. The second axis is along the traces. Gaps and
+        dead traces (all samples equal) are interpolated for the transform, left out of noise and thresholds, and
+        returned as they are. ``transform="modwt"``, ``spins``, noise windows, block rules and lists of arrays on GPUs
+        are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional
@@ -95,9 +98,8 @@ def denoise(
     -------
     ndarray
         Shape and floating dtype of ``x`` (a MaskedArray for masked input, an array of the same library on a GPU);
-        for integers, the dtype of computation. Contiguous along ``axis``. A trace whose thresholds are all 0 (a dead
-        trace, a single sample, threshold 0) is bit-identical to the input. A constant trace stays constant to
-        rounding, except at the ends with ``mode="zero"`` and ``"antisymmetric"``, which extend it with a step.
+        for integers, the dtype of computation. Contiguous along ``axis``. A dead trace (or segment between gaps), all
+        of whose samples are equal, and a trace whose thresholds are all 0 are bit-identical to the input.
 
     Raises
     ------

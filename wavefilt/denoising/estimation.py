@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pywt
 
-from wavefilt.arrays import Array, Counts, Floats
+from wavefilt.arrays import Array, Counts, Floats, Mask, constant
 from wavefilt.backends.interface import Backend
 from wavefilt.denoising.gaps import Segments
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
+from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import Analysis
+from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.extension import extended
 from wavefilt.wavelets.filters import max_level
+
+LIVE_SHARE = 0.75
+"""Of a coefficient's filters' energy, what has to be on live samples for it to be counted."""
 
 
 @dataclass(frozen=True)
@@ -54,20 +59,22 @@ def denoised(
     the samples, and the estimates of the unshifted ones. ``noise`` (levels, traces or 1) is what a window told.
     """
     done: list[tuple[Array, Estimate]] = []
+    batches = [part.of(x) for part, _ in group]
     for shift in range(method.spins):
         pyramids = [
-            backend.decompose(_shifted(part.of(x), shift, method.mode), method.analysis(depth)) for part, depth in group
+            backend.decompose(_shifted(own, shift, method.mode), method.analysis(depth))
+            for own, (_, depth) in zip(batches, group, strict=True)
         ]
-        statistics = backend.statistics(pyramids, method.scope)
+        statistics = _statistics(pyramids, batches, [part.live for part, _ in group], method, backend)
         runs = [len(part.rows) if method.scope == "record" else 1 for part, _ in group]
-        sizes = [pyramid.samples * own for pyramid, own in zip(pyramids, runs, strict=True)]
+        sizes = [part.live_samples * own for (part, _), own in zip(group, runs, strict=True)]
         known = None
         if noise is not None:
             known = noise[: len(statistics.counts), group[0][0].rows if noise.shape[1] > 1 else [0]]
         pooled = _thresholds(statistics, method, sum(sizes), known)
         power = statistics.mean_square() if report and not shift else None
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
-            estimate = estimate_of(Measured(*pooled, power), part, method, depth)
+            estimate = estimate_of(Measured(*pooled, power), part, batches[i], method, depth)
             shrinkage = Shrinkage(method.function(pyramid.samples), estimate.thresholds, estimate.sigma)
             rows = _back(backend.reconstruct(pyramid, shrinkage), shift, method.mode)
             if shift:
@@ -75,6 +82,52 @@ def denoised(
             else:
                 done.append((rows, estimate))
     return done
+
+
+def _statistics(
+    pyramids: Sequence[Pyramid],
+    batches: Sequence[Array],
+    masks: Sequence[Mask | None],
+    method: Method,
+    backend: Backend,
+) -> Statistics:
+    """Of the coefficients of a group; of a panel with gaps, those of its live rows side by side.
+
+    Interpolated rows have less noise than others, and what they add to neighbouring coefficients is not noise.
+    """
+    measured, gappy = list(pyramids), list[Mask | None]([None] * len(pyramids))
+    mode = "symmetric" if "reflect" in method.mode else method.mode  # which cannot extend a single row
+    for i, live in enumerate(masks):
+        if live is not None:
+            there = live.any(axis=1)
+            analysis = method.kind.analysis(method.bank, mode, pyramids[i].level)
+            measured[i] = backend.decompose(np.ascontiguousarray(batches[i][:, there]), analysis)
+            gappy[i] = None if live[there].all() else live[there]
+    if not any(live is not None for live in gappy):
+        return backend.statistics(measured, method.scope)
+    found: list[list[Array]] = []
+    for pyramid, live in zip(measured, gappy, strict=True):
+        details = pyramid.details
+        if live is not None:
+            shares = _live_shares(live, pyramid.analysis)
+            details = tuple(d[s >= min(LIVE_SHARE, s.max())] for d, s in zip(details, shares, strict=True))
+        found.append([np.ravel(d) for d in details])
+    return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
+
+
+def _live_shares(live: Mask, analysis: Analysis) -> tuple[Array, ...]:
+    """Of each coefficient, finest band first, which part of its filters' energy is on live samples of a panel.
+
+    The transform of the mask by the squared filters.
+    """
+    wavelets, modes = [], []
+    for wavelet, mode in zip(analysis.wavelets, analysis.modes, strict=True):
+        squares = [np.square(taps) / np.sum(np.square(taps)) for taps in wavelet.filter_bank]
+        wavelets.append(pywt.Wavelet("", filter_bank=squares))
+        modes.append(mode if mode in modwt_boundary.ROUND else "symmetric")
+    own = replace(analysis, wavelets=tuple(wavelets), modes=tuple(modes))
+    transform = own.transform
+    return transform.counted(transform.analyse(live[None].astype(np.float32), own), own, live.shape)
 
 
 def _shifted(rows: Array, shift: int, mode: str) -> Array:
@@ -119,13 +172,18 @@ def _thresholds(statistics: Statistics, method: Method, samples: int, known: Flo
     return sigma, thresholds
 
 
-def estimate_of(measured: Measured, part: Segments, method: Method, level: int) -> Estimate:
-    """The group's numbers for one of its batches: the bands of its levels, and a column for each of its runs."""
-    bands = len(method.kind.bands(level))
+def estimate_of(measured: Measured, part: Segments, samples: Array, method: Method, level: int) -> Estimate:
+    """The group's numbers for one of its batches: the bands of its levels, and a column for each of its runs.
+
+    All 0 for a trace whose ``samples`` are all equal: what its details hold is rounding.
+    """
+    bands, dead = len(method.kind.bands(level)), constant(samples) if samples.ndim == 2 else None
 
     def columns(numbers: Floats) -> Floats:
         own = numbers[:bands]
-        return own if own.shape[1] == len(part.rows) else np.broadcast_to(own, (bands, len(part.rows)))
+        if own.shape[1] != len(part.rows):
+            own = np.broadcast_to(own, (bands, len(part.rows)))
+        return own if dead is None or not dead.any() else np.where(dead, 0.0, own)
 
     power = None if measured.power is None else columns(measured.power)
     return Estimate(part, columns(measured.sigma), columns(measured.thresholds), power, method.analysis(level))

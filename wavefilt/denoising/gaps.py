@@ -1,4 +1,8 @@
-"""Gaps: runs of NaN or masked samples. A trace is denoised in the segments between them."""
+"""Gaps: NaN or masked samples, and dead traces, all of whose samples are equal.
+
+A trace is denoised in the segments between its gaps. Those of a panel are filled for the transform, as segments of it
+are in general not rectangular, and coefficients that are mostly of such samples are left out of the statistics.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from wavefilt.arrays import Array
+from wavefilt.arrays import Array, Mask, constant
 from wavefilt.errors import NonFiniteSample
 
 Index = NDArray[np.intp]
@@ -18,12 +22,14 @@ Index = NDArray[np.intp]
 class Segments:
     """A batch of runs without gaps, all of one shape: run i is in trace ``rows[i]`` from sample ``starts[i]`` on.
 
-    The shape is (samples,), or (rows, columns) of panels, which are whole.
+    The shape is (samples,), or (rows, columns) of panels, which are whole. ``live`` tells which of their samples are
+    there, None if all are.
     """
 
     rows: Index
     starts: Index
     shape: tuple[int, ...]
+    live: Mask | None = None
 
     @property
     def samples(self) -> int:
@@ -31,8 +37,15 @@ class Segments:
         return prod(self.shape)
 
     @property
-    def places(self) -> tuple[Index, Index]:
-        """Index of the batch in the traces."""
+    def live_samples(self) -> int:
+        """Of one run, those that are not filled."""
+        return self.samples if self.live is None else int(np.count_nonzero(self.live))
+
+    @property
+    def places(self) -> tuple[Index, ...]:
+        """Index of the batch in the traces or panels."""
+        if len(self.shape) > 1:
+            return (self.rows,)
         return self.rows[:, None], self.starts[:, None] + np.arange(self.samples)
 
     def of(self, x: Array) -> Array:
@@ -63,14 +76,71 @@ def segments(traces: Array) -> list[Segments]:
     return [Segments(rows[runs], starts[runs], (int(lengths[runs[0]]),)) for runs in alike]
 
 
-def of_panels(panels: Array) -> list[Segments]:
-    """Panels (panels, rows, columns) whole. Raises ValueError, naming the first, if samples are missing or infinite."""
-    wrong = np.argwhere(~np.isfinite(panels))
-    if len(wrong):
-        panel, row, column = wrong[0].tolist()
-        kind = "infinite value" if np.isinf(panels[panel, row, column]) else "gap (NaN or masked sample)"
+def live_samples(panels: Array, finite: bool) -> Mask | None:
+    """Which samples of panels (panels, rows, columns) are neither missing nor of a dead row; None if all are.
+
+    Raises ValueError, naming the first, if one is infinite.
+    """
+    if finite:
+        dead = constant(panels)
+        return np.repeat(~dead[..., None], panels.shape[2], axis=2) if dead.any() else None
+    infinite = np.argwhere(np.isinf(panels))
+    if len(infinite):
+        panel, row, column = infinite[0].tolist()
         raise ValueError(
-            f"{kind} at row {row}, column {column} of section {panel} (counted from 0), {len(wrong)} in all; in two "
-            "dimensions every sample is needed: fill them, or denoise the traces, which are split at gaps"
+            f"infinite value at row {row}, column {column} of section {panel} (counted from 0), {len(infinite)} in "
+            "all; replace them, or set them to NaN to have them treated as gaps"
         )
-    return whole(panels)
+    live = ~np.isnan(panels)
+    first = np.take_along_axis(panels, np.argmax(live, axis=2)[..., None], axis=2)
+    live[((panels == first) | ~live).all(axis=2)] = False
+    return live
+
+
+def filled(panels: Array, live: Mask) -> tuple[Array, list[Segments]]:
+    """Panels (panels, rows, columns) with their gaps filled, those without any in one batch, others each in its own.
+
+    A gap inside a row is interpolated linearly along it, or across the rows where that is nearer. Rows of which nothing
+    is there are interpolated between their neighbours, or repeat the only one. A panel without live samples is in no
+    batch.
+    """
+    panels, shape = panels.copy(), panels.shape[1:]
+    alive, complete = live.any(axis=(1, 2)), live.all(axis=(1, 2))
+    found = []
+    if complete.any():
+        own = np.flatnonzero(complete)
+        found.append(Segments(own, np.zeros_like(own), shape))
+    for i in np.flatnonzero(alive & ~complete):
+        _fill(panels[i], live[i])
+        found.append(Segments(np.array([i]), np.zeros(1, np.intp), shape, live[i]))
+    return panels, found
+
+
+def _fill(panel: Array, live: Mask) -> None:
+    """Fill the gaps of a panel that has live samples."""
+    there: Mask = live.any(axis=1)
+    rows, known = panel[there], live[there]
+    if not known.all():
+        along, length = _interpolated(rows, known)
+        across, height = _interpolated(rows.T, known.T)
+        panel[there] = np.where(length <= height.T, along, across.T)
+    across, _ = _interpolated(panel.T, there)
+    panel[~there] = across.T[~there]
+
+
+def _interpolated(x: Array, live: Mask) -> tuple[Array, Array]:
+    """``x`` (rows, samples) with samples that are not live, of every row or all rows alike, interpolated along it.
+
+    Linearly between the nearest live ones, whose distance is returned too: infinite where there are none.
+    """
+    n = live.shape[-1]
+    place = np.arange(n)
+    before = np.maximum.accumulate(np.where(live, place, -1), axis=-1)
+    after = np.minimum.accumulate(np.where(live, place, n)[..., ::-1], axis=-1)[..., ::-1]
+    first, last = before < 0, after == n  # without a live sample before, or after
+    distance = np.where(first & last, np.inf, np.where(first | last, 2 * n, after - before))
+    low, high = np.where(first, after % n, before), np.where(last, before, after)
+    share = ((place - low) / np.maximum(high - low, 1)).astype(x.real.dtype)
+    rows = np.arange(len(x))[:, None]
+    start = x[rows, low]
+    return start + share * (x[rows, high] - start), distance

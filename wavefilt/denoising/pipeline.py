@@ -46,17 +46,21 @@ def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool 
     if level and x.size and method.plain and on_device(chosen):
         done = chosen.denoise(x, method, level, report)
         if done is not None:
-            found = [] if done[1] is None else [estimate_of(done[1], gaps.whole(x)[0], method, level)]
+            part = gaps.whole(x)[0]
+            found = [] if done[1] is None else [estimate_of(done[1], part, part.of(x), method, level)]
             return Outcome(done[0].reshape(shape), method, chosen.name, level, found)
     return _by_steps(x, method, chosen, level, report, shape)
 
 
 def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bool, shape: tuple[int, ...]) -> Outcome:
     """`run` one step of denoising after the other, segment by segment."""
-    peak = backend.peak(x)
-    between_gaps = gaps.segments if method.dimensions == 1 else gaps.of_panels
-    found = between_gaps(x) if x.size and not math.isfinite(peak) else gaps.whole(x)
+    given, peak = x, backend.peak(x)
+    finite = not x.size or math.isfinite(peak)
+    live = gaps.live_samples(x, finite) if method.dimensions == 2 and x.size else None
+    found = gaps.whole(x) if finite or live is not None else gaps.segments(x)
     check_size(x, peak, level, method)
+    if live is not None:
+        x, found = gaps.filled(x, live)
     batches = [(part, min(level, method.deepest(*part.shape))) for part in found]
     batches = [(part, depth) for part, depth in batches if depth > 0]
     groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
@@ -68,6 +72,8 @@ def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bo
             y = _placed(rows, estimate, x, y)
             estimates.append(estimate)
     done = x.copy() if y is None else y
+    if live is not None:
+        done = np.where(live, done, given)
     return Outcome(done.reshape(shape), method, backend.name, level, estimates)
 
 

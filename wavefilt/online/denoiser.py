@@ -49,7 +49,8 @@ class OnlineDenoiser:
     With numeric thresholds, or numeric noise and "universal" or "minimax", the output is bit-identical to
     ``wavefilt.denoise(everything, backend="pywavelets")`` with the same thresholds, including both ends, for blocks of
     any length. A stream shorter than (taps - 1) 2^level, for which `denoise` raises an error, is still decomposed to
-    that level; one shorter than the filter or 2^level is returned unchanged.
+    that level; one shorter than the filter or 2^level is returned unchanged. With a sliding window, a channel is
+    returned bit for bit as long as all its samples since the start are equal (a dead channel).
 
     Raises
     ------
@@ -59,6 +60,7 @@ class OnlineDenoiser:
 
     _waiting: Array
     _ready: Array
+    _first: Array | None
 
     def __init__(
         self,
@@ -113,6 +115,7 @@ class OnlineDenoiser:
         At a gap, call `flush` and push what follows.
         """
         new = self._taken(samples)
+        self._watch(new)
         self._taken_in += new.shape[1]
         self._waiting = np.concatenate([self._waiting, new], axis=1)
         step = 1 << self._level  # coefficients of the last level are this far apart: more often there is nothing new
@@ -132,6 +135,12 @@ class OnlineDenoiser:
         rest = self._emit(self._taken_in - self._given_out)
         self._restart()
         return rest
+
+    def _watch(self, new: Array) -> None:
+        """Which channels have given one and the same value so far."""
+        if new.shape[1] and self._constant.any():
+            self._first = new[:, :1] if self._first is None else self._first
+            self._constant &= (new == self._first).all(axis=1)
 
     def _given(self, noise: str | float | Sequence[float]) -> list[float] | None:
         """Noise of each level, coarsest first; None where it is that of the sliding window."""
@@ -181,6 +190,9 @@ class OnlineDenoiser:
         self._there = [Analysis(bank, mode, nothing) for _ in levels]
         self._back = [Synthesis(bank, mode, nothing) for _ in levels]
         self._shrinkers = [self._shrinker(level) for level in levels]
+        # fixed thresholds promise the bits of `denoise`, which sees the samples to come
+        running = any(isinstance(s, SlidingWindow) for s in self._shrinkers)
+        self._constant, self._first = np.full(len(nothing), running), None
         self._nothing_to_do = all(isinstance(s, FixedThreshold) and s.threshold == 0 for s in self._shrinkers)
 
     def _taken(self, samples: ArrayLike) -> Array:
@@ -220,4 +232,6 @@ class OnlineDenoiser:
         """The next so many samples, in the shape of a push."""
         y, self._ready = self._ready[:, :count].copy(), self._ready[:, count:]
         self._given_out += count
+        if self._first is not None:
+            y[self._constant] = self._first[self._constant]
         return y[0] if self._channels is None else y

@@ -57,6 +57,12 @@ class FileRows(passes.Rows):
             self._energy.add(self._taken[:, own], y[:, own])
             self._behind.put(chunk.rows, place.start, y[:, own])
 
+    def read(self, row: int, first: int, last: int) -> Array:
+        x: Array = np.empty((1, last - first), self._ahead.dtype)
+        self._ahead.expect([])
+        self._ahead.call(partial(self._source.read, slice(row, row + 1), first, x))
+        return x.ravel()
+
     def leave(self, row: int) -> None:
         size, samples = self._ahead.size, self.shape[1]
         parts: list[list[Piece]] = [[(slice(row, row + 1), a, min(a + size, samples))] for a in range(0, samples, size)]
@@ -90,11 +96,9 @@ class FileRows(passes.Rows):
         length = min(max(WINDOW, 8 * (job.halo or 0)), samples)
         number = min(max(len(rows) * samples // (SHARE * length), 8), WINDOWS)
         found = []
-        self._ahead.expect([])
         for at in (np.arange(number) + 0.5) / number * len(rows):
-            x = np.empty((1, length), self._ahead.dtype)
-            row, first = rows.start + int(at), int(at % 1 * (samples - length))
-            self._ahead.call(partial(self._source.read, slice(row, row + 1), first, x))
+            first = int(at % 1 * (samples - length))
+            x = self.read(rows.start + int(at), first, first + length)[None]
             details = self.backend.decompose(x, job.analysis).details
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]

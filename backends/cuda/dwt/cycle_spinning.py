@@ -13,6 +13,7 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel, Samples
 from wavefilt.backends.cuda.runtime.target import cuda
+from wavefilt.backends.cuda.thresholding.kernels import leave, marking
 from wavefilt.method import Method
 from wavefilt.wavelets import modwt_boundary
 
@@ -48,11 +49,12 @@ def denoise(once: Callable[[Samples], tuple[Samples, object] | None], x: Samples
     total, dtype = done[0], interop.dtype_name(x)
     rows, samples = x.shape
     circular = method.mode in modwt_boundary.ROUND
+    stream = interop.current_stream(x)
     extend = kernels.extend("periodic" if circular else method.mode, dtype, THREADS)
     flags = cuda.to_device(np.zeros(FLAGS, np.int32))
     for shift in range(1, method.spins):
         length = samples if circular else samples + shift
-        shape, stream = grid(-(-length // THREADS), rows), interop.current_stream(x)
+        shape = grid(-(-length // THREADS), rows)
         shifted = interop.empty((rows, length), dtype, x)
         extend[shape, THREADS, stream](
             interop.flat(x), samples, samples, rows, -shift, 0, interop.flat(shifted), length, length, flags
@@ -64,4 +66,7 @@ def denoise(once: Callable[[Samples], tuple[Samples, object] | None], x: Samples
         mean(dtype, THREADS)[shape, THREADS, stream](
             interop.flat(done[0]), length, first, rows, interop.flat(total), samples, shift + 1
         )
+    live, source = cuda.to_device(np.ones(rows, np.int32)), interop.flat(x)  # constant rows come as they are
+    marking(dtype, THREADS)[-(-rows // THREADS), THREADS, stream](source, samples, rows, live, 0, 1, 0)
+    leave(source, interop.flat(total), samples, rows, live, THREADS, stream)
     return total

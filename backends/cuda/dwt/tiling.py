@@ -18,7 +18,7 @@ from wavefilt.wavelets.filters import detail_length
 TILE_BYTES = 1 << 14  # 4096 float32, 2048 float64: several blocks share a multiprocessor's memory
 MOST_LEVELS = 4  # 8 levels as 4 + 4: 5 % faster than 5 + 3, 3 + 3 + 2 or with more threads, on an H200
 UNFINISHED, NOT_FINITE, FLAGS = range(3)
-"""What kernels report: a search that needs more passes (all else is then void), a value that is NaN or infinite."""
+"""What kernels report: a search that needs more passes (all else is then void); NaN, infinity, a panel's dead trace."""
 ROWS = 1 << 15  # rows along the second axis of a grid, which CUDA limits to 65535; the rest go along the third
 
 

@@ -13,6 +13,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.statistics.search_window import DONE, FIELDS, NEXT, SHIFT
+from wavefilt.backends.cuda.thresholding.kernels import constant
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA, bayes_formula
 
@@ -37,19 +38,23 @@ def _quotient(a, b):
 
 
 @cache
-def choose(rule: str, sigma_of: str, dtype: str) -> Kernel:
+def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
     """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row.
 
+    Those of a row whose samples are all equal are 0; ``samples`` is 0 where rows are panels, which are not looked at.
     ``rule`` is "linear", "fixed" or "bayes"; ``sigma_of`` "level", "global" or "given". In float64, as on the host.
     """
     number, bayes = np.dtype(dtype).type, device(bayes_formula(max, min, _quotient))
+    is_constant = constant(threads)
 
-    @kernel(rule, sigma_of, dtype)
+    @kernel(rule, sigma_of, dtype, threads)
     def choose_kernel(
-        middle, energy, counts, factors, given, levels, rows, groups, state, searched, numbers, thresholds, live, flags
+        x, samples, middle, energy, counts, factors, given, levels, rows, groups, search, numbers, chosen, live, flags
     ):
         """``factors`` has those of `factors`, then the noise's gains; ``numbers`` get sigma, then thresholds."""
-        row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+        row = cuda.blockIdx.x * threads + cuda.threadIdx.x
+        dead = is_constant(x, row, rows if samples > 0 else 0, samples)
+        state, searched = search
         if row < searched and (state[row * FIELDS + SHIFT] != DONE or state[row * FIELDS + NEXT] != 0):
             flags[UNFINISHED] = 1
         if row >= rows:
@@ -70,12 +75,14 @@ def choose(rule: str, sigma_of: str, dtype: str) -> Kernel:
                 t = factors[level]
             else:
                 t = bayes(energy[segment] / counts[level], energy[segment], sigma) if sigma > 0 else 0.0
+            if dead:
+                sigma = t = 0.0
             if t - t != 0:  # squares overflowed, or a sample was not finite
                 flags[NOT_FINITE] = 1
             above += 1 if t != 0 else 0
             numbers[i] = sigma
             numbers[levels * rows + i] = t
-            thresholds[i] = number(t)
+            chosen[i] = number(t)
         live[row] = above
 
     return choose_kernel

@@ -13,7 +13,7 @@ import numpy as np
 from wavefilt.arrays import Floats
 from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.statistics.layout import Band
 from wavefilt.thresholding.block_shrinkage import Blocks
@@ -147,3 +147,48 @@ def leave(
     """Copy the rows of ``x`` from which nothing is removed to ``y``."""
     blocks = min(-(-samples // threads), MOST_BLOCKS)
     leaving(y.dtype.name, threads)[grid(blocks, rows), threads, stream](x, y, samples, rows, live)
+
+
+@cache
+def constant(threads: int) -> DeviceFunction:
+    """Device function: whether all samples of this thread's trace are equal; all threads of a block call it.
+
+    They look through a trace together, if three of its samples are equal.
+    """
+
+    @device
+    def is_constant(x, trace, traces, length):
+        thread, alike = cuda.threadIdx.x, False
+        if trace < traces:
+            start = trace * length
+            alike = x[start] == x[start + length - 1] and x[start] == x[start + length // 2]
+        if cuda.syncthreads_or(alike) == 0:
+            return False
+        suspected = cuda.shared.array(threads, np.int32)
+        suspected[thread] = 1 if alike else 0
+        cuda.syncthreads()
+        for k in range(threads):
+            if suspected[k] != 0:
+                start, i = (trace - thread + k) * length, thread
+                while i < length and x[start + i] == x[start]:
+                    i += threads
+                differs = cuda.syncthreads_or(i < length) != 0
+                if thread == k and differs:
+                    alike = False
+        return alike
+
+    return is_constant
+
+
+@cache
+def marking(dtype: str, threads: int) -> Kernel:
+    """Kernel that writes a ``value`` for each trace whose samples are all equal, ``step`` elements apart."""
+    is_constant = constant(threads)
+
+    @kernel(dtype, threads)
+    def mark_kernel(x, length, traces, target, first, step, value):
+        trace = cuda.blockIdx.x * threads + cuda.threadIdx.x
+        if is_constant(x, trace, traces, length):
+            target[first + trace * step] = value
+
+    return mark_kernel
