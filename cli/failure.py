@@ -63,7 +63,9 @@ def _instead_of(folder: str) -> str:
     """What to write for the files of a folder, of the kind of which there are most."""
     kinds = Counter(Path(name).suffix for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name)))
     kind = kinds.most_common(1)[0][0] if kinds else ""
-    here, below = (shlex.quote(os.path.join(folder, *parts)) for parts in ([f"*{kind}"], ["**", f"*{kind}"]))
+    here, below = (
+        shlex.quote(os.path.normpath(os.path.join(folder, *parts))) for parts in ([f"*{kind}"], ["**", f"*{kind}"])
+    )
     return f"{folder} is a folder and not a zarr store; name its files, as {here}, or those below it too, as {below}"
 
 

@@ -6,7 +6,6 @@ import json
 
 import click
 
-from .failure import usage_errors
 from .options import Text, as_json
 
 
@@ -24,13 +23,12 @@ def command(family: str | None, as_json: bool) -> None:
 
     Taps are the length of the filter; db8 has 16. GSL calls PyWavelets' db4 "Daubechies 8".
     """
-    from wavefilt.vocabulary import check
     from wavefilt.wavelets.filters import as_wavelet, names
 
     banks = [as_wavelet(name) for name in names()]
     if family is not None:
-        with usage_errors():
-            check("family", family, families())
+        if family not in families():
+            raise click.UsageError(f"{family!r} is no family of wavelets, which are {', '.join(families())}")
         banks = [bank for bank in banks if bank.short_family_name == family]
     banks.sort(key=lambda bank: (bank.short_family_name, bank.dec_len, bank.name))
     rows = [

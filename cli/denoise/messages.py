@@ -6,6 +6,7 @@ import json
 
 import click
 
+from wavefilt.outofcore.sizes import spelled
 from wavefilt.transforms import find
 
 from .batch_summary import Facts
@@ -41,10 +42,11 @@ def _line(facts: Facts) -> str:
 
 
 def _intention(facts: Facts) -> str:
-    size = facts["bytes"] / 2**20
+    size, lengths = facts["bytes"], facts["samples"]
+    samples = f"{min(lengths)} to {max(lengths)}" if isinstance(lengths, list) else lengths
     return (
-        f"{facts['input']} -> {facts['output']}  {facts['format']}, {facts['traces']} traces x {facts['samples']} "
-        f"samples, {size:.1f} MiB  {_method(facts)}  about {4 * size:.0f} MiB of memory (dry run)"
+        f"{facts['input']} -> {facts['output']}  {facts['format']}, {facts['traces']} traces x {samples} samples, "
+        f"{spelled(size)}  {_method(facts)}  about {spelled(4 * size)} of memory (dry run)"
     )
 
 

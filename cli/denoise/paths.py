@@ -130,7 +130,7 @@ def _check_outputs(jobs: list[tuple[str, str]], options: Options) -> None:
             continue  # it will be made
         if path in stores:
             check_folder(stores[path], path, overwrite=options.overwrite)
-        elif path.is_dir() and options.output == str(path):
+        elif path.is_dir() and options.output and path == Path(options.output):
             raise click.UsageError(f"{path} is a folder; name a file, or use --out-dir {shlex.quote(str(path))}")
         else:
             check_destination(path, overwrite=options.overwrite)

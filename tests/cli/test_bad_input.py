@@ -213,8 +213,9 @@ def test_a_folder_is_told_as_a_pattern(tmp_path, monkeypatch, capsys, command):
     np.save("x.npy", NOISE)
     code, _, err = run(capsys, command, "sur vey", "x.npy")
     assert (code, "name its files, as 'sur vey/*.npy'" in err) == (4, True)
-    code, _, err = run(capsys, "denoise", "sur vey/c.txt", "-o", "sur vey")
-    assert (code, "sur vey is a folder; name a file, or use --out-dir 'sur vey'" in err) == (2, True)
+    for output in ("sur vey", "sur vey/"):
+        code, _, err = run(capsys, "denoise", "sur vey/c.txt", "-o", output)
+        assert (code, "sur vey is a folder; name a file, or use --out-dir 'sur vey'" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_dry_run_writes_nothing(here, capsys):
     code, _, err = run(capsys, "denoise", "seismic.dat", "--dry-run", "--out-dir", "new", "--sidecar")
     assert code == 0
     assert "seg2, 24 traces" in err
-    assert "MiB of memory" in err
+    assert "96.0 KiB  db8 L5 bayes soft  about 384 KiB of memory (dry run)" in err
     assert os.listdir(here) == ["seismic.dat"]
 
 

@@ -71,6 +71,7 @@ def test_a_second_output_is_not_replaced_either(tmp_path, capsys):
         (["denoise", "x.npy", "--keep", "-1"], "Invalid value for '--keep': -1 is not in the range x>=0."),
         (["denoise", "none.npy"], "none.npy: No such file or directory"),
         (["ske", "estimate", "--samples", "many"], "Invalid value for '--samples': 'many' is no size such as 65536"),
+        (["wavelets", "dv"], "'dv' is no family of wavelets, which are bior, coif, db, dmey, haar, rbio, sym"),
         (["bench", "blocks", "-o", "no/where.json"], "the folder no does not exist"),
     ],
 )
