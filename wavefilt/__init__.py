@@ -62,14 +62,31 @@ _HOMES = {
 }
 """Where the names come from. All is imported when it is first asked for: the command handles signals from its start,
 before anything large is loaded."""
-_MODULES = "arrays backends errors io method plot quality recording registry threads transforms vocabulary wavelets"
-"""Modules that are there without an import of their own."""
+_OPTIONAL = ("dascore", "dask", "obspy", "xarray")
+"""Modules for libraries of these names, which may not be installed."""
+_MODULES = (
+    *(
+        "arrays",
+        "backends",
+        "errors",
+        "extending",
+        "io",
+        "method",
+        "online",
+        "plot",
+        "quality",
+        "recording",
+        "registry",
+    ),
+    *("report", "ske", "streaming", "threads", "transforms", "vocabulary", "wavelets"),
+)
+"""Modules that are there without an import of their own, and those of `_OPTIONAL`."""
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in _MODULES.split():
+    if name in _MODULES or name in _OPTIONAL:
         return import_module(f"wavefilt.{name}")
     for module, names in _HOMES.items():
         if name in names:
@@ -79,4 +96,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES.split()})
+    from importlib.util import find_spec
+
+    return sorted({*globals(), *__all__, *_MODULES, *filter(find_spec, _OPTIONAL)})

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import operator
+import os
+import shlex
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -113,6 +116,47 @@ def constant(x: Array) -> Mask:
         found &= x[..., 0] == x[..., place]
     found[found] = (x[found] == x[found][..., :1]).all(axis=-1)
     return found
+
+
+INSTEAD = {
+    "obspy.Stream": "wavefilt.obspy.denoise(x) denoises it and keeps its headers",
+    "obspy.Trace": "wavefilt.obspy.denoise(x) denoises it and keeps its header; its samples are x.data",
+    "xarray.DataArray": "import wavefilt.xarray, then x.wavefilt.denoise(dim) denoises it; its samples are x.values",
+    "xarray.Dataset": "import wavefilt.xarray, then x.wavefilt.denoise(dim) denoises it",
+    "dascore.Patch": "x.wavefilt.denoise(dim) denoises it; its samples are x.data",
+    "dask.Array": "wavefilt.dask.denoise(x) denoises it lazily; its samples are x.compute()",
+    "wavefilt.Recording": "x.denoise() denoises it; its samples are x.samples",
+    "pandas.DataFrame": "its samples are x.to_numpy(), with time along the first axis",
+    "polars.DataFrame": "its samples are x.to_numpy(), with time along the first axis",
+    "polars.Series": "its samples are x.to_numpy()",
+}
+"""What to write for objects that are no arrays, though NumPy would make one of them, by library and class."""
+TABLES = ("pandas.DataFrame", "polars.DataFrame", "xarray.Dataset")
+"""Those whose last axis is not time."""
+
+
+def kind_of(x: object) -> str:
+    """Library and class of an object of `INSTEAD` or of a pandas Series, "path" for a path, "" for all else."""
+    if isinstance(x, np.ndarray | list | tuple):
+        return ""
+    if isinstance(x, str | bytes | os.PathLike):
+        return "path"
+    kinds = (f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in type(x).__mro__)
+    return next((kind for kind in kinds if kind in INSTEAD or kind == "pandas.Series"), "")
+
+
+def refuse_kinds(x: Any, kinds: Container[str] = TABLES) -> None:
+    """Raise a TypeError that says what to write instead, for a path and for objects of these kinds."""
+    kind = kind_of(x)
+    if kind == "path":
+        path = os.fsdecode(x)
+        instead = f"wavefilt.read({path!r}).denoise(), or wavefilt.denoise_file({path!r}, target)"
+        if os.path.isdir(path):
+            every = shlex.quote(os.path.join(path, "*"))
+            instead = f"wavefilt.denoise_file(source, target) for each file, or the command wavefilt denoise {every}"
+        raise TypeError(f"{path!r} is a path, and samples are needed: {instead}")
+    if kind in kinds:
+        raise TypeError(f"x is a {kind}, not an array: {INSTEAD[kind]}")
 
 
 DLPACK_CUDA = 2

@@ -6,6 +6,7 @@ from typing import Unpack
 
 from wavefilt.backends import Backend
 from wavefilt.denoising.api import denoise
+from wavefilt.denoising.coordinates import check_even
 from wavefilt.denoising.options import Options, history_line, method
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
@@ -33,13 +34,18 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
     ) -> dc.Patch:
         """A new patch denoised along ``dim``; coordinates and attributes are kept, a line is added to the history.
 
+        The coordinate of ``dim`` must be evenly spaced (to 1 % of the interval).
+
         ``options`` are those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform and spins.
 
-        Raises ValueError for an unknown dimension or option and for what `wavefilt.denoise` refuses,
-        TypeError for samples that are not numbers.
+        Raises ValueError for an unknown dimension or option, an uneven coordinate, and for what `wavefilt.denoise`
+        refuses, TypeError for samples that are not numbers.
         """
         check("dim", dim, patch.dims)
         chosen = method(wavelet, options, backend, "dim")
+        coordinate = patch.get_coord(dim)
+        if not coordinate.evenly_sampled:
+            check_even(coordinate.values, f"coordinate {dim!r}", "use wavefilt.denoise(patch.data, axis=...)")
         axis = patch.dims.index(dim)
         samples = denoise(patch.data, wavelet, axis=axis, backend=backend, **options)
         name = backend if isinstance(backend, str) else backend.name

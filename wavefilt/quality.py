@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wavefilt.arrays import Array, Floats
+from wavefilt.arrays import Array, Floats, refuse_kinds
 
 
 def snr(clean: ArrayLike, x: ArrayLike) -> Floats:
@@ -71,8 +71,11 @@ def _energy(x: Array) -> Floats:
 def _both(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
     """Both in float64, or in complex128 if either is complex.
 
-    Raises ValueError unless they have one shape, or the first has the shape of the second's last axes.
+    Raises TypeError for a table or a path, and ValueError unless they have one shape, or the first has the shape of
+    the second's last axes.
     """
+    refuse_kinds(a)
+    refuse_kinds(b)
     dtype = np.complex128 if np.iscomplexobj(a) or np.iscomplexobj(b) else np.float64
     x, y = np.asarray(a, dtype), np.asarray(b, dtype)
     if not x.ndim or x.shape != y.shape[y.ndim - x.ndim :]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt.denoising.api import denoise
+from wavefilt.denoising.coordinates import check_even
 from wavefilt.denoising.options import Options, history_line, method
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
@@ -30,19 +31,23 @@ class DataArrayAccessor:
     def denoise(
         self, dim: Hashable = "time", wavelet: WaveletLike = "db8", *, backend: str = "auto", **options: Unpack[Options]
     ) -> xarray.DataArray:
-        """A new DataArray denoised along ``dim``, where samples are assumed to be evenly spaced; lazily with Dask.
+        """A new DataArray denoised along ``dim``, lazily with Dask.
+
+        The coordinate of ``dim``, if there is one of numbers or times, must be evenly spaced (to 1 % of the interval).
 
         Name, coordinates and attributes are kept, and a line is added to the attribute ``history``; an encoding, which
         describes how the samples were stored, is dropped. ``options`` are those of `wavefilt.denoise` (of
         `wavefilt.dask.denoise` for a Dask array): level, mode, rule, shrink, sigma, scope, keep, transform and
         spins.
 
-        Raises ValueError for an unknown dimension or option and for what `wavefilt.denoise` refuses,
-        TypeError for samples that are not numbers.
+        Raises ValueError for an unknown dimension or option, an uneven coordinate, and for what `wavefilt.denoise`
+        refuses, TypeError for samples that are not numbers.
         """
         array = self._array
         check("dim", str(dim), map(str, array.dims))
         chosen = method(wavelet, options, backend, "dim")
+        if dim in array.coords:
+            check_even(array[dim].values, f"coordinate {dim!r}", f"drop it with x.drop_vars({dim!r})")
         axis = array.get_axis_num(dim)
         if array.chunks is None:
             samples = denoise(array.data, wavelet, axis=axis, backend=backend, **options)

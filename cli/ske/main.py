@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +24,7 @@ DEVICES = Text(names=CAPABILITIES)
 HIDING = "Latency hiding by warps and blocks: on all of the time, or each on its own part."
 
 EXISTING = click.Path(exists=True, dir_okay=False)
-PROBLEM = [
+PROBLEM: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--samples", type=SIZE, required=True, help="Samples of a trace: 65536, 64Ki, 64Mi."),
     click.option("-w", "--wavelet", type=WAVELET, default="db8", help="A discrete wavelet."),
     click.option("--rows", type=SIZE, default="1", help="Traces."),

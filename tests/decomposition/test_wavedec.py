@@ -102,10 +102,36 @@ def test_none_details_count_as_zeros(backend, rng):
     assert_close(got, pywt.waverec([np.zeros_like(cA), cD2, cD1], "db3"), "f8")
 
 
-def test_pywavelets_enumeration_of_modes(rng):
-    x = random(rng, 40, "f8")
-    for g, e in zip(wavefilt.dwt(x, "db2", pywt.Modes.reflect), pywt.dwt(x, "db2", pywt.Modes.reflect), strict=True):
+@pytest.mark.parametrize("name", pywt.Modes.modes)
+def test_pywavelets_enumeration_of_modes(name, rng):
+    x, mode = random(rng, 40, "f8"), getattr(pywt.Modes, name)
+    for g, e in zip(wavefilt.dwt(x, "db2", mode), pywt.dwt(x, "db2", mode), strict=True):
         assert_close(g, e, "f8")
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "words"),
+    [
+        (lambda x: wavefilt.dwt(x, "db2", None), TypeError, "mode=None must be a name"),
+        (lambda x: wavefilt.waverec([x, x], "db2", ["zero"]), TypeError, r"mode=\['zero'\] must be a name"),
+        (lambda x: wavefilt.dwt(x, "db2", 9), ValueError, "mode=9 is not one of zero"),
+        (lambda x: wavefilt.denoise(x, mode=None), ValueError, "mode=None is not one of zero"),
+        (lambda x: wavefilt.dwt(x, pywt.ContinuousWavelet("morl")), ValueError, "'morl' is continuous"),
+        (lambda x: wavefilt.idwt(None, None, "db2"), ValueError, "at least one of cA and cD"),
+        (lambda x: wavefilt.idwt(x[:3], x[:3], "db4"), ValueError, r"too short for db4 \(8 taps\) in mode 'symmetric'"),
+        (lambda x: wavefilt.waverec([x, {"d": x}], "db2"), ValueError, r"coeffs\[1\]: .* type dict, not an array"),
+        (lambda x: wavefilt.waverec([x[:5], x[:9]], "db2"), ValueError, r"coeffs\[1\] of shape \(9,\) does not fit"),
+        (lambda x: wavefilt.wavedec2(np.ones((8, 8)), "db2", axes=1), TypeError, "axes=1 must be a pair of axes"),
+        (
+            lambda x: wavefilt.waverec2([np.ones((8, 8)), x], "db2"),
+            ValueError,
+            r"coeffs\[1\]: .* type ndarray, not thr",
+        ),
+    ],
+)
+def test_wrong_arguments_are_errors_of_the_type_that_pywavelets_raises(action, error, words, rng):
+    with pytest.raises(error, match=words):
+        action(random(rng, 40, "f8"))
 
 
 def test_input_is_not_modified(backend, rng):

@@ -244,9 +244,13 @@ def test_what_has_no_noise_or_no_level_comes_back_bit_for_bit(backend, rng):
     y = wavefilt.denoise(dead, axes=(1, 2), backend=backend)
     assert np.array_equal(y[0], dead[0])
     assert not np.array_equal(y[1], dead[1])
-    for shape in ((1, 1), (7, 300), (0, 20, 20)):  # below the filter, or nothing at all
+    nothing = rng.standard_normal((0, 20, 20))
+    assert np.array_equal(wavefilt.denoise(nothing, axes=(-2, -1), backend=backend), nothing)
+    for shape, others in (((1, 1), "no wavelet has a level"), ((7, 300), "db2 has 1 level, haar 2")):
         small = rng.standard_normal(shape)
-        assert np.array_equal(wavefilt.denoise(small, axes=(-2, -1), backend=backend), small)
+        with pytest.warns(UserWarning, match=f"unchanged: .*too few for one level of db8 .*; {others}$"):
+            assert np.array_equal(wavefilt.denoise(small, axes=(-2, -1), backend=backend), small)
+        assert np.array_equal(wavefilt.denoise(small, level=0, axes=(-2, -1), backend=backend), small)
 
 
 DEAD = {
@@ -382,7 +386,7 @@ GAP = np.where(np.arange(50) == 7, np.nan, X)
         (X, {"axis": 0}, "give one"),
         (X[0], {}, "axis=-2 is out of range for an array of 1"),
         (X[:, :0], {}, "no samples along axis -1"),
-        (X, {"level": 3}, "level=3 is above the maximum of 1 for 40 samples and db8"),
+        (X, {"level": 3}, "level=3 is above the maximum of 1 for 40 traces or samples and db8"),
         (X, {"rule": [1.0, 2.0], "wavelet": "haar"}, "2 thresholds for 5 levels"),
         (np.where(np.isnan(GAP), np.inf, GAP), {}, r"infinite value at row 0, column 7 of section 0 .*, 40 in all"),
         (np.where(np.arange(50) == 9, -np.inf, GAP), {"wavelet": "db20"}, "infinite value at row 0, column 9"),

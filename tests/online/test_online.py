@@ -301,3 +301,16 @@ def test_a_dead_channel_of_a_sliding_window_comes_back_bit_for_bit():
     np.testing.assert_allclose(y[2, :500], x[2, :500], atol=1e-5)
     again = np.concatenate([online.push(x), online.flush()], axis=1)  # a new stream
     assert np.array_equal(again[1], x[1])
+
+
+def test_a_registered_mode_is_refused():
+    from wavefilt.wavelets.boundary import EXTENSIONS
+
+    EXTENSIONS.register("held", EXTENSIONS["constant"])
+    try:
+        with pytest.raises(
+            ValueError, match=r"mode='held' is a registered mode, .*; online are zero, constant, .*smooth"
+        ):
+            wavefilt.OnlineDenoiser("haar", 1, 0.5, mode="held")
+    finally:
+        EXTENSIONS.unregister("held")

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 
 import pytest
 
@@ -54,6 +55,41 @@ def test_importing_needs_none_of_the_optional_packages():
     block = "import sys\n" + "".join(f"sys.modules[{m!r}] = None\n" for m in HEAVY)
     result = python(block + "import wavefilt; print(sorted(wavefilt.backends.names())[-1])")
     assert result.stdout.strip() == "pywavelets", result.stderr
+
+
+OPTIONAL = ["dascore", "dask", "obspy", "xarray"]
+PUBLIC_MODULES = [
+    "dask",
+    "dascore",
+    "errors",
+    "extending",
+    "io",
+    "obspy",
+    "online",
+    "plot",
+    "quality",
+    "recording",
+    "ske",
+]
+PUBLIC_MODULES += ["streaming", "threads", "vocabulary", "xarray", "backends"]
+
+
+@pytest.mark.parametrize("name", PUBLIC_MODULES)
+def test_public_modules_are_there_after_import(name):
+    """In a process of its own; in this one other tests have imported them."""
+    if name in OPTIONAL and find_spec(name) is None:
+        pytest.skip(f"{name} is not installed")
+    code = f"import wavefilt, types; assert {name!r} in dir(wavefilt)\n"
+    result = python(f"{code}assert isinstance(wavefilt.{name}, types.ModuleType); print(wavefilt.{name}.__name__)")
+    assert result.stdout.strip().splitlines()[-1:] == [f"wavefilt.{name}"], result.stderr
+
+
+def test_modules_of_libraries_that_are_missing():
+    block = "import sys\n" + "".join(f"sys.modules[{m!r}] = None\n" for m in OPTIONAL)
+    code = "import wavefilt\ntry: wavefilt.obspy\nexcept ImportError as error: print(error)\n"
+    result = python(f"{block}{code}print(hasattr(wavefilt, 'no'))")
+    assert 'pip install "wavefilt[seismic]"' in result.stdout
+    assert result.stdout.splitlines()[-1] == "False"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pywt
 from numpy.typing import ArrayLike, NDArray
 
 from wavefilt import backends
-from wavefilt.arrays import dtype_name
+from wavefilt.arrays import dtype_name, refuse_kinds
 from wavefilt.transforms import DWT, Pyramid
 from wavefilt.vocabulary import MODES, Mode
 from wavefilt.wavelets.boundary import EXTENSIONS
@@ -119,6 +119,11 @@ def waverec(
         raise ValueError("of the two coarsest coefficients at least one must be an array")
     if len(coeffs) == 1:
         return np.asarray(coeffs[0])
+    for i, c in enumerate(coeffs):
+        if isinstance(c, dict | tuple):
+            raise ValueError(
+                f"coeffs[{i}]: Unexpected detail coefficient type {type(c).__name__}, not an array or None"
+            )
     dtype = np.result_type(*(as_floating(c) for c in coeffs if c is not None))
     first = np.asarray(coeffs[0])
     axis = as_axis(first, axis)
@@ -136,6 +141,8 @@ def waverec(
             if shape != batch or (i > 0 and length - row.shape[-1] not in (0, 1)):
                 raise ValueError(f"coeffs[{i}] of shape {array.shape} does not fit the coarser coefficients")
         length = row.shape[-1] if i == 0 else synthesis_length(row.shape[-1], bank.dec_len, mode)
+        if length < 1:
+            raise ValueError(f"coeffs[{i}] is too short for {bank.name} ({bank.dec_len} taps) in mode {mode!r}")
         rows.append(row)
     rows[0] = np.ascontiguousarray(rows[0][:, : rows[1].shape[-1]])
     analysis = DWT.analysis(bank, mode, len(rows) - 1)
@@ -175,15 +182,28 @@ def idwt(
     return waverec([cA, cD], wavelet, mode, axis, backend=backend)
 
 
+_NUMBERED: dict[int, Mode] = {getattr(pywt.Modes, name): cast(Mode, name) for name in MODES}
+"""PyWavelets' numbers of the modes; their order is not that of its list of names."""
+
+
 def mode_name(mode: Mode | int) -> Mode:
-    """The mode's name; PyWavelets' enumeration `pywt.Modes` is taken too."""
-    name = pywt.Modes.modes[mode] if isinstance(mode, int) and mode in range(len(MODES)) else mode
-    EXTENSIONS.check(name)
-    return cast(Mode, name)
+    """The mode's name; PyWavelets' numbers (`pywt.Modes`) and old names are taken too.
+
+    Raises ValueError for one that is not known, TypeError for what is neither a name nor a number.
+    """
+    if not isinstance(mode, str | int):
+        raise TypeError(f"mode={mode!r} must be a name")
+    if mode not in EXTENSIONS:
+        try:
+            return _NUMBERED[pywt.Modes.from_object(mode)]  # of old names it warns
+        except ValueError:
+            EXTENSIONS.check(mode)
+    return cast(Mode, mode)
 
 
 def as_floating(data: ArrayLike) -> NDArray[Any]:
     """``data`` in the dtype PyWavelets would compute it in."""
+    refuse_kinds(data)
     array = np.asarray(data)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"data of dtype {array.dtype} is not numeric")

@@ -64,6 +64,8 @@ def wavedec2(
     ValueError
         For what `wavefilt.wavedec` refuses, axes that are not two different ones, and a backend without transforms of
         two axes.
+    TypeError
+        For ``axes`` that are no pair.
     BackendUnavailable
         If the requested backend cannot run here.
     """
@@ -154,7 +156,9 @@ def waverec2(
 
 def as_axes(array: Array, axes: tuple[int, int]) -> tuple[int, int]:
     """Two axes counted from the front. Raises ValueError unless they are two different ones of the array."""
-    if np.ndim(axes) != 1 or len(axes) != 2:
+    if np.ndim(axes) == 0:
+        raise TypeError(f"axes={axes!r} must be a pair of axes")
+    if len(axes) != 2:
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     if array.ndim < 2:
         raise ValueError(f"an array of {array.ndim} dimensions has no two axes")
@@ -181,7 +185,10 @@ def _modes(mode: Modes) -> tuple[Mode, Mode]:
 
 def _bands(level: Any, place: int) -> Bands | None:
     """The three arrays of a level, zeros for None; None for three of them. Raises ValueError for anything else."""
-    if not isinstance(level, (list, tuple)) or len(level) != 3:
+    if not isinstance(level, (list, tuple)):
+        kind = type(level).__name__
+        raise ValueError(f"coeffs[{place}]: Unexpected detail coefficient type {kind}, not three arrays (cH, cV, cD)")
+    if len(level) != 3:
         raise ValueError(f"coeffs[{place}] must be the three arrays (cH, cV, cD)")
     shapes = {np.shape(band) for band in level if band is not None}
     if not shapes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,11 +11,11 @@ import numpy as np
 from wavefilt import arrays
 from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend
-from wavefilt.denoising import device_arrays
+from wavefilt.denoising import device_arrays, frames
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.vocabulary import Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window
-from wavefilt.wavelets.filters import WaveletLike
+from wavefilt.wavelets.filters import WaveletLike, with_levels
 
 
 def denoise(
@@ -45,7 +46,8 @@ def denoise(
         16 bits are computed in float32, wider integers in float64. NaN and masked samples are gaps and
         returned as they are: the segments of a trace between them are denoised separately, and for panels see
         ``axes``. Arrays on a GPU (CuPy, PyTorch, Numba, anything with ``__cuda_array_interface__`` or DLPack) are
-        denoised there.
+        denoised there. A pandas Series or DataFrame is denoised along its index, which must be evenly spaced; each
+        column is a trace.
     wavelet : str, pywt.Wavelet or object with four filters
         ``"db8"`` is the Daubechies wavelet with 8 vanishing moments, 16 taps.
     level : int, optional
@@ -83,10 +85,10 @@ def denoise(
         Transform both axes together instead of ``axis``, such as ``(-2, -1)`` for gathers, panels and images; all
         other axes are a batch. Each level then has three bands with their own noise and threshold;
         ``sigma="global"`` uses the finest diagonal band. ``scope="trace"`` refers to single panels, ``"record"`` to
-        the batch. The number of levels is limited by the shorter axis. The second axis is along the traces. Gaps and
-        dead traces (all samples equal) are interpolated for the transform, left out of noise and thresholds, and
-        returned as they are. ``transform="modwt"``, ``spins``, noise windows, block rules and lists of arrays on GPUs
-        are not supported.
+        the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning names wavelets
+        that have some). The second axis is along the traces. Gaps and dead traces (all samples equal) are
+        interpolated for the transform, left out of noise and thresholds, and returned as they are.
+        ``transform="modwt"``, ``spins``, noise windows, block rules and lists of arrays on GPUs are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional
@@ -97,18 +99,20 @@ def denoise(
     Returns
     -------
     ndarray
-        Shape and floating dtype of ``x`` (a MaskedArray for masked input, an array of the same library on a GPU);
-        for integers, the dtype of computation. Contiguous along ``axis``. A dead trace (or segment between gaps), all
-        of whose samples are equal, and a trace whose thresholds are all 0 are bit-identical to the input.
+        Shape and floating dtype of ``x`` (a MaskedArray for masked input, an array of the same library on a GPU,
+        a Series or DataFrame for pandas); for integers, the dtype of computation. Contiguous along ``axis``. A dead
+        trace (or segment between gaps), all of whose samples are equal, and a trace whose thresholds are all 0 are
+        bit-identical to the input.
 
     Raises
     ------
     ValueError
         For an unknown wavelet, mode, rule, threshold function or backend, a level above the maximum for the length,
         an infinite sample (named by trace and sample), samples so large that the transform or their squares
-        overflow, no samples, or an axis out of range.
+        overflow, no samples, an axis out of range, or an index of pandas that is not evenly spaced.
     TypeError
-        For samples that are not numbers, or complex samples on a GPU.
+        For samples that are not numbers, complex samples on a GPU, a path, or an object of another library (ObsPy,
+        xarray, DASCore, Dask), with the function that denoises it.
     BackendUnavailable
         If the requested backend cannot run here.
 
@@ -117,6 +121,36 @@ def denoise(
     Wavelet thresholding follows Donoho and Johnstone (1994), with noise estimates from the median absolute detail
     coefficient; BayesShrink follows Chang, Yu and Vetterli (2000). For every data-driven rule, scaling the input
     scales the output, as long as float64 can represent the squares of the coefficients (1e-150 to 1e150).
+
+    Examples
+    --------
+    24 traces of a decaying oscillation in noise, time along the last axis:
+
+    >>> import numpy as np
+    >>> import wavefilt
+    >>> t = np.arange(2000) / 1000
+    >>> clean = np.exp(-3 * t) * np.sin(2 * np.pi * 12 * t)
+    >>> traces = clean + 0.3 * np.random.default_rng(0).standard_normal((24, 2000))
+    >>> denoised = wavefilt.denoise(traces)
+    >>> denoised.shape
+    (24, 2000)
+    >>> bool(wavefilt.quality.snr(clean, denoised).mean() > wavefilt.quality.snr(clean, traces).mean() + 8)
+    True
+
+    The residual, to inspect for coherent arrivals, with options for weak signals:
+
+    >>> denoised, residual = wavefilt.denoise(traces, "sym8", level=4, rule="sure", return_noise=True)
+    >>> np.allclose(denoised + residual, traces)
+    True
+
+    Time along the first axis; the noise of the last 100 samples; a panel in two dimensions:
+
+    >>> wavefilt.denoise(traces.T, axis=0).shape
+    (2000, 24)
+    >>> wavefilt.denoise(traces, sigma=("window", 1900, 2000), level=2).shape
+    (24, 2000)
+    >>> wavefilt.denoise(traces, "db4", axes=(-2, -1)).shape
+    (24, 2000)
     """
     if devices is not None:
         if backend != "cuda":
@@ -129,14 +163,28 @@ def denoise(
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
+    if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
+        samples = frames.samples_of(x, axis, axes)
+        found = _of_array(samples, method, (0,) if axes is None else along, backend, return_noise)
+        return tuple(frames.like(x, y) for y in found) if return_noise else frames.like(x, found)
+    arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
+    return _of_array(x, method, along, backend, return_noise)
+
+
+def _of_array(x: Any, method: Method, along: tuple[int, ...], backend: str | Backend, return_noise: bool) -> Any:
     if arrays.on_gpu(x):
         return device_arrays.denoise(x, method, along, backend, return_noise)
     if isinstance(x, (list, tuple)) and any(map(arrays.on_gpu, x)):
-        if dimensions == 2:
+        if method.dimensions == 2:
             raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
         if all(map(arrays.on_gpu, x)):
-            return device_arrays.denoise_each(x, method, axis, backend, return_noise)
+            return device_arrays.denoise_each(x, method, along[0], backend, return_noise)
     taken = arrays.take(x, *along)
-    samples = run(taken.rows, method, backend).samples
+    outcome = run(taken.rows, method, backend)
+    if method.dimensions == 2 and method.level is None and outcome.level == 0 and taken.rows.size:
+        size, name = min(taken.rows.shape[1:]), method.bank.name
+        few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
+        warnings.warn(f"unchanged: {few}; {with_levels(size, method.bank) or 'no wavelet has a level'}", stacklevel=3)
+    samples = outcome.samples
     y = taken.restore(samples)
     return (y, taken.restore(taken.rows - samples)) if return_noise else y

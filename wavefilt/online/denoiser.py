@@ -12,13 +12,13 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from wavefilt.arrays import Array
+from wavefilt.arrays import Array, refuse_kinds
 from wavefilt.method import Method, check_whole, is_number
 from wavefilt.online.filter_bank import Analysis, Synthesis
 from wavefilt.online.sliding_window import FixedThreshold, SlidingWindow
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding.rules import RULES
-from wavefilt.vocabulary import Mode, Shrink
+from wavefilt.vocabulary import MODES, Mode, Shrink
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, gain
@@ -31,7 +31,7 @@ class OnlineDenoiser:
     ----------
     wavelet, level, rule, shrink, mode
         As in `wavefilt.denoise`; the level is a number. Rules are the causal ones, "universal", "minimax" and "bayes",
-        and numeric thresholds. Modes are all except "periodic" and "periodization", which join both ends.
+        and numeric thresholds. Modes are PyWavelets' except "periodic" and "periodization", which join both ends.
     noise : "running", float, or one float per level
         Standard deviation of the noise: "running" estimates it from the median absolute detail coefficient of the
         last ``window`` samples, per level and channel; numbers are in the units of the samples, coarsest level first.
@@ -82,6 +82,9 @@ class OnlineDenoiser:
             raise ValueError(f"rule={rule!r} needs the whole trace; online are {causal} and numbers")
         if mode in modwt_boundary.ROUND:
             raise ValueError(f"mode={mode!r} joins the ends of a trace, and a stream has no end yet")
+        if mode not in MODES:
+            online = ", ".join(name for name in MODES if name not in modwt_boundary.ROUND)
+            raise ValueError(f"mode={mode!r} is a registered mode, which a stream cannot have; online are {online}")
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype={dtype!r} is neither float32 nor float64")
@@ -197,6 +200,7 @@ class OnlineDenoiser:
 
     def _taken(self, samples: ArrayLike) -> Array:
         """Samples as (channels, samples) of the dtype, checked."""
+        refuse_kinds(samples)
         x = np.asarray(samples)
         if x.ndim != 1 + (self._channels is not None) or (x.ndim == 2 and len(x) != self._channels):
             wanted = "(samples,)" if self._channels is None else f"({self._channels}, samples)"

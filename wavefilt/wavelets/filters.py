@@ -45,10 +45,13 @@ def names() -> list[str]:
 def as_wavelet(wavelet: WaveletLike) -> pywt.Wavelet:
     """The `pywt.Wavelet` meant by a name or by an object with ``dec_lo, dec_hi, rec_lo, rec_hi``.
 
-    Raises ValueError for an unknown name or a filter bank PyWavelets refuses, TypeError for anything else.
+    Raises ValueError for an unknown name, a continuous wavelet, or a filter bank PyWavelets refuses, TypeError for
+    anything else.
     """
     if isinstance(wavelet, pywt.Wavelet):
         return wavelet
+    if isinstance(wavelet, pywt.ContinuousWavelet):
+        raise ValueError(f"wavelet {wavelet.name!r} is continuous; choose a discrete one (`wavefilt wavelets`)")
     if isinstance(wavelet, str):
         return _named(wavelet)
     if isinstance(wavelet, FilterBank):
