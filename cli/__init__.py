@@ -14,6 +14,7 @@ from .failure import Failure
 
 COMMANDS = {
     "denoise": "Denoise files by wavelet shrinkage; results keep the input format.",
+    "convert": "Write files in another format, with the headers that map.",
     "info": "Show what a file holds: format, traces, sampling, noise by level.",
     "wavelets": "List the wavelets.",
     "backends": "List the backends and what they need.",

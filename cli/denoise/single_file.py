@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wavefilt.cli.failure import run_errors
+from wavefilt.cli.failure import run_errors, usage_errors
 from wavefilt.cli.reading import read
 from wavefilt.method import Method
 from wavefilt.recording import Recording
@@ -35,8 +35,13 @@ def denoise(source: str, target: str, options: Options) -> Facts:
     def more_memory() -> str:
         return "" if streaming.samples_bytes(source, options) is None else "; use --max-memory SIZE"
 
+    from wavefilt.io.writing import check_output
+
     with run_errors(source, more_memory=more_memory):
         before, digest = read(source, options.layout, options.format, options.sidecar)
+        if target != "-":
+            with usage_errors():
+                check_output(before, Path(target))
         start = time.perf_counter()
         method = options.method
         if options.noise_window:

@@ -19,6 +19,7 @@ from wavefilt.io.atomic import replacing
 from wavefilt.io.layout import Layout
 from wavefilt.io.registry import FORMATS
 from wavefilt.io.sources import Source, Target, read_all
+from wavefilt.io.writing import refuse_conversion
 from wavefilt.recording import Recording
 
 
@@ -75,6 +76,7 @@ class FileSource(ABC):
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
         """As `Source.create`."""
+        refuse_conversion(self.format, self._name, path)
         with replacing(path, overwrite=overwrite) as file, self.rewritten(file) as target:
             yield target
 

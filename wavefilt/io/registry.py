@@ -56,6 +56,12 @@ class Format:
         needed, and ``decode`` and ``encode`` are not.
     datasets : bool
         Whether a file holds arrays with names, chosen by ``path::dataset``.
+    extensions : tuple of str
+        Endings of names, as ``".sgy"``, that ask for this format as an output.
+    convert : callable (Recording) -> bytes, optional
+        A file of this format with the samples of a recording of another one. Raises FormatError if it cannot hold them.
+    keeps : str
+        What ``convert`` keeps of a recording, for the documentation.
     """
 
     name: str
@@ -67,6 +73,9 @@ class Format:
     open_source: Callable[[str, Layout], Source] | None = None
     recognise_folder: Callable[[str], bool] | None = None
     datasets: bool = False
+    extensions: tuple[str, ...] = ()
+    convert: Callable[[Recording], bytes] | None = None
+    keeps: str = ""
 
 
 # ------------------------------------------------------------------------------------------------- the built-in ones
@@ -77,6 +86,7 @@ class _Module(Protocol):
 
     def decode(self, data: bytes, layout: Layout, format: str) -> Recording: ...
     def encode(self, recording: Recording) -> bytes: ...
+    def convert(self, recording: Recording, format: str) -> bytes: ...
     def open_source(self, file: str | BinaryIO, layout: Layout, format: str) -> Source: ...
 
 
@@ -99,6 +109,11 @@ def _streamed(module: str, format: Format, whole: str = "file_source") -> Format
     return format if format.recognise_folder else _in(whole, format)
 
 
+def _converting(module: str, format: Format, keeps: str) -> Format:
+    """The format with a function of a module in `wavefilt.io` that writes recordings of other formats."""
+    return replace(format, keeps=keeps, convert=lambda recording: _module(module).convert(recording, format.name))
+
+
 def _matches(pattern: bytes) -> Check:
     return lambda probe: re.match(pattern, probe.head) is not None
 
@@ -107,22 +122,50 @@ _MSEED, _GSE2 = _matches(rb"\d{6}[DRQM][ \0]|MS\x03"), starts_with(b"WID2")
 _WAV = _matches(rb"(?s)(RIF[FX]|RF64).{4}WAVE")
 _TSPAIR, _SLIST = _matches(rb"TIMESERIES [^\n]*TSPAIR"), _matches(rb"TIMESERIES [^\n]*SLIST")
 
+_NPY = Format(name="npy", recognise=starts_with(b"\x93NUMPY"), extensions=(".npy",))
+_NPZ = Format(name="npz", recognise=starts_with(b"PK\x03\x04", b"PK\x05\x06"), extensions=(".npz",))
+_HDF5 = Format(name="hdf5", recognise=starts_with(b"\x89HDF\r\n\x1a\n"), datasets=True, extensions=(".h5", ".hdf5"))
+_ZARR = Format(name="zarr", recognise_folder=is_zarr, datasets=True, extensions=(".zarr",))
+_SEG2 = Format(
+    name="seg2", recognise=starts_with(b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01"), extensions=(".seg2", ".sg2")
+)
+_SEGY = Format(name="segy", recognise=is_segy, resembles=resembles_segy, may_be_raw=True, extensions=(".sgy", ".segy"))
+_SU = Format(name="su", recognise=is_su, may_be_raw=True, extensions=(".su",))
+_SAC = Format(name="sac", recognise=lambda probe: sac_order(probe) is not None, may_be_raw=True, extensions=(".sac",))
+
 _BUILT_IN = (
-    _streamed("arrays.npy", Format(name="npy", recognise=starts_with(b"\x93NUMPY")), "arrays.npy"),
-    _in("arrays.npy", Format(name="npz", recognise=starts_with(b"PK\x03\x04", b"PK\x05\x06"))),
+    _converting("conversion", _streamed("arrays.npy", _NPY, "arrays.npy"), "samples, of traces of one length"),
+    _in("arrays.npy", _NPZ),
     _streamed("raw", Format(name="raw")),
-    _streamed("arrays.hdf5", Format(name="hdf5", recognise=starts_with(b"\x89HDF\r\n\x1a\n"), datasets=True)),
-    _streamed("arrays.zarr", Format(name="zarr", recognise_folder=is_zarr, datasets=True)),
-    _streamed("wav", Format(name="wav", recognise=_WAV)),
-    _in("seg2", Format(name="seg2", recognise=starts_with(b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01"))),
-    _streamed("segy", Format(name="segy", recognise=is_segy, resembles=resembles_segy, may_be_raw=True)),
-    _streamed("segy", Format(name="su", recognise=is_su, may_be_raw=True)),
-    _in("text.ascii", Format(name="ascii", resembles=lambda probe: looks_like_text(probe.head))),
-    _streamed("sac", Format(name="sac", recognise=lambda probe: sac_order(probe) is not None, may_be_raw=True)),
-    _in("obspy.waveforms", Format(name="mseed", recognise=_MSEED)),
-    _in("obspy.waveforms", Format(name="gse2", recognise=_GSE2)),
-    _in("obspy.waveforms", Format(name="tspair", recognise=_TSPAIR)),
-    _in("obspy.waveforms", Format(name="slist", recognise=_SLIST)),
+    _streamed("arrays.hdf5", _HDF5),
+    _streamed("arrays.zarr", _ZARR),
+    _converting(
+        "conversion",
+        _streamed("wav", Format(name="wav", recognise=_WAV, extensions=(".wav",))),
+        "samples, sampling rate in whole Hz",
+    ),
+    _in("seg2", _SEG2),
+    _converting(
+        "segy_writing",
+        _streamed("segy", _SEGY),
+        "samples (codes 2, 3, 5, 6), sampling interval, times to the second; of SEG-2 also coordinates, elevations, "
+        "shot and channel numbers, delay, descaling factor, units and notes; of SU all trace headers",
+    ),
+    _converting(
+        "segy_writing",
+        _streamed("segy", _SU),
+        "as SEG-Y, samples as 32-bit floats; of SEG-Y all trace headers",
+    ),
+    _in("text.ascii", Format(name="ascii", resembles=lambda probe: looks_like_text(probe.head), extensions=(".csv",))),
+    _converting("obspy.conversion", _streamed("sac", _SAC), "as MiniSEED, of one trace, samples as 32-bit floats"),
+    _converting(
+        "obspy.conversion",
+        _in("obspy.waveforms", Format(name="mseed", recognise=_MSEED, extensions=(".mseed", ".miniseed"))),
+        "samples, sampling interval, codes of network, station, location and channel, times",
+    ),
+    _in("obspy.waveforms", Format(name="gse2", recognise=_GSE2, extensions=(".gse", ".gse2"))),
+    _in("obspy.waveforms", Format(name="tspair", recognise=_TSPAIR, extensions=(".csv",))),
+    _in("obspy.waveforms", Format(name="slist", recognise=_SLIST, extensions=(".csv",))),
     _in("obspy.waveforms", Format(name="obspy")),
 )
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
@@ -141,6 +143,77 @@ def _interval(data: bytes, endian: str, trace: Trace, given: float | None) -> fl
     if given is not None and not math.isclose(given, value, rel_tol=1e-6):
         raise LayoutError(options(dt=given), f" contradicts SAMPLE_INTERVAL {value} in the file")
     return value
+
+
+@dataclass(frozen=True)
+class TraceHeaders:
+    """What the strings of a trace say that other formats have places for; None, or no coordinates, where nothing.
+
+    Coordinates in the units of the file, ``delay`` in seconds, ``descaling`` in millivolts per count; ``start`` is the
+    local time of acquisition, that of the file.
+    """
+
+    shot: int | None
+    channel: int | None
+    source_station: int | None
+    cdp: int | None
+    receiver: tuple[float, ...]
+    source: tuple[float, ...]
+    delay: float | None
+    descaling: float | None
+    start: np.datetime64 | None
+
+
+def headers(origin: Origin) -> list[TraceHeaders]:
+    """The headers of every trace."""
+    start, found = _start(file_strings(origin)), []
+    for trace in origin.traces:
+        said = strings(origin.file, origin.endian, trace.pointer + DESCRIPTOR, trace.data)
+        whole = {key: int(value[0]) for key in said if (value := _numbers(said[key])) and abs(value[0]) < 1 << 31}
+        first = {key: value[0] for key in said if (value := _numbers(said[key]))}
+        channel = whole.get("CHANNEL_NUMBER", whole.get("RECEIVER_STATION_NUMBER"))
+        receiver, source = (_numbers(said.get(f"{end}_LOCATION", ""))[:3] for end in ("RECEIVER", "SOURCE"))
+        numbers = (
+            whole.get("SHOT_SEQUENCE_NUMBER"),
+            channel,
+            whole.get("SOURCE_STATION_NUMBER"),
+            whole.get("CDP_NUMBER"),
+        )
+        found.append(TraceHeaders(*numbers, receiver, source, first.get("DELAY"), first.get("DESCALING_FACTOR"), start))
+    return found
+
+
+def file_strings(origin: Origin) -> dict[str, str]:
+    """The free-form strings of the file descriptor block."""
+    (pointers,) = struct.unpack_from(origin.endian + "H", origin.file, 4)
+    return strings(origin.file, origin.endian, DESCRIPTOR + pointers, min(trace.pointer for trace in origin.traces))
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """The finite numbers that a string begins with."""
+    found: list[float] = []
+    for word in text.split():
+        try:
+            value = float(word)
+        except ValueError:
+            break
+        if not math.isfinite(value):
+            break
+        found.append(value)
+    return tuple(found)
+
+
+def _start(said: dict[str, str]) -> np.datetime64 | None:
+    """ACQUISITION_DATE (11/JUN/2024, 11/06/2024) and ACQUISITION_TIME (10:42:17.5); None if they are no such."""
+    date, clock = said.get("ACQUISITION_DATE", "").replace("-", "/"), said.get("ACQUISITION_TIME", "").split(".")
+    for form in ("%d/%b/%Y", "%d/%m/%Y"):
+        with suppress(ValueError):
+            whole = np.datetime64(datetime.strptime(f"{date} {clock[0].strip()}", f"{form} %H:%M:%S"), "ns")
+            fraction = clock[1].strip() if len(clock) > 1 else "0"
+            return whole + np.timedelta64(
+                int(f"{fraction:<09.9}".replace(" ", "0")) if fraction.isdecimal() else 0, "ns"
+            )
+    return None
 
 
 def encode(recording: Recording) -> bytes:

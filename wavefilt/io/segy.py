@@ -19,7 +19,7 @@ from wavefilt.io.arrays.contiguous import Codec, ContiguousFile, Places
 from wavefilt.io.detection import Probe
 from wavefilt.io.file_source import opened
 from wavefilt.io.layout import Layout
-from wavefilt.io.segy_headers import IBM, IEEE, SEGY_WIDTHS, Headers, read_headers
+from wavefilt.io.segy_headers import IBM, IEEE, SEGY_WIDTHS, TRACE_HEADER, Headers, read_headers
 
 BLOCK = 1 << 20
 """Bytes copied at a time."""
@@ -51,6 +51,23 @@ class SegyFile(ContiguousFile):
         self.dtype = np.dtype("f4" if headers.code == IBM else KINDS[headers.code])
         if self._result != headers:
             self.notes = ("integer samples are written as 32-bit floats, sample format code 5",)
+
+    @property
+    def order(self) -> str:
+        return self._headers.endian
+
+    def trace_headers(self) -> list[bytes]:
+        """The headers of all traces, without additional ones; samples and interval as they are here."""
+        headers, found = self._headers, []
+        size = headers.header + headers.samples * SEGY_WIDTHS[headers.code]
+        for i in range(headers.traces):
+            self._file.seek(headers.begin + i * size)
+            header = bytearray(self._file.read(TRACE_HEADER))
+            struct.pack_into(headers.endian + "H", header, 114, min(headers.samples, 0xFFFF))
+            if not any(header[116:118]) and (self.interval or 1) < 0.065:
+                struct.pack_into(headers.endian + "H", header, 116, round(1e6 * (self.interval or 0)))
+            found.append(bytes(header))
+        return found
 
     def copy(self, to: BinaryIO) -> None:
         """All headers, and the samples, or zeros of another width."""

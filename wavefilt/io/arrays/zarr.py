@@ -23,6 +23,7 @@ from wavefilt.io.detection import is_zarr
 from wavefilt.io.file_source import unchanged_since
 from wavefilt.io.layout import Layout
 from wavefilt.io.unfinished import NEW, put_folder, put_new, remove, temporary
+from wavefilt.io.writing import refuse_conversion
 
 from . import npy
 
@@ -54,6 +55,7 @@ class Store:
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
+        refuse_conversion("zarr", self._path, path)
         with copied(self._path, self._name, self._array, path, overwrite=overwrite) as array:
             yield _traces(array, self._axis)
 

@@ -81,6 +81,11 @@ def _tests() -> dict[str, Callable[[BinaryIO], bool]]:
     return found
 
 
+def has_writer(format: str) -> bool:
+    """Whether ObsPy, or a package that plugs into it, writes its format of this name."""
+    return bool(entry_points(group=f"obspy.plugin.waveform.{format.upper()}", name="writeFormat"))
+
+
 @contextmanager
 def without_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
