@@ -175,7 +175,7 @@ def quality(quick: bool, results: Results) -> None:
 def report(files: tuple[Path, ...], output: Path, overwrite: bool) -> None:
     """One HTML page of what studies measured: tables that sort, plots that tell their numbers.
 
-    Without files, those of this library's own measurements, in a checkout of it.
+    Without files, those of this library's own measurements. It opens with a summary of figures and targets.
     """
     from wavefilt.benchmarks.report import page, sections
     from wavefilt.io import write_atomically

@@ -118,6 +118,7 @@ PEERS = Table(
         "ours": "{ours:.3f}",
         "ratio": "{ratio:.0f}",
         "target": "{target}",
+        "reached": lambda row: "yes" if row["ratio"] >= float(row["target"].removeprefix(">= ")) else "no",
     },
     "peers",
 )

@@ -165,7 +165,8 @@ def _draw(figure: Figure, line: Line, across: bool = False) -> list[GlyphRendere
         mark = figure.hbar("place", 0.32, "value", source=source, color=colour)
     else:
         face = "white" if look.hollow else colour
-        style = {"size": 18, "angle": math.pi / 2} if look.marker == "dash" else {"size": 8}
+        style = {"size": {"dash": 18, "star": 14}.get(look.marker, 8)}
+        style["angle"] = math.pi / 2 if look.marker == "dash" else 0
         shown = 1 if look.marker else 0  # a line without markers still has points that tell their texts
         mark = figure.scatter(
             x, y, source=source, marker=look.marker or "circle", line_color=colour, fill_color=face, line_width=1.4,

@@ -27,12 +27,12 @@ def page(sections: Sequence[Section]) -> str:
     template = Environment(loader=FileSystemLoader(here), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     script, plots = embedded(sections)
     dates = sorted({section.date for section in sections if section.date})
-    machines = dict.fromkeys(section.where for section in sections if section.where)
+    machines = " and ".join(dict.fromkeys(f"on {section.where}" for section in sections if section.where))
     return template.get_template("page.html").render(
         sections=sections,
         plots=plots,
-        titles=[section.title for section in sections],
-        lead="; ".join(filter(None, [*machines, " to ".join(dict.fromkeys([*dates[:1], *dates[-1:]]))])),
+        figures=[(section, figure) for section in sections for figure in section.figures],
+        lead=" ".join(filter(None, (" to ".join(dict.fromkeys([*dates[:1], *dates[-1:]])), machines))),
         numeric=_numeric,
         value=_value,
         style=(here / "report.css").read_text("utf-8"),

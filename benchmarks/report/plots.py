@@ -10,6 +10,7 @@ from wavefilt.benchmarks.ske import validation
 from wavefilt.ske import calibration
 
 from .figures import Line, Look, Panel, Plot, Point, looks
+from .summary import DEFAULT
 
 MARK = Look("black", "dash", dash="")
 """What a bar is compared with."""
@@ -94,17 +95,19 @@ def launch_shapes(result: Row) -> list[Plot]:
 
 
 def quality(result: Row) -> list[Plot]:
-    """Decibels by record, a colour a rule, hollow where the noise is estimated once for all levels."""
+    """Decibels by record, a colour a rule, hollow where the noise is estimated once; a star for the default."""
     rows = result["parts"]["records"]
     cases = [f"{row['signal']}, {row['noise']} noise, {row['snr_db']} dB" for row in rows]
     rules = looks(("universal", "minimax", "sure", "bayes", "fdr", "neighblock", "ebayes"))
+    sigmas = {"level": False, "global": True}
+    styles = {f"{r}, {s}": replace(look, hollow=h, dash="") for r, look in rules.items() for s, h in sigmas.items()}
+    del styles[DEFAULT]
     lines = []
-    for rule, look in rules.items():
-        for sigma in ("level", "global"):
-            method = f"{rule}, {sigma}"
-            gains = [(case, row["gain_db"][method]) for case, row in zip(cases, rows, strict=True)]
-            points = [Point(i, gain, f"{method}\n{case}: {gain:+.1f} dB") for i, (case, gain) in enumerate(gains)]
-            lines.append(Line(method, replace(look, hollow=sigma == "global", dash=""), points))
+    for method, look in (styles | {DEFAULT: Look("black", "star", dash="")}).items():  # drawn last, over the others
+        label = f"{method} (the default)" if method == DEFAULT else method
+        gains = [row["gain_db"][method] for row in rows]
+        points = [Point(i, gain, f"{label}\n{cases[i]}: {gain:+.1f} dB") for i, gain in enumerate(gains)]
+        lines.append(Line(label, look, points))
     return [Plot("Gain in SNR", "", "dB by rule and noise estimated by level or globally", [Panel("", lines)], cases)]
 
 

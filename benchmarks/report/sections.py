@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wavefilt.benchmarks.common import fuzzing
@@ -22,9 +23,10 @@ from wavefilt.benchmarks.scaling import report as scaling
 from wavefilt.benchmarks.ske import validation
 from wavefilt.benchmarks.throughput import batches, dask_scaling, obspy_streams, streaming
 
-from . import plots
+from . import plots, summary
 from .figures import Plot
 from .outline import outline, outline_report
+from .summary import Figure
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 
@@ -39,7 +41,7 @@ DAMAGED = (KeyError, IndexError, TypeError, AttributeError, ValueError, Arithmet
 
 @dataclass(frozen=True)
 class Section:
-    """``machine`` are names and values of what the figures depend on."""
+    """``machine`` are names and values of what the figures depend on; ``name`` is for links."""
 
     title: str
     source: str
@@ -47,6 +49,8 @@ class Section:
     machine: dict[str, str]
     report: Report
     plots: Sequence[Plot]
+    figures: Sequence[Figure]
+    name: str = ""
 
     @property
     def where(self) -> str:
@@ -118,6 +122,13 @@ KINDS = (
     Kind("Another study", {"study", "columns", "rows"}, outline_report, outline),
 )
 """In the order of their sections."""
+FIGURES: dict[Callable[[Row], Sequence[Plot]], Callable[[Row], Iterable[Figure]]] = {
+    plots.cpu: summary.cpu,
+    plots.cuda: summary.cuda,
+    plots.ske: summary.ske,
+    plots.quality: summary.quality,
+}
+"""Of the studies in the summary, by their plots."""
 
 
 def kind_of(result: object) -> tuple[int, Kind] | None:
@@ -127,8 +138,20 @@ def kind_of(result: object) -> tuple[int, Kind] | None:
 
 def sections(paths: Iterable[Path]) -> list[Section]:
     """Of every file. Raises NotAStudy, naming it, for another one; OSError if one cannot be read."""
-    found = [_section(path) for path in paths]
-    return [section for _, section in sorted(found, key=lambda pair: pair[0])]
+    found = [section for _, section in sorted((_section(path) for path in paths), key=lambda pair: pair[0])]
+    alike = {title: [other for other in found if other.title == title] for title in {one.title for one in found}}
+    return [
+        replace(section, title=section.title + _apart(section, alike[section.title]), name=f"study-{i}")
+        for i, section in enumerate(found, 1)
+    ]
+
+
+def _apart(section: Section, alike: Sequence[Section]) -> str:
+    """What tells it from others of its title: the machine or, on one machine, the file."""
+    if len(alike) == 1:
+        return ""
+    apart = section.where if len({other.where for other in alike}) == len(alike) else section.source
+    return f" ({' '.join(re.sub(r'[(]R[)]|Processor|@.*', '', apart).split())})"
 
 
 def _section(path: Path) -> tuple[int, Section]:
@@ -142,8 +165,9 @@ def _section(path: Path) -> tuple[int, Section]:
         raise NotAStudy(f"{path}: this is JSON, but no result of a study")
     place, kind = found
     try:
-        report, plots = kind.told(result), kind.plots(result)
-        return place, Section(kind.title, path.name, _date(result), _machine(result), report, plots)
+        figures = list(FIGURES[kind.plots](result)) if kind.plots in FIGURES else []
+        made = kind.told(result), kind.plots(result), figures
+        return place, Section(kind.title, path.name, _date(result), _machine(result), *made)
     except DAMAGED as error:
         raise NotAStudy(f"{path}: a damaged result of a study: {error!r}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -19,6 +20,7 @@ from wavefilt.benchmarks.report import page as report_page
 from wavefilt.benchmarks.report import sections
 from wavefilt.benchmarks.report.drawing import ends, figures
 from wavefilt.cli.bench import report as command
+from wavefilt.method import Method
 
 bokeh = pytest.importorskip("bokeh")
 
@@ -138,7 +140,76 @@ def test_ids_are_unique_and_links_lead_to_one(text):
     assert len(set(ids)) == len(ids)
     pointed = [a["href"][1:] for a in document.all("a")] + [s["aria-labelledby"] for s in document.all("section")]
     assert set(pointed) <= set(ids)
-    assert len(document.all("a")) == len(RESULTS)
+    named = {section["id"] for section in document.all("section")}
+    assert {link.removeprefix("#") for link in re.findall(r'<a href="(.*?)"', text.partition("<nav")[2])} == named
+
+
+def titles(text, level):
+    return [html.unescape(title) for title in re.findall(rf"<{level}[^>]*>(.*?)</{level}>", text)]
+
+
+def test_every_title_stands_once(text):
+    heads = titles(text, "h2")
+    assert len(heads) == len(set(heads)) == len(RESULTS)
+    assert heads.count("Scaling: run time against size (NVIDIA H200)") == 1
+    for section in text.split("<section")[1:]:
+        parts = titles(section, "h3")
+        assert parts
+        assert len(parts) == len(set(parts))
+        assert not any(f'"{part}"' in section.partition("<script>")[0] for part in parts)  # as a label once more
+
+
+def summary_of(text):
+    """The cards and the missed targets above the sections, each with whether it is marked."""
+    head = re.sub(r"\s+", " ", text.partition("<nav")[0].rpartition("<header>")[2])
+    entries = re.findall(r'<li( class="missed")?>(.*?)</li>', head)
+    return [(bool(missed), html.unescape(re.sub("<[^>]*>", "", inner))) for missed, inner in entries], head
+
+
+def test_it_opens_with_a_summary_that_marks_missed_targets(text):
+    entries, head = summary_of(text)
+    cpu, cuda, quality = (load(f"{name}.json") for name in ("cpu", "cuda_h200", "quality"))
+    assert re.search(
+        rf"{len(RESULTS)} studies measured, 20[-\d]+( to 20[-\d]+)? on Intel.* and on NVIDIA H200\.</p>", head
+    )
+    cards, missed = entries[:5], entries[5:]
+    assert f"{cpu['cases'][0]['ratio']:.1f} times" in cards[0][1]
+    assert f"{cuda['cases'][0]['device']['median']:.3f} ms" in cards[1][1]
+    gains = [row["gain_db"]["bayes, level"] for row in quality["parts"]["records"]]
+    assert f"{sum(gains) / len(gains):.1f} dB" in cards[4][1]
+    for marked, words in cards[:4]:
+        assert ("missed." in words, "reached." in words) == (marked, not marked)
+    names = [case["name"] for case in cpu["cases"] if case["ratio"] < case["target"]]
+    names += [peer["name"] for peer in cuda["peers"] if peer["ratio"] < float(peer["target"].split()[1])]
+    assert names
+    assert all(any(marked and name in words for marked, words in missed) for name in names)
+    assert re.search(r">\d+ of \d+ targets are reached\. Missed:<", head)
+
+
+def test_a_missed_target_is_marked_in_summary_plot_and_table(tmp_path):
+    result = load("cpu.json")
+    count = len(result["cases"])
+    made = page(tmp_path, result)
+    assert [marked for marked, _ in summary_of(made)[0]] == [False]
+    assert f"{count} of {count} targets are reached.<" in made
+    assert "words missed" not in made
+    result["cases"][0] |= {"ratio": 9.0, "met": False}
+    made = page(tmp_path, result)
+    entries, head = summary_of(made)
+    assert [(marked, "9.00 times" in words) for marked, words in entries] == [(True, True)] * 2
+    assert f"{count - 1} of {count} targets are reached. Missed:<" in head
+    assert made.count("words missed") == 1
+    (plot,) = read(tmp_path, result)[0].plots
+    assert {line.label: len(line.points) for line in plot.legend}["target missed"] == 1
+
+
+def test_the_quality_plot_marks_the_default_rule():
+    (plot,) = sections.sections([sections.RESULTS / "quality.json"])[0].plots
+    default = f"{Method().rule}, {Method().sigma}"
+    drawn = plot.legend[-1]  # over the others
+    assert drawn.label == f"{default} (the default)"
+    assert [line.label for line in plot.legend if line.look.marker == drawn.look.marker] == [drawn.label]
+    assert [p.y for p in drawn.points] == [row["gain_db"][default] for row in load("quality.json")["parts"]["records"]]
 
 
 def test_cells_are_those_of_the_study(tmp_path):
@@ -243,8 +314,10 @@ def test_a_study_in_which_nothing_ran_has_a_section(tmp_path):
 
 def test_two_results_of_a_study_are_told_apart(tmp_path):
     document = Document(page(tmp_path, load("cpu.json"), load("cpu.json")))
-    assert [a["href"] for a in document.all("a")] == ["#study-1", "#study-2"]
-    assert page(tmp_path, load("cpu.json"), load("cpu.json")).count("(1.json)</li>") == 1
+    assert [a["href"] for a in document.all("a")][-2:] == ["#study-1", "#study-2"]
+    assert titles(page(tmp_path, load("cpu.json"), load("cpu.json")), "h2") == [
+        f"CPU: the numba backend and PyWavelets ({i}.json)" for i in range(2)
+    ]
 
 
 def test_what_cannot_be_drawn_is_refused_by_name(tmp_path):
@@ -590,6 +663,29 @@ def luminance(colour):
 def contrast(a, b):
     light, dark = sorted(map(luminance, (a, b)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
+
+
+@needs_browser
+def test_a_wide_table_shows_that_it_scrolls(shown, tmp_path):
+    """A shadow at its right edge, which is gone at the end."""
+    image = pytest.importorskip("PIL.Image")
+    tab, path = shown
+    tab.open(path, width=360, height=800)
+    edges = []
+    for end in (0, 9999):
+        right, top = tab.run(
+            f"""(async () => {{
+              const wide = [...document.querySelectorAll(".wide")].find(e => e.scrollWidth > e.clientWidth + 50);
+              wide.scrollIntoView({{block: "center", behavior: "instant"}});
+              wide.scrollLeft = {end};
+              for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+              const row = wide.querySelector("tbody tr td").getBoundingClientRect();
+              return [2 * wide.getBoundingClientRect().right, 2 * row.top]; }})()"""
+        )
+        tab.picture(tmp_path / "wide.png")
+        box = (round(right) - 4, round(top) + 6, round(right) - 2, round(top) + 20)
+        edges.append(sum(image.open(tmp_path / "wide.png").convert("L").crop(box).tobytes()) / 28)
+    assert edges[0] < 200 < 240 < edges[1]
 
 
 @needs_browser
