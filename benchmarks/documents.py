@@ -64,6 +64,9 @@ def updated(text: str) -> str:
 
 
 def documents() -> list[Path]:
+    """Those of a checkout. Raises SystemExit, which says so, in an installed package."""
+    if not (ROOT / "README.md").exists():
+        raise SystemExit(f"{ROOT} holds no documents: run this in a checkout of wavefilt")
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

@@ -56,6 +56,12 @@ def test_check_names_stale_documents_and_writes_nothing(tmp_path, monkeypatch, c
     assert stale.read_text() == right.read_text()
 
 
+def test_an_installed_package_has_no_documents_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match="run this in a checkout of wavefilt"):
+        documents.main([])
+
+
 def test_startup_measures_every_command():
     result = startup.run(repeats=1)
     assert list(result) == list(startup.COMMANDS)
