@@ -37,8 +37,10 @@ class Traces:
     def restore(self, rows: NDArray[Any]) -> NDArray[Any]:
         """``rows`` as an array of the original's shape, floating dtype and kind (plain or masked)."""
         last = tuple(range(-len(self.axes), 0))
-        moved_shape = np.moveaxis(self.original, self.axes, last).shape
-        y = np.moveaxis(rows.reshape(moved_shape), last, self.axes)
+        if self.axes == last:
+            y = rows.reshape(self.original.shape)
+        else:
+            y = np.moveaxis(rows.reshape(np.moveaxis(self.original, self.axes, last).shape), last, self.axes)
         if self.original.dtype.kind in "fc":
             y = y.astype(self.original.dtype, copy=False)
         if isinstance(self.original, np.ma.MaskedArray):
@@ -101,7 +103,8 @@ def take(x: Any, *axes: int) -> Traces:
         samples = np.where(np.ma.getmaskarray(array), dtype.type(np.nan), array.data.astype(dtype))
     else:
         samples = array
-    moved = np.moveaxis(samples, axes, range(-len(axes), 0))
+    last = tuple(range(-len(axes), 0))
+    moved = samples if axes == last else np.moveaxis(samples, axes, last)
     shape = moved.shape[-len(axes) :]
     return Traces(np.ascontiguousarray(moved.reshape(moved.size // prod(shape), *shape), dtype), array, axes)
 
