@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.checkout import ROOT
 from wavefilt.benchmarks import documents, values
-from wavefilt.benchmarks.cpu import crossover, denoise, startup
+from wavefilt.benchmarks.cpu import calls, crossover, denoise, startup
 from wavefilt.transforms import DWT2, MODWT
 
 
@@ -60,6 +61,14 @@ def test_an_installed_package_has_no_documents_and_says_so(tmp_path, monkeypatch
     monkeypatch.setattr(documents, "ROOT", tmp_path)
     with pytest.raises(SystemExit, match="run this in a checkout of wavefilt"):
         documents.main([])
+
+
+def test_calls_of_two_checkouts_are_measured_in_turn(monkeypatch):
+    monkeypatch.setattr(calls, "BACKENDS", ("pywavelets",))
+    result = calls.run(ROOT, rounds=1)
+    names = [*(f"{case} pywavelets, us" for case in calls.CASES), *(f"{name}, ms" for name in calls.COMMANDS)]
+    assert list(result) == names
+    assert all(row["ratio"] == row["this"] / row["other"] > 0 for row in result.values())
 
 
 def test_startup_measures_every_command():

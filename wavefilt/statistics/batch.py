@@ -34,7 +34,8 @@ class ReferenceStatistics:
 
     def mean_square(self) -> Floats:
         with np.errstate(over="ignore"):  # who uses a mean square checks that it is finite
-            return np.array([np.mean(np.square(np.abs(d), dtype=np.float64), axis=-1) for d in self._details])
+            squares = [np.square(np.abs(d), dtype=np.float64) for d in self._details]
+            return np.array([np.add.reduce(own, axis=-1) / own.shape[-1] for own in squares])  # np.mean takes longer
 
     def exceeding(self, thresholds: Floats) -> Counts:
         return np.array([host_counts.exceeding(d, t) for d, t in zip(self._details, thresholds, strict=True)])
@@ -75,5 +76,5 @@ def least_risk(risk: Risk, magnitudes: Array, sigma: Floats) -> Floats:
 def _median(magnitudes: Array) -> Floats:
     """Median of each row: the mean, in float64, of the two middle order statistics."""
     low, high = (magnitudes.shape[-1] - 1) // 2, magnitudes.shape[-1] // 2
-    middle = np.partition(magnitudes, (low, high), axis=-1)[:, [low, high]]
-    return np.asarray(middle.mean(axis=-1, dtype=np.float64))
+    ordered = np.partition(magnitudes, (low, high), axis=-1)
+    return np.add(ordered[:, low], ordered[:, high], dtype=np.float64) / 2
