@@ -53,7 +53,7 @@ def run(other: Path, rounds: int = 40) -> dict[str, dict[str, float]]:
                     measured = json.loads(child.stdout.readline())
                     found += [1e6 * t for t in measured if turn > 1]
     for child in children:
-        child.stdin.close()
+        child.communicate()  # closes what it reads from: it ends
     for name, command in COMMANDS.items():
         own = times[f"{name}, ms"] = [[], []]
         for _ in range(rounds // 4 + 1):
@@ -62,12 +62,12 @@ def run(other: Path, rounds: int = 40) -> dict[str, dict[str, float]]:
                 subprocess.run([sys.executable, *command], env=env, cwd="/", stdout=subprocess.DEVNULL, check=True)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 found.append(1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
-    found = {}
-    for name, own in times.items():
-        (low, median), (own_low, own_median) = (np.percentile(t, [10, 50]) for t in own)
-        ratios = {"ratio": own_median / median, "low": own_low / low}
-        found[name] = {"other": float(median), "this": float(own_median)} | {k: float(v) for k, v in ratios.items()}
-    return found
+    results = {}
+    for name, (others, ours) in times.items():
+        (low, median), (own_low, own_median) = np.percentile(others, [10, 50]), np.percentile(ours, [10, 50])
+        row = {"other": median, "this": own_median, "ratio": own_median / median, "low": own_low / low}
+        results[name] = {key: float(value) for key, value in row.items()}
+    return results
 
 
 if __name__ == "__main__":

@@ -77,4 +77,4 @@ def _median(magnitudes: Array) -> Floats:
     """Median of each row: the mean, in float64, of the two middle order statistics."""
     low, high = (magnitudes.shape[-1] - 1) // 2, magnitudes.shape[-1] // 2
     ordered = np.partition(magnitudes, (low, high), axis=-1)
-    return np.add(ordered[:, low], ordered[:, high], dtype=np.float64) / 2
+    return np.asarray(np.add(ordered[:, low], ordered[:, high], dtype=np.float64) / 2)
