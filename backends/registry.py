@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, cast
 
+from wavefilt import stages
 from wavefilt.arrays import on_gpu
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Backend, DeviceBackend, accelerates
@@ -36,9 +37,10 @@ def _numba() -> Backend:
 
 
 def _cuda(**options: Any) -> Backend:
-    from wavefilt.backends.cuda import Cuda, Several
+    with stages.stage("starting the GPU"):
+        from wavefilt.backends.cuda import Cuda, Several
 
-    return Several(**options) if "devices" in options else Cuda(**options)
+        return Several(**options) if "devices" in options else Cuda(**options)
 
 
 BACKENDS: Registry[Callable[..., Backend]] = Registry(

@@ -10,7 +10,7 @@ import click
 
 from wavefilt import __version__, interrupts, limits
 
-from .failure import Failure
+from .failure import Failure, tell
 
 COMMANDS = {
     "denoise": "Denoise files by wavelet shrinkage; results keep the input format.",
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         error.show()
         code = error.exit_code
     except click.ClickException as error:
-        click.echo(f"wavefilt: error: {error.format_message()}", err=True)
+        tell(f"wavefilt: error: {error.format_message()}")
         if isinstance(error, click.UsageError) and error.ctx:
             click.echo(f"See {error.ctx.command_path} --help", err=True)
         code = error.exit_code
@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if not limits.out_of_memory(error) and not isinstance(error, OSError):
             raise
         words = "not enough memory" if limits.out_of_memory(error) else str(error)
-        click.echo(f"wavefilt: error: {words}", err=True)
+        tell(f"wavefilt: error: {words}")
         sys.stdout = None  # what is buffered cannot be written either
         code = 1
     sys.exit(code)

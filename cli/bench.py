@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -186,7 +187,7 @@ def report(files: tuple[Path, ...], output: Path, overwrite: bool) -> None:
             "no files, and no results of the library's own here; wavefilt bench cpu, cuda, scaling, laplace1d and "
             "laplace2d and wavefilt ske validate write some with -o FILE"
         )
-    if output.resolve() in [path.resolve() for path in files]:
+    if os.path.realpath(output) in map(os.path.realpath, files):
         raise click.UsageError(f"{output} is one of the files to read")
     Results(path=output, overwrite=overwrite).claim()
     try:

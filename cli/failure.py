@@ -15,15 +15,26 @@ from wavefilt import limits
 from wavefilt.errors import BackendUnavailable, FormatError, LayoutError, for_command
 
 
-class Failure(Exception):
-    """``str(failure)`` is for the user; ``code`` is the exit code."""
+def printable(text: str) -> str:
+    """Control characters as escapes: names and headers of files must not steer the terminal or add lines."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
-    def __init__(self, message: str, code: int) -> None:
+
+def tell(*lines: str) -> None:
+    """Lines on standard error."""
+    for line in lines:
+        click.echo(printable(line), err=True)
+
+
+class Failure(Exception):
+    """``str(failure)`` and the lines of ``details`` are for the user; ``code`` is the exit code."""
+
+    def __init__(self, message: str, code: int, *details: str) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.details = code, details
 
     def show(self) -> None:
-        click.echo(f"wavefilt: error: {self}", err=True)
+        tell(f"wavefilt: error: {self}", *self.details)
 
 
 @contextmanager

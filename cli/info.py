@@ -8,11 +8,13 @@ import click
 
 from wavefilt.io import Layout
 from wavefilt.report import Facts
+from wavefilt.stages import stage
 
 from .denoise.messages import spreads
 from .denoise.paths import expanded
-from .failure import Failure, run_errors, usage_errors
+from .failure import Failure, printable, run_errors, usage_errors
 from .options import INPUT, add, as_json
+from .progress import line
 from .reading import LAYOUT, read
 
 MOST = 20
@@ -33,7 +35,8 @@ def command(inputs: tuple[str, ...], as_json: bool, format: str | None, **layout
     paths, failures = list(expanded(inputs, results=True)), list[Failure]()
     for i, path in enumerate(paths):
         try:
-            facts = _examined(path, described, format)
+            with line(quiet=False), stage(f"reading {path}"):
+                facts = _examined(path, described, format)
         except Failure as failure:
             failures.append(failure)
             if len(paths) > 1:
@@ -81,7 +84,7 @@ def text(facts: Facts) -> str:
             lines.append(f"    and {len(more)} more, {sum(max(gap['seconds'], 0) for gap in more):.6g} s of gaps")
     if len(listed) > MOST:
         lines.append(f"  and {len(listed) - MOST} more channels; --json lists them all")
-    return "\n".join([*lines, *_levels(facts), *(f"  note: {note}" for note in facts["notes"])])
+    return "\n".join(map(printable, [*lines, *_levels(facts), *(f"  note: {note}" for note in facts["notes"])]))
 
 
 def _levels(facts: Facts) -> list[str]:

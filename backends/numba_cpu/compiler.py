@@ -23,7 +23,7 @@ from numba.core.typing import Context as Typing
 from numba.core.typing import Signature
 from numba.extending import intrinsic
 
-from wavefilt import interrupts, limits, vocabulary
+from wavefilt import interrupts, limits, stages, vocabulary
 from wavefilt.arrays import Array, DType
 from wavefilt.thresholding import shrinkage
 from wavefilt.wavelets import boundary
@@ -58,14 +58,18 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # numba has no types
         return super()._index_key(signature, codegen), _SOURCES
 
     def load_overload(self, signature: Signature, target_context: BaseContext) -> CompileResult | None:
+        found = None
         try:
-            return super().load_overload(signature, target_context)
+            found = super().load_overload(signature, target_context)
         except Exception:  # damaged files give errors of any kind
             with suppress(OSError):
                 self.flush()
-            return None
+        if found is None:
+            stages.begin(stages.COMPILING)
+        return found
 
     def save_overload(self, signature: Signature, data: CompileResult) -> None:
+        stages.end()  # `load_overload` began it
         with suppress(Exception):  # the disk is full, or the index came to harm since it was read
             super().save_overload(signature, data)
 

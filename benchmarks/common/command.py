@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +45,7 @@ class Results:
         from wavefilt.io import check_destination
 
         paths = [Path(path) for path in (self.path, *others) if path is not None]
-        if len({path.resolve() for path in paths}) < len(paths):
+        if len({os.path.realpath(path) for path in paths}) < len(paths):
             raise click.UsageError("two outputs would be the same file")
         for path in paths:
             try:

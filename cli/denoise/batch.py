@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,6 +12,7 @@ from typing import Any
 
 import click
 
+from wavefilt.cli import progress
 from wavefilt.cli.failure import Failure
 
 from . import batch_summary, single_file
@@ -43,15 +43,16 @@ def denoise(files: list[tuple[str, str]], options: Options) -> None:
                     """Whether to go on."""
                     found.add(outcome)
                     log(outcome)
-                    with moved(found):
-                        if outcome.error is None:
+                    messages = moved(found)
+                    if outcome.error is None and (lines or options.as_json):
+                        with messages:
                             show(outcome.facts, options, lines)
                     return not found.failures or options.keep_going
 
                 _each(files, partial(attempt, options=options), options, add)
         except BaseException:  # interrupted, or the log's disk is full: the failures are reported all the same
             if found.failures:
-                Failure(found.failed(files), 1).show()
+                found.failed(files, 1).show()
             raise
         finally:
             if many and not options.quiet and not options.dry_run:
@@ -59,7 +60,7 @@ def denoise(files: list[tuple[str, str]], options: Options) -> None:
     for first in found.failures.values():
         if not many:
             raise Failure(str(first.error), first.code)
-        raise Failure(found.failed(files), 4 if options.keep_going else first.code)
+        raise found.failed(files, 4 if options.keep_going else first.code)
 
 
 def attempt(source: str, target: str, options: Options) -> Outcome:
@@ -107,20 +108,21 @@ def _workers(sizes: list[float]) -> int:
 def _bar(count: int, quiet: bool) -> Iterator[Callable[[Summary], AbstractContextManager[Any]]]:
     """Called when a file has ended: moves the bar, and gives a context in which messages do not run into the bar.
 
-    There is a bar for several files if standard error is a terminal.
+    There is a bar for several files, and a line for one, if standard error is a terminal.
     """
-    if quiet or count == 1 or not sys.stderr.isatty():
+    if count == 1:
+        with progress.line(quiet) as without:
+            yield lambda found: without()
+        return
+    if not progress.shown(quiet):
         yield nullcontext
         return
-    from tqdm import tqdm
-
-    with tqdm(total=count, unit="file", leave=False) as bar:
+    with progress.bar(total=count, unit="file") as bar:
 
         def moved(found: Summary) -> AbstractContextManager[Any]:
             if found.failures:
                 bar.set_postfix(failed=len(found.failures), refresh=False)
             bar.update()
-            shown: AbstractContextManager[Any] = bar.external_write_mode()
-            return shown
+            return progress.without(bar)
 
         yield moved

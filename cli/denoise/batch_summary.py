@@ -76,11 +76,11 @@ class Summary:
         ends = f"{self.done} done{alike}, {len(self.failures)} failed" + (f", {left} not begun" if left else "")
         return "\n".join([*lines, f"{self.count} files: {ends}, {seconds:.2g} s, {self.done / seconds:.3g} files/s"])
 
-    def failed(self, files: list[tuple[str, str]]) -> str:
+    def failed(self, files: list[tuple[str, str]], code: int) -> Failure:
         """Every failure, in the order of the files, and why."""
         found = [outcome for source, _ in files if (outcome := self.failures.get(source))]
-        reasons = "".join(f"\n  {o.source}: {str(o.error).removeprefix(f'{o.source}: ')}" for o in found)
-        return f"{len(found)} of {self.count} files failed:{reasons}"
+        reasons = (f"  {o.source}: {str(o.error).removeprefix(f'{o.source}: ')}" for o in found)
+        return Failure(f"{len(found)} of {self.count} files failed:", code, *reasons)
 
 
 def _number(value: float, whole: bool) -> str:

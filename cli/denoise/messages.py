@@ -6,6 +6,7 @@ import json
 
 import click
 
+from wavefilt.cli.failure import tell
 from wavefilt.outofcore.sizes import spelled
 from wavefilt.transforms import find
 
@@ -22,14 +23,12 @@ def show(facts: Facts, options: Options, line: bool) -> None:
         click.echo(json.dumps(facts, allow_nan=False))
     line = line and not options.quiet
     if line:
-        click.echo(_intention(facts) if "dry_run" in facts else _line(facts), err=True)
+        tell(_intention(facts) if "dry_run" in facts else _line(facts))
     if options.verbose and "dry_run" not in facts:
-        for text in _details(facts):
-            click.echo(text, err=True)
+        tell(*_details(facts))
     unasked = "max_memory" in facts and not options.max_memory
     if options.verbose or (line and (unasked or facts["level"] == 0)):
-        for note in facts["notes"]:
-            click.echo(f"  note: {note}", err=True)
+        tell(*(f"  note: {note}" for note in facts["notes"]))
 
 
 def _line(facts: Facts) -> str:

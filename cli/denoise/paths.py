@@ -117,10 +117,10 @@ def _check_outputs(jobs: list[tuple[str, str]], options: Options) -> None:
     files: dict[Path, Path] = {}
     for path in outputs:
         if path in stores or path.is_file() or not path.exists():
-            if path.resolve() in files:
+            if _real(path) in files:
                 raise click.UsageError(f"two outputs would be the same file, {path}; name them with -o, one at a time")
-            files[path.resolve()] = path
-    inputs = [Path(split(source)[0]).resolve() for source, _ in jobs if source != "-"]
+            files[_real(path)] = path
+    inputs = [_real(split(source)[0]) for source, _ in jobs if source != "-"]
     taken = {*inputs, *(_identity(path) for path in inputs if os.path.exists(path))}
     for path in files:
         if path in taken or (os.path.exists(path) and _identity(path) in taken):
@@ -134,6 +134,11 @@ def _check_outputs(jobs: list[tuple[str, str]], options: Options) -> None:
             raise click.UsageError(f"{path} is a folder; name a file, or use --out-dir {shlex.quote(str(path))}")
         else:
             check_destination(path, overwrite=options.overwrite)
+
+
+def _real(path: str | Path) -> Path:
+    """Without links; a loop of links stays as it is, where `Path.resolve` raises RuntimeError."""
+    return Path(os.path.realpath(path))
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wavefilt import stages
 from wavefilt.cli.failure import run_errors, usage_errors
 from wavefilt.cli.reading import read
 from wavefilt.method import Method
@@ -38,7 +39,8 @@ def denoise(source: str, target: str, options: Options) -> Facts:
     from wavefilt.io.writing import check_output
 
     with run_errors(source, more_memory=more_memory):
-        before, digest = read(source, options.layout, options.format, options.sidecar)
+        with stages.stage(f"reading {source}"):
+            before, digest = read(source, options.layout, options.format, options.sidecar)
         if target != "-":
             with usage_errors():
                 check_output(before, Path(target))
@@ -48,8 +50,10 @@ def denoise(source: str, target: str, options: Options) -> Facts:
             method = replace(method, sigma=before.window(*options.noise_window))
         if options.dry_run:
             return _intended(before, method) | {"input": source, "output": target}
-        after = before.apply(method, backend(options), report=True)
-        return _written(before, after, source, target, options, digest, start)
+        with stages.stage(f"denoising {source}"):
+            after = before.apply(method, backend(options), report=True)
+        with stages.stage(f"writing {target}"):
+            return _written(before, after, source, target, options, digest, start)
 
 
 def _written(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wavefilt.cli.failure import Failure, read_errors, run_errors
+from wavefilt.cli.progress import bar, shown
 from wavefilt.outofcore.sizes import spelled
 
 from . import memory
@@ -129,15 +129,13 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
 @contextmanager
 def _bar(source: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Bytes processed, their rate and the time left, on standard error where that is a terminal."""
-    if quiet or not sys.stderr.isatty():
+    if not shown(quiet):
         yield None
         return
-    from tqdm import tqdm
-
-    with tqdm(desc=Path(source).name, unit="B", unit_scale=True, unit_divisor=1024, leave=False) as bar:
+    with bar(Path(source).name, unit="B", unit_scale=True, unit_divisor=1024) as drawn:
 
         def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
+            drawn.total = total
+            drawn.update(done - drawn.n)
 
         yield progress

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from math import ceil, prod
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wavefilt.arrays import Array
 from wavefilt.io.arrays.zarr import array_unchanged, copied, reading
@@ -15,6 +16,7 @@ from wavefilt.io.arrays.zarr import array_unchanged, copied, reading
 if TYPE_CHECKING:
     import dask.array as da
     import zarr
+    from distributed import Future
 
 Place: TypeAlias = tuple[slice, ...]
 
@@ -70,12 +72,14 @@ def save(
     target: str | Path,
     like: zarr.Array,
     overwrite: bool = False,
-    workers: AbstractContextManager[object] | None = None,
+    workers: AbstractContextManager[Any] | None = None,
+    watch: Callable[[Future[None]], object] | None = None,
 ) -> None:
     """Compute a dask array into a copy of the store of ``like``, a zarr array, whose samples it has in their place.
 
     Its blocks must be of whole chunks, as those of `lazily` are. It takes the name ``target`` once all of it is there.
     ``workers`` is a context to compute it in, such as `cluster.connected`: left before a copy that failed is removed.
+    ``watch`` is called with the future of that, before it is waited for.
     Raises FileExistsError unless ``overwrite``, ValueError for blocks that end inside chunks: two of them would write
     the same chunk, OSError if chunks of ``like`` are changed meanwhile.
     """
@@ -87,6 +91,11 @@ def save(
     source = str(like.store.root)
     check_unchanged = array_unchanged(source, like.path)
     with copied(source, like.path, like, Path(target), overwrite=overwrite) as out:
-        with workers or nullcontext():
-            array.store(Stored(out), lock=False)
+        with workers or nullcontext() as client:
+            if client is None or watch is None:
+                array.store(Stored(out), lock=False)
+            else:
+                future = client.compute(array.store(Stored(out), lock=False, compute=False))
+                watch(future)
+                future.result()
         check_unchanged()

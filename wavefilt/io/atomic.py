@@ -22,6 +22,8 @@ def check_destination(path: Path, *, overwrite: bool) -> None:
             raise OutputExists(path)
         if not path.stat().st_mode & 0o222:
             raise PermissionError(f"{path} is read-only; it is not replaced")
+    if os.path.islink(os.path.realpath(path)):
+        raise OSError(f"{path} is a link that leads to itself")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist")
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from wavefilt import stages
 from wavefilt._version import __version__
 
 from .interfaces import Kernel
@@ -59,16 +60,19 @@ if not SIMULATED:
             return signature, codegen.magic_tuple(), self._constants, _sources(), self._launch_config_key
 
         def load_overload(self, signature: Any, target_context: Any) -> Any:
+            found = None
             try:
                 found = super().load_overload(signature, target_context)
                 if found is not None:
                     found.bind()  # under numba's lock: two threads that launch it for the first time break numba
-                return found
+                    return found
             except Exception:  # damaged files give errors of any kind
                 with suppress(OSError):
                     self.flush()
-                return None
+            stages.begin(stages.COMPILING)
+            return None
 
         def save_overload(self, signature: Any, data: Any) -> None:
+            stages.end()  # `load_overload` began it
             with suppress(Exception):  # the disk is full, or the index came to harm since it was read
                 super().save_overload(signature, data)
