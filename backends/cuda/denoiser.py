@@ -114,10 +114,10 @@ class Denoiser:
         given = float(sigma) if isinstance(sigma, (int, float)) else 0.0
         kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype, threads)
         launch = kernel[-(-max(s.rows, searched) // threads), threads, stream]
-        samples = s.samples if len(s.size) == 1 else 0
+        length = s.samples if len(s.size) == 1 else 0
         measured = found.middle, found.energy, found.amounts, self._factors, given
         numbers = self._numbers, self._thresholds, self._live, self._flags
-        launch(x, samples, *measured, s.level, s.rows, found.groups, (found.state, searched), *numbers)
+        launch(x, length, *measured, s.level, s.rows, found.groups, found.state, searched, *numbers)
         return Shrinking(str(self._function), self._thresholds)
 
     def _choose_on_host(self, x: DeviceArray, stream: Stream) -> Shrinking:

@@ -170,8 +170,7 @@ def _compile(dtype: str, folder: Path) -> None:
         write(name, kernels[name], arguments)
     for rule in ("linear", "fixed", "bayes"):
         kernel = choosing.choose(rule, "level", dtype, 256)
-        search = types.Tuple((i, size))
-        arguments = (a, size, a, d, d, d, types.float64, size, size, size, search, d, a, table, table)
+        arguments = (a, size, a, d, d, d, types.float64, size, size, size, i, size, d, a, table, table)
         write(f"choose-{rule}", kernel, arguments)
     write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, *[size] * 5, a, size, size, table))
     write("mean", cycle_spinning.mean(dtype, 256), (a, size, size, size, a, size, size))

@@ -66,12 +66,14 @@ def denoised(
             for own, (_, depth) in zip(batches, group, strict=True)
         ]
         statistics = _statistics(pyramids, batches, [part.live for part, _ in group], method, backend)
-        runs = [len(part.rows) if method.scope == "record" else 1 for part, _ in group]
-        sizes = [part.live_samples * own for (part, _), own in zip(group, runs, strict=True)]
+        samples = 0  # of a group, that are not filled
+        for pyramid, (part, _) in zip(pyramids, group, strict=True):
+            own = pyramid.samples if part.live is None else np.count_nonzero(part.live)
+            samples += int(own) * (len(part.rows) if method.scope == "record" else 1)
         known = None
         if noise is not None:
             known = noise[: len(statistics.counts), group[0][0].rows if noise.shape[1] > 1 else [0]]
-        pooled = _thresholds(statistics, method, sum(sizes), known)
+        pooled = _thresholds(statistics, method, samples, known)
         power = statistics.mean_square() if report and not shift else None
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
             estimate = estimate_of(Measured(*pooled, power), part, batches[i], method, depth)

@@ -37,11 +37,6 @@ class Segments:
         return prod(self.shape)
 
     @property
-    def live_samples(self) -> int:
-        """Of one run, those that are not filled."""
-        return self.samples if self.live is None else int(np.count_nonzero(self.live))
-
-    @property
     def places(self) -> tuple[Index, ...]:
         """Index of the batch in the traces or panels."""
         if len(self.shape) > 1:

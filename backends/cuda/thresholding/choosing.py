@@ -41,7 +41,7 @@ def _quotient(a, b):
 def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
     """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row.
 
-    Those of a row whose samples are all equal are 0; ``samples`` is 0 where rows are panels, which are not looked at.
+    Those of a row whose samples are all equal are 0; ``length`` is 0 where rows are panels, which are not looked at.
     ``rule`` is "linear", "fixed" or "bayes"; ``sigma_of`` "level", "global" or "given". In float64, as on the host.
     """
     number, bayes = np.dtype(dtype).type, device(bayes_formula(max, min, _quotient))
@@ -49,12 +49,26 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
 
     @kernel(rule, sigma_of, dtype, threads)
     def choose_kernel(
-        x, samples, middle, energy, counts, factors, given, levels, rows, groups, search, numbers, chosen, live, flags
+        x,
+        length,
+        middle,
+        energy,
+        counts,
+        factors,
+        given,
+        levels,
+        rows,
+        groups,
+        state,
+        searched,
+        numbers,
+        chosen,
+        live,
+        flags,
     ):
         """``factors`` has those of `factors`, then the noise's gains; ``numbers`` get sigma, then thresholds."""
         row = cuda.blockIdx.x * threads + cuda.threadIdx.x
-        dead = is_constant(x, row, rows if samples > 0 else 0, samples)
-        state, searched = search
+        dead = is_constant(x, row, rows if length > 0 else 0, length)
         if row < searched and (state[row * FIELDS + SHIFT] != DONE or state[row * FIELDS + NEXT] != 0):
             flags[UNFINISHED] = 1
         if row >= rows:

@@ -158,24 +158,25 @@ def constant(threads: int) -> DeviceFunction:
 
     @device
     def is_constant(x, trace, traces, length):
-        thread, alike = cuda.threadIdx.x, False
+        thread, alike = cuda.threadIdx.x, np.int32(0)
         if trace < traces:
             start = trace * length
-            alike = x[start] == x[start + length - 1] and x[start] == x[start + length // 2]
+            if x[start] == x[start + length - 1] and x[start] == x[start + length // 2]:
+                alike = np.int32(1)
         if cuda.syncthreads_or(alike) == 0:
             return False
         suspected = cuda.shared.array(threads, np.int32)
-        suspected[thread] = 1 if alike else 0
+        suspected[thread] = alike
         cuda.syncthreads()
         for k in range(threads):
             if suspected[k] != 0:
                 start, i = (trace - thread + k) * length, thread
                 while i < length and x[start + i] == x[start]:
                     i += threads
-                differs = cuda.syncthreads_or(i < length) != 0
-                if thread == k and differs:
-                    alike = False
-        return alike
+                differs = cuda.syncthreads_or(np.int32(1 if i < length else 0))
+                if thread == k and differs != 0:
+                    alike = np.int32(0)
+        return alike != 0
 
     return is_constant
 
