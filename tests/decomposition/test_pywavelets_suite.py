@@ -35,7 +35,7 @@ def test_all_pass(tmp_path):
     result = subprocess.run(
         [sys.executable, "-m", "pytest", "-c", tmp_path / "pytest.ini", "--rootdir", tmp_path, *options, *files],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]), "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         timeout=900,
