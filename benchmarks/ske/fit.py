@@ -1,20 +1,26 @@
-"""The parameters of the calibrated SKE model, fitted to microbenchmarks and to the kernels of the fit set."""
+"""The parameters of the calibrated SKE model, fitted to microbenchmarks and to the kernels of the fit set.
+
+All fits are on relative residuals. SciPy is imported when one is made.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pywt
+from numpy.typing import ArrayLike
 
+from wavefilt.arrays import Floats
 from wavefilt.backends.cuda.work_counts import statistics, transforms
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration
 
-from . import baselines, least_squares
+from . import baselines
 from .cases import LEVEL
 
 Known = tuple[list[Launch], float]
@@ -89,10 +95,10 @@ def parameters(known: Sequence[Known], device: Calibration) -> Calibration:
         each = [[calibrated.parts(launch, device).seconds for launch in made] for made, _ in known]
         table = np.array([[sum(seconds[name] for seconds in parts) for name in names] for parts in each])
         now = np.array([device.theta[name] for name in PARTS])
-        left = float(np.square(least_squares.relative(table @ np.append(now, 1.0), times)).sum())
+        left = float(np.square(relative(table @ np.append(now, 1.0), times)).sum())
         if left < least:
             best, least = device, left
-        found = least_squares.nonnegative(table[:, :-1], times, table[:, -1])
+        found = nonnegative(table[:, :-1], times, table[:, -1])
         if np.allclose(found, now, rtol=1e-6, atol=1e-9):
             break
         device = replace(device, theta=dict(zip(PARTS, map(float, (found + now) / 2), strict=True)))
@@ -109,23 +115,96 @@ def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
     kernels = [(launches(row), float(row["seconds"])) for row in chosen]
     known = kernels + microbenchmarks(device)
     device = parameters(known, device)
-    errors = least_squares.relative([predicted(made, device) for made, _ in known], [time for _, time in known])
+    errors = relative([predicted(made, device) for made, _ in known], [time for _, time in known])
     seconds = [time for _, time in kernels]
     single = [made[0] for made, _ in kernels]
     at = [calibrated.parts(launch, device) for launch in single]
     base = [baselines.classic(launch, device, 1.0, 1.0) for launch in single]
-    scale, rw, rb = least_squares.geometric(base, [p.n for p in at], [p.nb for p in at], seconds)
+    scale, rw, rb = geometric(base, [p.n for p in at], [p.nb for p in at], seconds)
     plain = [baselines.classic(launch, device) for launch in single]
-    start, rate = least_squares.launch_and_bandwidth([launch.bytes for launch in single], seconds)
+    start, rate = launch_and_bandwidth([launch.bytes for launch in single], seconds)
     warps, times = zip(*device.warps, strict=True)
     table_scale = float(np.exp(np.mean(np.log(np.array(seconds) / plain))))
     left = {
         "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
         "microbenchmarks": sorted({made[0].name for made, _ in known[len(kernels) :]}),
         "rows": len(known),
-        **least_squares.summary(errors),
-        **least_squares.summary(errors[: len(kernels)], "kernels' "),
+        **summary(errors),
+        **summary(errors[: len(kernels)], "kernels' "),
         "classic": {"scale": scale, "rw": rw, "rb": rb, "table scale": table_scale},
         "launch and bandwidth": {"launch": start, "bytes a second": rate},
     }
-    return replace(device, hiding=least_squares.hiding(warps, times), fit=left)
+    return replace(device, hiding=hiding(warps, times), fit=left)
+
+
+def nonnegative(parts: ArrayLike, seconds: ArrayLike, fixed: ArrayLike = 0.0) -> Floats:
+    """theta >= 0 that minimises sum(((parts theta + fixed) / seconds - 1)²).
+
+    Parameters
+    ----------
+    parts : shape (rows, parameters)
+    seconds : shape (rows,), above 0
+    fixed : seconds of each row that no parameter scales
+
+    Raises
+    ------
+    ValueError
+        For fewer rows than parameters, or times that are not above 0.
+    """
+    from scipy.optimize import nnls
+
+    matrix, times = np.asarray(parts, np.float64), np.asarray(seconds, np.float64)
+    if matrix.ndim != 2 or times.shape != matrix.shape[:1] or matrix.shape[0] < matrix.shape[1]:
+        raise ValueError(f"{matrix.shape} parts and {times.shape} times: at least one row for each parameter is needed")
+    if not (times > 0).all():
+        raise ValueError("every measured time must be above 0")
+    theta, _ = nnls(matrix / times[:, None], 1 - np.asarray(fixed, np.float64) / times)
+    return np.asarray(theta, np.float64)
+
+
+def relative(predicted: ArrayLike, seconds: ArrayLike) -> Floats:
+    """Signed relative errors."""
+    return np.asarray(predicted, np.float64) / np.asarray(seconds, np.float64) - 1
+
+
+def launch_and_bandwidth(sizes: ArrayLike, seconds: ArrayLike) -> tuple[float, float]:
+    """(t0, bytes a second) of time = t0 + bytes / bandwidth, the model that any other has to beat."""
+    sizes = np.asarray(sizes, np.float64)
+    start, slope = nonnegative(np.column_stack([np.ones_like(sizes), sizes]), seconds)
+    return float(start), 1 / float(slope) if slope else math.inf
+
+
+def hiding(warps: ArrayLike, seconds: ArrayLike) -> dict[str, dict[str, float]]:
+    """Both laws of hiding for a fixed work done by n warps an SM: latency/n + floor, and the classic r^(n-1).
+
+    Of each its parameters, and the mean and the largest relative error.
+    """
+    n, times = np.asarray(warps, np.float64), np.asarray(seconds, np.float64)
+    latency, floor = nonnegative(np.column_stack([1 / n, np.ones_like(n)]), times)
+    slope, level = np.polyfit(n - 1, np.log(times), 1)
+    found = {
+        "latency/n + floor": ({"latency": latency, "floor": floor}, latency / n + floor),
+        "geometric": ({"r": math.exp(slope), "first": math.exp(level)}, np.exp(level + slope * (n - 1))),
+    }
+    return {
+        law: {k: float(v) for k, v in parameters.items()} | summary(relative(predicted, times))
+        for law, (parameters, predicted) in found.items()
+    }
+
+
+def geometric(
+    base: Sequence[float], warps: Sequence[int], blocks: Sequence[int], seconds: Sequence[float]
+) -> tuple[float, float, float]:
+    """(scale, rw, rb) of the classic form: time = scale base rw^(nw-1) rb^(nb-1), both at most 1."""
+    from scipy.optimize import lsq_linear
+
+    logs = np.log(np.asarray(seconds)) - np.log(np.asarray(base))
+    matrix = np.column_stack([np.ones(len(logs)), np.asarray(warps) - 1.0, np.asarray(blocks) - 1.0])
+    found = lsq_linear(matrix, logs, ([-np.inf] * 3, [np.inf, 0.0, 0.0])).x
+    scale, rw, rb = (math.exp(x) for x in found)
+    return scale, rw, rb
+
+
+def summary(errors: Floats, of: str = "") -> dict[str, float]:
+    """Mean and largest absolute error."""
+    return {f"{of}mean error": float(np.abs(errors).mean()), f"{of}max error": float(np.abs(errors).max())}

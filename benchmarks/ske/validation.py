@@ -16,9 +16,9 @@ from wavefilt.ske import calibration
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration
 
-from . import baselines, least_squares
+from . import baselines
 from .cases import cases, quick
-from .fit import launches, parameters, predicted
+from .fit import launches, parameters, predicted, relative
 
 SHORT = 10e-6
 """Kernels below these seconds are reported apart: they are mostly launch, which any model gets right."""
@@ -69,7 +69,7 @@ class Validation:
         }
 
     def errors(self, model: str = "SKE calibrated") -> Floats:
-        return least_squares.relative(self.predictions[model], self.times)
+        return relative(self.predictions[model], self.times)
 
 
 def _errors(title: str, of: str, named: Iterable[tuple[str, Floats]]) -> Sheet:
@@ -111,7 +111,7 @@ def _left_out(v: Validation) -> Iterator[tuple[str, Floats]]:
         if rest.sum() >= len(PARTS) and mask.any():
             other = parameters([(v.made[i], float(v.times[i])) for i in np.flatnonzero(rest)], v.device)
             found = [predicted(v.made[i], other) for i in np.flatnonzero(mask)]
-            yield kernel, least_squares.relative(found, v.times[mask])
+            yield kernel, relative(found, v.times[mask])
 
 
 def choices(rows: Sequence[Row], predictions: Sequence[float] | Floats) -> Iterator[tuple[str, float, float | None]]:

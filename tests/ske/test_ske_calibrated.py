@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from wavefilt.benchmarks.ske import baselines
-from wavefilt.benchmarks.ske import least_squares as fit
+from wavefilt.benchmarks.ske import baselines, fit
 from wavefilt.ske import calibrated, calibration
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration, Operation, WrongDevice
