@@ -94,6 +94,14 @@ def test_without_matplotlib_a_notebook_shows_the_text(partly_dead, monkeypatch):
     assert "<img" not in partly_dead._repr_html_()
 
 
+def test_a_notebook_shows_a_recording_without_samples():
+    assert (
+        wavefilt.Recording([np.zeros(0)], (None,), "npy", None)
+        ._repr_html_()
+        .endswith("1 trace x 0 samples, interval unknown, 0 live")
+    )
+
+
 def test_outcomes_and_online_denoisers_show_what_they_are(rng):
     outcome = run(rng.standard_normal((3, 200)), Method("sym4", 2, rule="sure"), "pywavelets")
     assert repr(outcome) == "<Outcome 3 x 200 float64, dwt sym4 level 2, sure soft, backend pywavelets>"

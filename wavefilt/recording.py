@@ -90,18 +90,26 @@ class Recording:
         """How many traces are constant."""
         return sum(arrays.known(self.traces[int(i)]).size > 0 for i in np.flatnonzero(~self.live))
 
+    @cached_property
+    def by_id(self) -> dict[str, list[int]]:
+        """The traces of each id, by their numbers."""
+        found: dict[str, list[int]] = {}
+        for trace, name in enumerate(self.ids):
+            found.setdefault(name, []).append(trace)
+        return found
+
     def __repr__(self) -> str:
         return f"<Recording {', '.join(filter(None, self._about()))}>"
 
     def _repr_html_(self) -> str:
-        """The text and a small picture, for notebooks; without matplotlib the text alone."""
+        """The text and a small picture, for notebooks; without matplotlib, or samples, the text alone."""
         source, *facts = map(html.escape, self._about())
         text = f"<b>{source or 'Recording'}</b>: {', '.join(filter(None, facts))}"
         try:
             from wavefilt.plot import thumbnail
 
             picture = base64.b64encode(thumbnail(self)).decode()
-        except ImportError:
+        except (ImportError, ValueError):
             return text
         return f'{text}<br><img alt="the traces" src="data:image/png;base64,{picture}">'
 
@@ -113,7 +121,7 @@ class Recording:
         return [
             Path(self.source).name,
             self.format,
-            f"{len(lengths)} traces x {sizes} samples",
+            f"{len(lengths)} trace{'s' * (len(lengths) != 1)} x {sizes} samples",
             f"interval {' or '.join(steps) if len(steps) < 4 else f'{len(steps)} different'}" if steps else "",
             f"from {utc(min(self.starts))}" if self.starts else "",
             f"{self.live.sum()} live",

@@ -50,8 +50,7 @@ def utc(time: np.datetime64) -> str:
 def channels(recording: Recording) -> list[Facts]:
     """Times of the first and last sample of each id, and the gaps between its traces, negative where two overlap."""
     found = []
-    for name in dict.fromkeys(recording.ids):
-        parts = [i for i, other in enumerate(recording.ids) if other == name]
+    for name, parts in recording.by_id.items():
         spans = sorted((recording.starts[i], _due(recording, i)) for i in parts)
         step = min(recording.intervals[i] or 0 for i in parts)
         pauses = [(due, (start - due) / SECOND) for (_, due), (start, _) in pairwise(spans)]

@@ -13,6 +13,7 @@ import click
 
 from wavefilt.cli.failure import Failure, read_errors, run_errors
 from wavefilt.cli.progress import bar, shown
+from wavefilt.errors import for_command
 from wavefilt.outofcore.sizes import spelled
 
 from . import memory
@@ -106,7 +107,7 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
         try:
             opened = _opened(source, options)
         except NotStreamed as error:
-            raise Failure(str(error), 2) from error
+            raise Failure(for_command(error), 2) from error
     with closing(opened), run_errors(source, *unasked):
         if options.noise_window:
             method = replace(method, sigma=window_of(*options.noise_window, opened.interval, opened.shape[1], source))

@@ -239,6 +239,31 @@ def test_what_would_work_is_told(tmp_path, monkeypatch, capsys, options, words):
     assert words in err
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--two-dimensional", "--transform", "modwt"], "--transform modwt is for traces, not for two dimensions"),
+        (["--two-dimensional", "--spins", "2"], "--spins 2 is for traces"),
+        (["--two-dimensional", "--rule", "blockjs"], "--rule blockjs is for traces"),
+        (["--transform", "modwt", "--spins", "3"], "--transform modwt does not depend on shifts: leave --spins out"),
+        (["--transform", "modwt", "--rule", "blockjs"], "shrinks blocks of --transform dwt; use --spins for shifts"),
+        (["--rule", "sure", "--shrink", "mean"], "--shrink mean is for rules with a posterior"),
+        (
+            ["--sigma", "-4"],
+            "number of at least 0, or left out for --noise-window",
+        ),
+        (["-w", "gaus1"], "--wavelet gaus1 is continuous"),
+        (["--max-memory", "1GiB", "--format", "seg2"], "files are streamed (--max-memory); convert"),
+        (["--overwrite", "-o", "x.npy"], "x.npy is the input"),
+    ],
+)
+def test_options_are_named_as_the_command_spells_them(tmp_path, monkeypatch, capsys, options, words):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", RNG.standard_normal((3, 300)))
+    code, _, err = run(capsys, "denoise", "x.npy", *options)
+    assert (code, words in err) == (2, True), err
+
+
 def test_no_input_and_no_command(capsys):
     assert run(capsys, "denoise")[0] == 2
     code, _, err = run(capsys, "denoize")

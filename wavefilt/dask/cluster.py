@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from wavefilt.errors import OptionError, options
+
 if TYPE_CHECKING:
     from distributed import Client
 
@@ -112,5 +114,6 @@ def _processes(scheduler: str) -> int:
     if scheduler == LOCAL:
         return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     if not number.isdecimal() or int(number) < 1:
-        raise ValueError(f"scheduler={scheduler!r} is neither local, local:N nor an address such as tcp://host:8786")
+        allowed = " is neither local, local:N nor an address such as tcp://host:8786"
+        raise OptionError(options(scheduler=scheduler), allowed)
     return int(number)

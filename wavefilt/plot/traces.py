@@ -78,10 +78,9 @@ class Gather:
         if timed and before.starts:
             self.day, first = min(before.starts).astype("datetime64[D]"), min(before.starts)
             self._starts = [float((start - self.day) / SECOND) for start in before.starts]
-            self.names = list(dict.fromkeys(before.ids))
+            self.names = list(before.by_id)
             self.time_label = f"UTC, from {utc(first).replace('T', ' ').removesuffix('Z')}"
-        rows = [[i for i, other in enumerate(before.ids) if other == name] for name in self.names]
-        self._rows = rows or [[i] for i in range(len(self._lengths))]
+        self._rows = list(before.by_id.values()) if self.names else [[i] for i in range(len(self._lengths))]
         self.frequency_label = "frequency (Hz)" if timed else "frequency (cycles/sample)"
         self.complex = any(np.iscomplexobj(trace) for trace in before.traces[:1])
         self.start = min(self._starts)

@@ -3,6 +3,7 @@
 Each is computed here with PyWavelets and NumPy, which is the reference; backends accelerate those they name.
 """
 
+from wavefilt.errors import OptionError, options
 from wavefilt.registry import Registry
 from wavefilt.vocabulary import check
 
@@ -34,4 +35,5 @@ def find(word: str, dimensions: int) -> Transform:
                 return kind
         TRANSFORMS.names()
     check("transform", word, words())
-    raise ValueError(f"transform={word!r} is for {'traces, not for two dimensions' if dimensions == 2 else 'panels'}")
+    meant = "traces, not for two dimensions" if dimensions == 2 else "panels"
+    raise OptionError(options(transform=word), f" is for {meant}")

@@ -14,6 +14,7 @@ import numpy as np
 import pywt
 
 from wavefilt.arrays import Array
+from wavefilt.errors import OptionError, options
 from wavefilt.vocabulary import MODES
 from wavefilt.wavelets.filters import detail_lengths
 
@@ -29,13 +30,13 @@ class _DWT2(Transform):
 
     def check(self, method: Method) -> None:
         refused = {
-            f"spins={method.spins}": method.spins > 1,
-            f"sigma={method.sigma!r}": method.window is not None,
-            f"rule={method.rule!r}": method.spec.blocks is not None,
+            "spins": method.spins > 1,
+            "sigma": method.window is not None,
+            "rule": method.spec.blocks is not None,
         }
         for option, wrong in refused.items():
             if wrong:
-                raise ValueError(f"{option} is for traces, not for two dimensions")
+                raise OptionError(options(**{option: vars(method)[option]}), " is for traces, not for two dimensions")
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
         return [prod(size) for size in self.planes(analysis, shape)[1:] for _ in self.band_names]

@@ -13,6 +13,7 @@ import numpy as np
 import pywt
 
 from wavefilt.arrays import Array
+from wavefilt.errors import OptionError, options
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.extension import extended
 
@@ -30,10 +31,12 @@ class _MODWT(Transform):
     workspace = 2.0
 
     def check(self, method: Method) -> None:
+        spins = options("spins")
         if method.spins > 1:
-            raise ValueError("transform='modwt' does not depend on shifts: leave spins out")
+            raise OptionError(options(transform="modwt"), " does not depend on shifts: leave ", spins, " out")
         if method.spec.blocks:
-            raise ValueError(f"rule={method.rule!r} shrinks blocks of transform='dwt'; use spins for shifts of it")
+            what = (" shrinks blocks of ", options(transform="dwt"), "; use ", spins, " for shifts of it")
+            raise OptionError(options(rule=method.rule), *what)
 
     def deepest(self, shape: tuple[int, ...], bank: pywt.Wavelet) -> int:
         """log2 of the length: above, the taps would lie more than half of the samples apart."""

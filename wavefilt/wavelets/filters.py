@@ -9,6 +9,8 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import pywt
 
+from wavefilt.errors import OptionError, options
+
 
 @runtime_checkable
 class FilterBank(Protocol):
@@ -29,7 +31,9 @@ def _named(name: str) -> pywt.Wavelet:
         return pywt.Wavelet(name)
     except ValueError as error:
         if name in pywt.wavelist(kind="continuous"):
-            raise ValueError(f"wavelet={name!r} is continuous; choose a discrete one (`wavefilt wavelets`)") from error
+            raise OptionError(
+                options(wavelet=name), " is continuous; choose a discrete one (`wavefilt wavelets`)"
+            ) from error
         near = difflib.get_close_matches(name.lower(), names(), n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise ValueError(
