@@ -62,7 +62,7 @@ FILES = {
     # name: (content, further arguments, exit code, words on standard error)
     "empty": (b"", [], 3, "the file is empty"),
     "unknown binary": (RANDOM, [], 3, "--format raw --dtype f4 --endian little --ns"),
-    "unknown binary names what was tried": (RANDOM, [], 3, "tried gzip, pickle, rsf, npy, npz"),
+    "unknown binary names what was tried": (RANDOM, [], 3, "tried gzip, pickle, rsf, bzip2, xz, tar, css, q, npy, npz"),
     "zeros": (bytes(4096), [], 3, "unknown format"),
     "gzip": (gzip.compress(SEG2), [], 3, "gunzip"),
     "zip without arrays": (zipped("a.txt", b"hello"), [], 3, "without arrays"),

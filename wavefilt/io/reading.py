@@ -12,7 +12,7 @@ from wavefilt.io.dataset_paths import resolve
 from wavefilt.io.detection import Probe
 from wavefilt.io.file_source import recording_of
 from wavefilt.io.layout import Layout
-from wavefilt.io.registry import AS_RAW, FORMATS, REFUSED, Format, folder_format, named, recognised, resembled
+from wavefilt.io.registry import AS_RAW, FORMATS, REFUSED, Format, folder_format, named, naming, recognised, resembled
 from wavefilt.recording import Recording
 
 RAW_HINT = ("If it is raw binary, specify its layout: ", AS_RAW)
@@ -101,14 +101,15 @@ def _read(file: BinaryIO, path: str, name: str | None, layout: Layout) -> Record
         try:
             recording = format.decode(data, layout)
         except FormatError as error:
+            place = naming(path, format.name, error)
+            if format.may_be_raw and name is None:
+                raise about(place, error, hint=(". ", *RAW_HINT)) from error
             if name is not None:
-                raise
-            if format.may_be_raw:
-                raise about(path, error, hint=(". ", *RAW_HINT)) from error
+                raise about(place, error) from error
             # some of ObsPy's formats are text too, which shows only when it is not a plain table
             other = _by_obspy(probe) if format.name == "ascii" else None
             if other is None:
-                raise
+                raise about(place, error) from error
             try:
                 recording = other.decode(data, layout)
             except FormatError as second:  # at times a damaged table looks like one of ObsPy's

@@ -180,6 +180,17 @@ def named(name: str) -> Format:
 
 AS_RAW = options(format="raw", dtype="f4", endian="little", ns=...)
 
+_READ_BOTH = 'ObsPy reads both and writes one: obspy.read("FILE").write("NAME.mseed", format="MSEED")'
+
+
+def _is_css(probe: Probe) -> bool:
+    """Lines of 283 characters (CSS 3.0) or 287 (NNSA) with times and a data type at their places."""
+    line = probe.head.partition(b"\n")[0].rstrip(b"\r")
+    return {283: b"." in line[26:28] and line[143:145], 287: line[27:28] == b"." and line[144:146]}.get(len(line)) in (
+        *(b"s4", b"s2", b"i4", b"i2", b"c0", b"c#", b"t4", b"t8", b"f4", b"f8", b"s3", b"g2"),
+    )
+
+
 REFUSED: dict[str, tuple[Check, *tuple[str | Words, ...]]] = {
     "gzip": (
         starts_with(b"\x1f\x8b"),
@@ -195,8 +206,17 @@ REFUSED: dict[str, tuple[Check, *tuple[str | Words, ...]]] = {
         "a Madagascar header without samples; read the binary file named after in= with ",
         AS_RAW,
     ),
+    "bzip2": (starts_with(b"BZh"), "compressed with bzip2; decompress it first: bunzip2 -k FILE"),
+    "xz": (starts_with(b"\xfd7zXZ\0"), "compressed with xz; decompress it first: unxz -k FILE"),
+    "tar": (lambda probe: probe.head[257:262] == b"ustar", "an archive; unpack it first: tar xf FILE"),
+    "css": (_is_css, f"a CSS or NNSA table, whose samples are in other files; {_READ_BOTH}"),
+    "q": (starts_with(b"43981 "), f"a Seismic Handler header, whose samples are in a .QBN file; {_READ_BOTH}"),
 }
 """Kinds of file that are recognised and not read, with what to do instead."""
+
+
+LABELS = {"seg2": "SEG-2", "segy": "SEG-Y", "su": "SU", "ascii": "ASCII", "wav": "WAV", "sac": "SAC", "hdf5": "HDF5"}
+"""What errors call formats."""
 
 
 def register_format(format: Format) -> None:
@@ -262,3 +282,9 @@ def folder_format(path: str, name: str | None) -> Format:
         if format.recognise_folder and name in (None, format.name) and (name or format.recognise_folder(path)):
             return format
     raise FormatError(f"is a folder and not a {' or '.join(FORMATS.where(lambda f: f.recognise_folder))} store")
+
+
+def naming(path: str, format: str, error: FormatError) -> str:
+    """The file as an error begins with it, with the format where the error does not tell."""
+    label, told = LABELS.get(format, format), str(error).removeprefix(path).replace("-", "").lower()
+    return path if label.replace("-", "").lower() in told else f"{path}: {label}"

@@ -17,7 +17,7 @@ from wavefilt.errors import FormatError, about, options
 from wavefilt.io.dataset_paths import resolve
 from wavefilt.io.detection import Probe
 from wavefilt.io.layout import Layout
-from wavefilt.io.registry import FORMATS, Format, folder_format, recognised, resembled
+from wavefilt.io.registry import FORMATS, Format, folder_format, naming, recognised, resembled
 
 
 class NotStreamed(FormatError):
@@ -77,6 +77,7 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
     Raises NotStreamed for other formats, FormatError for a damaged file, OSError if it cannot be read.
     """
     name, layout = resolve(path, layout)
+    chosen = None
     try:
         chosen = folder_format(name, format) if os.path.isdir(name) else _detected(name, layout, format)
         if chosen is not None and chosen.open_source is not None:
@@ -88,7 +89,8 @@ def open_source(path: str | os.PathLike[str], layout: Layout, format: str | None
             "); convert the file, or denoise it in memory",
         )
     except FormatError as error:
-        raise about(name, error) from error
+        place = name if chosen is None or chosen.open_source is None else naming(name, chosen.name, error)
+        raise about(place, error) from error
 
 
 def _detected(path: str, layout: Layout, format: str | None) -> Format | None:

@@ -113,8 +113,9 @@ def opened(path: str | Path, component: str | None = None) -> tuple[str, zarr.Ar
         if component is not None:
             raise FormatError(f"{path}: an array, not a group: there is no array {component!r} in it")
         return "", node
-    if component is not None and isinstance(node.get(component.strip("/")), zarr.Array):
-        return component.strip("/"), node[component.strip("/")]
+    asked = (component or "").strip("/")
+    if asked and ".." not in asked.split("/") and isinstance(node.get(asked), zarr.Array):
+        return asked, node[asked]
     arrays = [(name, member) for name, member in node.members(max_depth=None) if isinstance(member, zarr.Array)]
     found = sorted(name for name, array in arrays if array.ndim and array.dtype.kind in "iufc")
     name = chosen(component, found, f"{path}: a zarr group")

@@ -11,6 +11,9 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import BinaryIO
 
+from wavefilt.io.detection import Probe
+from wavefilt.io.obspy.marks import MARKS
+
 NEVER = ("PICKLE", "ALSEP", "SEGY", "SU")
 """Not asked: loading a pickle can run any program, the ALSEP readers claim files of random bytes, and SEG-Y and SU are
 read by `wavefilt.io.segy.traces`, or refused."""
@@ -63,7 +66,8 @@ def recognised_by_obspy(file: BinaryIO) -> str | None:
             raise
         except Exception:  # third-party recognisers raise anything on bytes that are not theirs
             continue
-    return None
+    probe = Probe(file)
+    return next((name for name, check in MARKS.items() if check(probe)), None)
 
 
 @cache

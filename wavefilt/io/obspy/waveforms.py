@@ -15,7 +15,7 @@ from wavefilt.errors import FormatError
 from wavefilt.io.arrays.contiguous import rounded
 from wavefilt.io.layout import Layout
 from wavefilt.io.obspy.recognition import recognised_by_obspy, without_warnings
-from wavefilt.io.obspy.subprocess_reader import SubprocessReader
+from wavefilt.io.obspy.subprocess_reader import BY_NAME, SubprocessReader, read_stream
 from wavefilt.recording import Recording
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ MSEED_INTEGERS = {"STEIM1": "i4", "STEIM2": "i4", "INT32": "i4", "INT16": "i2"}
 MICROSECONDS = 2e-6
 """By how much a start time may change: formats have so many digits."""
 
-CRASHING = ("GSE1", "GSE2")
-"""Formats whose C decoder can crash the process on damaged data: tried in a subprocess first."""
+TRIED_FIRST = ("GSE1", "GSE2", *BY_NAME)
+"""Formats whose decoders can crash or hang on damaged data: tried in a subprocess first."""
 
 SUBPROCESS = SubprocessReader()
 
@@ -77,15 +77,15 @@ def _identity(stream: Stream) -> dict[str, Any]:
 def _stream(data: bytes, name: str) -> Stream:
     """What ObsPy reads as its format of this name. Raises FormatError."""
     try:
-        import obspy
+        import obspy  # noqa: F401
     except ImportError as error:
         raise FormatError(f'a {name.lower()} file, which needs ObsPy: pip install "wavefilt[seismic]"') from error
-    failure = SUBPROCESS.failure(data, name) if name in CRASHING else None
+    failure = SUBPROCESS.failure(data, name) if name in TRIED_FIRST else None
     if failure is not None:
         raise FormatError(f"ObsPy cannot read it as {name} ({failure})")
     try:
         with without_warnings():
-            return obspy.read(io.BytesIO(bytearray(data)), format=name)  # a copy: the decoder of GCF writes to it
+            return read_stream(data, name)
     except MemoryError:
         raise
     except Exception as error:  # readers raise anything on damaged files
