@@ -13,7 +13,7 @@ import click
 
 from wavefilt.benchmarks.common.command import FILE, Results, progress, with_results
 
-from .failure import Failure, usage_errors
+from .failure import Failure, printable, usage_errors
 from .options import COUNT, DEVICE, SIZE, Command, Text, add
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -200,7 +200,7 @@ def report(files: tuple[Path, ...], output: Path, overwrite: bool) -> None:
     except OSError as error:
         raise Failure(f"{error.filename}: {error.strerror or error}", 3) from error
     write_atomically(output, html.encode(), overwrite=overwrite)
-    click.echo(f"{output}: {', '.join(section.source for section in found)}")
+    click.echo(printable(f"{output}: {', '.join(section.source for section in found)}"))
 
 
 @command.command("scaling", epilog="Example: wavefilt bench scaling --plot figures")
