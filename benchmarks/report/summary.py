@@ -58,7 +58,7 @@ def ske(result: Row) -> Iterator[Figure]:
     found = validation.Validation([row for row in result["rows"] if "error" not in row], device)
     errors = abs(found.errors()[found.held_out & found.long])
     if errors.size:
-        about = "error of the calibrated SKE model on kernels that it was not fitted to"
+        about = "error of the calibrated model for kernels of at least 10 μs to which it was not fitted"
         yield Figure(f"SKE: mean {about}", f"{errors.mean():.1%}", "at most 10%", bool(errors.mean() <= 0.1), True)
         yield Figure(f"SKE: largest {about}", f"{errors.max():.1%}", "at most 30%", bool(errors.max() <= 0.3))
 
