@@ -24,6 +24,8 @@ from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level, with_l
 if TYPE_CHECKING:
     from wavefilt.statistics.interface import Statistics
 
+GOLDEN = (3 - math.sqrt(5)) / 2
+"""Multiples of it, whole numbers left out, are spread through 0 to 1 however many there are."""
 AUTO_LEVEL = 5
 """``level=None`` means this many levels, or as many as the samples and the filter allow."""
 
@@ -112,6 +114,17 @@ class Method:
     def plain(self) -> bool:
         """Whether one transform does it, with noise from its own details: what a backend may do in one go."""
         return self.spins == 1 and self.window is None
+
+    def shifts(self, level: int) -> list[int]:
+        """Samples by which cycle spinning shifts, for a transform of so many levels, which repeats after 2^level.
+
+        Each is an odd number after the one before, so that the first 2^j differ at level j, and about 0.38 of the
+        period, which spreads any number of them at every level: see the table in docs/quality.md. There are no more
+        than the period has.
+        """
+        period = 1 << level
+        step = int(GOLDEN * period) | 1
+        return [k * step % period for k in range(min(self.spins, period))]
 
     @property
     def spec(self) -> rules.RuleSpec:

@@ -5,10 +5,27 @@ They are real or complex; |z|² of a complex sample is the sum of the squares of
 
 from __future__ import annotations
 
+import warnings
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, stdtr
 
 from wavefilt.arrays import Array, Floats, refuse_kinds
+from wavefilt.decomposition.wavedec import wavedec
+from wavefilt.method import AUTO_LEVEL
+from wavefilt.thresholding.rules import MAD_TO_SIGMA
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
+
+FALSE_ALARMS = 0.01
+"""p-value below which a trace is flagged."""
+FEWEST, WEAK = 32, 0.01
+"""A level is tested from so many details on, and from this share of the strongest level's mean square on."""
+LAGS = 32
+"""Of the autocorrelation of details."""
+MEDIAN_COST = 2.72
+"""Variance of the median of |d| for normal d over that of the root mean square."""
 
 
 def snr(clean: ArrayLike, x: ArrayLike) -> Floats:
@@ -30,13 +47,122 @@ def rmse(clean: ArrayLike, x: ArrayLike) -> Floats:
 def leakage(denoised: ArrayLike, removed: ArrayLike) -> Floats:
     """Correlation of the removed part with the denoised one, from -1 to 1, for each trace; 0 where either is constant.
 
-    Pure noise has none. Signal that leaked correlates with what remains of it: inspect the residual where this is above
-    2/√n for n samples (``wavefilt.denoise(..., return_noise=True)`` gives both arguments). For complex samples it is
-    the real part of the correlation.
+    (``wavefilt.denoise(..., return_noise=True)`` gives both arguments.) Soft thresholding takes the same from every
+    coefficient that it keeps, so this is above 0 without any leakage, in noise alone too: it compares results with one
+    another. Whether signal leaked is for `leakage_test`. For complex samples it is the real part of the correlation.
     """
     y, r = (a - a.mean(axis=-1, keepdims=True) for a in _both(denoised, removed))
     norm = np.sqrt(_energy(y) * _energy(r))
     return np.asarray(np.divide(np.sum((y * r.conj()).real, axis=-1), norm, out=np.zeros_like(norm), where=norm > 0))
+
+
+class Leakage(NamedTuple):
+    """What `leakage_test` found of each trace."""
+
+    share: Floats
+    """Part of the removed energy, 0 to 1, above that of Gaussian noise with the same median of |d| in each level."""
+    p_value: Floats
+    """Probability that a trace of stationary Gaussian noise alone gives as much evidence of leakage; 1 for none."""
+
+    @property
+    def flagged(self) -> NDArray[np.bool_]:
+        """Where the p-value is below 1 %."""
+        return self.p_value < FALSE_ALARMS
+
+
+def leakage_test(
+    denoised: ArrayLike, removed: ArrayLike, wavelet: WaveletLike = "db8", level: int | None = None
+) -> Leakage:
+    """Test for each trace whether the removed part contains signal: details that are too large for noise.
+
+    The null hypothesis is that stationary Gaussian noise of any spectrum was removed. Shrinkage enlarges no detail,
+    so noise keeps this distribution or falls below it, whatever rule and threshold were used; a signal that was removed
+    has too many large details. At most 1 % of traces of noise are flagged, that is, have a p-value below 1 %:
+    docs/quality.md has the simulations, and how small a leakage is found.
+
+    The details of each level are divided by their noise level, the median of |d| over 0.6745, and get the tail
+    probabilities of Student's t with n/2.72 degrees of freedom, because that median is an estimate from n details. Of n
+    correlated details n/(1 + 2 Σ ρ²) count as independent, with the sample autocorrelation ρ. The statistic b of Berk
+    and Jones (1979) is the smallest binomial probability, over k, that k of them lie below the k-th tail probability;
+    the p-value, 4 b^0.55, is an upper bound fitted to simulations.
+
+    ``wavelet`` and ``level`` should be those of the denoise; the level is by default that of `wavefilt.denoise`. Levels
+    with fewer than 32 details away from ends and gaps (NaN, masked samples), or with almost nothing removed, are left
+    out; a trace without any other has p-value 1. Noise with bursts or heavy tails is not Gaussian and is flagged too,
+    and a signal that fills a level evenly counts as its noise. Real and imaginary parts are tested together.
+
+    Raises ValueError for arrays that are not the same traces, and as `wavefilt.wavedec` for ``wavelet`` and ``level``.
+    """
+    y, r = _both(*(a.filled(np.nan) if isinstance(a, np.ma.MaskedArray) else a for a in (denoised, removed)))
+    shape, samples = r.shape[:-1], r.shape[-1]
+    missing = (np.isnan(y) | np.isnan(r)).reshape(-1, samples)
+    bank = as_wavelet(wavelet)
+    if level is None:
+        level = min(AUTO_LEVEL, max_level(samples, bank))
+    rows = np.where(missing, 0, r.reshape(-1, samples))
+    details = [_tested(d, missing, j, bank.dec_len) for j, d in enumerate(wavedec(rows, bank, level=level)[:0:-1], 1)]
+    power = [np.sum(d**2, axis=-1, where=used) / np.maximum(used.sum(axis=-1), 1) for d, used in details]
+    least = WEAK * np.max(power, axis=0, initial=0)
+    tails = [np.ones((len(rows), 1))]
+    count, independent, energy, noise = np.zeros((4, len(rows)))
+    for (d, used), mean in zip(details, power, strict=True):
+        n = used.sum(axis=-1)
+        sigma = MAD_TO_SIGMA * _median(np.abs(d), used)
+        known = (n >= FEWEST) & (mean > least) & (sigma > 0)
+        own = _independent(d, used)
+        ratio = np.divide(np.abs(d), sigma[:, None], out=np.zeros_like(d), where=(used.T & known).T)
+        tails.append(np.where(ratio > 0, 2 * stdtr(own[:, None] / MEDIAN_COST, -ratio), 1))
+        for total, value in ((count, n), (independent, own), (energy, n * mean), (noise, n * sigma**2)):
+            total += known * value
+    share = np.maximum(0, 1 - np.divide(noise, energy, out=np.ones_like(noise), where=energy > 0))
+    p_value = np.minimum(1, 4 * _berk_jones(np.concatenate(tails, axis=-1), count, independent) ** 0.55)
+    return Leakage(share.reshape(shape), p_value.reshape(shape))
+
+
+def _tested(d: Array, missing: Array, level: int, taps: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Details of a level, both parts of complex ones, and which of them lie away from gaps and ends.
+
+    The central half of their support must: that of d[k] ends before sample 2^level (k + 1).
+    """
+    support = ((1 << level) - 1) * (taps - 1) + 1
+    stop = (np.arange(d.shape[-1]) + 1 << level) - support // 4
+    start = stop - support // 2
+    gaps = np.pad(np.cumsum(missing, axis=-1), ((0, 0), (1, 0)))
+    inside = (start >= 0) & (stop <= missing.shape[-1])
+    start, stop = (np.clip(at, 0, missing.shape[-1]) for at in (start, stop))
+    used = inside & (gaps[:, stop] == gaps[:, start])
+    return (np.hstack([d.real, d.imag]), np.hstack([used, used])) if np.iscomplexobj(d) else (d, used)
+
+
+def _median(x: Floats, used: NDArray[np.bool_]) -> Floats:
+    """Of those that are used in each row; 0 where none is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of rows without any
+        return np.nan_to_num(np.nanmedian(np.where(used, x, np.nan), axis=-1))
+
+
+def _independent(d: Floats, used: NDArray[np.bool_]) -> Floats:
+    """n/(1 + 2 Σ ρ²) of the n used, over the first lags, each ρ² less the 1/n that white noise has."""
+    n = np.maximum(used.sum(axis=-1), 1)
+    lags = min(LAGS, d.shape[-1] // 4) + 1
+    sums, pairs = (
+        np.fft.irfft(np.abs(np.fft.rfft(x, 2 * d.shape[-1])) ** 2, 2 * d.shape[-1])[:, :lags]
+        for x in (np.where(used, d, 0), used.astype(float))
+    )
+    means = sums / np.maximum(pairs, 1)
+    rho = np.divide(means, means[:, :1], out=np.zeros_like(means), where=means[:, :1] > 0)
+    return np.asarray(n / np.maximum(1, 1 + 2 * np.sum(rho[:, 1:] ** 2 - 1 / n[:, None], axis=-1)))
+
+
+def _berk_jones(tails: Floats, count: Floats, independent: Floats) -> Floats:
+    """The smallest probability of k of the ``independent`` tails below the k-th of ``count``; k up to an eighth."""
+    most = max(int(count.max(initial=0)) // 8, 1)
+    ordered = np.sort(tails, axis=-1)[:, :most]
+    k = np.arange(1, ordered.shape[-1] + 1)
+    share = np.divide(independent, count, out=np.ones_like(count), where=count > 0)[:, None]
+    own = np.maximum(k * share, 1)
+    found = betainc(own, np.maximum(independent[:, None] - own + 1, 1), ordered)
+    return np.asarray(np.min(found, axis=-1, where=k <= np.maximum(count[:, None] // 8, 1), initial=1))
 
 
 def arrival_shift(before: ArrayLike, after: ArrayLike, start: int, stop: int) -> Floats:

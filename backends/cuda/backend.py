@@ -222,7 +222,8 @@ class Cuda:
 
     def spun(self, x: Samples, method: Method, level: int) -> Samples | None:
         """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
-        return cycle_spinning.denoise(partial(self.denoise, method=replace(method, spins=1), level=level), x, method)
+        once = partial(self.denoise, method=replace(method, spins=1), level=level)
+        return cycle_spinning.denoise(once, x, method, level)
 
     def whole(self, x: Samples, method: Method, level: int, report: bool, out: Samples | None) -> Denoised:
         """`denoise` of a batch that is on the GPU together; raises what numba does if there is no room for it."""

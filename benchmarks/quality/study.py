@@ -5,7 +5,7 @@
 published  the seven signals, methods and noise of Xing et al. (2021): 10⁴ Σ(y - f)²/Σf²
 baseline   Donoho and Johnstone's four at a ratio of 7: root mean square error over σ, beside `quality_published`
 fresh      the row chosen there against the best of the baseline, on draws that it was not chosen on
-spins      means over consecutive shifts, and over shifts spread through the longest period
+spins      means over consecutive shifts, and over those of `denoise`, spread through the longest period
 records    seismic records with white and pink noise: decibels gained
 choices    the defaults with one thing changed: mean and worst gain over the records, and over the four functions
 """
@@ -158,14 +158,14 @@ def _spins() -> Iterator[Step]:
     signals, noise = draws_of(literature.DRAWS)
     method = methods.BASELINE["universal hard"]
 
-    def spread(x: Samples, spins: int, level: int, **options: object) -> Samples:
-        step = -(-(2**level - 1) // max(spins - 1, 1)) | 1  # odd, so that shifts differ at every level
-        turns = (np.roll(method(np.roll(x, s * step, 1), level=level, **options), -s * step, 1) for s in range(spins))
+    def consecutive(x: Samples, spins: int, **options: object) -> Samples:
+        turns = (np.roll(method(np.roll(x, s, 1), **options), -s, 1) for s in range(spins))
         return np.asarray(np.mean(list(turns), axis=0))
 
     def row(spins: int) -> Row:
-        both = (_root(errors(call, signals, noise, **SETTING, level=6, spins=spins)) for call in (method, spread))
-        return {"method": method.name, "spins": spins, **dict(zip(("consecutive", "spread"), both, strict=True))}
+        ways = {"consecutive": consecutive, "spread": method}
+        found = {how: _root(errors(way, signals, noise, **SETTING, level=6, spins=spins)) for how, way in ways.items()}
+        return {"method": method.name, "spins": spins, **found}
 
     for spins in (1, 2, 4, 8, 16, 32, 64):
         yield Step("spins", f"{method.name}, {spins} shifts", partial(row, spins))

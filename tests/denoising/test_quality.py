@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import wavefilt
+from tests.support.checkout import ROOT
 from wavefilt import quality
+from wavefilt.benchmarks.quality.leakage import noise
+from wavefilt.benchmarks.quality.records import ricker
 
 
 def test_noise_of_known_power():
@@ -28,6 +31,72 @@ def test_leakage_tells_signal_from_noise():
     assert quality.leakage(*crude) > 0.2
     assert quality.leakage(s, 0.3 * s) == pytest.approx(1)
     assert quality.leakage(s, np.zeros(4096)) == 0
+
+
+def flagged(x, live=None, **options):
+    """Of the traces of ``x``, the share whose residual is flagged."""
+    options = {"backend": "numba", **options}
+    wavelet = options.get("wavelet", "db8")
+    found = quality.leakage_test(*wavefilt.denoise(x, return_noise=True, **options), wavelet=wavelet)
+    assert found.share.shape == found.p_value.shape == x.shape[:-1]
+    return found.flagged[live if live is not None else ...].mean()
+
+
+def test_the_sample_leaks_where_too_much_is_removed_and_not_at_the_defaults():
+    x = np.asarray(wavefilt.read(ROOT / "samples" / "seismic.dat").samples, float)
+    live = np.ptp(x, axis=1) > 0
+    both = wavefilt.denoise(x[live], return_noise=True)
+    assert np.mean(quality.leakage(*both) > 2 / np.sqrt(x.shape[1])) > 0.8  # why there is a test
+    assert flagged(x, live) < 0.05
+    assert flagged(x, live, transform="modwt") < 0.05
+    assert flagged(x, live, rule=3 * x.std()) > 0.8
+    assert flagged(x, ~live, rule=3 * x.std()) == 0
+
+
+@pytest.mark.parametrize("rule", [1e9, "bayes", "universal", "sure", "neighblock"])
+@pytest.mark.parametrize("colour", ["white", "pink", "red", "narrow band", "white, gaps"])
+def test_noise_alone_is_flagged_once_in_a_hundred_at_most(colour, rule):
+    x = noise(colour, (500, 1024), seed=3)
+    assert flagged(x, rule=rule) <= 0.02  # 0.01 in the mean: five of 500, and three standard deviations
+
+
+@pytest.mark.parametrize("wavelet", ["haar", "sym8", "coif5"])
+def test_noise_alone_by_other_wavelets_and_lengths(wavelet):
+    for n in (2048, 700, 129):
+        assert flagged(noise("white", (300, n), seed=4), rule="universal", wavelet=wavelet) <= 0.025
+
+
+def test_p_values_of_noise_are_not_too_small():
+    x = noise("white", (2000, 2048), seed=5)
+    p = quality.leakage_test(*wavefilt.denoise(x, rule=1e9, return_noise=True, backend="numba")).p_value
+    for limit in (0.1, 0.03, 0.01):
+        assert np.mean(p < limit) <= limit + 3 * np.sqrt(limit / 2000)
+    assert np.mean(p < 0.1) > 0.01  # nor is everything 1
+
+
+@pytest.mark.parametrize("kind", [float, complex])
+def test_known_leakage_is_found(kind):
+    rng = np.random.default_rng(6)
+    clean = np.concatenate([ricker(rng) for _ in range(50)])
+    noise = rng.standard_normal(clean.shape) * np.sqrt(np.mean(clean**2, axis=1, keepdims=True)) / 3
+    if kind is complex:
+        clean, noise = clean * (1 + 1j), noise * (1 + 1j)
+    assert quality.leakage_test(clean, noise).flagged.mean() < 0.05
+    found = quality.leakage_test(0.5 * clean, noise + 0.5 * clean)  # -6 dB of the signal
+    assert found.flagged.mean() > 0.95
+    assert np.all((found.share > 0.1) & (found.share < 0.8))
+    assert quality.leakage_test(0.99 * clean, noise + 0.01 * clean).flagged.mean() < 0.05  # -40 dB
+
+
+def test_nothing_to_test_is_no_leakage():
+    x = np.random.default_rng(7).standard_normal((2, 3, 400))
+    for removed in (np.zeros_like(x), np.full_like(x, np.nan), np.where(np.arange(400) % 7, x, np.nan)):
+        found = quality.leakage_test(x, removed)
+        assert np.all(found.p_value == 1)
+        assert np.all(found.share == 0)
+    assert quality.leakage_test(x[..., :10], x[..., :10]).p_value.shape == (2, 3)
+    with pytest.raises(ValueError, match="not the same traces"):
+        quality.leakage_test(x, x[..., 1:])
 
 
 def test_complex_samples_count_by_both_parts():

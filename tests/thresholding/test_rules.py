@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 import wavefilt
+from wavefilt.benchmarks.quality.signals import classic
 from wavefilt.method import Method
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding import rules
@@ -284,12 +285,45 @@ def test_cycle_spinning_is_the_mean_over_shifts(backend, mode):
     x = normal(256) + 4 * (np.arange(256) > 100)
     options = {"wavelet": "db3", "level": 3, "rule": "universal", "mode": mode, "backend": backend}
     y = wavefilt.denoise(x, spins=3, **options)
+    shifts = [0, 3, 6]
     if mode == "periodization":
-        each = [np.roll(wavefilt.denoise(np.roll(x, s), **options), -s) for s in range(3)]
+        each = [np.roll(wavefilt.denoise(np.roll(x, s), **options), -s) for s in shifts]
     else:
-        extended = pywt.pad(x, 2, mode)[:-2]
-        each = [wavefilt.denoise(extended[2 - s :], **options)[s:] for s in range(3)]
+        extended = pywt.pad(x, 6, mode)[:-6]
+        each = [wavefilt.denoise(extended[6 - s :], **options)[s:] for s in shifts]
     np.testing.assert_allclose(y, np.mean(each, axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("level", range(9))
+def test_shifts_are_spread_through_the_period(level):
+    shifts = Method(spins=1000).shifts(level)
+    assert sorted(shifts) == list(range(min(2**level, 1000)))
+    for j in range(level + 1):
+        assert len({s % 2**j for s in shifts[: 2**j]}) == 2**j  # every phase of a level before one comes again
+    if level > 3:
+        first = np.sort(Method(spins=8).shifts(level))
+        assert np.diff([*first, 2**level]).max() < 2 * 2**level / 8 + 1
+
+
+@pytest.mark.parametrize("name", ["Blocks", "Bumps", "HeaviSine", "Doppler"])
+def test_a_quarter_as_many_shifts_do_the_same_when_spread(name):
+    """As in docs/quality.md."""
+    f = classic()[name]
+    x = f + np.random.default_rng(5).standard_normal((20, 2048))
+    options = {"wavelet": "sym8", "mode": "periodization", "level": 6, "rule": "universal", "shrink": "hard"}
+    options |= {"sigma": "global", "backend": "numba"}
+    consecutive = np.mean([np.roll(wavefilt.denoise(np.roll(x, s, 1), **options), -s, 1) for s in range(32)], axis=0)
+    spread = wavefilt.denoise(x, spins=8, **options)
+    assert np.mean((spread - f) ** 2) < 1.02 * np.mean((consecutive - f) ** 2)
+
+
+def test_segments_of_different_levels_are_shifted_within_their_own_periods():
+    """Eight shifts are all of a segment of three levels, beside one of five whose eight shifts reach farther."""
+    x = normal(600)
+    x[10] = np.nan
+    options = {"wavelet": "haar", "rule": 1.0, "scope": "record", "backend": "numba", "spins": 8}
+    y = wavefilt.denoise(x, level=5, **options)
+    np.testing.assert_allclose(y[:10], wavefilt.denoise(x[:10], level=3, **options), atol=1e-12)
 
 
 @pytest.mark.parametrize("rule", rules.RULES.where(lambda spec: not spec.blocks))

@@ -60,7 +60,9 @@ def denoise(
         "blockjs", "neighblock", "ebayes" or "ebayes-cauchy". Numbers are thresholds in the units of ``x``, coarsest
         level first like the details of `wavedec`.
     shrink : {"soft", "hard", "garrote", "firm", "median", "mean"}, optional
-        Threshold function; by default the one that the rule is derived for. Firm keeps |d| above twice the threshold.
+        Threshold function; by default the one that the rule is derived for. Hard keeps |d| = threshold, as PyWavelets
+        does; WaveLab removes it, which differs by one coefficient per level with ``rule="sure"``, whose threshold is
+        one of the |d|. Firm keeps |d| above twice the threshold.
         The posterior median (their default) and mean are for the rules "ebayes" and "ebayes-cauchy"; block rules
         have no other threshold function.
     sigma : {"level", "global"}, float, or ("window", start, stop)
@@ -78,7 +80,8 @@ def denoise(
         the run time. Numeric ``rule`` and ``sigma`` refer to the decimated transform; at level j they are divided by
         2^(j/2).
     spins : int
-        With the decimated transform, the number of shifts to average over (cycle spinning).
+        With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level. They are
+        spread through 2^level samples, after which the transform repeats (`Method.shifts`).
     axis : int
         Time axis.
     axes : pair of int, optional

@@ -60,10 +60,11 @@ def denoised(
     """
     done: list[tuple[Array, Estimate]] = []
     batches = [part.of(x) for part, _ in group]
-    for shift in range(method.spins):
+    for turn, shift in enumerate(method.shifts(max(depth for _, depth in group))):
+        own_shifts = [shift % (1 << depth) for _, depth in group]
         pyramids = [
-            backend.decompose(_shifted(own, shift, method.mode), method.analysis(depth))
-            for own, (_, depth) in zip(batches, group, strict=True)
+            backend.decompose(_shifted(own, at, method.mode), method.analysis(depth))
+            for own, at, (_, depth) in zip(batches, own_shifts, group, strict=True)
         ]
         statistics = _statistics(pyramids, batches, [part.live for part, _ in group], method, backend)
         samples = 0  # of a group, that are not filled
@@ -74,13 +75,13 @@ def denoised(
         if noise is not None:
             known = noise[: len(statistics.counts), group[0][0].rows if noise.shape[1] > 1 else [0]]
         pooled = _thresholds(statistics, method, samples, known)
-        power = statistics.mean_square() if report and not shift else None
+        power = statistics.mean_square() if report and not turn else None
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
             estimate = estimate_of(Measured(*pooled, power), part, batches[i], method, depth)
             shrinkage = Shrinkage(method.function(pyramid.samples), estimate.thresholds, estimate.sigma)
-            rows = _back(backend.reconstruct(pyramid, shrinkage), shift, method.mode)
-            if shift:
-                done[i][0][:] += (rows - done[i][0]) / (shift + 1)
+            rows = _back(backend.reconstruct(pyramid, shrinkage), own_shifts[i], method.mode)
+            if turn:
+                done[i][0][:] += (rows - done[i][0]) / (turn + 1)
             else:
                 done.append((rows, estimate))
     return done

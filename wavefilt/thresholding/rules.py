@@ -62,7 +62,8 @@ def sure(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """The |d| of each level, or 0, that minimises Stein's unbiased estimate of the risk of soft shrinkage.
 
     With s_k the k-th smallest (d/σ)² of m and s_0 = 0: m - 2k + Σ_{i≤k} s_i + (m - k) s_k (Donoho and Johnstone
-    1995). Not capped at √(2 ln m), as their hybrid rule is.
+    1995). Not capped at √(2 ln m), as their hybrid rule is. The threshold is one of the |d|: ``shrink="hard"`` keeps
+    that one, as PyWavelets does, while WaveLab's hard thresholding removes it.
     """
     return statistics.minimise(
         lambda square, rank, below, count: count - 2 * rank + below + (count - rank) * square, sigma

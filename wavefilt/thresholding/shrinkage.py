@@ -95,7 +95,7 @@ def soft(data: Array, value: ArrayLike) -> Array:
 
 
 def hard(data: Array, value: ArrayLike) -> Array:
-    """d where |d| >= t, else 0 (Donoho and Johnstone 1994)."""
+    """d where |d| >= t, else 0 (Donoho and Johnstone 1994, who, as WaveLab, remove |d| = t; PyWavelets keeps it)."""
     return _array(np.where(np.abs(data) < value, data.dtype.type(0), data))
 
 

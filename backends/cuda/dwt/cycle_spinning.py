@@ -37,7 +37,9 @@ def mean(dtype: str, threads: int) -> Kernel:
     return mean_kernel
 
 
-def denoise(once: Callable[[Samples], tuple[Samples, object] | None], x: Samples, method: Method) -> Samples | None:
+def denoise(
+    once: Callable[[Samples], tuple[Samples, object] | None], x: Samples, method: Method, level: int
+) -> Samples | None:
     """The rows of ``x``, an array on a GPU, as its kind, by denoising ``once`` and again; None if not finite.
 
     As `wavefilt.denoising.estimation.denoised`: rows go round in periodic modes, in
@@ -52,7 +54,7 @@ def denoise(once: Callable[[Samples], tuple[Samples, object] | None], x: Samples
     stream = interop.current_stream(x)
     extend = kernels.extend("periodic" if circular else method.mode, dtype, THREADS)
     flags = cuda.to_device(np.zeros(FLAGS, np.int32))
-    for shift in range(1, method.spins):
+    for turn, shift in enumerate(method.shifts(level)[1:], 1):
         length = samples if circular else samples + shift
         shape = grid(-(-length // THREADS), rows)
         shifted = interop.empty((rows, length), dtype, x)
@@ -64,7 +66,7 @@ def denoise(once: Callable[[Samples], tuple[Samples, object] | None], x: Samples
             return None
         first = shift % length if circular else shift
         mean(dtype, THREADS)[shape, THREADS, stream](
-            interop.flat(done[0]), length, first, rows, interop.flat(total), samples, shift + 1
+            interop.flat(done[0]), length, first, rows, interop.flat(total), samples, turn + 1
         )
     live, source = cuda.to_device(np.ones(rows, np.int32)), interop.flat(x)  # constant rows come as they are
     marking(dtype, THREADS)[-(-rows // THREADS), THREADS, stream](source, samples, rows, live, 0, 1, 0)
