@@ -212,3 +212,16 @@ def test_what_cannot_be_registered():
         register_format(Format(name="toy", decode=decode, encode=encode_toy))
     with pytest.raises(ValueError, match="format 'half' has no decode and encode"):
         register_format(Format(name="half", decode=decode))
+
+
+def test_recordings_of_other_formats_are_written_in_it_where_it_can(path, noisy):
+    FORMATS.unregister("toy")
+    written = Format(
+        name="toy", decode=decode, encode=encode_toy, extensions=(".toy",), convert=lambda given: toy(given.samples)
+    )
+    register_format(written)
+    np.save("x.npy", noisy)
+    assert run("convert", "x.npy", "x.toy").exception is None
+    assert Path("x.toy").read_bytes() == toy(noisy)
+    assert run("denoise", "x.npy", "-w", "db4", "-o", "y.toy").exception is None
+    assert Path("y.toy").read_bytes() == toy(wavefilt.denoise(noisy, "db4"))

@@ -184,11 +184,10 @@ _READ_BOTH = 'ObsPy reads both and writes one: obspy.read("FILE").write("NAME.ms
 
 
 def _is_css(probe: Probe) -> bool:
-    """Lines of 283 characters (CSS 3.0) or 287 (NNSA) with times and a data type at their places."""
+    """Lines of 283 characters (CSS 3.0) or 287 (NNSA) with a time and a data type at their places."""
     line = probe.head.partition(b"\n")[0].rstrip(b"\r")
-    return {283: b"." in line[26:28] and line[143:145], 287: line[27:28] == b"." and line[144:146]}.get(len(line)) in (
-        *(b"s4", b"s2", b"i4", b"i2", b"c0", b"c#", b"t4", b"t8", b"f4", b"f8", b"s3", b"g2"),
-    )
+    point, kind = {283: (line[26:28], line[143:145]), 287: (line[27:28], line[144:146])}.get(len(line), (b"", b""))
+    return b"." in point and re.fullmatch(rb"[stif][248]|[sg][23]|c[0#]", kind) is not None
 
 
 REFUSED: dict[str, tuple[Check, *tuple[str | Words, ...]]] = {
