@@ -76,7 +76,7 @@ def bar(name: str = "", **options: object) -> Iterator[tqdm[object]]:
     """A bar with this name, and with the stage of the run where one lasts."""
     from tqdm import tqdm
 
-    with tqdm(leave=False, mininterval=inf, maxinterval=inf, file=sys.stderr, **options) as drawn:  # type: ignore[call-overload]
+    with tqdm(leave=False, mininterval=inf, maxinterval=inf, file=sys.stderr, **options) as drawn:
 
         def draw() -> None:
             stage = stages.current()

@@ -138,7 +138,7 @@ def _median(x: Floats, used: NDArray[np.bool_]) -> Floats:
     """Of those that are used in each row; 0 where none is."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of rows without any
-        return np.nan_to_num(np.nanmedian(np.where(used, x, np.nan), axis=-1))
+        return np.asarray(np.nan_to_num(np.nanmedian(np.where(used, x, np.nan), axis=-1)))
 
 
 def _independent(d: Floats, used: NDArray[np.bool_]) -> Floats:

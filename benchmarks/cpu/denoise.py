@@ -109,7 +109,11 @@ def _measure(case: Case, repeats: int) -> Row:
     theirs, ours = _pair(case, x)
     error = agreement(ours(), np.atleast_2d(theirs()), TOLERANCE[case.dtype], case.name)
     repeats = max(repeats, min(50, 8 * Mi // x.size))  # short cases are cheap to repeat
-    calls = {"pywavelets": theirs, "numba": ours, "copy": partial(np.copyto, np.empty_like(x), x)}
+    calls: dict[str, Callable[[], object]] = {
+        "pywavelets": theirs,
+        "numba": ours,
+        "copy": partial(np.copyto, np.empty_like(x), x),
+    }
     times = {name: summary(seconds) for name, seconds in seconds_in_turn(calls, repeats).items()}
     reference, own, copy = (times[name]["median"] for name in calls)
     started = time.perf_counter(), time.process_time()

@@ -136,7 +136,8 @@ def report(found: Row) -> Report:
 def _case(backend: Any, case: Row, rows: int, samples: int, repeats: int) -> Row:
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    choice, host = {name: case.get(name, default) for name, default in DEFAULTS.items()}, signal(rows, samples)
+    choice: Row = {name: case.get(name, default) for name, default in DEFAULTS.items()}
+    host = signal(rows, samples)
     method = Method(level=LEVEL, **choice)
     where = case.get("where", "device")
     if where == "device":
@@ -198,10 +199,11 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
         launches: list[tuple[str, Work, int, Any, int, Work | None]] = [
             ("draw a sample", draw, 4 * drawn * taps, drawing, options.select, None)
         ]
+        work: Work
         for i, (first, levels) in enumerate(zip(plan.firsts, plan.fused, strict=True)):
             name, size, searching = f"levels {first + 1}-{first + levels}", 8 * n[first], i == 0
             what, before = ("forward and search", draw) if searching else ("forward", None)
-            work: Work = partial(plan.forward_launch, i, x, beside=Beside(search=search))
+            work = partial(plan.forward_launch, i, x, beside=Beside(search=search))
             kernel, moved = plan.forward_kernel(i, searching), size + listed * searching
             launches.append((f"{what}, {name}", work, moved, kernel, options.threads, before))
             work, kernel = partial(plan.inverse_launch, i, y, by=soft), plan.inverse_kernel(i, "soft")
@@ -212,8 +214,8 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
             plan.forward_launch(0, x, stream, Beside(search=search))
 
         launches.append(("settle the median", search.settle, 2 * listed, settle, options.scan, searched))
-        for name, launch, size, kernel, threads, before in launches:
-            times = events(launch, repeats, before)
+        for name, launch, size, kernel, threads, earlier in launches:
+            times = events(launch, repeats, earlier)
             rate = 1e-9 * size / times["median"]
             measured = {**times, "bytes": size, "TB/s": rate, "share": rate / copy}
             found.append({"name": f"{name}, {wavelet}", **measured, **_resources(kernel, threads)})

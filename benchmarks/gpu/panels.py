@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,7 +40,7 @@ def _measure(backend: Any, case: Case, repeats: int) -> Row:
     error = agreement(out.copy_to_host()[0], on_cpu(), TOLERANCE, case.name)
     plan, _, denoiser = backend._prepared(x, method, level, False)
     source, target, soft = x.reshape(-1), out.reshape(-1), Shrinking("soft", denoiser._thresholds)
-    work = {
+    work: dict[str, Callable[[Any], None]] = {
         "denoise": lambda on: denoiser.run(source, target, on),
         "forward": partial(plan.forward, source),
         "first forward": partial(plan.forward_launch, 0, source),

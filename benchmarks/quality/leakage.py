@@ -88,8 +88,8 @@ def _alarms(colour: str, samples: int, draws: int) -> Row:
         wavelet = (options or {}).get("wavelet", "db8")
         if options is None:
             options = {"rule": 1e9}
-        both = wavefilt.denoise(x, backend="numba", return_noise=True, **options)
-        flagged[name] = float(leakage_test(*both, wavelet=wavelet).flagged.mean())
+        denoised, removed = wavefilt.denoise(x, backend="numba", return_noise=True, **options)
+        flagged[name] = float(leakage_test(denoised, removed, wavelet=wavelet).flagged.mean())
     return {"noise": colour, "samples": samples, "draws": draws, "flagged": flagged}
 
 

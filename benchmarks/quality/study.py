@@ -163,7 +163,7 @@ def _spins() -> Iterator[Step]:
         return np.asarray(np.mean(list(turns), axis=0))
 
     def row(spins: int) -> Row:
-        ways = {"consecutive": consecutive, "spread": method}
+        ways: dict[str, Callable[..., Samples]] = {"consecutive": consecutive, "spread": method}
         found = {how: _root(errors(way, signals, noise, **SETTING, level=6, spins=spins)) for how, way in ways.items()}
         return {"method": method.name, "spins": spins, **found}
 

@@ -165,7 +165,7 @@ def _draw(figure: Figure, line: Line, across: bool = False) -> list[GlyphRendere
         mark = figure.hbar("place", 0.32, "value", source=source, color=colour)
     else:
         face = "white" if look.hollow else colour
-        style = {"size": {"dash": 18, "star": 14}.get(look.marker, 8)}
+        style: dict[str, float] = {"size": {"dash": 18, "star": 14}.get(look.marker, 8)}
         style["angle"] = math.pi / 2 if look.marker == "dash" else 0
         shown = 1 if look.marker else 0  # a line without markers still has points that tell their texts
         mark = figure.scatter(

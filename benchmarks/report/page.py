@@ -28,7 +28,7 @@ def page(sections: Sequence[Section]) -> str:
     script, plots = embedded(sections)
     dates = sorted({section.date for section in sections if section.date})
     machines = " and ".join(dict.fromkeys(f"on {section.where}" for section in sections if section.where))
-    return template.get_template("page.html").render(
+    text: str = template.get_template("page.html").render(
         sections=sections,
         plots=plots,
         figures=[(section, figure) for section in sections for figure in section.figures],
@@ -41,6 +41,7 @@ def page(sections: Sequence[Section]) -> str:
         script=script,
         version=__version__,
     )
+    return text
 
 
 def _numeric(sheet: Sheet) -> list[bool]:

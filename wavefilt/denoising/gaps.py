@@ -100,7 +100,7 @@ def filled(panels: Array, live: Mask) -> tuple[Array, list[Segments]]:
     batch.
     """
     panels, shape = panels.copy(), panels.shape[1:]
-    alive, complete = live.any(axis=(1, 2)), live.all(axis=(1, 2))
+    alive, complete = np.asarray(live.any(axis=(1, 2))), np.asarray(live.all(axis=(1, 2)))
     found = []
     if complete.any():
         own = np.flatnonzero(complete)
@@ -113,7 +113,7 @@ def filled(panels: Array, live: Mask) -> tuple[Array, list[Segments]]:
 
 def _fill(panel: Array, live: Mask) -> None:
     """Fill the gaps of a panel that has live samples."""
-    there: Mask = live.any(axis=1)
+    there = np.asarray(live.any(axis=1))
     rows, known = panel[there], live[there]
     if not known.all():
         along, length = _interpolated(rows, known)
