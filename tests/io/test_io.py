@@ -675,3 +675,26 @@ def test_an_unknown_file_without_lines_is_refused_soon_and_in_little_memory(tmp_
     assert recognition.recognised_by_obspy(Counted(bytes(8 << 20))) is None
     assert sum(taken) < 40 * recognition.LONGEST
     assert min(taken) >= 0
+
+
+@pytest.mark.parametrize("kind", ["sac", "wav i2", "wav u1", "wav 24 bits", "wav f4"])
+def test_sac_and_wav_in_parts_are_as_in_memory(tmp_path, rng, kind):
+    x = (2000 * rng.standard_normal(5000)).astype("<f4")
+    if kind == "sac":
+        data = bytearray(struct.pack("<158f", *[-12345.0] * 158))
+        struct.pack_into("<f", data, 0, 0.01)
+        struct.pack_into("<i8xi", data, 304, 6, 5000)
+        struct.pack_into("<i76xi", data, 340, 1, 1)
+        data += x.tobytes()
+    else:
+        stored = {"wav i2": x.astype("<i2"), "wav u1": (x / 99 + 128).astype("u1"), "wav f4": x}
+        stored["wav 24 bits"] = x.astype("<i4").view("u1").reshape(-1, 4)[:, :3]
+        width = {"wav u1": 1, "wav i2": 2, "wav 24 bits": 3, "wav f4": 4}[kind]
+        data = wave(3 if width == 4 else 1, width, stored[kind].tobytes())
+    (tmp_path / "x").write_bytes(data)
+    recording = wavefilt.read(tmp_path / "x")
+    assert recording.format == kind.split()[0]
+    recording.denoise("db4", backend="pywavelets").write(tmp_path / "whole")
+    wavefilt.denoise_file(tmp_path / "x", tmp_path / "parts", "db4", backend="pywavelets", max_memory="200MiB")
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert (tmp_path / "parts").read_bytes() != bytes(data)
