@@ -462,9 +462,9 @@ def test_other_formats_are_refused(tmp_path):
     np.savetxt(path, _trace(100))
     done = _cli(path, "--max-memory", "1GiB")
     assert done.exception.code == 2
-    words = f"{path}: only npy, raw, hdf5, zarr, segy and su files are streamed (max_memory)"
-    assert str(done.exception).startswith(words)
-    with pytest.raises(FormatError, match=re.escape(words)):
+    words = f"{path}: only npy, raw, hdf5, zarr, wav, segy, su and sac files are streamed ("
+    assert str(done.exception).startswith(f"{words}--max-memory)")
+    with pytest.raises(FormatError, match=re.escape(f"{words}max_memory)")):
         wavefilt.denoise_file(path, tmp_path / "y.txt")
     path.write_bytes(b"")
     assert _cli(path, "--max-memory", "1GiB").exception.code == 3
