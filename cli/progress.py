@@ -72,7 +72,7 @@ def line(quiet: bool) -> Iterator[Callable[[], AbstractContextManager[Any]]]:
 
 
 @contextmanager
-def bar(name: str = "", **options: object) -> Iterator[tqdm[object]]:
+def bar(name: str = "", **options: Any) -> Iterator[tqdm[object]]:
     """A bar with this name, and with the stage of the run where one lasts."""
     from tqdm import tqdm
 
