@@ -300,14 +300,8 @@ class Cuda:
         size = plan.shape.rows * plan.shape.samples
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         staged, result = plan.staging("in", size), plan.staging("out", size)
-
-        def work(on: Stream) -> None:
-            source.copy_to_device(staged, stream=on)
-            denoiser.run(source, target, on)
-            target.copy_to_host(result, stream=on)
-
         staged.reshape(x.shape)[...] = x
-        denoiser.replay((), work, stream)
+        denoiser.replay((), partial(denoiser.run_staged, staged, source, target, result), stream)
         stream.synchronize()
         if out is None:
             return result.reshape(x.shape).copy()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
+from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime.graph import Graph
@@ -68,6 +69,14 @@ class Denoiser:
             self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
         by = self._choose(x, stream) if self.replayable else self._choose_on_host(x, stream)
         self.plan.inverse(y, stream, by._replace(source=Source(x, self._live, self._flags)))
+
+    def run_staged(
+        self, staged: Array, source: DeviceArray, target: DeviceArray, result: Array, stream: Stream
+    ) -> None:
+        """`run` between copies from pinned memory and back to it."""
+        source.copy_to_device(staged, stream=stream)
+        self.run(source, target, stream)
+        target.copy_to_host(result, stream=stream)
 
     def _analyse(self, x: DeviceArray, stream: Stream) -> None:
         """Coefficients, and what the rule has to know of them."""

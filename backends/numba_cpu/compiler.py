@@ -109,7 +109,8 @@ def jit(function: Kernel, **options: object) -> Kernel:
     kernel = numba.njit(**{"nogil": True, "error_model": "numpy", "fastmath": _FLAGS} | options)(function)
     with suppress(RuntimeError):  # no directory to cache in can be written to
         kernel._cache = _Cache(function)
-    kernel._compile_for_args = partial(_to_the_end, kernel._compile_for_args)
+    if not numba.config.DISABLE_JIT:  # then it is the function itself
+        kernel._compile_for_args = partial(_to_the_end, kernel._compile_for_args)
     return kernel  # type: ignore[no-any-return]
 
 
