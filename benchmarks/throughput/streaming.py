@@ -1,9 +1,9 @@
 """A file streamed beside the same samples in memory.
 
-``python -m wavefilt.benchmarks.throughput.streaming [FILE.json] [BACKEND]``.
+``python -m wavefilt.benchmarks.throughput.streaming [--backend NAME] [-o FILE]``.
 
 Files of float32 in the page cache; every run of the file in a process of its own, whose peak is taken beside that of
-loading the libraries. The backend is numba, or the one named.
+loading the libraries.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import numpy as np
 
 import wavefilt
-from wavefilt.benchmarks.common.command import save
+from wavefilt.backends import names
+from wavefilt.benchmarks.common.command import Results, with_results
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch
 from wavefilt.benchmarks.common.measuring import summary
@@ -142,11 +144,16 @@ TABLE = Table(
 )
 
 
+@click.command()
+@click.option("--backend", type=click.Choice(names()), default="numba", show_default=True)
+@with_results
+def main(backend: str, results: Results) -> None:
+    """A file streamed beside the same samples in memory."""
+    results.report(run(backend=backend), TABLE)
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(one(*sys.argv[2:])))
     else:
-        path, backend = (*sys.argv[1:], None, None)[:2]
-        found = run(backend=backend or "numba")
-        print(TABLE(found).text(100))
-        save(path, found)
+        main()
