@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 import pytest
 
@@ -15,6 +16,8 @@ from hypothesis import settings
 from tests.support.checkout import usable_backends
 from tests.support.simulation import SIMULATED, take_turns
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell that runs the tests in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 if SIMULATED:
     take_turns()
 settings.register_profile("wavefilt", deadline=None, max_examples=60, derandomize=True)
