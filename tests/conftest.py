@@ -16,8 +16,10 @@ from hypothesis import settings
 from tests.support.checkout import usable_backends
 from tests.support.simulation import SIMULATED, take_turns
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell that runs the tests in the background
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+for name in ("SIGINT", "SIGHUP"):  # which a shell, or nohup, ignores for what it runs in the background
+    own = vars(signal).get(name)
+    if own is not None and signal.getsignal(own) is signal.SIG_IGN:
+        signal.signal(own, signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
 if SIMULATED:
     take_turns()
 settings.register_profile("wavefilt", deadline=None, max_examples=60, derandomize=True)
