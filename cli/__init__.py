@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if isinstance(error, click.UsageError) and error.ctx:
             click.echo(f"See {error.ctx.command_path} --help", err=True)
         code = error.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         code = 130
     except BrokenPipeError:

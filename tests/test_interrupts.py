@@ -111,6 +111,22 @@ def test_a_second_signal_ends_the_command_at_once():
     assert (process.returncode, err) == (130, b"Interrupted.\n")
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_other_code_makes_of_an_interruption(number, code):
+    program = (
+        "import signal\n"
+        "from wavefilt import interrupts\n"
+        "with interrupts.end_in_time():\n"
+        "    try:\n"
+        f"        signal.raise_signal({int(number)})\n"
+        "    except BaseException as error:\n"
+        "        raise RuntimeError('__set_name__ failed') from error\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert "RuntimeError" not in run.stderr
+    assert run.returncode in (code, -number)  # the latter of KeyboardInterrupt where nothing catches it
+
+
 def test_what_the_parent_ignores_is_ignored():
     code = (
         "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"

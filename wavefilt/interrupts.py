@@ -105,6 +105,12 @@ def end_in_time() -> Iterator[None]:
     before = {signum: signal.signal(signum, stop) for signum in _obeyed()}
     try:
         yield
+    except Exception:  # also what other code made of the exception raised here
+        if first is None:
+            raise
+        if first == signal.SIGINT:
+            raise KeyboardInterrupt from None
+        sys.exit(128 + first)
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 HANG = 60.0
 """Seconds after a signal that no run takes to end."""
-EARLY = "Python itself was interrupted, before it loaded wavefilt"
+EARLY = "Python itself was interrupted, before wavefilt could say what a signal does"
 
 
 def one(folder: Path, moment: float, number: int, second: bool, environment: Mapping[str, str] | None = None) -> str:
@@ -55,9 +56,10 @@ def one(folder: Path, moment: float, number: int, second: bool, environment: Map
         process.kill()
         process.communicate()
         return f"did not end: signal {number} after {moment:.3f} s"
-    if "Traceback" in words and "wavefilt" not in words:
-        return EARLY
     if "Traceback" in words or "Exception ignored" in words:
+        frames = re.findall(rf'File "{re.escape(str(ROOT))}/wavefilt/(.*)", line \d+, in (.*)', words)
+        if all(file in ("__init__.py", "__main__.py") and name == "<module>" for file, name in frames):
+            return EARLY
         return f"traceback: signal {number} after {moment:.3f} s, {process.returncode}\n{words}"
     if process.returncode == 0:
         return "done" if len(np.load(out)) else "result is not whole"
