@@ -43,6 +43,8 @@ class WordedError(Exception):
 
 def for_command(error: BaseException) -> str:
     """What an error says, in the words of the command."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if not isinstance(error, WordedError):
         return str(error)
     return "".join(part.command if isinstance(part, Words) else part for part in error.parts)

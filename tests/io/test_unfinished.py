@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -185,3 +186,22 @@ with Store(sys.argv[1], Layout()).create(Path(sys.argv[2]), overwrite=True):
     assert value(target) == 2
     assert sorted(os.listdir(tmp_path)) == ["other", "x.zarr", "y.zarr"]
     assert caplog.messages[0] == f"wavefilt: {target}: recovered; a run that was killed had not yet replaced it"
+
+
+def test_which_file_has_no_space_left(tmp_path):
+    pytest.importorskip("resource")
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from wavefilt.errors import for_command\n"
+        "from wavefilt.io.atomic import write_atomically\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try:\n"
+        "    write_atomically(Path(sys.argv[1]), bytes(5000))\n"
+        "except OSError as error:\n"
+        "    print(for_command(error))\n"
+    )
+    out = tmp_path / "out.npy"
+    run = subprocess.run([sys.executable, "-c", code, out], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert run.stdout.strip() == f"{out}: {os.strerror(errno.EFBIG)}", run.stderr
+    assert not list(tmp_path.iterdir())

@@ -38,8 +38,13 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = False) -> Non
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
-    with replacing(path, overwrite=overwrite) as file:
-        file.write(data)
+    try:
+        with replacing(path, overwrite=overwrite) as file:
+            file.write(data)
+    except OSError as error:
+        if error.errno and not error.filename:  # as when there is no space left
+            error.filename = str(path)
+        raise
 
 
 @contextmanager
