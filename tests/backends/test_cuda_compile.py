@@ -37,6 +37,18 @@ def compiled(request, tmp_path_factory):
     return request.param, sorted(folder.glob("*.ptx"))
 
 
+@pytest.mark.sm_90
+def test_numpy_without_row_stack():
+    """NumPy 2.5 has none, and deprecates what numba-cuda does when it is imported."""
+    pytest.importorskip("numba_cuda")
+    code = (
+        "import numpy; vars(numpy).pop('row_stack', None)\n"
+        "import wavefilt.backends.cuda.runtime.target, numba.cuda.np.arrayobj\n"
+        "assert 'row_stack' not in vars(numpy)"
+    )
+    subprocess.run([sys.executable, "-W", "error::DeprecationWarning", "-c", code], check=True, timeout=60, cwd=ROOT)
+
+
 DOUBLE = (
     "whole",
     "scan",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ def take_turns() -> None:
     The same on every run, and many times as fast. Between two barriers the first thread goes first, then the last, so
     that what works in one order only fails.
     """
+    import_module("wavefilt.backends.cuda.runtime.target")  # it imports numba.cuda without the warnings of that
     from greenlet import getcurrent, greenlet
     from numba.cuda.simulator import kernel, kernelapi
     from numba.np.numpy_support import as_dtype

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import warnings
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -15,17 +17,29 @@ from wavefilt.errors import BackendUnavailable
 INSTALL = 'pip install "wavefilt[cuda13]" (driver 580 or newer) or "wavefilt[cuda12]"'
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
-try:
-    from numba import cuda
-    from numba.core import config
 
+def _import_implementations() -> None:
+    """What numba-cuda imports when it first compiles: numba-cuda 0.30 needs `numpy.row_stack`, NumPy 2.5 has it not."""
+    names = vars(np)
+    if "row_stack" in names:
+        return
+    names["row_stack"] = np.vstack
+    try:
+        import_module("numba.cuda.np.arrayobj")
+    finally:
+        del names["row_stack"]
+
+
+try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # NumPy 2.5 deprecates what numba-cuda 0.30 does
+        from numba import cuda
+        from numba.core import config
+
+        if not SIMULATED:
+            _import_implementations()
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small signals make small grids
 except Exception as error:
-    if tuple(map(int, np.__version__.split(".")[:2])) >= (2, 5):
-        raise BackendUnavailable(
-            f"backend 'cuda': numba-cuda does not work with NumPy {np.__version__}; install NumPy below 2.5, "
-            f"as {INSTALL} does"
-        ) from error
     raise BackendUnavailable(f"backend 'cuda': numba cannot be imported ({error}); {INSTALL}") from error
 if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
     raise BackendUnavailable(
