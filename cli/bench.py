@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 
 from wavefilt.benchmarks.common.command import FILE, Results, progress, with_results
+from wavefilt.errors import printable
 
-from .failure import Failure, printable, usage_errors
+from .failure import Failure, usage_errors
 from .options import COUNT, DEVICE, SIZE, Command, Text, add
 
 FOLDER = click.Path(file_okay=False, path_type=Path)

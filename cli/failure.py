@@ -12,12 +12,7 @@ from pathlib import Path
 import click
 
 from wavefilt import limits
-from wavefilt.errors import BackendUnavailable, FormatError, LayoutError, for_command
-
-
-def printable(text: str) -> str:
-    """Control characters as escapes: names and headers of files must not steer the terminal or add lines."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+from wavefilt.errors import BackendUnavailable, FormatError, LayoutError, for_command, printable
 
 
 def tell(*lines: str) -> None:

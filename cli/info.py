@@ -6,13 +6,14 @@ import json
 
 import click
 
+from wavefilt.errors import printable
 from wavefilt.io import Layout
 from wavefilt.report import Facts
 from wavefilt.stages import stage
 
 from .denoise.messages import spreads
 from .denoise.paths import expanded
-from .failure import Failure, printable, run_errors, usage_errors
+from .failure import Failure, run_errors, usage_errors
 from .options import INPUT, add, as_json
 from .progress import line
 from .reading import LAYOUT, read

@@ -14,8 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from wavefilt import stages
-
-from .failure import printable
+from wavefilt.errors import printable
 
 if TYPE_CHECKING:
     from tqdm import tqdm

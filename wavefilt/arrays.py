@@ -109,15 +109,22 @@ def take(x: Any, *axes: int) -> Traces:
     return Traces(np.ascontiguousarray(moved.reshape(moved.size // prod(shape), *shape), dtype), array, axes)
 
 
-def constant(x: Array) -> Mask:
-    """Whether all samples along the last axis are equal; few are looked at where they are not."""
-    last = x.shape[-1] - 1
-    found: Mask = x[..., 0] == x[..., last]
-    for place in (last // 2, last // 4, 3 * last // 4):
+def constant(x: Array, gaps: bool = False) -> Mask:
+    """Whether all samples of a trace (..., samples) are equal: a dead trace. Few are read where they are not.
+
+    With ``gaps`` there may be NaN, which are left out.
+    """
+    last, first = x.shape[-1] - 1, x[..., 0]
+    found: Mask = np.asarray(True)
+    for place in (last, last // 2, last // 4, 3 * last // 4):
+        other = x[..., place]
+        found = found & ((first == other) | np.isnan(first) | np.isnan(other) if gaps else first == other)
         if not found.any():
             return found
-        found &= x[..., 0] == x[..., place]
-    found[found] = (x[found] == x[found][..., :1]).all(axis=-1)
+    rows = x[found]
+    there = ~np.isnan(rows) if gaps else np.ones(rows.shape[1:], bool)[None]
+    first = np.take_along_axis(rows, np.argmax(there, axis=-1)[..., None], axis=-1)
+    found[found] = ((rows == first) | ~there).all(axis=-1)
     return found
 
 

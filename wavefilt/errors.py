@@ -109,8 +109,13 @@ def about(place: str, *errors: FormatError, hint: tuple[str | Words, ...] = ()) 
 
 
 def _one_line(text: str) -> str:
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:LONGEST])
+    line = printable(text[:LONGEST])
     return line if len(text) <= LONGEST else f"{line}..."
+
+
+def printable(text: str) -> str:
+    """Control characters as escapes: names and headers of files must not steer the terminal or add lines."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 SQUARES_OVERFLOW = "the squares of the samples overflow float64; scale them down first"

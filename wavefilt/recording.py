@@ -82,8 +82,7 @@ class Recording:
     @cached_property
     def live(self) -> NDArray[np.bool_]:
         """Which traces have samples that differ. The others are dead (constant), or have no samples outside gaps."""
-        varied = [_varies(arrays.known(trace[:64])) or _varies(arrays.known(trace)) for trace in self.traces]
-        return np.array(varied, dtype=bool)
+        return np.array([_varies(trace[:64]) or _varies(trace) for trace in self.traces], dtype=bool)
 
     @property
     def dead(self) -> int:
@@ -204,11 +203,6 @@ class Recording:
         write(self, Path(path), overwrite=overwrite)
 
 
-def _varies(samples: Array) -> bool:
-    """Whether samples differ by more than the rounding errors of a constant that was denoised."""
-    if not samples.size:
-        return False
-    wide = samples.astype(np.result_type(samples, np.float64))
-    rounding = 16 * np.finfo(samples.dtype).eps if samples.dtype.kind in "fc" else 0
-    with np.errstate(invalid="ignore"):
-        return bool((np.abs(wide - wide[0]) > rounding * np.abs(wide).max()).any())
+def _varies(trace: Array) -> bool:
+    known = arrays.known(trace)
+    return bool(known.size) and not arrays.constant(known[None]).all()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.checkout import ROOT, run_cli
-from wavefilt.cli.failure import printable
+from wavefilt.errors import printable
 
 ODD = "a\x1b[31m\nb.npy"
 SHOWN = "a\\x1b[31m\\nb.npy"

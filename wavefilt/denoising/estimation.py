@@ -190,3 +190,16 @@ def estimate_of(measured: Measured, part: Segments, samples: Array, method: Meth
 
     power = None if measured.power is None else columns(measured.power)
     return Estimate(part, columns(measured.sigma), columns(measured.thresholds), power, method.analysis(level))
+
+
+def widened(own: Estimate | None, part: Segments, live: Mask, analysis: Analysis, report: bool) -> Estimate:
+    """The estimate of a batch of which ``own`` has the live runs alone, None if there are none: 0 for the others."""
+
+    def columns(numbers: Floats | None) -> Floats:
+        found = np.zeros((len(analysis.transform.bands(analysis.level)), len(live)))
+        if numbers is not None:
+            found[:, live] = numbers
+        return found
+
+    sigma, thresholds, power = (None, None, None) if own is None else (own.sigma, own.thresholds, own.power)
+    return Estimate(part, columns(sigma), columns(thresholds), columns(power) if report else None, analysis)

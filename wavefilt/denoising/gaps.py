@@ -87,8 +87,7 @@ def live_samples(panels: Array, finite: bool) -> Mask | None:
             "all; replace them, or set them to NaN to have them treated as gaps"
         )
     live = ~np.isnan(panels)
-    first = np.take_along_axis(panels, np.argmax(live, axis=2)[..., None], axis=2)
-    live[((panels == first) | ~live).all(axis=2)] = False
+    live[constant(panels, gaps=True)] = False
     return live
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wavefilt.arrays import Array, dtype_name
+from wavefilt.arrays import Array, Mask, constant, dtype_name
 from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, on_device
 from wavefilt.denoising import gaps
-from wavefilt.denoising.estimation import Estimate, denoised, estimate_of, window_noise
+from wavefilt.denoising.estimation import Estimate, denoised, estimate_of, widened, window_noise
 from wavefilt.method import Method
 from wavefilt.wavelets.filters import gain
 
@@ -43,6 +43,10 @@ def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool 
     level = method.level_for(*x.shape[1:])
     analysis = method.analysis(level)
     chosen = registry.choose(backend, dtype_name(x.dtype), x.shape, analysis, denoising=True)
+    if method.dimensions == 1 and method.scope == "record" and x.size:
+        dead = constant(x, gaps=True)
+        if dead.any():
+            return _beside_dead(x, dead, method, backend, report, shape, math.isfinite(chosen.peak(x)))
     if level and x.size and method.plain and on_device(chosen):
         done = chosen.denoise(x, method, level, report)
         if done is not None:
@@ -50,6 +54,25 @@ def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool 
             found = [] if done[1] is None else [estimate_of(done[1], part, part.of(x), method, level)]
             return Outcome(done[0].reshape(shape), method, chosen.name, level, found)
     return _by_steps(x, method, chosen, level, report, shape)
+
+
+def _beside_dead(
+    x: Array, dead: Mask, method: Method, backend: str | Backend, report: bool, shape: tuple[int, ...], finite: bool
+) -> Outcome:
+    """`run` of a record with dead traces: of the live ones alone, as dead ones tell nothing of the noise.
+
+    They come back as they are, and their noise and thresholds are 0.
+    """
+    found = gaps.whole(x) if finite else gaps.segments(x)  # which names a trace by its number among all
+    done = run(x[~dead], method, backend, report)
+    y = x.copy()
+    y[~dead] = done.samples
+    own, estimates = {estimate.segments.shape: estimate for estimate in done.estimates}, []
+    for part in found if own or dead.all() else []:
+        depth = min(done.level, method.deepest(*part.shape))
+        if depth > 0:
+            estimates.append(widened(own.get(part.shape), part, ~dead[part.rows], method.analysis(depth), report))
+    return Outcome(y.reshape(shape), method, done.backend, done.level, estimates)
 
 
 def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bool, shape: tuple[int, ...]) -> Outcome:
