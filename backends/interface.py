@@ -107,7 +107,8 @@ class DeviceBackend(Backend, Protocol):
     def denoise(self, x: Any, method: Method, level: int, report: bool) -> tuple[Any, Measured | None] | None:
         """All five steps for a batch (batch, *shape), in host or device memory, and what was measured on request.
 
-        None if a sample is not finite: gaps are for the caller to cut out.
+        None if a sample is not finite, or a trace of a record or panel dead: gaps are for the caller to cut out, and
+        dead traces to leave out.
         """
 
     def spun(self, x: Any, method: Method, level: int) -> Any:

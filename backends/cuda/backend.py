@@ -198,9 +198,9 @@ class Cuda:
     ) -> Denoised:
         """A batch (batch, *shape) denoised and, with ``report``, what was `Measured` (else None).
 
-        Returns None if a sample is not finite: gaps are for the caller to cut out. Batches too large for the device's
-        memory are denoised some rows at a time, and traces too long, or that share thresholds, chunk by chunk;
-        MemoryError if that fails as well.
+        Returns None if a sample is not finite, or a trace of a record or panel dead: gaps are for the caller to cut
+        out, and dead traces to leave out. Batches too large for the device's memory are denoised some rows at a time,
+        and traces too long, or that share thresholds, chunk by chunk; MemoryError if that fails as well.
         """
         try:
             return guarded(partial(self.whole, x, method, level, report, out), self.clear)

@@ -172,7 +172,7 @@ class _DeviceRows(HostRows):
         for own, place in chunk.kept():
             self._copy(y[:, own], self.out[chunk.rows, place])
 
-    def leave(self, row: int) -> None:
+    def leave(self, row: int, written: bool) -> None:
         self._copy(self.x[row], self.out[row])
 
     def _copy(self, source: Array, target: Array) -> None:

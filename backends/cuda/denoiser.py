@@ -23,7 +23,7 @@ from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 Denoised = tuple[Samples, Measured | None] | None
-"""The result and what was measured if that is wanted; None if a sample is not finite."""
+"""The result and what was measured if that is wanted; None if a sample is not finite, or a trace of a record dead."""
 GRAPHS = 8  # kept: one for each pair of arrays met more than once
 
 
@@ -139,8 +139,9 @@ class Denoiser:
         self._numbers.copy_to_device(np.concatenate([sigma.ravel(), chosen.ravel()]), stream=stream)
         self._thresholds.copy_to_device(chosen.astype(s.dtype).ravel(), stream=stream)
         self._live.copy_to_device(np.count_nonzero(chosen, axis=0).astype(np.int32), stream=stream)
-        if len(s.size) == 1:
-            self._mark_dead(x, stream, self._live, 0, 1, 0)
+        if len(s.size) == 1:  # those of a record are for the caller to leave out
+            shared = self._pooled and s.rows > 1
+            self._mark_dead(x, stream, *((self._flags, NOT_FINITE, 0, 1) if shared else (self._live, 0, 1, 0)))
         if self._function in KNOWN:
             return Shrinking(str(self._function), self._thresholds)
         return self.plan.shrinking(Shrinkage(self._function, chosen, sigma), stream)

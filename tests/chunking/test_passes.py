@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import pywt
 
+from tests.support.signals import partly_dead
 from wavefilt import backends
 from wavefilt.chunking import passes as chunked
 from wavefilt.chunking.chunks import cut
@@ -175,6 +176,10 @@ def test_chunks_have_two_lengths_and_keep_to_the_limit(wavelet, level):
                     covered[chunk.rows, place] += 1
             assert (covered == 1).all()
     assert [c.rows for c in cut(5, 100, reach, level, 250)] == [slice(0, 2), slice(2, 4), slice(4, 5)]
+    dead = np.isin(np.arange(9), [0, 4, 5, 7])
+    placed = [(c.rows.start, c.rows.stop, c.place) for c in cut(9, 100, reach, level, 250, dead)]
+    assert placed == [(1, 3, 0), (3, 4, 2), (6, 7, 3), (8, 9, 4)]
+    assert cut(9, 100, reach, level, 250, dead | True) == []
 
 
 def test_sure_says_so_when_its_details_do_not_fit():
@@ -182,6 +187,58 @@ def test_sure_says_so_when_its_details_do_not_fit():
     statistics = PassStatistics(state, run=lambda begin: [])
     with pytest.raises(MemoryError, match=r"rule='sure' .* 1152921504606846976 of level 1 do not fit"):
         statistics.minimise(lambda square, rank, below, count: square, np.ones((1, 1)))
+
+
+@pytest.mark.usefixtures("small_tables")
+@pytest.mark.parametrize("rule", ["bayes", "universal", "sure", "neighblock", 0.3])
+@pytest.mark.parametrize("most", [400, 2500, 100_000])
+def test_dead_rows_count_for_nothing_in_a_record(backend, rng, rule, most):
+    """In chunks that cut rows, hold several or all of them: as the live rows alone."""
+    x, dead = partly_dead(rng, 800)
+    method = Method("db4", 3, rule=rule, scope="record")
+    if rule == "neighblock" and most < 800:
+        with pytest.raises(ValueError, match="whole traces in memory"):
+            _chunked(x, method, 3, backend, most)
+        return
+    found, measured = _chunked(x, method, 3, backend, most, report=True)
+    whole = run(x, method, backend, report=True)
+    alone, expected = _chunked(x[~dead], method, 3, backend, most, report=True)
+    assert np.array_equal(found[dead], x[dead])
+    assert not any(numbers[:, dead].any() for numbers in (measured.sigma, measured.thresholds, measured.power))
+    assert np.array_equal(measured.sigma[:, ~dead], expected.sigma)
+    assert measured.sigma[:, ~dead].all()
+    if rule == "bayes":  # mean squares are sums over other chunks
+        for one, other in ((found[~dead], alone), (found, whole.samples)):
+            np.testing.assert_allclose(one, other, atol=1e-12)
+    else:
+        assert np.array_equal(found[~dead], alone)
+        assert np.array_equal(found, whole.samples)
+        assert np.array_equal(measured.thresholds, whole.estimates[0].thresholds)
+
+
+def test_a_record_of_dead_rows_is_written_as_it_came(backend):
+    x = np.repeat([[0.0], [3.7]], 900, axis=1)
+    for most in (300, 5000):
+        found, measured = _chunked(x, Method("db4", 3, scope="record"), 3, backend, most, report=True)
+        assert np.array_equal(found, x)
+        assert not measured.sigma.any() and not measured.thresholds.any() and not measured.power.any()  # noqa: PT018
+    x[1] = np.inf
+    with np.errstate(invalid="ignore"):
+        assert _chunked(x, Method("db4", 3, scope="record"), 3, backend, 300)[1] is None
+
+
+def test_little_is_read_of_live_rows_to_find_the_dead(backend, rng, monkeypatch):
+    x, dead = partly_dead(rng, 3000)
+    read, seen = chunked.Rows.read, np.zeros(len(x), int)
+
+    def counted(self, row, first, last):
+        seen[row] += last - first
+        return read(self, row, first, last)
+
+    monkeypatch.setattr(chunked.Rows, "read", counted)
+    _chunked(x, Method("db4", 3, scope="record"), 3, backend, 1000)
+    assert seen[~dead].max() <= 3
+    assert seen[dead].min() >= 3000
 
 
 @pytest.mark.usefixtures("small_tables")

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import wavefilt
+from tests.support.signals import partly_dead
 from wavefilt import backends
 from wavefilt.backends.numba_cpu import selection
 from wavefilt.cli import group
@@ -115,6 +116,31 @@ def test_awkward_data_in_chunks(tmp_path, tiny, backend, kind):
         _same(tmp_path, x, rule=rule, backend=backend)
         if kind == "constant":
             assert np.array_equal(np.load(tmp_path / "parts.npy"), x)
+
+
+@pytest.mark.parametrize("rule", ["bayes", "universal", "fdr", 0.3])
+@pytest.mark.parametrize("chunk", [900, 5000])
+def test_dead_traces_of_a_record_count_for_nothing(tmp_path, rng, tiny, backend, rule, chunk):
+    """Chunks cut traces, or hold several."""
+    x, dead = partly_dead(rng, 2002)
+    options = {"wavelet": "db4", "level": 3, "rule": rule, "scope": "record", "backend": backend}
+    whole = _same(tmp_path, x, **options)
+    tiny(chunk)
+    report = _same(tmp_path, x, **options)
+    found = np.load(tmp_path / "parts.npy")
+    assert np.array_equal(found[dead], x[dead])
+    assert np.array_equal(found[~dead], wavefilt.denoise(x[~dead], **options))
+    np.testing.assert_allclose(report.thresholds, whole.thresholds, rtol=1e-12)  # blocks of sums differ
+    assert np.isclose(report.energy_removed, np.sum((found - x) ** 2) / np.sum(x**2))
+    assert np.isclose(report.energy_removed, whole.energy_removed)
+
+
+def test_a_record_of_dead_traces_is_copied(tmp_path, tiny, backend):
+    x = np.repeat([[0.0], [3.7]], 2002, axis=1)
+    tiny(900)
+    report = _same(tmp_path, x, scope="record", backend=backend)
+    assert np.array_equal(np.load(tmp_path / "parts.npy"), x)
+    assert (report.energy_removed, report.thresholds) == (0, [0] * 5)
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "<i4", ">i2", "u2", "f2", ">f4", ">f8", "f4", "c8"])

@@ -9,9 +9,10 @@ import pytest
 
 import wavefilt
 from tests.outofcore.test_peak_memory import measured
+from tests.support.signals import partly_dead
 from tests.support.simulation import arrays_on_device, inside
 from wavefilt.outofcore import memory_budget
-from wavefilt.outofcore.device_staging import pieces
+from wavefilt.outofcore.prefetch import pieces
 
 
 @pytest.fixture
@@ -71,6 +72,25 @@ def test_the_samples_of_denoising_in_memory(tmp_path, tiny, small, options):
     assert told[-1] == (2 * x.nbytes, 2 * x.nbytes)
     assert np.isclose(report.energy_removed, np.sum((np.load(tmp_path / "y.npy") - x) ** 2) / np.sum(x**2))
     assert len(report.thresholds) == 2
+
+
+@inside
+@pytest.mark.parametrize("rule", ["bayes", "universal", "sure", "neighblock"])
+@pytest.mark.parametrize("size", [100, 600])
+def test_dead_traces_of_a_record_count_for_nothing(tmp_path, rng, tiny, small, rule, size):
+    x, dead = partly_dead(rng, 260, traces=8, dead=5)
+    options = {"wavelet": "haar", "level": 2, "rule": rule, "scope": "record"}
+    report, told = _compare(tmp_path, x, tiny(size), small, **options)
+    found = np.load(tmp_path / "y.npy")
+    assert np.array_equal(found[dead], x[dead])
+    assert np.array_equal(found[~dead], wavefilt.denoise(x[~dead], backend=small, **options))
+    assert np.isclose(report.energy_removed, np.sum((found - x) ** 2) / np.sum(x**2))
+    assert min(report.sigma) > 0.1
+    assert told[-1] == (2 * x.nbytes, 2 * x.nbytes)
+    x[~dead] = 1
+    report, _ = _compare(tmp_path, x, tiny(size), small, **options)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), x)
+    assert (report.energy_removed, report.thresholds) == (0, [0, 0])
 
 
 @inside

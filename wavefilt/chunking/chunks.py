@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
+from wavefilt.arrays import Mask
+
 
 @dataclass(frozen=True)
 class Part:
@@ -20,13 +24,20 @@ class Part:
 class Chunk:
     """Some rows, whole, or one or two parts of one row, joined to one shorter row.
 
-    ``samples`` is the length of a whole row. Parts begin and end at multiples of 2^level, or at the row's end, so
-    that every coefficient of the shorter row has its place among those of the whole one.
+    ``samples`` is the length of a whole row, ``place`` the number of the first row among those cut. Parts begin and end
+    at multiples of 2^level, or at the row's end, so that every coefficient of the shorter row has its place among those
+    of the whole one.
     """
 
     rows: slice
     samples: int
     parts: tuple[Part, ...]
+    place: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many rows."""
+        return int(self.rows.stop - self.rows.start)
 
     @property
     def length(self) -> int:
@@ -50,24 +61,35 @@ class Chunk:
             offset += part.last - part.first
 
 
-def cut(rows: int, samples: int, halo: int | None, level: int, most: int) -> list[Chunk]:
-    """Chunks of ``most`` samples or fewer that together are ``rows`` rows of ``samples``.
+def cut(rows: int, samples: int, halo: int | None, level: int, most: int, dead: Mask | None = None) -> list[Chunk]:
+    """Chunks of ``most`` samples or fewer that together are ``rows`` rows of ``samples``, but those that are ``dead``.
 
     Whole rows where one fits, or where there is no `Transform.halo`. Else, of each row, first both its ends in one,
     since a boundary mode may join them; then what lies between them, cut evenly, where coefficients near a cut belong
     to a neighbour. A chunk has up to five halos of samples even if that is above ``most``: less would be hardly more
     than halo.
     """
+    together, pieces = 1, [(Part(0, 0, samples, samples),)]
     if samples <= most or halo is None:
         together = max(most // samples, 1)
-        whole = Part(0, 0, samples, samples)
-        starts = range(0, rows, together)
-        return [Chunk(slice(a, min(a + together, rows)), samples, (whole,)) for a in starts]
-    core = max((most - 4 * halo) >> level << level, halo)
-    between = max(samples - 2 * halo, 0) // core  # each of the ends keeps a halo at least
-    left = (samples - between * core) // 2 >> level << level
-    right = left + between * core
-    ends = (Part(0, 0, left, left + halo), Part(right - halo, right, samples, samples))
-    inner = [(Part(a - halo, a, a + core, a + core + halo),) for a in range(left, right, core)]
-    pieces = [ends, *inner] if inner else [(Part(0, 0, samples, samples),)]
-    return [Chunk(slice(row, row + 1), samples, parts) for row in range(rows) for parts in pieces]
+    else:
+        core = max((most - 4 * halo) >> level << level, halo)
+        between = max(samples - 2 * halo, 0) // core  # each of the ends keeps a halo at least
+        left = (samples - between * core) // 2 >> level << level
+        right = left + between * core
+        if between:
+            ends = (Part(0, 0, left, left + halo), Part(right - halo, right, samples, samples))
+            pieces = [ends, *((Part(a - halo, a, a + core, a + core + halo),) for a in range(left, right, core))]
+    chunks, place = list[Chunk](), 0
+    for run in [range(rows)] if dead is None else runs(~dead):
+        for row in run[::together]:
+            own = slice(row, min(row + together, run.stop))
+            chunks += [Chunk(own, samples, parts, place) for parts in pieces]
+            place += own.stop - own.start
+    return chunks
+
+
+def runs(live: Mask) -> list[range]:
+    """The runs of neighbouring rows that are live."""
+    edges = np.flatnonzero(np.diff(live, prepend=False, append=False))
+    return [range(first, last) for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)]

@@ -64,12 +64,12 @@ class Job:
         """`Transform.halo`, in samples."""
         return self.method.kind.halo(self.analysis.taps, self.level)
 
-    def details(self, chunk: Chunk, coefficients: tuple[Array, ...], row: int = 0) -> Details:
-        """Those details that are the chunk's own, and their places in a group whose first row is ``row``."""
+    def details(self, chunk: Chunk, coefficients: tuple[Array, ...], first: int = 0) -> Details:
+        """Those details that are the chunk's own, and their places in a group whose first row has place ``first``."""
         bands, found = self.method.kind.bands(self.level), []
         counted = self.method.kind.counted(coefficients, self.analysis, (chunk.length,))
         for band, details, length in zip(bands, counted, self.lengths.tolist(), strict=True):
-            starts = [(chunk.rows.start - row) * length + (part.start >> band.level) for part in chunk.parts]
+            starts = [(chunk.place - first) * length + (part.start >> band.level) for part in chunk.parts]
             owned = chunk.owned(band.level)
             found.append([(start, details[:, own]) for start, own in zip(starts, owned, strict=True)])
         return found
@@ -117,8 +117,8 @@ class Rows:
         for own, place in chunk.kept():
             self.out[chunk.rows, place] = y[:, own]
 
-    def leave(self, row: int) -> None:
-        """Write a row as it came."""
+    def leave(self, row: int, written: bool) -> None:
+        """Write a row as it came; whether it has been ``written`` denoised before."""
         self.out[row] = self.x[row]
 
     def read(self, row: int, first: int, last: int) -> Array:
@@ -126,11 +126,8 @@ class Rows:
         return np.asarray(self.x[row, first:last])
 
     def constant(self, row: int) -> bool:
-        """Whether all samples of a row are equal; few are looked at where they are not."""
-        samples, value = self.shape[1], self.read(row, 0, 1)
-        starts = [samples - 1, samples // 2]
-        parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
-        return all(bool((self.read(row, *part) == value).all()) for part in parts)
+        """`constant` of a row."""
+        return constant(partial(self.read, row), self.shape[1])
 
     def coefficients(self, pyramid: Pyramid) -> tuple[Array, ...]:
         """(cA_n, cD_n, ..., cD_1) where `tally` and `finite` take them."""
@@ -168,7 +165,7 @@ class Rows:
 
     def statistics(self, job: Job, group: Sequence[Chunk]) -> PassStatistics:
         """Of the details of a group of chunks, by passes over them."""
-        first = group[0].rows.start
+        first, last = group[0].place, group[-1].place + group[-1].count
 
         def run(begin: mergeable.Begin[Result]) -> list[Result]:
             def begin_chunks() -> tuple[Visit, Callable[[], Result]]:
@@ -177,9 +174,20 @@ class Rows:
 
             return self.run(group, job, begin_chunks)
 
-        counts = job.lengths * np.int64(group[-1].rows.stop - first)
+        counts = job.lengths * np.int64(last - first)
         state = State(counts, 1, self.dtype, self.bins, self.summing)
         return PassStatistics(state, run, self.tally, self.to_host, self.whole, partial(self.guesses, job, group))
+
+
+def constant(read: Callable[[int, int], Array], samples: int) -> bool:
+    """Whether all samples of a row are equal, and finite: `wavefilt.arrays.constant` of a row that is read in parts.
+
+    ``read`` gives the samples from one to another; few are asked for where they are not equal.
+    """
+    value = read(0, 1)
+    starts = [samples - 1, samples // 2]
+    parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
+    return bool(np.isfinite(value).all()) and all(bool((read(*part) == value).all()) for part in parts)
 
 
 def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = False) -> Measured | None:
@@ -212,20 +220,21 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         method = replace(method, sigma=0.0)  # nobody asks for the noise, which is a pass or more over all details
     count, samples = rows.shape
     job, function = Job(method, level, samples), method.function(samples)
-    chunks = cut(count, samples, job.halo, level, limit // rows.itemsize)
     pooled = method.scope == "record"
-    groups = [chunks] if pooled else [list(group) for _, group in groupby(chunks, lambda chunk: chunk.rows.start)]
-    sigma, thresholds, power = np.empty((3, level, count))
+    dead = np.array([pooled and rows.constant(row) for row in range(count)], bool)
+    chunks = cut(count, samples, job.halo, level, limit // rows.itemsize, dead)
+    groups = [list(group) for _, group in groupby(chunks, lambda chunk: pooled or chunk.rows.start)]
+    sigma, thresholds, power = np.zeros((3, level, count))
     for group in groups:
-        own = slice(group[0].rows.start, group[-1].rows.stop)
+        own = np.flatnonzero(~dead) if pooled else np.arange(group[0].rows.start, group[-1].rows.stop)
         # coefficients of one chunk are kept, and where it has several traces they are groups of their own
         kept = rows.decompose(group[0], job) if len(group) == 1 and not rows.elsewhere else None
         statistics = rows.statistics(job, group) if kept is None else rows.backend.statistics([kept], method.scope)
-        found = method.thresholds(statistics, samples * (count if pooled else 1))
+        found = method.thresholds(statistics, samples * (len(own) if pooled else 1))
         sigma[:, own], thresholds[:, own] = found
         if report:
             power[:, own] = statistics.mean_square()
-        if method.spec.blocks and len(group) > 1:
+        if method.spec.blocks and len(group[0].parts) > 1:
             raise ValueError(
                 f"rule={method.rule!r} shrinks neighbouring details together: it needs whole traces in memory"
             )
@@ -234,11 +243,13 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         write = partial(_write, rows, Shrinkage(function, thresholds, sigma))
         if not (_all_written(rows, job, group, write) if kept is None else write(group[0], kept)):
             return None
-        for row in range(own.start, own.stop):
-            if rows.constant(row):
+        for row in own.tolist():
+            if not pooled and rows.constant(row):
                 sigma[:, row] = thresholds[:, row] = power[:, row] = 0
             if not thresholds[:, row].any():
-                rows.leave(row)
+                rows.leave(row, written=True)
+    for row in np.flatnonzero(dead).tolist():
+        rows.leave(row, written=False)
     return Measured(sigma, thresholds, power if report else None)
 
 

@@ -54,7 +54,8 @@ def _given_back(taken: Taken, rows: Any, backend: DeviceBackend, return_noise: b
 def _rows(x: Any, method: Method, backend: DeviceBackend) -> Any:
     """A batch on a device denoised there.
 
-    By way of the host where it has gaps, which are cut out there, and for what the device does not compute.
+    By way of the host where it has gaps, or a record dead traces, which are cut out there, and for what the device does
+    not compute.
     """
     level = method.level_for(*x.shape[1:])
     known = accelerates(backend, str(x.dtype).rpartition(".")[2], method.analysis(level))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from wavefilt.errors import NonFiniteSample
 from wavefilt.io.sources import Source
 from wavefilt.method import Method
 from wavefilt.outofcore.memory_budget import Chunks, Plan
-from wavefilt.outofcore.prefetch import Ahead, Behind, Energy, Piece
+from wavefilt.outofcore.prefetch import Ahead, Behind, Energy, Piece, copied, pieces
 from wavefilt.statistics.mergeable import State, Tally
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.statistics.summation import RowTally, around_median
@@ -58,22 +57,16 @@ class FileRows(passes.Rows):
             self._behind.put(chunk.rows, place.start, y[:, own])
 
     def read(self, row: int, first: int, last: int) -> Array:
-        x: Array = np.empty((1, last - first), self._ahead.dtype)
-        self._ahead.expect([])
-        self._ahead.call(partial(self._source.read, slice(row, row + 1), first, x))
-        return x.ravel()
+        return self._ahead.read(row, first, last)
 
-    def leave(self, row: int) -> None:
-        size, samples = self._ahead.size, self.shape[1]
-        parts: list[list[Piece]] = [[(slice(row, row + 1), a, min(a + size, samples))] for a in range(0, samples, size)]
-        self._ahead.expect(parts)
-        for part in parts:
-            x, (_, first, _) = self._ahead.take(part), part[0]
+    def leave(self, row: int, written: bool) -> None:
+        own = pieces(range(row, row + 1), self.shape[1], self._ahead.size)
+        for (_, first, _), x in copied(own, self._ahead, self._behind):
             infinite = np.flatnonzero(np.isinf(x[0]))
             if infinite.size:
                 raise NonFiniteSample(row, first + infinite[0], "; replace it")
-            self._behind.put(part[0][0], first, x)
-            self._behind.finish()  # before the buffer is read into again
+            if not written:
+                self._energy.add(x, x)
 
     def tally(self, state: State) -> Tally:
         return RowTally(state, self.backend.summation)
@@ -92,13 +85,15 @@ class FileRows(passes.Rows):
 
     def _sample(self, job: passes.Job, group: Sequence[Chunk]) -> list[Array]:
         """Some details of every level of a group, from stretches that lie evenly over its samples."""
-        rows, samples, taps = range(group[0].rows.start, group[-1].rows.stop), self.shape[1], job.analysis.taps
+        # each row's first samples are in one chunk
+        rows = np.concatenate([np.arange(c.rows.start, c.rows.stop) for c in group if c.parts[0].start == 0])
+        samples, taps = self.shape[1], job.analysis.taps
         length = min(max(WINDOW, 8 * (job.halo or 0)), samples)
         number = min(max(len(rows) * samples // (SHARE * length), 8), WINDOWS)
         found = []
         for at in (np.arange(number) + 0.5) / number * len(rows):
             first = int(at % 1 * (samples - length))
-            x = self.read(rows.start + int(at), first, first + length)[None]
+            x = self.read(int(rows[int(at)]), first, first + length)[None]
             details = self.backend.decompose(x, job.analysis).details
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]

@@ -180,10 +180,10 @@ class _Budget:
             raise self._too_little(takes(least))
         chunk = int((self.limit - fixed) / factor)
         parts = cut(rows, samples, halo, level, chunk // item) if level else []
-        together = max((p.rows.stop - p.rows.start for p in parts), default=1)
+        together = max((part.count for part in parts), default=1)
         if together < rows:
             self._check_neighbours(together, takes(self.share * samples * item) if self.pooled else self.enough)
-        longest = max(((p.rows.stop - p.rows.start) * p.length for p in parts), default=chunk // item)
+        longest = max((part.count * part.length for part in parts), default=chunk // item)
         return Chunks(backend, level, longest, _passes(self.method, level), spelled(self.whole), chunk, bins)
 
     def _too_little(self, least: int) -> ValueError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -53,9 +53,12 @@ class Ahead:
         self._passed(taken.size)
         return taken
 
-    def call(self, function: Callable[[], None]) -> None:
-        """Use the source between the parts."""
-        self._executor.submit(function).result()
+    def read(self, row: int, first: int, last: int) -> Array:
+        """Samples of a row, between the parts: none is expected any more."""
+        x: Array = np.empty((1, last - first), self.dtype)
+        self.expect([])
+        self._executor.submit(self._source.read, slice(row, row + 1), first, x).result()
+        return x.ravel()
 
     def _begin(self, part: Sequence[Piece]) -> None:
         self._buffers.reverse()
@@ -88,6 +91,24 @@ class Behind:
         last, self._last = self._last, None
         if last is not None:
             last.result()
+
+
+def pieces(rows: range, samples: int, size: int) -> list[Piece]:
+    """Rows in pieces of at most ``size`` samples: some whole rows each, or parts of one."""
+    if samples <= size:
+        together = size // samples
+        return [(slice(a, min(a + together, rows.stop)), 0, samples) for a in rows[::together]]
+    return [(slice(row, row + 1), a, min(a + size, samples)) for row in rows for a in range(0, samples, size)]
+
+
+def copied(parts: Sequence[Piece], ahead: Ahead, behind: Behind) -> Iterator[tuple[Piece, Array]]:
+    """Parts with their samples, which are written as they came."""
+    ahead.expect([[part] for part in parts])
+    for part in parts:
+        x = ahead.take([part])
+        yield part, x
+        behind.put(part[0], part[1], x)
+        behind.finish()  # before the buffer is read into again
 
 
 class Energy:

@@ -224,7 +224,7 @@ class _Work:
         rows = FileRows(self.source, plan, self.method, ahead, behind, self.energy)
         if plan.level == 0:
             for row in range(self.source.shape[0]):
-                rows.leave(row)
+                rows.leave(row, written=False)
             return
         measured = passes.denoise(rows, self.method, plan.level, plan.chunk)
         if measured is None:
@@ -233,7 +233,8 @@ class _Work:
 
     def found(self) -> tuple[list[Floats], list[Floats]]:
         """Noise and thresholds, for each level of all traces with noise that have it."""
-        noisy = [sigma.any(axis=0) for sigma, _ in self._found]
+        # where the noise was not measured, dead traces are those of threshold 0
+        noisy = [(sigma if sigma.any() else thresholds).any(axis=0) for sigma, thresholds in self._found]
         if any(map(np.any, noisy)):
             self._found = [(s[:, live], t[:, live]) for (s, t), live in zip(self._found, noisy, strict=True)]
         if self.method.fixed_thresholds and not isinstance(self.plan, WholeTraces):

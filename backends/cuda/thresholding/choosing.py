@@ -41,11 +41,12 @@ def _quotient(a, b):
 def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
     """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row.
 
-    Those of a row whose samples are all equal are 0; ``length`` is 0 where rows are panels, which are not looked at.
+    Those of a row whose samples are all equal are 0, and where others share its numbers it is told as what is not
+    finite. ``length`` is 0 where rows are panels, which are not looked at.
     ``rule`` is "linear", "fixed" or "bayes"; ``sigma_of`` "level", "global" or "given". In float64, as on the host.
     """
     number, bayes = np.dtype(dtype).type, device(bayes_formula(max, min, _quotient))
-    is_constant = constant(threads)
+    is_constant, shared = constant(threads), rule != "fixed" or sigma_of != "given"
 
     @kernel(rule, sigma_of, dtype, threads)
     def choose_kernel(
@@ -75,6 +76,8 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
             return
         group = row if groups > 1 else 0
         above = 0
+        if dead and shared and groups < rows:
+            flags[NOT_FINITE] = 1
         for level in range(levels):
             segment, i = level * groups + group, level * rows + row
             if sigma_of == "given":
