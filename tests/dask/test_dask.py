@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wavefilt
+from tests.support.signals import partly_dead
 from wavefilt import cli
 from wavefilt.method import Method
 from wavefilt.statistics.mergeable import HostTally, State, merged
@@ -150,6 +151,57 @@ def test_dead_traces_stay_and_gaps_are_cut_out():
     x[2, 700:720] = np.nan
     found, whole = _both(x, (1, -1), "db4", level=3)
     np.testing.assert_array_equal(found, whole)
+
+
+@pytest.mark.parametrize("chunks", [(5, -1), (5, 600), (1, 2500), (24, 600)], ids=str)
+@pytest.mark.parametrize(
+    ("rule", "sigma"),
+    [("bayes", "level"), ("universal", "global"), ("universal", 0.3), ("minimax", "level"), (0.3, 0.3)],
+)
+def test_dead_traces_of_a_record_count_for_nothing(rng, chunks, rule, sigma):
+    x, dead = partly_dead(rng, 2500, "f4" if sigma == "level" else "f8")
+    x[dead, 700], x[dead, 700] = 99, x[dead, 0]
+    x[np.flatnonzero(~dead)[0], 650:1850] = 3  # a whole block of a live trace, and what it is denoised from
+    options = {"level": 3, "rule": rule, "sigma": sigma, "scope": "record"}
+    found, whole = _both(x, chunks, "db4", **options)
+    alone = wavefilt.denoise(x[~dead], "db4", backend="pywavelets", **options)
+    assert np.array_equal(whole[~dead], alone)
+    assert np.array_equal(found[dead], x[dead])
+    np.testing.assert_allclose(found, whole, atol=1e-5 if rule == "bayes" else 0)
+
+
+@pytest.mark.parametrize("chunks", [(2, -1), (2, 600)], ids=str)
+@pytest.mark.parametrize(("rule", "sigma"), [("bayes", "level"), ("universal", 0.3), ("bayes", 0.3)])
+def test_a_record_of_dead_traces(chunks, rule, sigma):
+    x = np.repeat([[0.0], [3.7], [-1.0]], 2500, axis=1)
+    found, _ = _both(x, chunks, "db4", level=3, rule=rule, sigma=sigma, scope="record")
+    assert np.array_equal(found, x)
+    x[1] = np.inf
+    lazy = wavefilt.dask.denoise(
+        da.from_array(x, chunks=chunks), "db4", level=3, rule=rule, sigma=sigma, scope="record"
+    )
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        lazy.compute(scheduler="threads")
+
+
+@pytest.mark.parametrize(
+    ("chunks", "options", "times"),
+    [
+        ((2, -1), {"scope": "record"}, 3),  # dead traces are found in the first pass
+        ((2, 1000), {"scope": "record"}, 4),
+        ((2, 1000), {"scope": "record", "rule": 0.3}, 1),
+        ((2, -1), {"scope": "record", "rule": "universal", "sigma": 0.3}, 2),
+        ((2, 1000), {"scope": "trace"}, 4),
+        ((2, 1000), {"scope": "trace", "rule": "universal", "sigma": 0.3}, 1),
+    ],
+)
+def test_how_often_chunks_are_read(chunks, options, times):
+    read = []
+    array = da.from_array(_samples((6, 4000)), chunks=chunks).map_blocks(
+        lambda block: read.append(1) or block, dtype="f4", meta=np.empty((0, 0), "f4")
+    )
+    wavefilt.dask.denoise(array, "db4", level=3, backend="pywavelets", **options).compute(scheduler="threads")
+    assert len(read) == times * array.npartitions
 
 
 def test_chunks_smaller_than_the_halo_are_joined():

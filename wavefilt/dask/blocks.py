@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 
 from wavefilt import arrays, backends
-from wavefilt.arrays import Array, DType, Floats
+from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.backends.interface import Backend
 from wavefilt.chunking.chunks import Chunk, Part
 from wavefilt.chunking.passes import Job, Result
@@ -68,7 +68,7 @@ def denoise(
     passes over the chunks: rules are then mergeable ("universal", "minimax", "bayes" and numbers), ``sigma`` is no
     window, ``transform`` "dwt" without spins, every sample finite; and where traces are cut, the mode is none that
     joins the ends of a trace. Noise and thresholds are those of the whole traces or record: medians exactly, mean
-    squares to rounding.
+    squares to rounding. Dead traces of a record are left out.
 
     Chunks are read anew for each pass, one to four times: persist what is expensive to compute.
 
@@ -145,15 +145,29 @@ class _BlockJob(Job):
 
     backend: str
 
-    def count(self, block: Array, part: Part, state: State) -> Counted:
-        """What a pass counts in the details that are the block's own."""
-        pyramid, chosen = self._decomposed(_host(block))
+    def live(self, dead: Sequence[Mask], dtype: DType) -> State:
+        """Before the first pass over a record, of whose rows some are dead; with nothing to be found if all are."""
+        rows = sum(np.count_nonzero(~own) for own in dead)
+        state = State.of(self.method, self.lengths * max(rows, 1), 1, dtype)
+        if rows:
+            return state
+        medians = {level: np.zeros(1) for level in range(1, self.level + 1)}
+        return replace(state, search={}, medians=medians, mean_square=np.zeros((self.level, 1)))
+
+    def count(self, block: Array, part: Part, state: State, dead: Mask | None) -> Counted:
+        """What a pass counts in the details that are the block's own, but those of rows that are dead."""
+        rows = _host(block)
+        rows = rows if dead is None else np.ascontiguousarray(rows[~dead])
+        if not len(rows):
+            return HostTally(state).result()
+        pyramid, chosen = self._decomposed(rows)
         tally = HostTally(state, chosen.summation.tabulate)
         tally.add(self.details(self._chunk(block, part), pyramid.coefficients))
         return tally.result()
 
-    def thresholds(self, state: State, rows: int) -> tuple[Floats, Floats]:
-        """Noise and thresholds (levels, groups), finest level first, of groups of so many rows each."""
+    def thresholds(self, state: State) -> tuple[Floats, Floats]:
+        """Noise and thresholds (levels, groups), finest level first."""
+        rows = int(state.counts[0] // self.lengths[0])  # of a group
         found = self.method.thresholds(PassStatistics(state, _no_pass), self.samples * rows)
         if not np.isfinite(found).all():
             raise ValueError(SQUARES_OVERFLOW)
@@ -188,6 +202,22 @@ class _BlockJob(Job):
         return chosen.decompose(rows, self.analysis), chosen
 
 
+def _alike(block: Array) -> Array:
+    """The finite number that all samples of a row are, NaN for rows of others."""
+    rows = _host(block)
+    return np.where(arrays.constant(rows) & np.isfinite(rows[:, 0]), rows[:, 0], np.nan)
+
+
+def _dead(alike: Sequence[Array]) -> Mask:
+    """Which rows are one number in all of their blocks."""
+    return np.all([numbers == alike[0] for numbers in alike], axis=0)
+
+
+def _after(state: State, counted: Counted) -> State:
+    """`State.after` a pass, if there was anything to be found."""
+    return state.after(counted) if state.passes else state
+
+
 def _no_pass(begin: Begin[Result]) -> list[Result]:
     raise TypeError("a rule that says it is mergeable asked for more than the noise and the mean squares it needs")
 
@@ -208,30 +238,50 @@ def _by_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
     parts = [Part(max(a - depth, 0), a, b, min(b + depth, job.samples)) for a, b in pairwise(edges)]
     real = np.empty(0, arrays.compute_dtype(x.dtype)).real.dtype
     lots = _lots(x, job.method.scope)
-    states: list[State | Key] = [State.of(job.method, job.lengths * rows, groups, real) for _, groups, rows in lots]
-    passes = State.of(job.method, job.lengths, 1, real).passes
+    looked_for: list[State | Key] = [State.of(job.method, job.lengths * n, groups, real) for _, groups, n in lots]
+    states, passes = [*looked_for], State.of(job.method, job.lengths, 1, real).passes
     name = f"wavefilt-{tokenize(x.name, repr(job.method), job.method.bank.filter_bank, job.level, job.backend)}"
     source, needed = around, list[Delayed]()
+    dead, live = dict[Block, Key](), list[Delayed]()
+    if job.method.scope == "record" and not job.method.fixed_thresholds:
+        dead, state = _dead_rows(x, job, name, real)
+        states, live, needed = [state.key], [state], [state]
+        if x.numblocks[-1] > 1 or not passes:  # else every block tells its own as it is read for the first pass
+            source = bind(around, state)
     for number in range(passes):
         layer, tasks = f"{name}-{number}", Graph()
-        for lot, (blocks, _, _) in enumerate(lots):
+        for lot, (blocks, *_) in enumerate(lots):
             keys: list[Key] = [(f"{layer}-count", *block) for block in blocks]
             for key, block in zip(keys, blocks, strict=True):
-                tasks[key] = (job.count, (source.name, *block), parts[block[-1]], states[lot])
+                tasks[key] = (job.count, (source.name, *block), parts[block[-1]], looked_for[lot], dead.get(block[:-1]))
             whole = _tree(tasks, keys, (f"{layer}-merged", lot))
-            tasks[f"{layer}-state", lot] = (State.after, states[lot], whole)
-            states[lot] = (f"{layer}-state", lot)
+            tasks[f"{layer}-state", lot] = (_after, states[lot], whole)
+            states[lot] = looked_for[lot] = (f"{layer}-state", lot)
         tasks[layer] = list(states)
         done = Delayed(layer, HighLevelGraph.from_collections(layer, tasks, [source, *needed]), layer=layer)
-        source, needed = bind(around, done), [done]  # read anew, once a pass is over: blocks are not kept in between
+        # read anew, once a pass is over: blocks are not kept in between
+        source, needed = bind(around, done), [done, *live]
     tasks = Graph()
-    for lot, (blocks, _, rows) in enumerate(lots):
+    for lot, (blocks, *_) in enumerate(lots):
         found = (f"{name}-thresholds", lot)
-        tasks[found] = (job.thresholds, states[lot], rows)
+        tasks[found] = (job.thresholds, states[lot])
         for block in blocks:
             tasks[name, *block] = (job.finish, (source.name, *block), parts[block[-1]], found, dtype)
     graph = HighLevelGraph.from_collections(name, tasks, [source, *needed])
     return da.Array(graph, name, x.chunks, meta=x._meta.astype(dtype))
+
+
+def _dead_rows(x: da.Array, job: _BlockJob, name: str, dtype: DType) -> tuple[dict[Block, Key], Delayed]:
+    """For the blocks that share rows, which of these are dead; and the state before the first pass over the others."""
+    tasks, dead = Graph(), dict[Block, Key]()
+    for lead in np.ndindex(*x.numblocks[:-1]):
+        alike = [(f"{name}-alike", *lead, i) for i in range(x.numblocks[-1])]
+        tasks |= {key: (_alike, (x.name, *key[1:])) for key in alike}
+        dead[lead] = (f"{name}-dead", *lead)
+        tasks[dead[lead]] = (_dead, alike)
+    layer = f"{name}-live"
+    tasks[layer] = (job.live, list(dead.values()), dtype)
+    return dead, Delayed(layer, HighLevelGraph.from_collections(layer, tasks, [x]), layer=layer)
 
 
 def _lots(x: da.Array, scope: str) -> list[tuple[list[Block], int, int]]:

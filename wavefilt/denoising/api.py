@@ -71,7 +71,8 @@ def denoise(
         ``start`` to ``stop``, which contain only noise. Levels too coarse for the window use the estimate of the
         coarsest level that fits, scaled for white noise.
     scope : {"trace", "record"}
-        Whether thresholds are computed per trace, or from the coefficients of all traces together.
+        Whether thresholds are computed per trace, or from the coefficients of all traces together. Dead traces, all
+        of whose samples outside gaps are equal, are then left out.
     keep : int
         Number of coarsest levels whose detail coefficients are unchanged.
     transform : {"dwt", "modwt"}
