@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wavefilt
-from wavefilt.errors import FormatError, LayoutError, OptionError, OutputExists, about, for_command, options
+from wavefilt.errors import FormatError, LayoutError, OptionError, OutputExists, about, for_command, options, reason
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,8 @@ def test_python_names_no_options_of_the_command(tmp_path):
             wavefilt.read(tmp_path / name, **layout)
         assert "--" not in str(raised.value)
         assert "--" in for_command(raised.value)
+
+
+def test_the_reason_of_an_error_is_the_same_each_time():
+    objects = [object() for _ in range(2)]
+    assert len({reason(ValueError(f"malformed node {thing}")) for thing in objects}) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import NamedTuple
 
@@ -94,7 +95,8 @@ LONGEST = 2000
 
 def reason(error: BaseException) -> str:
     """What an error says in one line, whatever bytes of a file it quotes; its kind where it says nothing."""
-    return _one_line(str(error) or type(error).__name__)
+    words = re.sub(r" at 0x[0-9a-f]+", "", str(error))  # addresses of objects say nothing, and differ each time
+    return _one_line(words or type(error).__name__)
 
 
 def about(place: str, *errors: FormatError, hint: tuple[str | Words, ...] = ()) -> FormatError:
