@@ -14,9 +14,23 @@ from wavefilt import transforms
 from wavefilt.arrays import Floats
 from wavefilt.errors import OptionError, Words, options
 from wavefilt.thresholding import rules, shrinkage
-from wavefilt.transforms import Analysis, Transform
+from wavefilt.thresholding.local_shrinkage import REACH, Local, low_pass_lag
+from wavefilt.transforms import Analysis, Band, Transform
 from wavefilt.transforms.base import noise_gains
-from wavefilt.vocabulary import ESTIMATORS, SCOPES, SIGMAS, Estimator, Mode, Scope, Shrink, Sigma, Window, check
+from wavefilt.vocabulary import (
+    DETRENDS,
+    ESTIMATORS,
+    SCOPES,
+    SIGMAS,
+    Detrend,
+    Estimator,
+    Mode,
+    Scope,
+    Shrink,
+    Sigma,
+    Window,
+    check,
+)
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level, with_levels
@@ -26,8 +40,6 @@ if TYPE_CHECKING:
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """Multiples of it, whole numbers left out, are spread through 0 to 1 however many there are."""
-AUTO_LEVEL = 5
-"""``level=None`` means this many levels, or as many as the samples and the filter allow."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,8 @@ class Method:
     transform: str = "dwt"
     spins: int = 1
     dimensions: Literal[1, 2] = 1
+    detrend: Detrend | None = None
+    blend: float = 0.0
     bank: pywt.Wavelet = field(init=False, repr=False, compare=False)
     kind: Transform = field(init=False, repr=False, compare=False)
     """The transform that is meant, of traces or of panels."""
@@ -68,14 +82,18 @@ class Method:
         check_whole("spins", self.spins, 1)
         self.kind.check(self)
         check_whole("keep", self.keep, 0)
+        if self.detrend is not None:
+            check("detrend", self.detrend, DETRENDS)
+        if not is_number(self.blend) or not 0 <= self.blend < 1:
+            raise OptionError(options(blend=self.blend), " must be a number of at least 0, and less than 1")
 
     def _check_shrink(self) -> None:
         if self.shrink is None:
             return
         if self.shrink not in ESTIMATORS and self.shrink not in shrinkage.FUNCTIONS:
             check("shrink", self.shrink, (*shrinkage.FUNCTIONS.names(), *ESTIMATORS))
-        if self.spec.blocks:
-            own = " shrinks blocks its own way: leave "
+        if self.spec.own_function:
+            own = f" shrinks {self.spec.own_function} its own way: leave "
             raise OptionError(options(rule=self.rule), own, options(shrink=self.shrink), " out")
         if self.shrink in ESTIMATORS and not self.spec.prior:
             allowed = " and ".join(rules.RULES.where(lambda spec: spec.prior))
@@ -113,7 +131,12 @@ class Method:
     @property
     def plain(self) -> bool:
         """Whether one transform does it, with noise from its own details: what a backend may do in one go."""
-        return self.spins == 1 and self.window is None
+        return self.spins == 1 and self.window is None and self.trend is None and not self.spec.local
+
+    @property
+    def trend(self) -> Detrend | None:
+        """What is removed before the transform and added again after: as asked for, or what the rule needs."""
+        return self.detrend or self.spec.detrend
 
     def shifts(self, level: int) -> list[int]:
         """Samples by which cycle spinning shifts, for a transform of so many levels, which repeats after 2^level.
@@ -142,7 +165,7 @@ class Method:
     @property
     def shrink_word(self) -> str:
         """``shrink``, or what the rule is derived for: soft for a threshold given as a number, "block" for blocks."""
-        return "block" if self.spec.blocks else self.shrink or self.spec.shrink
+        return self.shrink or self.spec.shrink
 
     def summary(self, level: int) -> str:
         """Transform, wavelet, level, rule and threshold function in a few words."""
@@ -151,7 +174,9 @@ class Method:
         return f"{self.transform} {self.bank.name} level {level}, {rule} {self.shrink_word}"
 
     def function(self, samples: int) -> shrinkage.Function:
-        """What is done to the details of a trace of so many samples."""
+        """What is done to the coefficients of a trace of so many samples."""
+        if self.spec.local:
+            return Local()
         if self.spec.blocks:
             return self.spec.blocks(samples)
         word: Any = self.shrink_word
@@ -165,6 +190,14 @@ class Method:
         """Levels that a trace of so many samples, or a panel of this shape, may have at most."""
         return self.kind.deepest(shape, self.bank)
 
+    def halo(self, level: int) -> int | None:
+        """Samples on each side of a chunk that its samples depend on, as `Transform.halo`."""
+        halo = self.kind.halo(self.bank.dec_len, level)
+        if halo is None or not self.spec.local:
+            return halo
+        lag = math.ceil(abs(low_pass_lag(self.bank.dec_lo)))
+        return halo + (REACH + lag + 2 << level)  # coefficients of the last level, to the nearest ones and their means
+
     def level_for(self, *shape: int) -> int:
         """Levels used for a trace of this many samples, or a panel of this shape.
 
@@ -172,7 +205,7 @@ class Method:
         are given for another number of levels.
         """
         deepest, samples = self.deepest(*shape), min(shape)
-        level = min(AUTO_LEVEL, max_level(samples, self.bank)) if self.level is None else int(self.level)
+        level = min(self.spec.auto_level, max_level(samples, self.bank)) if self.level is None else int(self.level)
         if level > deepest:
             size = "samples" if self.dimensions == 1 else "traces or samples"
             filters = f"{self.bank.name} ({self.bank.dec_len} taps)"
@@ -192,7 +225,7 @@ class Method:
 
         ``sigma`` is the noise if it is known from elsewhere; ``statistics`` may then be None for rules that ask
         for nothing else. The coarsest levels that are kept have threshold 0. Not finite where samples are not, or
-        where float64 does not hold the squares of the coefficients.
+        where float64 does not hold the squares of the coefficients. Bands are those of `bands`.
         """
         if sigma is None:
             assert statistics is not None
@@ -200,8 +233,8 @@ class Method:
             sigma = rules.noise(statistics, self.sigma)
             if self.sigma != "level":
                 sigma = sigma * self.noise_gains(len(statistics.counts), self.sigma)
-        level = self.kind.levels(len(sigma))
-        bands = self.kind.bands(level)
+        level = self.kind.levels(len(sigma) - self.spec.local)
+        bands = self.bands(level)
         with np.errstate(over="ignore", invalid="ignore"):
             if given := self.fixed_thresholds:  # coarsest level first; a segment with fewer levels has the finest ones
                 values = np.array([[given[-band.level] if len(given) > 1 else given[0]] for band in bands])
@@ -219,11 +252,46 @@ class Method:
         """
         if sigma == "level":
             return np.ones((bands, 1))
-        return noise_gains(self.kind.bands(self.kind.levels(bands)), relative=sigma == "global")
+        return noise_gains(self.bands(self.kind.levels(bands - self.spec.local)), relative=sigma == "global")
+
+    def bands(self, level: int) -> tuple[Band, ...]:
+        """What has a noise and a threshold, to so many levels: details, finest first, and by rule also approximations.
+
+        These have the noise exponent of the details of the last level.
+        """
+        details = self.kind.bands(level)
+        return (*details, Band(f"A{level}", level, self.kind.noise_exponent(level))) if self.spec.local else details
+
+    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+        """Number of coefficients of each of `bands` that rules count."""
+        details = self.kind.sizes(analysis, shape)
+        return [*details, *details[-1:]] if self.spec.local else details
+
+    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
+        """The coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
+        details = self.kind.counted(coefficients, analysis, shape)
+        if not self.spec.local:
+            return details
+        return (*details, self.kind.counted_approximation(coefficients[0], analysis, shape))
+
+    def cut(self, numbers: Floats, level: int) -> Floats:
+        """Noise or thresholds (bands, groups) of fewer levels.
+
+        The variance of an approximation is the mean of those of what it holds, by their share of white noise.
+        """
+        bands, deeper = self.bands(level), self.bands(self.kind.levels(len(numbers) - self.spec.local))
+        if not self.spec.local or len(deeper) == len(bands):
+            return numbers[: len(bands)]
+        parts = zip(deeper[level:], numbers[level:], strict=True)
+        variance = sum(row**2 * 2.0 ** (level - band.level - 2 * band.noise_exponent) for band, row in parts)
+        approximation = np.sqrt(variance) * 2.0 ** bands[-1].noise_exponent
+        return np.concatenate([numbers[:level], np.where(numbers[-1] == 0, 0, approximation)[None]])
 
     @property
     def rule_function(self) -> rules.Rule:
         """The function that finds the thresholds."""
+        if self.spec.measured and not isinstance(self.sigma, str):
+            return self.spec.measured
         return self.spec.hard if self.spec.hard and self.shrink_word == "hard" else self.spec.function
 
 

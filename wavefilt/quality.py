@@ -14,8 +14,7 @@ from scipy.special import betainc, stdtr
 
 from wavefilt.arrays import Array, Floats, refuse_kinds
 from wavefilt.decomposition.wavedec import wavedec
-from wavefilt.method import AUTO_LEVEL
-from wavefilt.thresholding.rules import MAD_TO_SIGMA
+from wavefilt.thresholding.rules import AUTO_LEVEL, MAD_TO_SIGMA
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
 
 FALSE_ALARMS = 0.01

@@ -13,7 +13,7 @@ Mode = Literal[
     "periodization", "reflect", "antisymmetric", "antireflect",
 ]  # fmt: skip
 Rule = Literal[
-    "universal", "minimax", "sure", "hybrid", "bayes", "fdr", "blockjs", "neighblock", "ebayes", "ebayes-cauchy"
+    "universal", "minimax", "sure", "hybrid", "bayes", "fdr", "blockjs", "neighblock", "js", "ebayes", "ebayes-cauchy"
 ]
 Shrink = Literal["soft", "hard", "garrote", "firm"]
 Estimator = Literal["median", "mean"]
@@ -21,6 +21,7 @@ Sigma = Literal["level", "global"]
 Window = tuple[Literal["window"], int, int]
 Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt"]
+Detrend = Literal["mean", "line"]
 Hiding = Literal["product", "separate", "swapped"]
 
 MODES: tuple[str, ...] = get_args(Mode)
@@ -30,6 +31,7 @@ ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 SIGMAS: tuple[str, ...] = get_args(Sigma)
 SCOPES: tuple[str, ...] = get_args(Scope)
 TRANSFORMS: tuple[str, ...] = get_args(Transform)
+DETRENDS: tuple[str, ...] = get_args(Detrend)
 HIDINGS: tuple[str, ...] = get_args(Hiding)
 
 

@@ -20,7 +20,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import launching, memory, partial_sums
+from . import launching, local_shrinkage, memory, partial_sums
 from .compiler import sign_off
 from .dwt import kernels, plan
 from .dwt import transform as dwt
@@ -82,6 +82,8 @@ class NumbaCPU(Backend):
         Raises ValueError for coefficients that do not belong together.
         """
         dtype, name = self._check(pyramid.coefficients[0]), pyramid.analysis.transform.name
+        if shrinkage is not None and shrinkage.across_bands:
+            pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None
         if shrinkage is not None and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
         y = _TRANSFORMS[name][1](pyramid, shrinkage, out, self._tile)

@@ -41,6 +41,7 @@ class PyWavelets(Backend):
         return ReferenceStatistics([d for (d,) in bands])  # by trace there is one pyramid
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None) -> Array:
-        details = pyramid.shrunk_details(shrinkage)
-        analysis = pyramid.analysis
+        if shrinkage is not None and shrinkage.across_bands:
+            pyramid, shrinkage = pyramid.shrunk(shrinkage), None
+        details, analysis = pyramid.shrunk_details(shrinkage), pyramid.analysis
         return analysis.transform.synthesise(pyramid.coefficients[0], details, analysis, pyramid.shape)

@@ -330,10 +330,12 @@ def test_segments_of_different_levels_are_shifted_within_their_own_periods():
 def test_the_modwt_does_not_depend_on_shifts(rule):
     x = normal(300) + 4 * (np.arange(300) > 100)
     options = {"wavelet": "db3", "level": 3, "rule": rule, "mode": "periodic", "transform": "modwt"}
+    if rule == "js":  # a step is noise to the median of the approximation
+        options["sigma"] = 1.0
     y = wavefilt.denoise(x, backend="numba", **options)
     np.testing.assert_allclose(wavefilt.denoise(np.roll(x, 5), **options, backend="numba"), np.roll(y, 5), atol=1e-9)
     np.testing.assert_allclose(wavefilt.denoise(x, **options, backend="pywavelets"), y, atol=1e-9)
-    assert np.abs(wavefilt.denoise(x, "db3", level=3, rule=rule, mode="periodic") - y).max() > 0.05
+    assert np.abs(wavefilt.denoise(x, **options | {"transform": "dwt"}) - y).max() > 0.05
 
 
 @pytest.mark.parametrize(

@@ -57,17 +57,17 @@ class Job:
     @cached_property
     def lengths(self) -> Counts:
         """Details of a whole row in each band, finest first."""
-        return np.array(self.method.kind.sizes(self.analysis, (self.samples,)), np.int64)
+        return np.array(self.method.sizes(self.analysis, (self.samples,)), np.int64)
 
     @property
     def halo(self) -> int | None:
         """`Transform.halo`, in samples."""
-        return self.method.kind.halo(self.analysis.taps, self.level)
+        return self.method.halo(self.level)
 
     def details(self, chunk: Chunk, coefficients: tuple[Array, ...], first: int = 0) -> Details:
         """Those details that are the chunk's own, and their places in a group whose first row has place ``first``."""
-        bands, found = self.method.kind.bands(self.level), []
-        counted = self.method.kind.counted(coefficients, self.analysis, (chunk.length,))
+        bands, found = self.method.bands(self.level), []
+        counted = self.method.counted(coefficients, self.analysis, (chunk.length,))
         for band, details, length in zip(bands, counted, self.lengths.tolist(), strict=True):
             starts = [(chunk.place - first) * length + (part.start >> band.level) for part in chunk.parts]
             owned = chunk.owned(band.level)
@@ -224,7 +224,7 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
     dead = np.array([pooled and rows.constant(row) for row in range(count)], bool)
     chunks = cut(count, samples, job.halo, level, limit // rows.itemsize, dead)
     groups = [list(group) for _, group in groupby(chunks, lambda chunk: pooled or chunk.rows.start)]
-    sigma, thresholds, power = np.zeros((3, level, count))
+    sigma, thresholds, power = np.zeros((3, len(method.bands(level)), count))
     for group in groups:
         own = np.flatnonzero(~dead) if pooled else np.arange(group[0].rows.start, group[-1].rows.stop)
         # coefficients of one chunk are kept, and where it has several traces they are groups of their own

@@ -14,7 +14,7 @@ from wavefilt.backends.interface import Backend
 from wavefilt.denoising import device_arrays, frames
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
-from wavefilt.vocabulary import Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window
+from wavefilt.vocabulary import Detrend, Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window
 from wavefilt.wavelets.filters import WaveletLike, with_levels
 
 
@@ -31,6 +31,8 @@ def denoise(
     keep: int = 0,
     transform: Transform = "dwt",
     spins: int = 1,
+    detrend: Detrend | None = None,
+    blend: float = 0.0,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
@@ -38,6 +40,8 @@ def denoise(
     return_noise: bool = False,
 ) -> Any:
     """Denoise traces by thresholding their wavelet detail coefficients; the approximation coefficients are unchanged.
+
+    Rule "js" shrinks the approximation coefficients as well.
 
     Parameters
     ----------
@@ -51,30 +55,31 @@ def denoise(
     wavelet : str, pywt.Wavelet or object with four filters
         ``"db8"`` is the Daubechies wavelet with 8 vanishing moments, 16 taps.
     level : int, optional
-        Number of levels; by default min(5, the maximum for this length and filter). A segment between gaps uses
-        at most its own maximum; a segment shorter than the filter is returned unchanged.
+        Number of levels; by default 5, with rule "js" 6, or the maximum for this length and filter. A segment between
+        gaps uses at most its own maximum; a segment shorter than the filter is returned unchanged.
     mode : str
         One of the nine boundary modes of PyWavelets, or a registered one.
     rule : str, float, or one float per level
         Threshold rule (`wavefilt.thresholding.rules`): "universal", "minimax", "sure", "hybrid", "bayes", "fdr",
-        "blockjs", "neighblock", "ebayes" or "ebayes-cauchy". Numbers are thresholds in the units of ``x``, coarsest
-        level first like the details of `wavedec`.
+        "blockjs", "neighblock", "js", "ebayes" or "ebayes-cauchy". Numbers are thresholds in the units of ``x``,
+        coarsest level first like the details of `wavedec`.
     shrink : {"soft", "hard", "garrote", "firm", "median", "mean"}, optional
         Threshold function; by default the one that the rule is derived for. Hard keeps |d| = threshold, as PyWavelets
         does; WaveLab removes it, which differs by one coefficient per level with ``rule="sure"``, whose threshold is
         one of the |d|. Firm keeps |d| above twice the threshold.
         The posterior median (their default) and mean are for the rules "ebayes" and "ebayes-cauchy"; block rules
-        have no other threshold function.
+        and "js" have no other threshold function.
     sigma : {"level", "global"}, float, or ("window", start, stop)
         Standard deviation of the noise: estimated from the median absolute detail coefficient of each level, from
         that of the finest level for all levels, given in the units of ``x``, or estimated per level from the samples
         ``start`` to ``stop``, which contain only noise. Levels too coarse for the window use the estimate of the
-        coarsest level that fits, scaled for white noise.
+        coarsest level that fits, scaled for white noise; with rule "js" the median of their own coefficients.
     scope : {"trace", "record"}
         Whether thresholds are computed per trace, or from the coefficients of all traces together. Dead traces, all
         of whose samples outside gaps are equal, are then left out.
     keep : int
-        Number of coarsest levels whose detail coefficients are unchanged.
+        Number of coarsest levels whose detail coefficients are unchanged; with rule "js" and one level or more, the
+        approximation coefficients too.
     transform : {"dwt", "modwt"}
         The decimated transform, or the maximal overlap transform, whose result does not depend on where a trace
         starts: it has one coefficient per sample and level, and needs (level + 1) times the memory and several times
@@ -83,6 +88,13 @@ def denoise(
     spins : int
         With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level. They are
         spread through 2^level samples, after which the transform repeats (`Method.shifts`).
+    detrend : {"mean", "line"}, optional
+        What is removed from every trace (or segment between gaps) before the transform and added again after it: its
+        mean, or the straight line of least squares. By default the mean with rule "js", which also shrinks the
+        approximation coefficients, and nothing with the others.
+    blend : float
+        Share of the removed samples that is put back, from 0 to below 1: the result is y + ``blend`` (x - y). Pickers
+        that compare variances need some noise before the onset.
     axis : int
         Time axis.
     axes : pair of int, optional
@@ -92,7 +104,8 @@ def denoise(
         the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning names wavelets
         that have some). The second axis is along the traces. Gaps and dead traces (all samples equal) are
         interpolated for the transform, left out of noise and thresholds, and returned as they are.
-        ``transform="modwt"``, ``spins``, noise windows, block rules and lists of arrays on GPUs are not supported.
+        ``transform="modwt"``, ``spins``, ``detrend``, noise windows, block rules, rule "js" and lists of arrays on GPUs
+        are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional
@@ -163,7 +176,8 @@ def denoise(
     if axes is not None and axis != -1:
         raise ValueError(f"axis={axis} and axes={axes} both name what is transformed: give one")
     dimensions: Literal[1, 2] = 1 if axes is None else 2
-    method = Method(wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions)
+    options = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins
+    method = Method(*options, dimensions=dimensions, detrend=detrend, blend=blend)
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from wavefilt.backends import registry
@@ -33,7 +34,7 @@ def denoise_each(parts: Sequence[Any], method: Method, axis: int, backend: Any, 
     several: Any = registry.get("cuda", devices="all") if isinstance(backend, str) else backend
     taken = [several.take(part, axis) for part in parts]
     levels = [method.level_for(one.rows.shape[1]) for one in taken]
-    at_once = method.plain and all(levels) and all(len(one.rows) for one in taken)
+    at_once = method.plain and not method.blend and all(levels) and all(len(one.rows) for one in taken)
     found = several.each([one.rows for one in taken], method, levels) if at_once else [None] * len(parts)
     results = []
     for one, rows in zip(taken, found, strict=True):
@@ -59,7 +60,7 @@ def _rows(x: Any, method: Method, backend: DeviceBackend) -> Any:
     """
     level = method.level_for(*x.shape[1:])
     known = accelerates(backend, str(x.dtype).rpartition(".")[2], method.analysis(level))
-    if known and level and len(x) and not method.window:
+    if known and level and len(x) and replace(method, spins=1).plain and not method.blend:
         if method.spins > 1:
             y = backend.spun(x, method, level)
         else:

@@ -11,12 +11,14 @@ import pywt
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant
 from wavefilt.backends.interface import Backend
 from wavefilt.denoising.gaps import Segments
+from wavefilt.denoising.trend import of_rows
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.thresholding import rules
-from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.thresholding.rules import MAD_TO_SIGMA
+from wavefilt.thresholding.shrinkage import Function, Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.extension import extended
@@ -25,12 +27,19 @@ from wavefilt.wavelets.filters import max_level
 LIVE_SHARE = 0.75
 """Of a coefficient's filters' energy, what has to be on live samples for it to be counted."""
 
+TRIMMED, FEWEST = 2, 8
+"""Periods of a level, 2^(j+1) samples, by which a window of noise is trimmed at each end; halves of them to be left.
+
+The filters of a level reach beyond the window by some periods, into the signal that follows it.
+"""
+
 
 @dataclass(frozen=True)
 class Estimate:
     """Noise, thresholds and mean squares (None unless asked for) of the bands of a batch, (bands, runs), finest first.
 
-    ``analysis`` is the transform that gave the bands.
+    ``analysis`` is the transform that gave the bands. ``approximation`` (2, runs) are noise and threshold of the
+    approximation, by a rule that shrinks it.
     """
 
     segments: Segments
@@ -38,6 +47,19 @@ class Estimate:
     thresholds: Floats
     power: Floats | None
     analysis: Analysis
+    approximation: Floats | None = None
+
+    @property
+    def unchanged(self) -> Mask:
+        """The runs whose thresholds are all 0, shape (runs,)."""
+        found = ~self.thresholds.any(axis=0)
+        return found if self.approximation is None else found & (self.approximation[1] == 0)
+
+    def shrinkage(self, function: Function) -> Shrinkage:
+        """What shrinks its coefficients."""
+        if self.approximation is None:
+            return Shrinkage(function, self.thresholds, self.sigma)
+        return Shrinkage(function, np.concatenate([self.thresholds, self.approximation[1:]]))
 
     @property
     def counts(self) -> Counts:
@@ -60,6 +82,10 @@ def denoised(
     """
     done: list[tuple[Array, Estimate]] = []
     batches = [part.of(x) for part, _ in group]
+    given, trends = batches, None
+    if method.trend is not None:
+        trends = [of_rows(own, method.trend) for own in batches]
+        batches = [trend.removed(own) for own, trend in zip(batches, trends, strict=True)]
     for turn, shift in enumerate(method.shifts(max(depth for _, depth in group))):
         own_shifts = [shift % (1 << depth) for _, depth in group]
         pyramids = [
@@ -73,17 +99,20 @@ def denoised(
             samples += int(own) * (len(part.rows) if method.scope == "record" else 1)
         known = None
         if noise is not None:
-            known = noise[: len(statistics.counts), group[0][0].rows if noise.shape[1] > 1 else [0]]
+            own_noise = noise[:, group[0][0].rows if noise.shape[1] > 1 else [0]]
+            known = _completed(method.cut(own_noise, max(depth for _, depth in group)), statistics)
         pooled = _thresholds(statistics, method, samples, known)
         power = statistics.mean_square() if report and not turn else None
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
-            estimate = estimate_of(Measured(*pooled, power), part, batches[i], method, depth)
-            shrinkage = Shrinkage(method.function(pyramid.samples), estimate.thresholds, estimate.sigma)
+            estimate = estimate_of(Measured(*pooled, power), part, given[i], method, depth)
+            shrinkage = estimate.shrinkage(method.function(pyramid.samples))
             rows = _back(backend.reconstruct(pyramid, shrinkage), own_shifts[i], method.mode)
             if turn:
                 done[i][0][:] += (rows - done[i][0]) / (turn + 1)
             else:
                 done.append((rows, estimate))
+    for (rows, _), trend in zip(done, trends or [], strict=False):
+        trend.restore(rows)
     return done
 
 
@@ -106,6 +135,9 @@ def _statistics(
             analysis = method.kind.analysis(method.bank, mode, pyramids[i].level)
             measured[i] = backend.decompose(np.ascontiguousarray(batches[i][:, there]), analysis)
             gappy[i] = None if live[there].all() else live[there]
+    if method.spec.local:  # a shallower one's approximation is no band of the others
+        deepest = max(pyramid.level for pyramid in measured)
+        measured = [p.with_approximation if p.level == deepest else p for p in measured]
     if not any(live is not None for live in gappy):
         return backend.statistics(measured, method.scope)
     found: list[list[Array]] = []
@@ -147,16 +179,21 @@ def _back(rows: Array, shift: int, mode: str) -> Array:
     return np.roll(rows, -shift, axis=1) if mode in modwt_boundary.ROUND else rows[:, shift:]
 
 
-def window_noise(traces: Array, method: Method, level: int, backend: Backend) -> Floats:
-    """Noise (levels, traces), or (levels, 1) of a record, by the details of the samples that are noise alone.
+def window_noise(
+    traces: Array, batches: Sequence[tuple[Segments, int]], method: Method, level: int, backend: Backend
+) -> Floats:
+    """Noise (bands, traces), or (bands, 1) of a record, by the details of the samples that are noise alone.
 
-    Levels too coarse for them have what white noise of their coarsest level would be there.
+    Levels too coarse for them have what white noise of their coarsest level would be there; with a rule for coloured
+    noise they are NaN, for that of the level itself to be taken.
     """
     window = method.window_in(traces.shape[1])
     start, stop = window.start, window.stop
     rows = np.ascontiguousarray(traces[:, start:stop])
     if not np.isfinite(rows).all():
         raise ValueError(f"the noise window from sample {start} to {stop} has gaps or infinite samples")
+    if method.spec.local:
+        return _window_energy(traces, batches, method, level, backend)
     depth = min(level, max_level(stop - start, method.bank))
     if depth == 0:
         raise ValueError(
@@ -166,6 +203,51 @@ def window_noise(traces: Array, method: Method, level: int, backend: Backend) ->
     pyramid = backend.decompose(rows, method.analysis(depth))
     found = rules.noise(backend.statistics([pyramid], method.scope), "level")
     return np.concatenate([found, found[-1:] * method.noise_gains(level - depth + 1, "global")[1:]])
+
+
+def _window_energy(
+    traces: Array, batches: Sequence[tuple[Segments, int]], method: Method, level: int, backend: Backend
+) -> Floats:
+    """Noise as `window_noise`, from the mean square of the coefficients in the window of the traces' own transforms.
+
+    At either end the window is trimmed by `TRIMMED` periods, but by a quarter of it at most; what is left must have
+    `FEWEST` halves of one.
+    """
+    window = method.window_in(traces.shape[1])
+    squares = np.full((len(method.bands(level)), len(traces)), np.nan)
+    for part, depth in batches:
+        starts = window.start - part.starts
+        around = (starts >= 0) & (starts + window.stop - window.start <= part.samples)
+        for start in np.unique(starts[around]):
+            own = around & (starts == start)
+            rows = part.of(traces)[own]
+            if method.trend is not None:
+                rows = of_rows(rows, method.trend).removed(rows)
+            pyramid = backend.decompose(np.ascontiguousarray(rows), method.analysis(depth))
+            grids = method.kind.grids(pyramid.analysis, pyramid.shape)
+            for i, (band, grid) in enumerate(zip(pyramid.coefficients[::-1], grids, strict=True)):
+                period = 1 << min(i + 1, depth + 1)
+                trim = min(TRIMMED * 2 * period, (window.stop - window.start) // 4)
+                first, last = start + trim, start + window.stop - window.start - trim
+                if last - first >= FEWEST * period and (i < depth or depth == level):
+                    times = grid.first + grid.step * np.arange(grid.count)
+                    inside = band[:, (times >= first) & (times < last)]
+                    squares[i, part.rows[own]] = np.square(np.abs(inside), dtype=np.float64).mean(axis=1)
+    if method.scope == "record":
+        known = ~np.isnan(squares)
+        total, count = np.where(known, squares, 0).sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True)
+        squares = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return np.asarray(np.sqrt(squares))
+
+
+def _completed(noise: Floats, statistics: Statistics) -> Floats:
+    """The noise (bands, groups), by the median of the band where it is NaN."""
+    unknown = np.isnan(noise)
+    if not unknown.any():
+        return noise
+    found, bands = noise.copy(), np.flatnonzero(unknown.any(axis=1))
+    found[bands] = np.where(unknown[bands], MAD_TO_SIGMA * statistics.median_abs(bands + 1), noise[bands])
+    return found
 
 
 def _thresholds(statistics: Statistics, method: Method, samples: int, known: Floats | None) -> tuple[Floats, Floats]:
@@ -180,16 +262,18 @@ def estimate_of(measured: Measured, part: Segments, samples: Array, method: Meth
 
     All 0 for a trace whose ``samples`` are all equal: what its details hold is rounding.
     """
-    bands, dead = len(method.kind.bands(level)), constant(samples) if samples.ndim == 2 else None
+    details, dead = len(method.kind.bands(level)), constant(samples) if samples.ndim == 2 else None
 
     def columns(numbers: Floats) -> Floats:
-        own = numbers[:bands]
+        own = method.cut(numbers, level)
         if own.shape[1] != len(part.rows):
-            own = np.broadcast_to(own, (bands, len(part.rows)))
+            own = np.broadcast_to(own, (len(own), len(part.rows)))
         return own if dead is None or not dead.any() else np.where(dead, 0.0, own)
 
-    power = None if measured.power is None else columns(measured.power)
-    return Estimate(part, columns(measured.sigma), columns(measured.thresholds), power, method.analysis(level))
+    sigma, thresholds = columns(measured.sigma), columns(measured.thresholds)
+    power = None if measured.power is None else columns(measured.power)[:details]
+    approximation = np.stack([sigma[-1], thresholds[-1]]) if method.spec.local else None
+    return Estimate(part, sigma[:details], thresholds[:details], power, method.analysis(level), approximation)
 
 
 def widened(own: Estimate | None, part: Segments, live: Mask, analysis: Analysis, report: bool) -> Estimate:
@@ -202,4 +286,9 @@ def widened(own: Estimate | None, part: Segments, live: Mask, analysis: Analysis
         return found
 
     sigma, thresholds, power = (None, None, None) if own is None else (own.sigma, own.thresholds, own.power)
-    return Estimate(part, columns(sigma), columns(thresholds), columns(power) if report else None, analysis)
+    approximation = None
+    if own is not None and own.approximation is not None:
+        approximation = np.zeros((2, len(live)))
+        approximation[:, live] = own.approximation
+    power = columns(power) if report else None
+    return Estimate(part, columns(sigma), columns(thresholds), power, analysis, approximation)

@@ -9,7 +9,7 @@ from typing import TypedDict
 from wavefilt import backends
 from wavefilt._version import __version__
 from wavefilt.method import Method
-from wavefilt.vocabulary import Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window, check
+from wavefilt.vocabulary import Detrend, Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window, check
 from wavefilt.wavelets.filters import WaveletLike
 
 
@@ -25,6 +25,8 @@ class Options(TypedDict, total=False):
     keep: int
     transform: Transform
     spins: int
+    detrend: Detrend | None
+    blend: float
 
 
 def method(wavelet: WaveletLike, options: Options, backend: str | backends.Backend = "auto", *others: str) -> Method:
@@ -51,8 +53,9 @@ def history_line(method: Method, level: int, separator: str = ", ", **more: obje
     """
     used = {name: vars(method)[name] for name in _names()} | more
     used |= {"wavelet": method.bank.name, "level": level}
-    if method.shrink_word != "block":
+    if not method.spec.own_function:
         used["shrink"] = method.shrink_word
+    used["detrend"], used["blend"] = method.trend, method.blend or None
     if method.fixed_thresholds:
         used["rule"] = method.fixed_thresholds
     call = separator.join(f"{name}={used[name]!r}" for name in sorted(used) if used[name] is not None)

@@ -42,7 +42,9 @@ def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool 
     x = x[None] if x.ndim == method.dimensions else x
     level = method.level_for(*x.shape[1:])
     analysis = method.analysis(level)
-    chosen = registry.choose(backend, dtype_name(x.dtype), x.shape, analysis, denoising=True)
+    chosen = registry.choose(backend, dtype_name(x.dtype), x.shape, analysis, denoising=not method.spec.local)
+    if method.spec.local and on_device(chosen):  # which has no kernels for it
+        chosen = registry.choose("auto", dtype_name(x.dtype), x.shape, analysis)
     if method.dimensions == 1 and method.scope == "record" and x.size:
         dead = constant(x, gaps=True)
         if dead.any():
@@ -52,7 +54,7 @@ def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool 
         if done is not None:
             part = gaps.whole(x)[0]
             found = [] if done[1] is None else [estimate_of(done[1], part, part.of(x), method, level)]
-            return Outcome(done[0].reshape(shape), method, chosen.name, level, found)
+            return Outcome(_blended(x, done[0], method).reshape(shape), method, chosen.name, level, found)
     return _by_steps(x, method, chosen, level, report, shape)
 
 
@@ -89,12 +91,12 @@ def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bo
     groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
     y: Array | None = None
     estimates = []
-    noise = window_noise(x, method, level, backend) if method.window and batches else None
+    noise = window_noise(x, batches, method, level, backend) if method.window and batches else None
     for group in filter(None, groups):
         for rows, estimate in denoised(x, group, method, backend, noise, report):
             y = _placed(rows, estimate, x, y)
             estimates.append(estimate)
-    done = x.copy() if y is None else y
+    done = x.copy() if y is None else _blended(x, y, method)
     if live is not None:
         done = np.where(live, done, given)
     return Outcome(done.reshape(shape), method, backend.name, level, estimates)
@@ -105,15 +107,19 @@ def _placed(rows: Array, estimate: Estimate, x: Array, y: Array | None) -> Array
 
     Traces whose thresholds are all 0 stay bit for bit as they were.
     """
-    part = estimate.segments
-    if not estimate.thresholds.all():
-        unchanged = ~estimate.thresholds.any(axis=0)
+    part, unchanged = estimate.segments, estimate.unchanged
+    if unchanged.any():
         rows[unchanged] = part.of(x)[unchanged]
     if rows.shape == x.shape:
         return rows
     y = x.copy() if y is None else y
     y[part.places] = rows
     return y
+
+
+def _blended(x: Array, y: Array, method: Method) -> Array:
+    """The denoised samples ``y``, with the share of the samples as they were that the method asks for."""
+    return y + x.real.dtype.type(method.blend) * (x - y) if method.blend else y
 
 
 def check_size(x: Array, peak: float, level: int, method: Method) -> None:

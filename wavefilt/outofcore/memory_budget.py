@@ -162,7 +162,7 @@ class _Budget:
         (rows, samples), level, item = self.shape, self.level, self.dtype.itemsize
         analysis, kind = self.method.analysis(level), self.method.kind
         lengths = np.array(kind.sizes(analysis, (samples,)), np.int64) * (rows if self.pooled else 1)
-        halo = kind.halo(analysis.taps, level) or 0
+        halo = self.method.halo(level) or 0
         kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum())
         kept += 3 * summation.LEAF * item * level
         bins = 1 << max(min(self.limit // 32 // max(level, 1), summation.BINS).bit_length() - 1, 12)

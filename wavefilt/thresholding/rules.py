@@ -16,7 +16,9 @@ import numpy as np
 from wavefilt.arrays import Floats
 from wavefilt.registry import Registry
 from wavefilt.thresholding.block_shrinkage import ROOT, Blocks
+from wavefilt.thresholding.local_shrinkage import LAMBDA, LAMBDA_MEASURED
 from wavefilt.thresholding.minimax import minimax_threshold, minimax_threshold_hard
+from wavefilt.vocabulary import Detrend
 
 if TYPE_CHECKING:
     from wavefilt.statistics.interface import Statistics
@@ -29,6 +31,8 @@ MAD_TO_SIGMA = 1 / 0.6744897501960817
 
 FALSE = 0.05
 """Share of false discoveries that rule "fdr" allows."""
+AUTO_LEVEL = 5
+"""Levels where none are asked for, by most rules."""
 TINY = 1e-9
 """Threshold in units of σ for a level without any noise-only details: 0 would mean to leave it alone."""
 
@@ -39,7 +43,7 @@ def noise(statistics: Statistics, sigma: str | float) -> Floats:
     ``"global"`` takes the median absolute detail of the finest level for all levels (Donoho and Johnstone 1994),
     ``"level"`` that of each level (Johnstone and Silverman 1997), a number is used as it is.
     """
-    levels = len(statistics.counts)
+    levels = len(statistics.counts)  # and the approximation, for a rule that shrinks it
     if sigma == "level":
         return MAD_TO_SIGMA * statistics.median_abs(range(1, levels + 1))
     if sigma == "global":
@@ -130,6 +134,16 @@ def block(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     return sigma * math.sqrt(ROOT)
 
 
+def local(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
+    """σ √λ: the root mean square around a coefficient below which it goes; see `thresholding.local_shrinkage`."""
+    return sigma * math.sqrt(LAMBDA)
+
+
+def local_measured(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
+    """`local` with the λ for noise that is known."""
+    return sigma * math.sqrt(LAMBDA_MEASURED)
+
+
 def _empirical_bayes(name: str) -> Rule:
     def rule(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
         """σ times the largest |d|/σ whose posterior median is 0, with the weight of most likelihood for the level."""
@@ -183,6 +197,15 @@ class RuleSpec:
         What takes the place of ``function`` with ``shrink="hard"``.
     blocks : callable, optional
         For rules that shrink blocks of coefficients instead of single ones: the blocks for a number of samples.
+    auto_level : int
+        Levels where none are asked for, if the samples and the filter allow so many.
+    detrend : {"mean", "line", None}
+        What it has removed from traces before the transform, and added again after, if nothing is asked for.
+    local : bool
+        For the rule that shrinks by neighbours in time and in the adjacent levels, the approximation too: it has one
+        more band than others, the last.
+    measured : Rule, optional
+        What takes the place of ``function`` where the noise is a number, or measured in a window.
     prior : str
         Name of the prior of an empirical Bayes rule, whose posterior median or mean then serves as ``shrink``.
     """
@@ -196,11 +219,20 @@ class RuleSpec:
     device_kind: Literal["linear", "bayes", "fixed", None] = None
     hard: Rule | None = None
     blocks: Callable[[int], Blocks] | None = None
+    auto_level: int = AUTO_LEVEL
+    detrend: Detrend | None = None
+    local: bool = False
+    measured: Rule | None = None
     prior: str = ""
 
     def __post_init__(self) -> None:
         if self.mergeable and not self.needs <= {"mean_square"}:
             raise ValueError(f"a mergeable rule cannot need {', '.join(sorted(self.needs - {'mean_square'}))}")
+
+    @property
+    def own_function(self) -> str:
+        """What it shrinks in a way of its own, instead of by a threshold function; empty for most rules."""
+        return "blocks" if self.blocks else "neighbourhoods" if self.local else ""
 
 
 def _linear(function: Rule, hard: Rule | None = None) -> RuleSpec:
@@ -208,7 +240,7 @@ def _linear(function: Rule, hard: Rule | None = None) -> RuleSpec:
 
 
 def _of_blocks(blocks: Callable[[int], Blocks]) -> RuleSpec:
-    return RuleSpec(block, blocks=blocks)
+    return RuleSpec(block, "block", blocks=blocks)
 
 
 def _of_prior(name: str) -> RuleSpec:
@@ -228,6 +260,9 @@ RULES = Registry(
         "fdr": RuleSpec(fdr, "hard", frozenset({"exceeding"}), passes=20),
         "blockjs": _of_blocks(Blocks.js),
         "neighblock": _of_blocks(Blocks.neighbour),
+        "js": RuleSpec(
+            local, "local", mergeable=True, auto_level=6, detrend="mean", local=True, measured=local_measured
+        ),
         "ebayes": _of_prior("ebayes"),
         "ebayes-cauchy": _of_prior("ebayes-cauchy"),
     },

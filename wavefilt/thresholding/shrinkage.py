@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from wavefilt.arrays import Array, Floats
 from wavefilt.registry import Registry
 from wavefilt.thresholding.block_shrinkage import Blocks
+from wavefilt.thresholding.local_shrinkage import Grid, Local
 from wavefilt.vocabulary import Estimator, check
 
 FIRM_RATIO = 2.0
@@ -43,7 +44,7 @@ class Posterior:
         return _array(np.copysign(kept, data))
 
 
-Function = str | Posterior | Blocks
+Function = str | Posterior | Blocks | Local
 """What is done to detail coefficients: a name in `FUNCTIONS`, or a function of more than one coefficient."""
 
 
@@ -52,16 +53,28 @@ class Shrinkage:
     """What `reconstruct` does to the details: a function and its thresholds.
 
     ``thresholds`` has shape (levels, traces), finest level first, in the data's units; so has ``sigma``, the noise,
-    which only a `Posterior` takes.
+    which only a `Posterior` takes. `Local` shrinks all bands at once, the approximation included, whose numbers are
+    the last row.
     """
 
     function: Function
     thresholds: Floats
     sigma: Floats | None = None
 
+    @property
+    def across_bands(self) -> bool:
+        """Whether bands are shrunk together, by `of_bands`, instead of one after the other."""
+        return isinstance(self.function, Local)
+
+    def of_bands(self, bands: Sequence[Array], grids: Sequence[Grid]) -> list[Array]:
+        """All bands (traces, coefficients) shrunk together, finest first and the approximation last."""
+        assert isinstance(self.function, Local)
+        return self.function.shrink(bands, self.thresholds, grids)
+
     def of_level(self, place: int, details: Array) -> Array:
         """The details (traces, coefficients) of a level shrunk; the finest level has place 0."""
         value = self.thresholds[place, :, None]
+        assert not isinstance(self.function, Local)
         if isinstance(self.function, Blocks):
             return self.function.shrink(details, value)
         if isinstance(self.function, Posterior):

@@ -13,6 +13,8 @@ import numpy as np
 import pywt
 
 from wavefilt.arrays import Array, Floats
+from wavefilt.errors import OptionError, options
+from wavefilt.thresholding.local_shrinkage import Grid
 from wavefilt.vocabulary import MODES
 from wavefilt.wavelets.filters import max_level
 
@@ -100,6 +102,18 @@ class Transform(ABC):
         """The detail coefficients that rules count, arrays (batch, coefficients) in the order of `bands`."""
         return tuple(coefficients[:0:-1])
 
+    def counted_approximation(self, approximation: Array, analysis: Analysis, shape: tuple[int, ...]) -> Array:
+        """The approximation coefficients that a rule counts which shrinks them too, (batch, coefficients)."""
+        return approximation
+
+    def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
+        """Where the coefficients of each band are in time, in the order of `bands`, the approximation last.
+
+        Raises OptionError for a transform that does not say.
+        """
+        what = f" is not for transform {self.name!r}, whose coefficients have no known place in time"
+        raise OptionError(options(rule="js"), what)
+
     def halo(self, taps: int, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, a multiple of 2^level.
 
@@ -183,10 +197,26 @@ class Pyramid:
                 rows = band.reshape(len(band), -1)
                 yield shrinkage.of_level(bands - 1 - i, rows).reshape(band.shape)
 
-    def shrunk(self, shrinkage: Shrinkage) -> Pyramid:
-        """The same with the details shrunk on the host."""
-        coefficients = (self.coefficients[0], *self.shrunk_details(shrinkage))
-        return Pyramid(coefficients, self.analysis, self.shape)
+    def shrunk(self, shrinkage: Shrinkage | None) -> Pyramid:
+        """The same with the details, and by a rule for it the approximation, shrunk on the host."""
+        if shrinkage is not None and shrinkage.across_bands:
+            grids = self.analysis.transform.grids(self.analysis, self.shape)
+            coefficients = shrinkage.of_bands(self.coefficients[::-1], grids)[::-1]
+        else:
+            coefficients = [self.coefficients[0], *self.shrunk_details(shrinkage)]
+        return Pyramid(tuple(coefficients), self.analysis, self.shape)
+
+    @property
+    def with_approximation(self) -> Pyramid:
+        """The same for rules that count the approximation as well: it is the last of `details`."""
+        return _AllCounted(self.coefficients, self.analysis, self.shape)
+
+
+class _AllCounted(Pyramid):
+    @property
+    def details(self) -> tuple[Any, ...]:
+        transform = self.analysis.transform
+        return (*super().details, transform.counted_approximation(self.coefficients[0], self.analysis, self.shape))
 
 
 def noise_gains(bands: tuple[Band, ...], relative: bool) -> Floats:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pywt
 
 from wavefilt.arrays import Array
+from wavefilt.thresholding.local_shrinkage import REACH, Grid, details_first, low_pass_lag
 from wavefilt.vocabulary import MODES
+from wavefilt.wavelets import boundary
 from wavefilt.wavelets.extension import extended
 from wavefilt.wavelets.filters import detail_length, detail_lengths
 
@@ -35,6 +38,17 @@ class _DWT(Transform):
         for detail in details:
             y = pywt.idwt(y[:, : detail.shape[-1]], detail, wavelet, mode)
         return np.ascontiguousarray(y[:, : shape[0]])
+
+    def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
+        wavelet, mode, level = analysis.wavelets[0], analysis.modes[0], analysis.level
+        middle = boundary.first_input(wavelet.dec_len, mode) + (wavelet.dec_len - 1) / 2
+        periodic = mode == "periodization"
+        found = [
+            Grid(count, 1 << j, details_first(j, middle), 1, REACH, periodic)
+            for j, count in enumerate(self.sizes(analysis, shape), 1)
+        ]
+        lag = round(low_pass_lag(wavelet.dec_lo)) << level
+        return (*found, replace(found[-1], first=found[-1].first + lag))
 
     def halo(self, taps: int, level: int) -> int:
         """A level of analysis and one of synthesis reach taps - 1 coefficients, all levels (taps - 1)(2^level - 1)

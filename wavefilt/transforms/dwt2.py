@@ -32,7 +32,8 @@ class _DWT2(Transform):
         refused = {
             "spins": method.spins > 1,
             "sigma": method.window is not None,
-            "rule": method.spec.blocks is not None,
+            "rule": method.spec.blocks is not None or method.spec.local,
+            "detrend": method.detrend is not None,
         }
         for option, wrong in refused.items():
             if wrong:

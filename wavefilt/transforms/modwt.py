@@ -6,7 +6,9 @@ What it is: `wavefilt.decomposition.stationary`; which coefficients beyond the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pywt
 
 from wavefilt.arrays import Array
 from wavefilt.errors import OptionError, options
+from wavefilt.thresholding.local_shrinkage import REACH, Grid, details_first, low_pass_lag
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.extension import extended
 
@@ -85,6 +88,22 @@ class _MODWT(Transform):
             return finest_first
         starts = (modwt_boundary.kept(wavelet.dec_len, mode, j, start_level)[0] for j in range(1, level + 1))
         return tuple(d[:, a : a + shape[0]] for d, a in zip(finest_first, starts, strict=True))
+
+    def counted_approximation(self, approximation: Array, analysis: Analysis, shape: tuple[int, ...]) -> Array:
+        wavelet, mode, level, start_level = parts(analysis)
+        first, _ = modwt_boundary.kept(wavelet.dec_len, mode, level, start_level)
+        return approximation[:, first : first + shape[0]]
+
+    def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
+        wavelet, mode, level, start_level = parts(analysis)
+        found, periodic = [], mode in modwt_boundary.ROUND
+        for j in range(1, level + 1):
+            before, after = modwt_boundary.kept(wavelet.dec_len, mode, j, start_level)
+            first = details_first(start_level + j, 0.5) - before
+            spacing = 1 << start_level + j - 1
+            found.append(Grid(before + shape[0] + after, 1, first, spacing, 2 * REACH, periodic))
+        lag = round(math.ldexp(low_pass_lag(wavelet.dec_lo), start_level + level))
+        return (*found, replace(found[-1], first=found[-1].first + lag))
 
 
 MODWT = _MODWT()

@@ -1,0 +1,118 @@
+"""Local James-Stein shrinkage: each coefficient by the energy around it, in time and in the adjacent levels.
+
+For noise of standard deviation σ in a band, with R the mean of |W|²/σ² over `REACH` steps of the band to either side,
+and A the mean of R over the bands of levels j - 1, j and j + 1 at the same time, a coefficient W is multiplied by
+max(0, 1 - λ/A). The approximation is a band as well, the one that follows the coarsest details; bands at the ends have
+one neighbour. James and Stein (1961) shrink a mean of normal variables so, Stein (1981) gives the risk; Cai and
+Silverman (Sankhyā 63, 2001, NeighCoeff) shrink single coefficients by their neighbours in time. That levels share their
+energy, and the numbers below, come from records of earthquakes in real noise: within 0.3 dB from 3 to 5 for λ, and from
+2 to 3 periods.
+
+A band with threshold 0 is unchanged, and no neighbour of others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt.arrays import Array, Floats
+
+LAMBDA = 4.0
+"""λ where σ is estimated from medians, which the signal raises a little."""
+LAMBDA_MEASURED = 4.5
+"""λ where σ is known: from a window of noise alone, or given."""
+REACH = 3
+"""Intervals of 2^j samples, at level j, over which |W|² is averaged to either side: some two to three periods."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where the coefficients of a band are in time.
+
+    Coefficient k, from 0 to ``count`` - 1, is at ``first`` + ``step`` k, in samples; those of all bands of a transform
+    count from the same sample. The mean takes every ``spacing``-th coefficient, ``half`` of them to either side: the
+    square of a band from f to 2f is sampled well enough twice in 1/f. ``periodic`` bands go round.
+    """
+
+    count: int
+    step: int
+    first: float
+    spacing: int
+    half: int
+    periodic: bool
+
+    def nearest(self, own: slice, band: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of coefficients of this band, the nearest of another one, which may lie beyond its ends.
+
+        Twice the same, or the two nearest where they are equally far.
+        """
+        times = self.first + self.step * np.arange(own.start, own.stop)
+        place = (times - band.first) / band.step
+        return np.ceil(place - 0.5).astype(np.int64), np.floor(place + 0.5).astype(np.int64)
+
+    def inside(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Places beyond the ends, in the band: round it, or those at the ends."""
+        return places % self.count if self.periodic else np.clip(places, 0, self.count - 1)
+
+
+@dataclass(frozen=True)
+class Local:
+    """Shrinks all bands together; thresholds are σ √λ."""
+
+    def shrink(self, bands: Sequence[Array], thresholds: Floats, grids: Sequence[Grid]) -> list[Array]:
+        """Bands (rows, coefficients), finest first and the approximation last, shrunk by ``thresholds`` (bands, rows).
+
+        Real or complex; energies are summed in float64. This is the reference for compiled backends.
+        """
+        energies = [_mean(band, limit, grid) for band, limit, grid in zip(bands, thresholds, grids, strict=True)]
+        counts = (thresholds > 0).astype(np.float64)[..., None]
+        shrunk = []
+        for i, (band, grid) in enumerate(zip(bands, grids, strict=True)):
+            total, number = energies[i].copy(), counts[i].copy()
+            for j in (i - 1, i + 1):
+                if 0 <= j < len(bands):
+                    low, high = map(grids[j].inside, grid.nearest(slice(0, grid.count), grids[j]))
+                    total += (energies[j][:, low] + energies[j][:, high]) / 2
+                    number += counts[j]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = np.maximum(1 - number / total, 0)
+            gain = np.where(counts[i] > 0, gain, 1).astype(band.real.dtype)
+            shrunk.append(np.asarray(band * gain))
+        return shrunk
+
+
+def _mean(band: Array, limit: Floats, grid: Grid) -> Floats:
+    """The mean of |W|²/limit² around each coefficient, over those that there are; 0 where the limit is 0."""
+    scale = np.divide(1, limit, out=np.zeros_like(limit), where=limit > 0)[:, None]
+    with np.errstate(over="ignore"):
+        power = np.square(np.abs(band).astype(np.float64) * np.minimum(scale, np.finfo(np.float64).max))
+    total, number = np.zeros(power.shape), np.zeros(grid.count)
+    for k in range(-grid.half, grid.half + 1):
+        places = np.arange(grid.count) + k * grid.spacing
+        there = np.ones(grid.count, bool) if grid.periodic else (places >= 0) & (places < grid.count)
+        total[:, there] += power[:, grid.inside(places[there])]
+        number += there
+    return np.asarray(total / number)
+
+
+def low_pass_lag(low_pass: Sequence[float]) -> float:
+    """By how much a low-pass coefficient of an orthogonal bank lies later than the high-pass one, in its own steps.
+
+    Both by the centres of their filters' energy, Σ q h_q² / Σ h_q², which add up to the length less 1 in a bank of
+    quadrature mirror filters (Percival and Walden 2000, section 4.11). Detail levels are centred alike.
+    """
+    squares = np.square(low_pass)
+    return float((len(squares) - 1) / 2 - squares @ np.arange(len(squares)) / squares.sum())
+
+
+def details_first(level: int, middle: float) -> float:
+    """Time of the first coefficient of this level, by the middle of its filter's support.
+
+    ``middle`` is that of the first level, relative to sample 0.
+    """
+    return math.ldexp(middle, level) - middle
