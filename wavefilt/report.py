@@ -12,6 +12,7 @@ import numpy as np
 
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats, known
+from wavefilt.denoising.estimation import spread
 from wavefilt.method import Method
 from wavefilt.wavelets.filters import max_level, with_levels
 
@@ -211,6 +212,5 @@ def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: 
     found = [of(estimate)[:, live[estimate.segments.rows]] for estimate in outcome.estimates]
     depth = max(map(len, found), default=0)
     levels = [np.concatenate([rows[i] for rows in found if len(rows) > i]) for i in range(depth)]
-    levels = [level for level in levels if level.size]
-    ranges = [np.percentile(level, (10, 90)).tolist() for level in levels]
-    return {f"{name}{suffix}": [float(np.median(level)) for level in levels], f"{name}_range{suffix}": ranges}
+    medians, ranges = spread([level for level in levels if level.size])
+    return {f"{name}{suffix}": medians, f"{name}_range{suffix}": ranges}

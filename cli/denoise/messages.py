@@ -66,8 +66,10 @@ def _details(facts: Facts) -> list[str]:
         spreads(facts[name], facts.get(f"{name}_range", [None] * len(facts[name]))) for name in ("sigma", "thresholds")
     ]
     lines = []
-    if names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and kind.dimensions == 1)):
-        told = "" if kind.dimensions > 1 else "; of these, median (10 % to 90 %), level 1 the finest:"
+    told = "" if kind.dimensions > 1 else "; of these, median (10 % to 90 %), level 1 the finest:"
+    if names and "noisy_traces" in facts and facts["traces"] > 1:  # of a file that was streamed
+        lines = [f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{told}"]
+    elif names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and told)):
         lines = [f"  {facts['live_traces']} of {facts['traces']} traces are live{told}"]
     rows = zip(names, *columns, strict=False)
     return lines + [f"  {name}: sigma {sigma}, threshold {threshold}" for name, sigma, threshold in rows]

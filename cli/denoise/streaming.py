@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 NOT_STREAMED = ("two_dimensional", "plot", "removed", "sidecar", "dry_run")
 """Options that need all samples at once, or of which a file that is streamed has no use."""
 NOT_IN_LAYOUT = ("columns", "delimiter")
-MEASURED = ("sigma", "thresholds", "energy_removed", "backend", "seconds", "passes")
+MEASURED = (
+    *("noisy_traces", "sigma", "sigma_range", "thresholds", "thresholds_range"),
+    *("energy_removed", "backend", "seconds", "passes"),
+)
 """Fields of a report that are told as they are."""
 SMALL = 4 << 20
 """Bytes of a file that fits in any memory, so that no time is lost on asking."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 from tests.support.checkout import SAMPLES, run
+from tests.support.signals import partly_dead
 from wavefilt import report
 
 
@@ -125,3 +127,19 @@ def test_times_are_those_of_obspy(station):
         assert obspy.UTCDateTime(channel["start"]) == min(trace.stats.starttime for trace in traces)
         assert obspy.UTCDateTime(channel["end"]) == max(trace.stats.endtime for trace in traces)
     assert [gap[6] for gap in stream.get_gaps()] == pytest.approx([2, -1], abs=1e-5)
+
+
+def test_a_streamed_file_has_the_figures_of_one_in_memory(tmp_path, monkeypatch, capsys, rng):
+    monkeypatch.chdir(tmp_path)
+    x, dead = partly_dead(rng, 20_000, "f4")
+    np.save("x.npy", x)
+    found = []
+    for limit in ([], ["--max-memory", "16M"]):
+        code, out, err = run(capsys, "denoise", "x.npy", "--json", "-v", "--overwrite", *limit)
+        assert code == 0
+        found.append(json.loads(out))
+        assert re.search(r"  9 of 24 traces (are live|have noise); of these, median", err)
+    whole, streamed = found
+    assert streamed["noisy_traces"] == whole["live_traces"] == np.count_nonzero(~dead)
+    for name in ("sigma", "sigma_range", "thresholds", "thresholds_range"):
+        np.testing.assert_allclose(streamed[name], whole[name], rtol=1e-6)

@@ -131,6 +131,7 @@ def test_dead_traces_of_a_record_count_for_nothing(tmp_path, rng, tiny, backend,
     assert np.array_equal(found[dead], x[dead])
     assert np.array_equal(found[~dead], wavefilt.denoise(x[~dead], **options))
     np.testing.assert_allclose(report.thresholds, whole.thresholds, rtol=1e-12)  # blocks of sums differ
+    assert report.noisy_traces == whole.noisy_traces == np.count_nonzero(~dead)
     assert np.isclose(report.energy_removed, np.sum((found - x) ** 2) / np.sum(x**2))
     assert np.isclose(report.energy_removed, whole.energy_removed)
 

@@ -292,3 +292,9 @@ def widened(own: Estimate | None, part: Segments, live: Mask, analysis: Analysis
         approximation[:, live] = own.approximation
     power = columns(power) if report else None
     return Estimate(part, columns(sigma), columns(thresholds), power, analysis, approximation)
+
+
+def spread(levels: Sequence[Floats]) -> tuple[list[float], list[list[float]]]:
+    """Of the numbers of each level the medians, and the 10th and 90th percentiles."""
+    ranges = [np.percentile(level, (10, 90)).tolist() for level in levels]
+    return [float(np.median(level)) for level in levels], ranges

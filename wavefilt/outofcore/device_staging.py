@@ -41,7 +41,7 @@ def denoise(
     dead = np.array([pooled and passes.constant(partial(ahead.read, row), samples) for row in range(rows)], bool)
     groups = [runs(~dead)] if pooled else [[range(row, row + 1)] for row in range(rows)]
     batches = [[piece for run in group for piece in pieces(run, samples, plan.buffer)] for group in groups if group]
-    each = np.count_nonzero(~dead) if pooled else 1
+    each = int(np.count_nonzero(~dead)) if pooled else 1
     ahead.expect([[piece] for batch in batches for piece in batch])
     device = plan.device
     x, *ys = (device.host_buffer(plan.buffer, ahead.dtype) for _ in range(3))

@@ -20,10 +20,11 @@ from typing import Unpack
 import numpy as np
 
 from wavefilt import arrays
-from wavefilt.arrays import Array, DType, Floats
+from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.backends.interface import Backend
 from wavefilt.chunking import passes
 from wavefilt.denoising import options as plugins
+from wavefilt.denoising.estimation import spread
 from wavefilt.denoising.pipeline import run
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.dataset_paths import split
@@ -50,7 +51,8 @@ REPORTED = 1 << 17
 class Report:
     """What was done.
 
-    ``sigma`` and ``thresholds`` are medians over traces with noise, finest level first; empty if not measured.
+    ``sigma`` and ``thresholds`` are medians over the ``noisy_traces``, whose noise or thresholds are not all 0, finest
+    level first; empty if not measured. Their ``_range`` is from the 10th to the 90th percentile.
     ``energy_removed`` is Σ (x - y)² / Σ x² outside gaps; ``passes`` how often the samples were read.
     """
 
@@ -59,8 +61,11 @@ class Report:
     method: Method
     backend: str
     level: int
+    noisy_traces: int
     sigma: list[float]
     thresholds: list[float]
+    sigma_range: list[list[float]]
+    thresholds_range: list[list[float]]
     energy_removed: float
     passes: float
     seconds: float
@@ -151,10 +156,11 @@ def stream(
             behind.finish()
         source.check_unchanged()
     seconds = time.perf_counter() - start
-    sigma, thresholds = ([float(np.median(row)) for row in rows] for rows in work.found())
+    (sigma, sigma_range), (thresholds, thresholds_range) = map(spread, work.found())
     passes, removed = work.taken / math.prod(source.shape), work.energy.removed
     what = source.shape, source.format, method, plan.backend.name, plan.level
-    return Report(*what, sigma, thresholds, removed, passes, seconds)
+    found = work.noisy, sigma, thresholds, sigma_range, thresholds_range
+    return Report(*what, *found, removed, passes, seconds)
 
 
 def _buffer(plan: Plan, dtype: DType) -> Array:
@@ -175,6 +181,7 @@ class _Work:
     energy: Energy = field(init=False)
     done: int = 0
     taken: int = 0
+    noisy: int = 0
     _found: Noise = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -217,7 +224,11 @@ class _Work:
                 raise NonFiniteSample(error.trace + batch.start, error.sample, hint) from error
             self.energy.add(x, outcome.samples)
             behind.put(batch, 0, outcome.samples)
-            self._found += [(e.sigma[:, ::step], e.thresholds[:, ::step]) for e in outcome.estimates]
+            noisy = np.zeros(len(x), bool)
+            for e in outcome.estimates:
+                np.logical_or.at(noisy, e.segments.rows, _noisy(e.sigma, e.thresholds))
+                self._found.append((e.sigma[:, ::step], e.thresholds[:, ::step]))
+            self.noisy += int(np.count_nonzero(noisy))
 
     def _chunks(self, plan: Chunks, ahead: Ahead, behind: Behind) -> None:
         """Traces, or a record, that do not fit."""
@@ -233,14 +244,20 @@ class _Work:
 
     def found(self) -> tuple[list[Floats], list[Floats]]:
         """Noise and thresholds, for each level of all traces with noise that have it."""
-        # where the noise was not measured, dead traces are those of threshold 0
-        noisy = [(sigma if sigma.any() else thresholds).any(axis=0) for sigma, thresholds in self._found]
+        noisy = [_noisy(*found) for found in self._found]
+        if not isinstance(self.plan, WholeTraces):
+            self.noisy = sum(int(np.count_nonzero(live)) for live in noisy)
         if any(map(np.any, noisy)):
             self._found = [(s[:, live], t[:, live]) for (s, t), live in zip(self._found, noisy, strict=True)]
         if self.method.fixed_thresholds and not isinstance(self.plan, WholeTraces):
             self._found = [(sigma[:0], thresholds) for sigma, thresholds in self._found]
         sigmas, thresholds = ([found[i] for found in self._found] for i in range(2))
         return _by_level(sigmas), _by_level(thresholds)
+
+
+def _noisy(sigma: Floats, thresholds: Floats) -> Mask:
+    """Which traces have noise; where it was not measured, dead traces are those of threshold 0."""
+    return np.asarray((sigma if sigma.any() else thresholds).any(axis=0))
 
 
 def _by_level(found: list[Floats]) -> list[Floats]:
