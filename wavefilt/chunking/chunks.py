@@ -69,10 +69,9 @@ def cut(rows: int, samples: int, halo: int | None, level: int, most: int, dead: 
     to a neighbour. A chunk has up to five halos of samples even if that is above ``most``: less would be hardly more
     than halo.
     """
-    together, pieces = 1, [(Part(0, 0, samples, samples),)]
-    if samples <= most or halo is None:
-        together = max(most // samples, 1)
-    else:
+    pieces: list[tuple[Part, ...]] = [(Part(0, 0, samples, samples),)]
+    together = max(most // samples, 1)
+    if samples > most and halo is not None:
         core = max((most - 4 * halo) >> level << level, halo)
         between = max(samples - 2 * halo, 0) // core  # each of the ends keeps a halo at least
         left = (samples - between * core) // 2 >> level << level
