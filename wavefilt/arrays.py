@@ -115,16 +115,20 @@ def constant(x: Array, gaps: bool = False) -> Mask:
     With ``gaps`` there may be NaN, which are left out.
     """
     last, first = x.shape[-1] - 1, x[..., 0]
-    found: Mask = np.asarray(True)
-    for place in (last, last // 2, last // 4, 3 * last // 4):
+
+    def alike(place: int) -> Mask:
         other = x[..., place]
-        found = found & ((first == other) | np.isnan(first) | np.isnan(other) if gaps else first == other)
+        return (first == other) | np.isnan(first) | np.isnan(other) if gaps else first == other
+
+    found = alike(last)
+    for place in (last // 2, last // 4, 3 * last // 4):
         if not found.any():
             return found
+        found &= alike(place)
     rows = x[found]
-    there = ~np.isnan(rows) if gaps else np.ones(rows.shape[1:], bool)[None]
-    first = np.take_along_axis(rows, np.argmax(there, axis=-1)[..., None], axis=-1)
-    found[found] = ((rows == first) | ~there).all(axis=-1)
+    there = ~np.isnan(rows) if gaps else np.ones((1, rows.shape[-1]), bool)
+    value = np.take_along_axis(rows, np.argmax(there, axis=-1)[..., None], axis=-1)
+    found[found] = ((rows == value) | ~there).all(axis=-1)
     return found
 
 

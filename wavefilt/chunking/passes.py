@@ -207,7 +207,8 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
 
     Every coefficient is computed from the samples, and in the manner, of the whole row, and medians are exact. So
     noise, thresholds and samples are those of the whole rows bit for bit where the backend computes a coefficient
-    the same way wherever it lies; thresholds that depend on mean squares are to rounding.
+    the same way wherever it lies; thresholds that depend on mean squares are to rounding. Dead rows (`constant`) of a
+    record are in no chunk: they are written as they came.
 
     Raises
     ------
