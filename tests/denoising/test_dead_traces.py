@@ -20,6 +20,8 @@ OPTIONS = [
     {"rule": "sure", "transform": "modwt"},
     {"rule": "bayes", "transform": "modwt"},
     {"rule": "neighblock"},
+    {"rule": "js"},
+    {"rule": "bayes", "detrend": "line", "blend": 0.1},
     {"rule": "minimax", "sigma": "global", "spins": 3},
     {"rule": "universal", "sigma": ("window", 400, 600)},
 ]

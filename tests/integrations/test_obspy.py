@@ -68,6 +68,15 @@ def test_a_record_shares_its_thresholds_whatever_the_lengths(stream):
         np.testing.assert_array_equal(trace.data, row[: len(trace)])
 
 
+def test_dead_traces_of_a_record_count_for_nothing(stream):
+    options = {"scope": "record", "rule": "universal", "backend": "pywavelets"}
+    live, dead = obspy.Stream([stream[0], stream[5]]), [_trace(np.full(n, 3.7), f"D{n}") for n in (900, 1200)]
+    expected = wavefilt.obspy.denoise(live, **options)
+    found = wavefilt.obspy.denoise(obspy.Stream([dead[0], *live, dead[1]]), **options)
+    for trace, same in zip(found, [dead[0], *expected, dead[1]], strict=True):
+        _same(trace.data, same.data)
+
+
 def test_headers_are_kept_and_the_history_grows(stream):
     from obspy.core import inventory
 

@@ -151,8 +151,8 @@ class _BlockJob(Job):
         state = State.of(self.method, self.lengths * max(rows, 1), 1, dtype)
         if rows:
             return state
-        medians = {level: np.zeros(1) for level in range(1, self.level + 1)}
-        return replace(state, search={}, medians=medians, mean_square=np.zeros((self.level, 1)))
+        medians = {band: np.zeros(1) for band in range(1, len(self.lengths) + 1)}
+        return replace(state, search={}, medians=medians, mean_square=np.zeros((len(self.lengths), 1)))
 
     def count(self, block: Array, part: Part, state: State, dead: Mask | None) -> Counted:
         """What a pass counts in the details that are the block's own, but those of rows that are dead."""
