@@ -5,10 +5,10 @@ One compilation serves every filter, mode, length and level; only float32 and fl
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import zip_longest
 
-import numba
 import numpy as np
 
 from wavefilt import threads
@@ -20,13 +20,12 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import launching, local_shrinkage, memory, partial_sums
-from .compiler import sign_off
-from .dwt import kernels, plan
+from . import entries, launching, memory, native, partial_sums
+from .dwt import plan
 from .dwt import transform as dwt
 from .dwt2 import transform as dwt2
 from .modwt import transform as modwt
-from .selection import NumbaStatistics
+from .selection import NumbaStatistics, sign_off
 
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
 
@@ -51,16 +50,18 @@ class NumbaCPU(Backend):
 
         Raises BackendUnavailable if numba has been told to compile nothing.
         """
-        if numba.config.DISABLE_JIT:
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             raise BackendUnavailable("backend 'numba' computes nothing while NUMBA_DISABLE_JIT is set: unset it")
         self._tile = tile
 
     def describe(self) -> str:
+        from importlib.metadata import version  # which takes long to import
+
         try:
             count = threads.get_num_threads()
         except ValueError as error:
-            return f"numba {numba.__version__}, but {error}"
-        return f"numba {numba.__version__}, {count} thread{'s' if count > 1 else ''}"
+            return f"numba {version('numba')}, but {error}"
+        return f"numba {version('numba')}, {count} thread{'s' if count > 1 else ''}"
 
     def decompose(self, x: Array, analysis: Analysis) -> Pyramid:
         dtype = self._check(x)
@@ -68,6 +69,7 @@ class NumbaCPU(Backend):
         if not analysis.level:
             return Pyramid((x,), analysis, x.shape[1:])
         name = analysis.transform.name
+        native.load(entries.TRANSFORMS[name], dtype)
         pyramid = _TRANSFORMS[name][0](x, analysis, self._tile)
         numba_crossover.note(name, _DTYPES[dtype])
         return pyramid
@@ -82,7 +84,10 @@ class NumbaCPU(Backend):
         Raises ValueError for coefficients that do not belong together.
         """
         dtype, name = self._check(pyramid.coefficients[0]), pyramid.analysis.transform.name
+        native.load(entries.TRANSFORMS[name], dtype)
         if shrinkage is not None and shrinkage.across_bands:
+            from . import local_shrinkage  # which imports numba
+
             pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None
         if shrinkage is not None and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
@@ -96,14 +101,20 @@ class NumbaCPU(Backend):
     def peak(self, x: Array) -> float:
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
         dtype = self._check(x)
-        x, mask = memory.packed(x), sign_off(dtype)
-        address, peaks = memory.address(x), [0]
+        x = memory.packed(x)
+        peaks: list[float] = []
+        if dtype.char not in entries.PEAK.versions:  # which kernels this run will need is not known yet
+            flat = x.reshape(-1)
 
-        def work(begin: int, end: int, _: Array = x) -> None:  # whose memory must live as long as the work
-            peaks.append(kernels.peak(address + begin * dtype.itemsize, end - begin, mask))
+            def work(begin: int, end: int) -> None:
+                part = flat[begin:end]
+                peaks.append(max(-part.min(), part.max()))
 
-        threads.parallel(work, x.size, 4 * launching.GRAIN)
-        return float(np.array(max(peaks), mask.dtype).view(dtype))
+            threads.parallel(work, x.size, 4 * launching.GRAIN)
+            return float(np.max(peaks, initial=0))
+        find = entries.PEAK.of(dtype, memory.address(x), sign_off(dtype), kept=x)
+        threads.parallel(lambda begin, end: peaks.append(find(begin, end)), x.size, 4 * launching.GRAIN)
+        return float(np.array(max(peaks, default=0), f"i{dtype.itemsize}").view(dtype))
 
     def _check(self, array: Array) -> DType:
         if array.dtype not in _DTYPES:  # by object: the name of a dtype takes 15 us to spell

@@ -1,35 +1,36 @@
-"""How every CPU kernel is compiled: without the GIL, cached on disk, the same result in any thread and tile."""
+"""How CPU kernels are compiled: the same result in any thread and tile.
+
+`machine_code` makes an object file of a kernel. Functions by `jit` are what these call; called from Python, as
+benchmarks do, they are compiled by numba for the types of the call and cached by it.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
+from importlib import import_module
 from typing import Any, TypeAlias
 
 import numba
-import numpy as np
+from llvmlite import ir
+from llvmlite.binding import ModuleRef
 from numba import types
 from numba.core.base import BaseContext
 from numba.core.caching import FunctionCache
-from numba.core.codegen import CPUCodegen
-from numba.core.compiler import CompileResult
+from numba.core.codegen import CPUCodegen, JITCodeLibrary
+from numba.core.compiler import CompileResult, Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.typing import Context as Typing
+from numba.core.registry import cpu_target
 from numba.core.typing import Signature
-from numba.extending import intrinsic
 
-from wavefilt import interrupts, limits, stages, vocabulary
-from wavefilt.arrays import Array, DType
-from wavefilt.thresholding import shrinkage
-from wavefilt.wavelets import boundary
+from wavefilt import interrupts, limits, stages
+from wavefilt.arrays import DType
 
-from . import vector
-from .vector import Generated
+from .target import key, kinds
+from .vector import unpacked
 
 Kernel: TypeAlias = Callable[..., Any]
 """A compiled function, whose types numba infers at the call."""
@@ -38,24 +39,11 @@ Kernel: TypeAlias = Callable[..., Any]
 _FLAGS = {"contract", "nsz"}
 
 
-def _digest() -> str:
-    """Of the sources that go into kernels which stand in other files: numba looks only at a kernel's own file."""
-    text = hashlib.sha256()
-    kernels = Path(__file__).parent / "dwt" / "kernels.py"  # which imports this
-    for name in (__file__, kernels, vector.__file__, boundary.__file__, shrinkage.__file__, vocabulary.__file__):
-        with suppress(OSError):  # an installation without sources does not change
-            text.update(Path(name).read_bytes())
-    return text.hexdigest()
-
-
-_SOURCES = _digest()
-
-
 class _Cache(FunctionCache):  # type: ignore[misc]  # numba has no types
     """numba's cache on disk, without which a call gets on as well: an error there is a kernel compiled again."""
 
     def _index_key(self, signature: Signature, codegen: CPUCodegen) -> tuple[object, ...]:
-        return super()._index_key(signature, codegen), _SOURCES
+        return super()._index_key(signature, codegen), key()
 
     def load_overload(self, signature: Signature, target_context: BaseContext) -> CompileResult | None:
         found = None
@@ -104,9 +92,13 @@ if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
+_OPTIONS = {"error_model": "numpy", "fastmath": _FLAGS}
+_PART = _OPTIONS | {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
 def jit(function: Kernel, **options: object) -> Kernel:
     """Compile for the types of the first call; cached beside the source, or in the user's cache if read-only."""
-    kernel = numba.njit(**{"nogil": True, "error_model": "numpy", "fastmath": _FLAGS} | options)(function)
+    kernel = numba.njit(**_OPTIONS | {"nogil": True} | options)(function)
     with suppress(RuntimeError):  # no directory to cache in can be written to
         kernel._cache = _Cache(function)
     if not numba.config.DISABLE_JIT:  # then it is the function itself
@@ -114,30 +106,73 @@ def jit(function: Kernel, **options: object) -> Kernel:
     return kernel  # type: ignore[no-any-return]
 
 
-@cache
-def sign_off(dtype: DType) -> Array:
-    """All bits but the sign, in an integer of the size of ``dtype``: what makes a magnitude of the bits of a float."""
-    bits = np.dtype(f"i{dtype.itemsize}")
-    return np.array([np.iinfo(bits).max], bits)
+def part(function: Kernel, **options: object) -> Kernel:
+    """A function that only kernels call: nothing is made of it that Python could call, or that allocates memory."""
+    return numba.njit(**_PART | options)(function)  # type: ignore[no-any-return]
 
 
-@intrinsic
-def _pointer(typing: Typing, address: types.Type, like: types.Array) -> Generated:
-    """Integer address to a pointer to the element type of ``like``."""
-    pointer = types.CPointer(like.dtype)
+class _Library(JITCodeLibrary):  # type: ignore[misc]
+    """A library for others to take in: LLVM optimises the last one alone, and makes machine code of that alone."""
 
-    def generate(
-        context: BaseContext, builder: vector.Builder, signature: Signature, arguments: list[vector.Value]
-    ) -> vector.Value:
-        return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+    def _optimize_functions(self, module: ModuleRef) -> None:
+        module.data_layout = self._codegen._data_layout
 
-    return pointer(types.int64, like), generate
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_specific(self) -> None:
+        pass
+
+    def machine_code(self) -> bytes:
+        self.finalize()
+        super()._optimize_functions(self._final_module)
+        super()._optimize_final_module()
+        return bytes(self._codegen._tm.emit_object(self._final_module))
 
 
-@jit
-def view(address: int, length: int, like: Array) -> Array:
-    """``length`` elements of like's dtype at this address.
+def machine_code(module: str, name: str, parameters: str, dtype: DType) -> bytes:
+    """An object file of a function of this package as ``MODULE.NAME(block, workspace, begin, end)``.
 
-    Kernels take addresses: one compiled kernel then serves any number of levels and arrays that are read-only.
+    ``block`` points to its ``parameters`` (see `native.Kernel`); the rest and what it returns is int64.
+    Raises MemoryError for want of memory, and from then on.
     """
-    return numba.carray(_pointer(address, like), (length,))  # type: ignore[no-any-return]
+    return _to_the_end(_machine_code, module, name, parameters, dtype)  # type: ignore[return-value]
+
+
+def _machine_code(module: str, name: str, parameters: str, dtype: DType) -> bytes:
+    function = vars(import_module(f"{__package__}.{module}"))[name]
+    scalars = [(numba.from_dtype(kind), dimensions) for kind, dimensions in kinds(parameters, dtype)]
+    take = unpacked([types.Array(kind, dimensions, "C") if dimensions else kind for kind, dimensions in scalars])
+
+    def run(block, workspace, begin, end):  # type: ignore[no-untyped-def]
+        return function(*take(block, workspace, begin, end))
+
+    flags, context = Flags(), cpu_target.target_context
+    cpu_target.options.parse_as_flags(flags, _PART | {"nopython": True})
+    flags.no_compile = True  # yet: the entry below is added
+    codegen = context.codegen()
+    with global_compiler_lock:
+        before, codegen._library_class = codegen._library_class, _Library
+        try:
+            done = compile_extra(cpu_target.typing_context, context, run, (types.int64,) * 4, None, flags, {})
+            _add_entry(f"{module}.{name}", done, context)
+            return done.library.machine_code()  # type: ignore[no-any-return]
+        finally:
+            codegen._library_class = before
+
+
+def _add_entry(symbol: str, done: CompileResult, context: BaseContext) -> None:
+    """A function that C calls: kernels raise nothing, so what numba says of errors is dropped."""
+    module = context.create_module("entry")
+    described, word = done.fndesc, ir.IntType(64)
+    kind = context.call_conv.get_function_type(described.restype, described.argtypes)
+    callee = ir.Function(module, kind, described.llvm_func_name)
+    entry = ir.Function(module, ir.FunctionType(word, [word] * 4), symbol)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    _, value = context.call_conv.call_function(builder, callee, described.restype, described.argtypes, entry.args)
+    if described.restype == types.none:
+        value = ir.Constant(word, 0)
+    elif described.restype.bitwidth < 64:
+        value = builder.sext(value, word)
+    builder.ret(value)
+    done.library.add_ir_module(module)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,14 +11,16 @@ import pywt
 
 from wavefilt import threads
 from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.backends.numba_cpu.dwt import kernels
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 
 from . import memory
+from .native import Constant, Kernel
 
 GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
-FUNCTIONS = {"soft": kernels.SOFT, "hard": kernels.HARD, "garrote": kernels.GARROTE, "firm": kernels.FIRM}
+KEEP, SOFT, HARD, GARROTE, FIRM = range(5)
+"""What inverse kernels do to details."""
+FUNCTIONS = {"soft": SOFT, "hard": HARD, "garrote": GARROTE, "firm": FIRM}
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Launch:
     A forward launch reads ``columns`` elements of a row, which an inverse one writes, and leaves ``rest`` to the next.
     """
 
-    arguments: tuple[object, ...]
+    arguments: Constant
     tiles: int
     """Of each row."""
     work: int
@@ -37,34 +39,35 @@ class Launch:
     depth: int = 1
     columns: int = 0
     rest: int = 0
+    elements: int = 0
+    """Of the samples' size, and ``more`` bytes, that a kernel works in."""
+    more: int = 0
 
 
 def run(
-    kernel: Callable[..., object], rows: int, launch: Launch, arguments: tuple[object, ...], kept: tuple[object, ...]
+    kernel: Kernel, dtype: DType, rows: int, launch: Launch, arguments: tuple[object, ...], kept: tuple[object, ...]
 ) -> None:
     """Call ``kernel`` on all tiles of all rows.
 
     ``kept`` are the arrays behind the addresses in ``arguments``, which must live as long as the work does.
     """
-
-    def work(begin: int, end: int, _: object = kept) -> None:
-        kernel(*launch.arguments, *arguments, begin, end)
-
+    workspace = launch.elements * dtype.itemsize + launch.more
+    work = kernel.of(dtype, launch.arguments, *arguments, workspace=workspace, kept=kept)
     threads.parallel(work, rows * launch.tiles, max(GRAIN // max(launch.work, 1), 1))
 
 
 @lru_cache(maxsize=64)
-def analysis_filters(wavelet: pywt.Wavelet, dtype: DType, over: float = 1.0) -> tuple[Array, Array]:
+def analysis_filters(wavelet: pywt.Wavelet, dtype: DType, over: float = 1.0) -> Constant:
     """Those of forward kernels, divided. A wavelet never changes, and making its lists takes longer than finding it."""
     lo, hi = (np.array(taps[::-1]) / over for taps in (wavelet.dec_lo, wavelet.dec_hi))
-    return lo.astype(dtype), hi.astype(dtype)
+    return Constant(lo.astype(dtype), hi.astype(dtype))
 
 
 @lru_cache(maxsize=64)
-def synthesis_filters(wavelet: pywt.Wavelet, dtype: DType) -> tuple[Array, Array]:
+def synthesis_filters(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
     """Those of the inverse kernels of decimated transforms: taps of even and of odd outputs, low and high in turn."""
     bank = np.array([wavelet.rec_lo, wavelet.rec_hi], dtype)
-    return bank[:, -2::-2].T.ravel(), bank[:, ::-2].T.ravel()
+    return Constant(bank[:, -2::-2].T.ravel(), bank[:, ::-2].T.ravel())
 
 
 def destination(out: Array | None, shape: tuple[int, int], dtype: DType) -> tuple[Array, int]:
@@ -76,11 +79,12 @@ def destination(out: Array | None, shape: tuple[int, int], dtype: DType) -> tupl
     return out, memory.address(out)
 
 
-def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int]) -> tuple[int, Floats]:
-    """The number of one of the four functions and the thresholds of ``shape`` (levels, rows)."""
+def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int], dtype: DType) -> tuple[int, Floats]:
+    """The number of one of the four functions and the thresholds of ``shape`` (levels, rows), finite in ``dtype``."""
     if shrinkage is None:
-        return kernels.KEEP, np.empty(shape)
-    return FUNCTIONS[str(shrinkage.function)], np.ascontiguousarray(shrinkage.thresholds, float)
+        return KEEP, np.empty(shape)
+    limit = float(np.finfo(dtype).max)
+    return FUNCTIONS[str(shrinkage.function)], np.minimum(np.asarray(shrinkage.thresholds, float), limit, order="C")
 
 
 class Packed(Pyramid):
@@ -101,7 +105,7 @@ class Packed(Pyramid):
 
 
 def analyse(
-    kernel: Callable[..., object],
+    kernel: Kernel,
     x: Array,
     analysis: Analysis,
     launches: Sequence[Launch],
@@ -113,13 +117,13 @@ def analyse(
     source = memory.address(x)
     for launch, target in zip(launches, addresses[-len(launches) :], strict=True):
         details = addresses[launch.first : launch.first + launch.depth]
-        run(kernel, len(x), launch, (source, details, target, *constants), (x, arrays))
+        run(kernel, x.dtype, len(x), launch, (source, details, target, *constants), (x, arrays))
         source = target
     return Packed((arrays[-1], *reversed(arrays[: analysis.level])), analysis, x.shape[1:], addresses)
 
 
 def synthesise(
-    kernel: Callable[..., object],
+    kernel: Kernel,
     pyramid: Packed,
     launches: Sequence[Launch],
     shrinkage: Shrinkage | None,
@@ -132,13 +136,13 @@ def synthesise(
     if not launches:
         out[:] = y
         return out
-    function, thresholds = shrinking(shrinkage, (pyramid.level, len(y)))
+    function, thresholds = shrinking(shrinkage, (pyramid.level, len(y)), y.dtype)
     source = pyramid.addresses[-1]
     for launch in reversed(launches):
         own = slice(launch.first, launch.first + launch.depth)
         finer, target = memory.placed((len(y), launch.columns), y.dtype) if launch.first else (out, begin)
         arguments = target, pyramid.addresses[own], source, function, thresholds[own], *constants
-        run(kernel, len(y), launch, arguments, (pyramid, y, finer))
+        run(kernel, y.dtype, len(y), launch, arguments, (pyramid, y, finer))
         y, source = finer, target
     return out
 

@@ -9,10 +9,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from wavefilt import threads
 from wavefilt.arrays import Array, Counts, DType
 from wavefilt.backends.numba_cpu import launching, memory
-from wavefilt.backends.numba_cpu.compiler import jit, view
-from wavefilt.backends.numba_cpu.vector import GROUP_BYTES, VECTOR_BYTES, combine, split
+from wavefilt.backends.numba_cpu.compiler import jit
+from wavefilt.backends.numba_cpu.target import GROUP_BYTES, VECTOR_BYTES
+from wavefilt.backends.numba_cpu.vector import combine, split, view
 from wavefilt.thresholding.local_shrinkage import Grid
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
@@ -196,7 +198,8 @@ def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> launching.Packed:
     bands, links, tiles = _plan(grids)
     arrays, targets = memory.several(rows, [grid.count for grid in grids], dtype)
     sources = np.append(pyramid.addresses[: pyramid.level], pyramid.addresses[-1])
-    launch = launching.Launch((bands, links, tiles), tiles, sum(grid.count for grid in grids) // tiles)
     thresholds, weights = np.ascontiguousarray(shrinkage.thresholds, float), _weights(grids[0].half, dtype)
-    launching.run(shrink, rows, launch, (sources, targets, thresholds, weights), (pyramid, arrays))
+    arguments = bands, links, tiles, sources, targets, thresholds, weights
+    grain = max(launching.GRAIN * tiles // max(sum(grid.count for grid in grids), 1), 1)
+    threads.parallel(lambda begin, end: shrink(*arguments, begin, end), rows * tiles, grain)
     return launching.Packed(tuple(arrays[::-1]), pyramid.analysis, pyramid.shape, targets)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
+from ctypes import addressof, c_char
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -14,6 +16,7 @@ from wavefilt.arrays import Array, Counts, DType
 RETAINED = 192 << 20
 """Bytes kept for later at most: the coefficients and the result of 16 Mi float32 samples and some."""
 
+LINE = 64  # bytes of a cache line
 SMALLEST = 1 << 16  # bytes from which an array is worth keeping
 BLOCKS = 32  # so few that looking through them costs nothing
 SMALL = 1 << 20  # bytes up to which a block is not worth adding them all up
@@ -37,6 +40,24 @@ class _Loan:
         _free[self._begin] = self._block
         if size > SMALL or len(_free) > BLOCKS:
             trim(_LARGE_RETAINED)
+
+
+class _Workspace(threading.local):
+    """What kernels work in, for each thread as much as any of its calls has needed."""
+
+    size, begin = 0, 0
+    block: Array = np.empty(0, np.uint8)
+
+
+_workspace = _Workspace()
+
+
+def workspace(size: int) -> int:
+    """The address of so many bytes, aligned to a cache line, that the calling thread may use until its next call."""
+    if size > _workspace.size:
+        _workspace.block = np.empty(size + LINE, np.uint8)
+        _workspace.size, _workspace.begin = size, -(-address(_workspace.block) // LINE) * LINE
+    return _workspace.begin
 
 
 def trim(bytes_kept: int = 0) -> None:
@@ -95,9 +116,12 @@ def packed_rows(array: Array) -> Array:
 
 
 def address(array: Array) -> int:
-    """Where an array begins; a third of the time that ``array.ctypes.data`` takes."""
-    begin: int = array.__array_interface__["data"][0]
-    return begin
+    """Where an array begins; in a third of the time that ``array.ctypes.data`` takes."""
+    try:
+        return addressof(c_char.from_buffer(array))
+    except (TypeError, ValueError):  # it is read-only, empty or not contiguous
+        begin: int = array.__array_interface__["data"][0]
+        return begin
 
 
 def addresses(arrays: Sequence[Array]) -> Counts:

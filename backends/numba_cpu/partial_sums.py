@@ -8,8 +8,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
 
-from . import memory, selection
-from .compiler import jit
+from . import entries, memory, selection
 
 if TYPE_CHECKING:
     from wavefilt.statistics.radix_select import Interval
@@ -19,19 +18,17 @@ AT_ONCE = 256
 
 
 def _energies(x: Array, y: Array, scale: float) -> tuple[float, float]:
-    change, before = 0.0, 0.0
-    for i in range(len(x)):
-        wide = np.float64(x[i]) * scale
-        less = wide - np.float64(y[i]) * scale
-        before += wide * wide
-        change += less * less
-    return change, before
+    dtype = np.result_type(x, y, np.float32)
+    x, y = (memory.packed(np.asarray(row, dtype)) for row in (x, y))
+    sums = np.empty(2)
+    entries.ENERGIES.of(dtype, x, y, scale, sums)(0, len(x))
+    return float(sums[0]), float(sums[1])
 
 
 class ChunkSums:
     """`wavefilt.statistics.summation.Summation` in blocks of `selection.CHUNK`, as `selection.NumbaStatistics` sums."""
 
-    energies = staticmethod(jit(_energies, fastmath={"reassoc", "contract", "nsz"}))
+    energies = staticmethod(_energies)
     tabulate = staticmethod(selection.count_inside)
     whole = selection.SHORT
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,9 +20,8 @@ from wavefilt.statistics import counts as host_counts
 from wavefilt.statistics.batch import RANKS, least_risk
 from wavefilt.statistics.interface import Risk
 
-from . import memory
-from .compiler import jit, sign_off, view
-from .vector import VECTOR_BYTES, list_inside
+from . import entries, memory, native
+from .native import Constant
 
 if TYPE_CHECKING:
     from wavefilt.statistics.radix_select import Interval
@@ -34,159 +33,47 @@ SHORT = 1 << 20  # rows up to here are one thread's work each: to cut one up tak
 GRAIN = 1 << 17  # coefficients below which a share of the work is not worth waking a thread
 SAMPLED = 1 << 12  # shorter rows are selected from directly
 STEP = 1024
+_FLOATS = {np.dtype("i4"): np.dtype("f4"), np.dtype("i8"): np.dtype("f8")}
 COUNTED = 1 << 18  # details that one thread counts at a time
 
 
-def _squares(x: Array) -> float:
-    total = 0.0
-    for i in range(len(x)):
-        value = np.float64(x[i])
-        total += value * value
-    return total
+def _sign_off(dtype: DType) -> Array:
+    """All bits but the sign, in an integer of the size of ``dtype``: what makes a magnitude of the bits of a float."""
+    bits = np.dtype(f"i{dtype.itemsize}")
+    return np.array([np.iinfo(bits).max], bits)
 
 
-_sum_squares = jit(_squares, fastmath={"reassoc", "contract", "nsz"})
+@cache
+def sign_off(dtype: DType) -> Constant:
+    """`_sign_off` for kernels."""
+    return Constant(_sign_off(dtype))
 
 
-@jit
-def _list_inside(bits, begin, end, sign_off, low, high, listed, k):
-    """Append magnitudes within [low, high] to ``listed`` from k on; their number, and how many lie below."""
-    below, lanes, i = 0, VECTOR_BYTES // bits.itemsize, begin
-    while i + lanes <= end:
-        inside, less = list_inside(bits, i, sign_off, low, high, listed, k)
-        k += inside
-        below += less
-        i += lanes
-    for rest in range(i, end):
-        u = bits[rest] & sign_off
-        below += u < low
-        listed[k] = u
-        k += (u >= low) & (u <= high)
-    return k, below
-
-
-@jit
-def _middle(a, n, k, both, all_bits):
-    """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a.
-
-    Each turn keeps what lies on the k-th value's side of a pivot, the middle one of three values from places that
-    look random: of fixed places, data that rises and falls once has the smallest values at every turn.
-    """
-    ceiling = all_bits  # the smallest value dropped from above
-    place = 1
-    while True:
-        place = (place * 1103515245 + 12345) & 0x7FFFFFFF
-        x, y, z = a[place % n], a[(place >> 5) % n], a[(place >> 10) % n]
-        pivot = max(min(x, y), min(max(x, y), z))
-        less, equal = 0, 0
-        for i in range(n):
-            less += a[i] < pivot
-            equal += a[i] == pivot
-        if k < less:
-            ceiling = pivot
-            n, _ = _list_inside(a, 0, n, all_bits, a.dtype.type(0), a.dtype.type(pivot - 1), a, 0)
-        elif k >= less + equal:
-            k -= less + equal
-            n, _ = _list_inside(a, 0, n, all_bits, a.dtype.type(pivot + 1), all_bits, a, 0)
-        else:
-            if not both or k + 1 < less + equal:
-                return pivot, pivot
-            for i in range(n):
-                if pivot < a[i] < ceiling:
-                    ceiling = a[i]
-            return pivot, ceiling
-
-
-@jit
-def short_rows(tasks, sign_off, floats, medians, powers, begin, end):
-    """Median magnitude and mean square of rows ``begin`` to ``end``, counted through all levels of each trace.
-
-    ``tasks`` has for each level its place among ``medians`` and ``powers``, its address, the length of its rows and
-    how many bytes lie from one to the next.
-    """
-    listed = np.empty(tasks[:, 2].max() + 2, sign_off.dtype)
-    middle = view(listed.ctypes.data, 2, floats)  # its first two elements
-    all_bits = sign_off[0]
-    for job in range(begin, end):
-        row = job // len(tasks)
-        place, first, m, pitch = tasks[job % len(tasks)]
-        address = first + row * pitch
-        powers[place, row] = _sum_squares(view(address, m, floats)) / m
-        bits = view(address, m, sign_off)
-        low, high = (m - 1) // 2, m // 2
-        count, below = 0, 0
-        if m > SAMPLED:
-            stride = int(m ** (1 / 3))  # m^(2/3) samples (Floyd and Rivest 1975)
-            drawn = m // stride
-            margin = int(1.5 * np.sqrt(drawn)) + 1
-            for i in range(drawn):
-                listed[i] = bits[i * stride] & all_bits
-            bottom, _ = _middle(listed, drawn, max(drawn // 2 - margin, 0), False, all_bits)
-            for i in range(drawn):
-                listed[i] = bits[i * stride] & all_bits
-            top, _ = _middle(listed, drawn, min(drawn // 2 + margin, drawn - 1), False, all_bits)
-            count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
-        if not below <= low <= high < below + count:
-            below, count = 0, m
-            for i in range(m):
-                listed[i] = bits[i] & all_bits
-        listed[0], listed[1] = _middle(listed, count, low - below, high > low, all_bits)
-        medians[place, row] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
-
-
-@jit
-def long_chunks(addresses, lengths, sign_off, floats, low, high, listed, inside, below, squares, begin, end):
-    """For chunks ``begin`` to ``end``: sum of squares, magnitudes below the bracket, and those inside listed.
-
-    A chunk with more inside than its row of ``listed`` holds goes on counting them without listing.
-    """
-    spill = np.empty(STEP + 1, sign_off.dtype)
-    for chunk in range(begin, end):
-        m = lengths[chunk]
-        bits = view(addresses[chunk], m, sign_off)
-        values = view(addresses[chunk], m, floats)
-        squares[chunk] = 0.0
-        k, beyond, smaller = 0, 0, 0
-        for at in range(0, m, STEP):
-            to = min(at + STEP, m)
-            squares[chunk] += _sum_squares(values[at:to])
-            if beyond == 0 and k + STEP < listed.shape[1]:
-                k, less = _list_inside(bits, at, to, sign_off[0], low, high, listed[chunk], k)
-            else:
-                more, less = _list_inside(bits, at, to, sign_off[0], low, high, spill, 0)
-                beyond += more
-            smaller += less
-        inside[chunk] = k + beyond
-        below[chunk] = smaller
-
-
-@jit
-def tabulate(bits, all_bits, low, high, shift, table):
-    """Count magnitudes from low to high by their bits above the last ``shift``."""
-    for i in range(len(bits)):
-        u = bits[i] & all_bits
-        if low <= u <= high:
-            table[(u - low) >> shift] += 1
+@cache
+def no_samples(dtype: DType) -> Constant:
+    """Which tells kernels the dtype."""
+    return Constant(np.empty(0, dtype))
 
 
 def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
     """As `Interval.tabulate` of |d|, but compiled: several times as fast."""
-    mask = sign_off(rows.dtype)
-    limits = mask[0], *np.array([interval.low, interval.high, interval.shift], mask.dtype)
-    for row in np.atleast_2d(rows):
-        tabulate(row.view(mask.dtype), *limits, table)
+    mask = _sign_off(rows.dtype)
+    for row in memory.packed(np.atleast_2d(rows)).view(mask.dtype):
+        limits = mask[0], interval.low, interval.high, interval.shift
+        entries.TABULATE.of(rows.dtype, row, *limits, table)(0, row.size)
 
 
 def survey(
     addresses: Counts, lengths: Counts, dtype: DType, low: int, high: int
 ) -> tuple[Array, Counts, Counts, Floats]:
     """Of chunks: the magnitudes inside a bracket, how many these are, and below, and the sums of squares."""
-    mask, count = sign_off(dtype), len(addresses)
-    bracket = np.array([low, high], mask.dtype)
-    listed = memory.empty((count, LISTED + 1), mask.dtype)
+    count = len(addresses)
+    listed = memory.empty((count, LISTED + 1), f"i{dtype.itemsize}")
     inside, below, squares = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-    arguments = addresses, lengths, mask, np.empty(0, dtype), *bracket, listed, inside, below, squares
-    threads.parallel(partial(long_chunks, *arguments), count)
+    native.load(entries.LONG, dtype)
+    arguments = addresses, lengths, sign_off(dtype), no_samples(dtype), low, high, listed, inside, below, squares
+    work = entries.LONG_CHUNKS.of(dtype, *arguments, workspace=(STEP + 1) * dtype.itemsize)
+    threads.parallel(work, count)
     return listed, inside, below, squares
 
 
@@ -198,7 +85,6 @@ class NumbaStatistics:
         self._pooled = scope == "record"
         self._levels = levels
         self._dtype = self._levels[0][0].dtype
-        self._sign_off = sign_off(self._dtype)
         sizes = [sum(d.size for d in ds) if self._pooled else ds[0].shape[1] for ds in levels]
         self.counts = np.array(sizes, dtype=np.int64)
         self._medians = np.empty((len(sizes), self.groups))
@@ -234,10 +120,10 @@ class NumbaStatistics:
             (place, memory.address(d), d.shape[1], d.strides[0]) for place, d in zip(places, details, strict=True)
         ]
         tasks = np.array(addresses, dtype=np.int64)
-        arguments = tasks, self._sign_off, np.empty(0, self._dtype), self._medians, self._powers
-        rows = len(details) * self.groups
-        grain = GRAIN * rows // max(sum(d.size for d in details), 1)  # of rows of mean length
-        threads.parallel(lambda begin, end: short_rows(*arguments, begin, end), rows, grain)
+        arguments = tasks, sign_off(self._dtype), no_samples(self._dtype), self._medians, self._powers
+        rows, listed = len(details) * self.groups, max(d.shape[1] for d in details) + 2
+        work = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=listed * self._dtype.itemsize, kept=details)
+        threads.parallel(work, rows, GRAIN * rows // max(sum(d.size for d in details), 1))  # of rows of mean length
 
     def _pools(self, place: int) -> list[list[Array]]:
         details = [memory.packed_rows(d) for d in self._levels[place]]
@@ -305,15 +191,22 @@ def _grouped(arrays: Sequence[Array]) -> list[Array]:
     return [group[0] if len(group) == 1 else np.concatenate(group) for group in groups]
 
 
+def _order_statistics(bits: Array, n: int, k: int, both: bool, mask: Array) -> Array:
+    """The k-th smallest of ``bits[:n]``, k from 0, and if ``both`` the next, else the same; overwrites them."""
+    found = np.empty(2, mask.dtype)
+    entries.MIDDLE.of(_FLOATS[mask.dtype], bits, n, k, both, mask[0], found)(0, 1)
+    return found
+
+
 def _long_pool(arrays: Sequence[Array]) -> tuple[float, float]:
     """Median magnitude and mean square of the details of one group and level, in 1-D arrays; by chunks."""
     dtype, size = arrays[0].dtype, sum(a.size for a in arrays)
-    mask = sign_off(dtype)
+    mask = _sign_off(dtype)
     stride = max(size // max(SAMPLE, int(size ** (2 / 3))), 1)
     sample = np.concatenate([np.abs(a[::stride]) for a in arrays]).view(mask.dtype)
     middle, margin = len(sample) // 2, int(2 * len(sample) ** 0.5) + 1  # 4 standard errors each way
     ends = max(middle - margin, 0), min(middle + margin, len(sample) - 1)
-    bracket = (_middle(sample.copy(), len(sample), end, False, mask[0])[0] for end in ends)
+    bracket = (_order_statistics(sample.copy(), len(sample), end, False, mask)[0] for end in ends)
     chunks = [a[start : start + CHUNK] for a in arrays for start in range(0, a.size, CHUNK)]
     lengths = np.array([len(chunk) for chunk in chunks])
     listed, inside, below, squares = survey(memory.addresses(chunks), lengths, dtype, *bracket)
@@ -322,5 +215,5 @@ def _long_pool(arrays: Sequence[Array]) -> tuple[float, float]:
         candidates = np.concatenate([row[:n] for row, n in zip(listed, inside, strict=True)])
     else:  # the sample misled
         candidates, under, count = np.abs(np.concatenate(arrays)).view(mask.dtype), 0, size
-    both = np.array(_middle(candidates, count, low - under, high > low, mask[0]), mask.dtype)
+    both = _order_statistics(candidates, count, low - under, high > low, mask)
     return both.view(dtype).mean(dtype=np.float64), squares.sum() / size

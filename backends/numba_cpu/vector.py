@@ -5,14 +5,18 @@ They take an array and a position in it rather than a slice, and check nothing: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from llvmlite import binding, ir
+import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core.base import BaseContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
+
+from .target import VECTOR_BYTES, WIDTH
 
 Value: TypeAlias = ir.Value
 Builder: TypeAlias = ir.IRBuilder
@@ -21,12 +25,6 @@ Generated: TypeAlias = tuple[Signature, Callable[[BaseContext, Builder, Signatur
 """What an intrinsic is to numba: its signature, and the function that writes its instructions."""
 Intrinsic: TypeAlias = Callable[..., Generated]
 
-_HOST = binding.get_host_cpu_features()
-VECTOR_BYTES = 64 if _HOST.get("avx512f") else 32 if _HOST.get("avx") else 16
-WIDTH = 4
-"""Vectors computed together: with two sums each they hide the latency of a multiply-add and fit the registers."""
-
-GROUP_BYTES = WIDTH * VECTOR_BYTES
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
 
 
@@ -198,3 +196,87 @@ def list_inside(typing, bits, at, sign_off, low, high, listed, k):
         return context.make_tuple(builder, signature.return_type, counts)
 
     return signature, generate
+
+
+def _array(context: BaseContext, builder: Builder, kind: types.Array, address: Value, shape: Sequence[Value]) -> Value:
+    """The C-contiguous array of this kind and shape at an address."""
+    element = context.get_data_type(kind.dtype)
+    size = ir.Constant(_I64, context.get_abi_sizeof(element))
+    strides = [size]
+    for length in list(shape)[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    array, data = context.make_array(kind)(context, builder), builder.inttoptr(address, element.as_pointer())
+    populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+    return array._getvalue()
+
+
+@intrinsic
+def view(typing, address, length, like):
+    """``length`` elements of like's dtype at this address.
+
+    Kernels take addresses: one compiled kernel then serves any number of levels and arrays that are read-only.
+    """
+    kind = types.Array(like.dtype, 1, "C")
+
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+        return _array(context, builder, kind, values[0], values[1:2])
+
+    return kind(types.int64, types.int64, like), generate
+
+
+@intrinsic
+def lesser(typing, a, b):
+    """The smaller of two integers; `min` takes numba many times as long to compile."""
+
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+        return builder.select(builder.icmp_signed("<", *values), *values)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def greater(typing, a, b):
+    """The larger of two integers, as `lesser`."""
+
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+        return builder.select(builder.icmp_signed(">", *values), *values)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def largest(typing, like):
+    """The largest finite number of like's dtype."""
+    value = float(np.finfo(str(like.dtype)).max)
+
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+        return context.get_constant(like.dtype, value)
+
+    return like.dtype(like), generate
+
+
+def unpacked(kinds: Sequence[Type]) -> Intrinsic:
+    """An intrinsic that makes a tuple of what `native.Work` packed, followed by its own arguments."""
+
+    @intrinsic
+    def take(typing, block, workspace, begin, end):
+        whole = types.Tuple((*kinds, *(types.int64,) * 3))
+
+        def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+            pointer, taken, found = builder.inttoptr(values[0], _I64.as_pointer()), 0, []
+            for kind in kinds:
+                count = 1 + (kind.ndim if isinstance(kind, types.Array) else 0)
+                words = [builder.load(builder.gep(pointer, [ir.Constant(_I64, taken + i)])) for i in range(count)]
+                if isinstance(kind, types.Array):
+                    found.append(_array(context, builder, kind, words[0], words[1:]))
+                elif isinstance(kind, types.Float):
+                    found.append(builder.bitcast(words[0], ir.DoubleType()))
+                else:
+                    narrow = ir.IntType(kind.bitwidth)
+                    found.append(builder.trunc(words[0], narrow) if kind.bitwidth < 64 else words[0])
+                taken += count
+            return context.make_tuple(builder, whole, [*found, *values[1:]])
+
+        return whole(block, workspace, begin, end), generate
+
+    return take  # type: ignore[no-any-return]  # numba has no types

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -18,14 +19,26 @@ import numpy as np
 import pytest
 import pywt
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.registry import cpu_target
 
+import wavefilt
 from tests.support.agreement import TOLERANCE, assert_coefficients_agree, norm
 from tests.support.checkout import ROOT
 from tests.support.pyramids import pyramid_of
 from wavefilt import threads
 from wavefilt.backends.crossover import numba_crossover
-from wavefilt.backends.numba_cpu import NumbaCPU, compiler, memory, selection
-from wavefilt.backends.numba_cpu.dwt import kernels, plan
+from wavefilt.backends.numba_cpu import (
+    NumbaCPU,
+    compiler,
+    entries,
+    memory,
+    native,
+    processes,
+    selection,
+    selection_kernels,
+    target,
+)
+from wavefilt.backends.numba_cpu.dwt import plan
 from wavefilt.backends.numba_cpu.selection import NumbaStatistics
 from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.statistics.batch import ReferenceStatistics
@@ -259,6 +272,16 @@ def test_peak(rng, dtype, extreme):
     assert backend.peak(x[:0]) == 0
 
 
+@pytest.mark.parametrize("extreme", [np.nan, np.inf, -7.5])
+def test_peak_before_kernels_are_loaded(monkeypatch, rng, extreme):
+    monkeypatch.setattr(entries.PEAK, "versions", {})
+    x = rng.uniform(-3, 3, (3, 300_001)).astype("f4")
+    assert NumbaCPU().peak(x) == np.abs(x).max()
+    x[1, 7] = extreme
+    np.testing.assert_equal(NumbaCPU().peak(x), abs(extreme))
+    assert NumbaCPU().peak(x[:0]) == 0
+
+
 def test_memory_of_a_whole_denoise(rng):
     backend, x = NumbaCPU(), rng.standard_normal((1, 1 << 21)).astype("f4")
 
@@ -278,15 +301,103 @@ def test_memory_of_a_whole_denoise(rng):
     assert peak - y.nbytes <= 1.5 * x.nbytes
 
 
-def test_kernels_are_cached_on_disk(tmp_path):
-    code = (
-        "import numpy as np; from wavefilt.backends.numba_cpu import NumbaCPU\n"
-        "from wavefilt.backends.numba_cpu.dwt import kernels\n"
-        "print(NumbaCPU().peak(np.ones((1, 9), 'f4')), sum(kernels.peak.stats.cache_hits.values()))"
-    )
-    for hits in (0, 1):
-        result = _python(code, NUMBA_CACHE_DIR=str(tmp_path))
-        assert result.stdout.split() == ["1.0", str(hits)], result.stderr
+COMPILE = """
+import sys
+import numpy as np
+from wavefilt.backends.numba_cpu import entries, partial_sums
+x, y = np.ones(100, "f4"), np.zeros(100, "f4")
+print(*partial_sums.ChunkSums.energies(x, y, 2.0), "numba" in sys.modules)
+"""
+
+
+def test_kernels_are_compiled_in_another_process_and_cached_on_disk(tmp_path):
+    for _ in range(2):
+        result = _python(COMPILE, NUMBA_CACHE_DIR=str(tmp_path))
+        assert result.stdout.split() == ["400.0", "400.0", "False"], result.stderr
+        (kernel,) = tmp_path.rglob("*energies-float32*.o")
+        written = kernel.stat().st_mtime_ns
+    assert kernel.stat().st_mtime_ns == written
+
+
+def test_a_kernel_whose_cache_is_damaged_is_compiled_again(tmp_path):
+    _python(COMPILE, NUMBA_CACHE_DIR=str(tmp_path))
+    (kernel,) = tmp_path.rglob("*energies-float32*.o")
+    whole = kernel.read_bytes()
+    kernel.write_bytes(whole[:-10])
+    result = _python(COMPILE, NUMBA_CACHE_DIR=str(tmp_path))
+    assert result.stdout.split() == ["400.0", "400.0", "False"], result.stderr
+    assert kernel.read_bytes() != whole[:-10]
+
+
+@pytest.mark.parametrize("without", ["sys.executable = ''", "tempfile.gettempdir()"])
+def test_kernels_are_compiled_without_other_processes_or_a_folder(tmp_path, without):
+    """In an embedded interpreter, and where nothing but temporary files can be written."""
+    file = tmp_path / "file"
+    file.write_text("")
+    result = _python(f"import sys, tempfile\n{without}\n{COMPILE}", NUMBA_CACHE_DIR=str(file))
+    assert result.stdout.split() == ["400.0", "400.0", str("executable" in without)], result.stderr
+
+
+def test_no_more_processes_than_processors(monkeypatch, tmp_path):
+    shares = []
+
+    class Process:
+        def __init__(self, names):
+            shares.append(names)
+
+        def wait(self):
+            return 0
+
+        poll = wait
+
+    monkeypatch.setattr(processes, "_started", lambda names, *_: Process(names))
+    kernels = entries.TRANSFORMS["dwt"]
+    for cpus, expected in [(2, [[0, 3], [1, 2]]), (1, [[0, 1, 2, 3]]), (16, [[0], [1], [2], [3]])]:
+        monkeypatch.setattr(threads, "available_cpus", lambda cpus=cpus: cpus)
+        shares.clear()
+        processes.compiled(kernels, np.dtype("f4"), tmp_path, lambda _: b"code")
+        assert shares == [[kernels[i].symbol for i in share] for share in expected]
+
+
+def test_want_of_memory_where_kernels_are_compiled(monkeypatch, tmp_path):
+    class Process:
+        def wait(self):
+            return processes.OUT_OF_MEMORY
+
+        poll = wait
+
+    monkeypatch.setattr(processes, "_started", lambda *_: Process())
+    with pytest.raises(MemoryError, match="to compile kernels"):
+        processes.compiled([entries.PEAK], np.dtype("f4"), tmp_path, lambda _: None)
+
+
+def test_a_kernel_takes_its_own_arguments_only():
+    with pytest.raises(TypeError, match=re.escape("dwt.kernels.peak takes i B[]")):
+        entries.PEAK.of(np.dtype("f4"), 0, np.zeros((1, 1), "i4"))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("options", [{}, {"transform": "modwt"}, {"axes": (0, 1)}, {"mode": "periodization"}])
+def test_kernels_get_arrays_of_their_kinds(monkeypatch, rng, dtype, options):
+    """They check nothing: every argument is what the table of kernels says."""
+    checked = []
+
+    def of(kernel, dtype, *arguments, **how):
+        values = [v for a in arguments for v in (a.values if isinstance(a, native.Constant) else [a])]
+        values = [v for a in values for v in (a.values if isinstance(a, native.Constant) else [a])]
+        for (kind, dimensions), value in zip(target.kinds(kernel.parameters, dtype), values, strict=True):
+            if dimensions:
+                assert (value.dtype, value.ndim, value.flags.c_contiguous) == (kind, dimensions, True)
+            else:
+                assert np.ndim(value) == 0
+        checked.append(kernel.name)
+        return original(kernel, dtype, *arguments, **how)
+
+    original = native.Kernel.of
+    monkeypatch.setattr(native.Kernel, "of", of)
+    monkeypatch.setattr(selection, "SHORT", 1 << 10)
+    wavefilt.denoise(rng.standard_normal((40, 5000)).astype(dtype), backend="numba", level=1, **options)
+    assert {"forward", "inverse", "long_chunks", "order_statistics"} <= set(checked)
 
 
 def test_the_benchmark_on_small_arrays(monkeypatch):
@@ -420,7 +531,8 @@ def test_selection_takes_few_turns_whatever_the_order():
         listed[k : k + len(kept)] = kept
         return k + len(kept), 0
 
-    middle = types.FunctionType(selection._middle.py_func.__code__, vars(selection) | {"_list_inside": counted})
+    namespace = vars(selection_kernels) | {"_list_inside": counted}
+    middle = types.FunctionType(selection_kernels._middle.py_func.__code__, namespace)
     assert middle(pipe.copy(), n, n // 2, True, np.int32(2**31 - 1)) == tuple(np.sort(pipe)[[n // 2, n // 2 + 1]])
     assert sum(turns) < 8 * n
 
@@ -519,12 +631,14 @@ def test_kernels_do_without_a_folder_to_be_cached_in(monkeypatch):
 
 
 def test_the_cache_knows_the_sources_of_what_kernels_use(monkeypatch, tmp_path):
-    for module in (compiler.vector, compiler.boundary, compiler.shrinkage, compiler.vocabulary):
+    key = target.key()
+    for module in (target.boundary, target.shrinkage, target.vocabulary):
         edited = tmp_path / "edited.py"
         edited.write_text(Path(module.__file__).read_text() + "\n")
         with monkeypatch.context() as patch:
             patch.setattr(module, "__file__", str(edited))
-            assert compiler._digest() != compiler._SOURCES
-    assert compiler._digest() == compiler._SOURCES
-    key = kernels.peak._cache._index_key((), kernels.peak.targetctx.codegen())
-    assert key[-1] == compiler._SOURCES
+            assert target.key.__wrapped__() != key
+    assert target.key.__wrapped__() == key
+    own = {path.name for path in target._sources()}
+    assert {"vector.py", "kernels.py", "selection_kernels.py", "compiler.py", "_version.py"} <= own
+    assert compiler.jit(_successor)._cache._index_key((), cpu_target.target_context.codegen())[-1] == key

@@ -33,18 +33,18 @@ def check(path: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "options"),
-    [("dwt", {}), ("modwt", {"transform": "modwt"}), ("dwt2", {"axes": (-2, -1)})],
+    ("name", "options"),
+    [("FORWARD", {}), ("MODWT_FORWARD", {"transform": "modwt"}), ("PANEL_FORWARD", {"axes": (-2, -1)})],
 )
-def test_to_a_compiled_kernel(monkeypatch, room, options):
-    kernels = pytest.importorskip(f"wavefilt.backends.numba_cpu.{room}.kernels")
+def test_to_a_compiled_kernel(monkeypatch, name, options):
+    entries = pytest.importorskip("wavefilt.backends.numba_cpu.entries")
     path: list[str] = []
 
     def kernel(*arguments):
         path.extend(modules(inspect.stack()[1:]))
         raise Reached
 
-    monkeypatch.setattr(kernels, "forward", kernel)
+    monkeypatch.setitem(vars(entries)[name].versions, "d", kernel)
     before = threads.get_num_threads()
     threads.set_num_threads(1)
     try:
@@ -52,7 +52,7 @@ def test_to_a_compiled_kernel(monkeypatch, room, options):
             wavefilt.denoise(np.random.default_rng(0).random((64, 640)), "db2", backend="numba", **options)
     finally:
         threads.set_num_threads(before)
-    check([*path, kernels.__name__])
+    check(path)
 
 
 @inside

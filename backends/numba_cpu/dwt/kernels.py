@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.compiler import jit, view
-from wavefilt.backends.numba_cpu.vector import GROUP_BYTES, VECTOR_BYTES, analyse, split, synthesise
+from wavefilt.backends.numba_cpu.compiler import part
+from wavefilt.backends.numba_cpu.launching import GARROTE, HARD, KEEP, SOFT
+from wavefilt.backends.numba_cpu.target import GROUP_BYTES, VECTOR_BYTES
+from wavefilt.backends.numba_cpu.vector import analyse, greater, largest, lesser, split, synthesise, view
 from wavefilt.thresholding.shrinkage import FIRM_RATIO
 from wavefilt.wavelets import boundary
 
-BLOCK = 512  # coefficients computed at a time: their inputs and sums stay in the first-level cache
-KEEP, SOFT, HARD, GARROTE, FIRM = range(5)
+from .plan import BLOCK, PADDING
 
-_extension = jit(boundary.extension)
+extension = part(boundary.extension)
 
 
-@jit
-def _split(even, odd, first, pairs, near, start, stop, far, far_start, n, mode):
+@part
+def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mode):
     """Samples first + 2p and first + 2p + 1 of an extended row of n samples into even[p] and odd[p].
 
     Two pieces of the row are at hand: near, which holds [start, stop), and far, which holds the rest that is needed.
     """
     lanes = VECTOR_BYTES // near.itemsize
-    inside = min(max((start - first + 1) // 2, 0), pairs)
-    outside = min(max((stop - first) // 2, inside), pairs)
+    inside = lesser(greater((start - first + 1) // 2, 0), pairs)
+    outside = lesser(greater((stop - first) // 2, inside), pairs)
     source = first - start
     p = inside
     while p + lanes <= outside:
@@ -34,7 +35,7 @@ def _split(even, odd, first, pairs, near, start, stop, far, far_start, n, mode):
         odd[rest] = near[source + 2 * rest + 1]
     for i in range(2 * (pairs - outside + inside)):
         place = i if i < 2 * inside else i + 2 * (outside - inside)
-        j, a, k, b, l, c = _extension(mode, first + place, n)  # noqa: E741
+        j, a, k, b, l, c = extension(mode, first + place, n)  # noqa: E741
         total = 0.0  # float64: extrapolation over many samples loses digits
         if a != 0:
             total = a * np.float64(near[j - start] if start <= j < stop else far[j - far_start])
@@ -42,76 +43,91 @@ def _split(even, odd, first, pairs, near, start, stop, far, far_start, n, mode):
             total += b * np.float64(near[k - start] if start <= k < stop else far[k - far_start])
         if c != 0:
             total += c * np.float64(near[l - start] if start <= l < stop else far[l - far_start])
-        value = near.dtype.type(total)
         if place % 2:
-            odd[place // 2] = value
+            odd[place // 2] = total
         else:
-            even[place // 2] = value
+            even[place // 2] = total
 
 
-@jit
-def _pieces(tile, left, right, step, end):
-    """The two pieces of a tile, as ranges of the deepest level: see `plan.launches`."""
+@part
+def clear(elements):
+    """Of the workspace: whole groups are computed, and denormals left in memory are slow."""
+    for i in range(len(elements)):
+        elements[i] = 0
+
+
+@part
+def _own(piece, tile, left, right, step, end):
+    """One of the two pieces of a tile, as a range of the deepest level: see `plan.launches`."""
     if tile == 0:
-        return (0, left), (right, end)
-    return (0, 0), (left + (tile - 1) * step, min(left + tile * step, right))
+        return (0, left) if piece == 0 else (right, end)
+    return (0, 0) if piece == 0 else (left + (tile - 1) * step, lesser(left + tile * step, right))
 
 
-@jit
-def forward(lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, lo, hi, begin, end):
+@part
+def forward(
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, lo, hi, workspace, begin, end
+):  # fmt: skip
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows.
 
     ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous (rows, length)
-    arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`).
+    arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`), and
+    ``workspace`` that of `plan.workspace`.
     """
     depth, taps, size = len(lengths) - 1, len(lo), lo.itemsize
-    phases = taps // 2
-    group = GROUP_BYTES // size
-    # 80 elements more than a power of two: buffers a multiple of 4 KiB apart would evict each other
-    stride = BLOCK + phases + group + 80
-    work = np.zeros(4 * stride, lo.dtype)  # whole groups are computed, and denormals left in memory are slow
-    even, odd = work[:stride], work[stride : 2 * stride]
-    smooth_end, detail_end = work[2 * stride : 3 * stride], work[3 * stride :]
-    levels = np.empty((2, 2, scratch + 80), lo.dtype)
-    ranges = np.empty((2, depth + 1, 2), np.int64)
+    phases, group = taps // 2, GROUP_BYTES // lo.itemsize
+    pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
+    starts, stops = (
+        view(workspace, 2 * (depth + 1), lengths),
+        view(workspace + 16 * (depth + 1), 2 * (depth + 1), lengths),
+    )
+    blocks = workspace + 32 * (depth + 1)
+    clear(view(blocks, 4 * stride, lo))
+    even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
+    smooth_end, detail_end = view(blocks + 2 * stride * size, stride, lo), view(blocks + 3 * stride * size, stride, lo)
+    levels = blocks + 4 * stride * size  # two buffers for each piece
     for job in range(begin, end):
         row, tile = job // tiles, job % tiles
-        own = _pieces(tile, left, right, step, lengths[depth])
         for piece in range(2):
-            start, stop = own[piece]
-            ranges[piece, depth, 0], ranges[piece, depth, 1] = start, stop
+            start, stop = _own(piece, tile, left, right, step, lengths[depth])
+            place = piece * (depth + 1) + depth
+            starts[place], stops[place] = start, stop
             for j in range(depth, 0, -1):
-                start, stop = max(2 * start + first, 0), min(2 * stop + first + taps - 2, lengths[j - 1])
-                ranges[piece, j - 1, 0], ranges[piece, j - 1, 1] = start, stop
+                start, stop = greater(2 * start + first, 0), lesser(2 * stop + first + taps - 2, lengths[j - 1])
+                place -= 1
+                starts[place], stops[place] = start, stop
         for j in range(1, depth + 1):
             n, m = lengths[j - 1], lengths[j]
             detail = view(details[j - 1] + row * m * size, m, lo)
             for piece in range(2):
-                start, stop = ranges[piece, j, 0], ranges[piece, j, 1]
-                own_start, own_stop = own[piece][0] << (depth - j), own[piece][1] << (depth - j)
-                if own[piece][1] == lengths[depth]:
-                    own_stop = m
-                if own[piece][0] >= own[piece][1]:
+                place, other = piece * (depth + 1) + j, (1 - piece) * (depth + 1) + j
+                start, stop = starts[place], stops[place]
+                own_start, own_stop = _own(piece, tile, left, right, step, lengths[depth])
+                if own_start >= own_stop:
                     continue
+                last = own_stop == lengths[depth]
+                own_start, own_stop = own_start << (depth - j), m if last else own_stop << (depth - j)
                 if j == 1:
                     near, near_start, near_stop, far_start = view(rows + row * n * size, n, lo), 0, n, 0
                     far = near
                 else:
-                    near, near_start, near_stop = levels[piece, j & 1], ranges[piece, j - 1, 0], ranges[piece, j - 1, 1]
-                    far, far_start = levels[1 - piece, j & 1], ranges[1 - piece, j - 1, 0]
+                    near = view(levels + (2 * piece + (j & 1)) * pitch * size, pitch, lo)
+                    near_start, near_stop = starts[place - 1], stops[place - 1]
+                    far = view(levels + (2 - 2 * piece + (j & 1)) * pitch * size, pitch, lo)
+                    far_start = starts[other - 1]
                 if j == depth:
                     target = view(approximation + (row * m + start) * size, stop - start, lo)
                 else:
-                    target = levels[piece, (j + 1) & 1]
+                    target = view(levels + (2 * piece + ((j + 1) & 1)) * pitch * size, pitch, lo)
                 at = start
                 while at < stop:
-                    to = min(at + BLOCK, stop)
+                    to = lesser(at + BLOCK, stop)
                     if at < own_start:
-                        to = min(to, own_start)
+                        to = lesser(to, own_start)
                     elif at < own_stop:
-                        to = min(to, own_stop)
+                        to = lesser(to, own_stop)
                     count = to - at
-                    _split(
+                    split_row(
                         even, odd, 2 * at + first, count + phases - 1,
                         near, near_start, near_stop, far, far_start, n, mode,
                     )  # fmt: skip
@@ -131,42 +147,42 @@ def forward(lengths, left, right, step, tiles, scratch, rows, details, approxima
                     at = to
 
 
-@jit
-def _shrink(d, out, function, t):
-    """Formulas of `wavefilt.thresholding.shrinkage`, in the data's dtype."""
+@part
+def shrink(d, at, count, out, to, function, t):
+    """Formulas of `wavefilt.thresholding.shrinkage`, in the data's dtype, of ``count`` details from ``at`` on."""
     zero, one = d.dtype.type(0), d.dtype.type(1)
-    count = len(out)
     if function == KEEP:
         for i in range(count):
-            out[i] = d[i]
+            out[to + i] = d[at + i]
     elif function == SOFT:
         for i in range(count):
-            x = d[i]
+            x = d[at + i]
             clipped = t if x > t else x
-            out[i] = x - (-t if clipped < -t else clipped)
+            out[to + i] = x - (-t if clipped < -t else clipped)
     elif function == HARD:
         for i in range(count):
-            out[i] = zero if abs(d[i]) < t else d[i]
+            out[to + i] = zero if abs(d[at + i]) < t else d[at + i]
     elif function == GARROTE:
         for i in range(count):
-            modulus = abs(d[i])
+            modulus = abs(d[at + i])
             removed = t / modulus * t
-            out[i] = zero if modulus <= t else d[i] - np.copysign(removed, d[i])
+            out[to + i] = zero if modulus <= t else d[at + i] - np.copysign(removed, d[at + i])
     else:
-        high = d.dtype.type(FIRM_RATIO) * min(t, d.dtype.type(np.finfo(d.dtype).max / FIRM_RATIO))
+        limit = d.dtype.type(largest(d) / FIRM_RATIO)
+        high = d.dtype.type(FIRM_RATIO) * (t if t < limit else limit)
         gain = one / (one - t / high) if high > t else one
         for i in range(count):
-            modulus = abs(d[i])
+            modulus = abs(d[at + i])
             kept = zero if modulus <= t else (modulus - t) * gain
-            removed = zero if modulus > high else modulus - min(kept, modulus)
-            out[i] = d[i] - np.copysign(removed, d[i])
+            removed = zero if modulus > high else modulus - (kept if kept < modulus else modulus)
+            out[to + i] = d[at + i] - np.copysign(removed, d[at + i])
 
 
-@jit
+@part
 def _gather(out, at, count, near, start, stop, far, far_start, n):
     """Coefficients ``at`` to ``at + count`` of a row of n that goes round, from two pieces as in `_sample`."""
-    inside = min(max(start - at, 0), count)
-    outside = min(max(stop - at, inside), count)
+    inside = lesser(greater(start - at, 0), count)
+    outside = lesser(greater(stop - at, inside), count)
     for i in range(inside, outside):
         out[i] = near[at + i - start]
     for i in range(count - (outside - inside)):
@@ -178,56 +194,64 @@ def _gather(out, at, count, near, start, stop, far, far_start, n):
         out[p] = near[k - start] if start <= k < stop else far[k - far_start]
 
 
-@jit
+@part
 def inverse(
     lengths, left, right, step, tiles, scratch, rows, details, approximation, function, thresholds, shift,
-    even_taps, odd_taps, begin, end,
+    even_taps, odd_taps, workspace, begin, end,
 ):  # fmt: skip
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
 
     Addresses as in `forward`; ``thresholds`` (levels, rows) in float64; ``shift`` is coefficient 0's output sample.
     """
     depth, size = len(lengths) - 1, even_taps.itemsize
-    phases = len(even_taps) // 2
-    group = GROUP_BYTES // size
-    stride = BLOCK + phases + group + 80
-    work = np.zeros(2 * stride + 2 * group, even_taps.dtype)  # as in `forward`
-    smooth, shrunk, joined = work[:stride], work[stride : 2 * stride], work[2 * stride :]
-    levels = np.empty((2, 2, scratch + 80), even_taps.dtype)
-    highest = np.finfo(even_taps.dtype).max
-    ranges = np.empty((2, depth + 1, 2), np.int64)
+    phases, group = len(even_taps) // 2, GROUP_BYTES // size
+    pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
+    starts, stops = (
+        view(workspace, 2 * (depth + 1), lengths),
+        view(workspace + 16 * (depth + 1), 2 * (depth + 1), lengths),
+    )
+    blocks = workspace + 32 * (depth + 1)
+    clear(view(blocks, 2 * stride + 2 * group, even_taps))
+    smooth, shrunk = view(blocks, stride, even_taps), view(blocks + stride * size, stride, even_taps)
+    joined = view(blocks + 2 * stride * size, 2 * group, even_taps)
+    levels = blocks + 4 * stride * size  # as in `forward`
+    origin = np.int64(0)  # numba compiles a function for a number in its source apart
     for job in range(begin, end):
         row, tile = job // tiles, job % tiles
-        own = _pieces(tile, left, right, step, lengths[depth])
         for piece in range(2):
-            start, stop = own[piece][0] << depth, own[piece][1] << depth
-            if own[piece][1] == lengths[depth]:
-                stop = lengths[0]
-            ranges[piece, 0, 0], ranges[piece, 0, 1] = start, stop
+            own_start, own_stop = _own(piece, tile, left, right, step, lengths[depth])
+            start, stop = own_start << depth, lengths[0] if own_stop == lengths[depth] else own_stop << depth
+            place = piece * (depth + 1)
+            starts[place], stops[place] = start, stop
             for j in range(1, depth + 1):
-                start = max((start - shift) // 2, 0)
-                stop = min((stop - shift + 1) // 2 + phases - 1, lengths[j])
-                ranges[piece, j, 0], ranges[piece, j, 1] = start, stop
+                start = greater((start - shift) // 2, 0)
+                stop = lesser((stop - shift + 1) // 2 + phases - 1, lengths[j])
+                starts[place + j], stops[place + j] = start, stop
         for j in range(depth, 0, -1):
             n, m = lengths[j - 1], lengths[j]
             detail = view(details[j - 1] + row * m * size, m, even_taps)
             for piece in range(2):
-                if own[piece][0] >= own[piece][1]:
+                own_start, own_stop = _own(piece, tile, left, right, step, lengths[depth])
+                if own_start >= own_stop:
                     continue
-                start, stop = ranges[piece, j - 1, 0], ranges[piece, j - 1, 1]
+                place, other = piece * (depth + 1) + j, (1 - piece) * (depth + 1) + j
+                start, stop = starts[place - 1], stops[place - 1]
                 if j == depth:
                     near, near_start, near_stop = view(approximation + row * m * size, m, even_taps), 0, m
                     far, far_start = near, 0
                 else:
-                    near, near_start, near_stop = levels[piece, j & 1], ranges[piece, j, 0], ranges[piece, j, 1]
-                    far, far_start = levels[1 - piece, j & 1], ranges[1 - piece, j, 0]
+                    near = view(levels + (2 * piece + (j & 1)) * pitch * size, pitch, even_taps)
+                    near_start, near_stop = starts[place], stops[place]
+                    far = view(levels + (2 - 2 * piece + (j & 1)) * pitch * size, pitch, even_taps)
+                    far_start = starts[other]
                 if j == 1:
                     target = view(rows + (row * n + start) * size, stop - start, even_taps)
                 else:
-                    target = levels[piece, (j + 1) & 1][: stop - start]
+                    target = view(levels + (2 * piece + ((j + 1) & 1)) * pitch * size, stop - start, even_taps)
+                t = even_taps.dtype.type(thresholds[j - 1, row])
                 at, last = (start - shift) // 2, (stop - shift + 1) // 2
                 while at < last:
-                    count = min(BLOCK, last - at)
+                    count = lesser(BLOCK, last - at)
                     window = count + phases - 1
                     reach = -(-count // group) * group + phases - 1
                     if at >= near_start and at + reach <= near_stop:
@@ -239,10 +263,9 @@ def inverse(
                         d, d_at = detail, at
                     else:
                         d, d_at = shrunk, 0
-                        _gather(shrunk, at, window, detail, 0, m, detail, 0, m)
+                        _gather(shrunk, at, window, detail, origin, m, detail, origin, m)
                     if function != KEEP:
-                        t = even_taps.dtype.type(min(thresholds[j - 1, row], highest))
-                        _shrink(d[d_at : d_at + window], shrunk[:window], function, t)
+                        shrink(d, d_at, window, shrunk, 0, function, t)
                         d, d_at = shrunk, 0
                     for p in range(0, count, group):
                         to = 2 * (at + p) + shift - start
@@ -250,16 +273,16 @@ def inverse(
                             synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to)
                         else:
                             synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, joined, 0, joined, 0)
-                            for i in range(max(-to, 0), min(2 * min(group, count - p), len(target) - to)):
+                            for i in range(greater(-to, 0), lesser(2 * lesser(group, count - p), len(target) - to)):
                                 target[to + i] = joined[i]
                     at += count
 
 
-@jit
-def peak(address, count, sign_off):
-    """Largest magnitude among ``count`` elements, as bits: those of a NaN exceed infinity's, and these all others."""
-    bits = view(address, count, sign_off)
+@part
+def peak(address, sign_off, workspace, begin, end):
+    """Largest magnitude of elements ``begin`` to ``end``, as bits: a NaN's exceed infinity's, and these all others."""
+    bits = view(address + begin * sign_off.itemsize, end - begin, sign_off)
     highest = sign_off[0] & 0
-    for i in range(count):
+    for i in range(end - begin):
         highest = max(highest, bits[i] & sign_off[0])
     return highest

@@ -7,10 +7,17 @@ from functools import lru_cache
 import numpy as np
 
 from wavefilt.backends.numba_cpu.launching import Launch
+from wavefilt.backends.numba_cpu.native import Constant
+from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.wavelets.filters import detail_lengths
 
 TILE = 1 << 15
 """Samples of a tile: two of its approximations fit the second-level cache."""
+
+BLOCK = 512
+"""Coefficients computed at a time: their inputs and sums stay in the first-level cache."""
+PADDING = 80
+"""Elements more than a power of two: buffers a multiple of 4 KiB apart would evict each other."""
 
 HALO_SHARE = 16  # levels are fused while the samples computed twice stay below this share of a tile
 
@@ -59,7 +66,9 @@ def launches(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple
             tiles = 1 + -(-(right - left) // step)
             scratch = tile // 2 + ((taps + 4) << depth)
         own = sizes[first : first + depth + 1]
-        arguments = np.array(own, dtype=np.int64), left, right, step, tiles, scratch
-        found.append(Launch(arguments, tiles, own[0] // tiles, first, depth, own[0], own[-1]))
+        arguments = Constant(np.array(own, dtype=np.int64), left, right, step, tiles, scratch)
+        # four blocks of coefficients, two levels of two pieces, and where all these begin and end
+        elements, more = 4 * (BLOCK + taps // 2 + scratch + 2 * PADDING), 4 * GROUP_BYTES + 32 * (depth + 1)
+        found.append(Launch(arguments, tiles, own[0] // tiles, first, depth, own[0], own[-1], elements, more))
         first += depth
     return tuple(found)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from wavefilt.arrays import Array
-from wavefilt.backends.numba_cpu import launching
+from wavefilt.backends.numba_cpu import entries, launching
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import boundary
 
-from . import kernels, plan
+from . import plan
 
 
 def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
     """The pyramid of ``x`` (rows, samples), packed; at least one level."""
     wavelet, mode = analysis.wavelets[0], analysis.modes[0]
-    lo, hi = launching.analysis_filters(wavelet, x.dtype)
-    shape = x.shape[1], len(lo), mode, analysis.level, tile
-    constants = boundary.first_input(len(lo), mode), boundary.code(mode), lo, hi
-    return launching.analyse(kernels.forward, x, analysis, plan.launches(*shape), plan.outputs(*shape), constants)
+    shape = x.shape[1], wavelet.dec_len, mode, analysis.level, tile
+    filters = launching.analysis_filters(wavelet, x.dtype)
+    constants = boundary.first_input(wavelet.dec_len, mode), boundary.code(mode), filters
+    return launching.analyse(entries.FORWARD, x, analysis, plan.launches(*shape), plan.outputs(*shape), constants)
 
 
 def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
@@ -31,4 +31,4 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
     filters = launching.synthesis_filters(wavelet, pyramid.coefficients[0].dtype)
     shift = taps // 2 - 1 if mode == "periodization" else 0
     launches = plan.launches(samples, taps, mode, level, tile)
-    return launching.synthesise(kernels.inverse, pyramid, launches, shrinkage, out, shift, *filters)
+    return launching.synthesise(entries.INVERSE, pyramid, launches, shrinkage, out, shift, filters)

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.compiler import jit, view
-from wavefilt.backends.numba_cpu.dwt.kernels import _shrink, _split
-from wavefilt.backends.numba_cpu.vector import GROUP_BYTES, analyse, synthesise
-from wavefilt.wavelets import boundary
+from wavefilt.backends.numba_cpu.compiler import part
+from wavefilt.backends.numba_cpu.dwt.kernels import clear, extension, shrink, split_row
+from wavefilt.backends.numba_cpu.dwt.plan import PADDING
+from wavefilt.backends.numba_cpu.target import GROUP_BYTES
+from wavefilt.backends.numba_cpu.vector import analyse, greater, lesser, synthesise, view
 
-_extension = jit(boundary.extension)
 
-
-@jit
+@part
 def _columns(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at, ends):
     """`vector.analyse` of ``count`` places: whole groups where they fit, the rest by way of ``ends``."""
     group = GROUP_BYTES // lo.itemsize
@@ -29,17 +28,18 @@ def _columns(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at, ends):
             r[r_at + whole + i] = ends[group + i]
 
 
-@jit
+@part
 def _rows(row, n, at, count, first, mode, even, odd, lo, hi, low, low_at, high, high_at):
     """Coefficients ``at`` to ``at + count``, and more to fill a group, of a row of n samples."""
-    _split(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode)
+    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode)
     for p in range(0, count, GROUP_BYTES // lo.itemsize):
         analyse(even, p, odd, p, 1, lo, hi, low, low_at + p, high, high_at + p)
 
 
-@jit
+@part
 def forward(
-    sizes, tile, source, bands, row_first, row_mode, lo, hi, column_first, column_mode, column_lo, column_hi, begin, end
+    sizes, tile, source, bands, row_first, row_mode, lo, hi, column_first, column_mode, column_lo, column_hi,
+    workspace, begin, end,
 ):  # fmt: skip
     """Tiles ``begin`` to ``end``, counted through all sections.
 
@@ -47,22 +47,24 @@ def forward(
     of C-contiguous sections. ``lo`` and ``hi`` filter along a row, ``column_lo`` and ``column_hi`` from row to row;
     the first inputs and the modes likewise.
     """
-    rows, columns, m, n = sizes
-    height, width, down, across, pitch = tile
+    rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
+    height, width, down, across, pitch = tile[0], tile[1], tile[2], tile[3], tile[4]
     size, group = lo.itemsize, GROUP_BYTES // lo.itemsize
     taps = len(column_lo)
-    stride = width + len(lo) // 2 + group + 80  # see `kernels.forward`
-    work = np.zeros(2 * stride + 2 * group, lo.dtype)
-    even, odd, ends = work[:stride], work[stride : 2 * stride], work[2 * stride :]
-    length = (2 * height + taps - 2) * pitch
-    scratch, terms = np.zeros(2 * length + group, lo.dtype), np.zeros(6 * pitch, lo.dtype)
-    factors, places = np.empty(3, np.int64), np.empty(3, np.int64)
+    stride, length = width + len(lo) // 2 + group + PADDING, (2 * height + taps - 2) * pitch
+    factors, places = view(workspace, 3, sizes), view(workspace + 24, 3, sizes)
+    ends = view(workspace + 64, 2 * group, lo)
+    blocks = workspace + 64 + 2 * group * size
+    clear(view(workspace + 64, 2 * (group + stride + length) + group + 6 * pitch, lo))
+    even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
+    terms = view(blocks + 2 * stride * size, 6 * pitch, lo)
+    scratch = view(blocks + (2 * stride + 6 * pitch) * size, 2 * length + group, lo)
     for job in range(begin, end):
         section, place = job // (down * across), job % (down * across)
         top, left = place // across * height, place % across * width
-        filled, count = min(height, m - top), min(width, n - left)
+        filled, count = lesser(height, m - top), lesser(width, n - left)
         for i in range(2 * filled + taps - 2):
-            places[0], factors[0], places[1], factors[1], places[2], factors[2] = _extension(
+            places[0], factors[0], places[1], factors[1], places[2], factors[2] = extension(
                 column_mode, 2 * top + column_first + i, rows
             )
             # filtering is linear: a filtered row outside is the sum of filtered rows that a sample there is of samples
@@ -94,44 +96,43 @@ def forward(
                          smooth, r * n, detail, r * n, ends)  # fmt: skip
 
 
-@jit
+@part
 def _shrunk(band, n, at, count, function, threshold, out):
     """Coefficients ``at`` to ``at + count`` of a row of n that goes round, shrunk."""
     if at >= 0 and at + count <= n:
-        _shrink(band[at : at + count], out[:count], function, threshold)
+        shrink(band, at, count, out, 0, function, threshold)
     else:
         for i in range(count):
             out[i] = band[(at + i) % n]
-        _shrink(out[:count], out[:count], function, threshold)
+        shrink(out, 0, count, out, 0, function, threshold)
 
 
-@jit
+@part
 def inverse(
     sizes, tile, target, bands, shift, even_taps, odd_taps, column_shift, column_even, column_odd,
-    keep, function, thresholds, begin, end,
+    keep, function, thresholds, workspace, begin, end,
 ):  # fmt: skip
     """Tiles ``begin`` to ``end``, counted through all sections, with the details shrunk on load.
 
     As in `forward`; tiles are of pairs of samples that begin at the output sample of coefficient 0, ``shift``.
     ``thresholds`` (3, sections) in float64 are those of cD, cV and cH; ``keep`` is the function that leaves cA alone.
     """
-    rows, columns, m, n = sizes
-    height, width, down, across, pitch = tile
+    rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
+    height, width, down, across, pitch = tile[0], tile[1], tile[2], tile[3], tile[4]
     size, group = even_taps.itemsize, GROUP_BYTES // even_taps.itemsize
     phases, column_phases = len(even_taps) // 2, len(column_even) // 2
-    stride = width + phases + group + 80  # see `kernels.forward`
-    work = np.zeros(2 * stride + 2 * group, even_taps.dtype)
-    smooth, detail, ends = work[:stride], work[stride : 2 * stride], work[2 * stride :]
-    length = (height + column_phases - 1) * pitch
-    scratch = np.zeros(2 * length + group, even_taps.dtype)
-    spare = np.empty(pitch, even_taps.dtype)
-    highest = np.finfo(even_taps.dtype).max
+    stride, length = width + phases + group + PADDING, (height + column_phases - 1) * pitch
+    ends, blocks = view(workspace, 2 * group, even_taps), workspace + 2 * group * size
+    clear(view(workspace, 2 * (group + stride + length) + group + pitch, even_taps))
+    smooth, detail = view(blocks, stride, even_taps), view(blocks + stride * size, stride, even_taps)
+    spare = view(blocks + 2 * stride * size, pitch, even_taps)
+    scratch = view(blocks + (2 * stride + pitch) * size, 2 * length + group, even_taps)
     for job in range(begin, end):
         section, place = job // (down * across), job % (down * across)
         top = -column_shift // 2 + place // across * height
         left = -shift // 2 + place % across * width
-        filled = min(height, (rows - column_shift + 1) // 2 - top)
-        count = min(width, (columns - shift + 1) // 2 - left)
+        filled = lesser(height, (rows - column_shift + 1) // 2 - top)
+        count = lesser(width, (columns - shift + 1) // 2 - left)
         for i in range(filled + column_phases - 1):
             start = (section * m + (top + i) % m) * n * size
             for half in range(2):
@@ -140,13 +141,13 @@ def inverse(
                     does = function if band else keep
                     limit = thresholds[3 - band, section] if band else 0.0
                     _shrunk(view(bands[band] + start, n, even_taps), n, left, count + phases - 1, does,
-                            even_taps.dtype.type(min(limit, highest)), detail if high else smooth)  # fmt: skip
+                            even_taps.dtype.type(limit), detail if high else smooth)  # fmt: skip
                 for p in range(0, count, group):
                     at = half * length + i * pitch + 2 * p
                     synthesise(smooth, p, detail, p, 1, even_taps, odd_taps, scratch, at, scratch, at)
         begins = 2 * left + shift
-        skip = max(-begins, 0)
-        used = min(2 * count, columns - begins) - skip
+        skip = greater(-begins, 0)
+        used = lesser(2 * count, columns - begins) - skip
         for r in range(filled):
             above = 2 * (top + r) + column_shift
             at, out = r * pitch + skip, (section * rows + above) * columns + begins + skip

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.backends.numba_cpu import launching, memory
-from wavefilt.backends.numba_cpu.dwt.kernels import KEEP
+from wavefilt.backends.numba_cpu import entries, launching, memory
 from wavefilt.backends.numba_cpu.dwt.plan import lengths
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import boundary
 
-from . import kernels, plan
+from . import plan
 
 
 def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
@@ -21,15 +20,15 @@ def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
     coefficients: list[Array] = []
     down, across = _lengths(analysis, tuple(shape))
     columns, rows = (
-        (boundary.first_input(w.dec_len, mode), boundary.code(mode), *launching.analysis_filters(w, x.dtype))
+        (boundary.first_input(w.dec_len, mode), boundary.code(mode), launching.analysis_filters(w, x.dtype))
         for w, mode in zip(wavelets, modes, strict=True)
     )
     for j in range(analysis.level):
         sizes = down[j], across[j], down[j + 1], across[j + 1]
-        launch = plan.launch(sizes, sizes[2:], wavelets[0].dec_len, x.itemsize, False)
+        launch = plan.launch(sizes, sizes[2:], (wavelets[0].dec_len, wavelets[1].dec_len), x.itemsize, False)
         bands = [memory.empty((panels, *sizes[2:]), x.dtype) for _ in range(4)]
         arguments = memory.address(x), memory.addresses(bands), *rows, *columns
-        launching.run(kernels.forward, panels, launch, arguments, (x, bands))
+        launching.run(entries.PANEL_FORWARD, x.dtype, panels, launch, arguments, (x, bands))
         x = bands[0]
         coefficients = [*bands[1:], *coefficients]
     return Pyramid((x, *coefficients), analysis, tuple(shape))
@@ -42,18 +41,19 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
     down, across = _lengths(analysis, pyramid.shape)
     y, *details = _checked(pyramid, down, across)
     panels, dtype = len(y), y.dtype
-    function, thresholds = launching.shrinking(shrinkage, (3 * level, panels))
+    function, thresholds = launching.shrinking(shrinkage, (3 * level, panels), dtype)
     shifts = [w.rec_len // 2 - 1 if mode == "periodization" else 0 for w, mode in zip(wavelets, modes, strict=True)]
-    columns, rows = ((shift, *launching.synthesis_filters(w, dtype)) for w, shift in zip(wavelets, shifts, strict=True))
+    columns, rows = ((shift, launching.synthesis_filters(w, dtype)) for w, shift in zip(wavelets, shifts, strict=True))
     for j in range(level, 0, -1):
         sizes = down[j - 1], across[j - 1], down[j], across[j]
         places = [(n - shift + 1) // 2 - -shift // 2 for n, shift in zip(sizes, shifts, strict=False)]
-        launch = plan.launch(sizes, (places[0], places[1]), wavelets[0].rec_len, dtype.itemsize, True)
+        taps = wavelets[0].rec_len, wavelets[1].rec_len
+        launch = plan.launch(sizes, (places[0], places[1]), taps, dtype.itemsize, True)
         bands, details = [y, *details[:3]], details[3:]
         finer, target = memory.placed((panels, *sizes[:2]), dtype)
         own = np.ascontiguousarray(thresholds[3 * (j - 1) : 3 * j])
-        arguments = target, memory.addresses(bands), *rows, *columns, KEEP, function, own
-        launching.run(kernels.inverse, panels, launch, arguments, (bands, finer))
+        arguments = target, memory.addresses(bands), *rows, *columns, launching.KEEP, function, own
+        launching.run(entries.PANEL_INVERSE, dtype, panels, launch, arguments, (bands, finer))
         y = finer
     return y
 

@@ -6,8 +6,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from wavefilt.backends.numba_cpu.dwt.plan import BLOCK
 from wavefilt.backends.numba_cpu.launching import Launch
-from wavefilt.backends.numba_cpu.vector import GROUP_BYTES
+from wavefilt.backends.numba_cpu.native import Constant
+from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.wavelets import modwt_boundary as margins
 
 HALO_SHARE = 8  # levels are fused while the samples that only the windows need stay below this share of a tile
@@ -45,8 +47,9 @@ def launches(
         size = -(-samples // count)
         count = -(-samples // size)
         scratch = size + sum(above if inverse else below) + span + GROUP_BYTES
-        arguments = step, samples, np.array(table, dtype=np.int64), size, count, scratch
+        arguments = Constant(step, samples, np.array(table, dtype=np.int64), size, count, scratch)
         columns, rest = samples + sum(above), samples + sum(below)
-        found.append(Launch(arguments, count, depth * size, first, depth, columns, rest))
+        more = 4 * GROUP_BYTES
+        found.append(Launch(arguments, count, depth * size, first, depth, columns, rest, 2 * scratch + 3 * BLOCK, more))
         first = last
     return tuple(found)

@@ -8,20 +8,21 @@ import numpy as np
 import pywt
 
 from wavefilt.arrays import Array, DType
-from wavefilt.backends.numba_cpu import launching
+from wavefilt.backends.numba_cpu import entries, launching
+from wavefilt.backends.numba_cpu.native import Constant
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.transforms.modwt import parts
 from wavefilt.wavelets import boundary, modwt_boundary
 
-from . import kernels, plan
+from . import plan
 
 
 @lru_cache(maxsize=64)
-def _synthesis(wavelet: pywt.Wavelet, dtype: DType) -> Array:
+def _synthesis(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
     """The filters of `kernels.inverse`, low and high in turn."""
     bank = np.array([wavelet.rec_lo[::-1], wavelet.rec_hi[::-1]]) / np.sqrt(2)
-    return np.array(bank.T.ravel(), dtype)
+    return Constant(np.array(bank.T.ravel(), dtype))
 
 
 def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
@@ -31,9 +32,9 @@ def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
     launches = plan.launches(samples, wavelet.dec_len, mode, level, start_level, tile, False)
     lengths = plan.lengths(samples, wavelet.dec_len, mode, level, start_level)
     outside = boundary.PERIODIC if mode in modwt_boundary.ROUND else boundary.code(mode)
-    constants = outside, *launching.analysis_filters(wavelet, x.dtype, 2**0.5)
+    constants = outside, launching.analysis_filters(wavelet, x.dtype, 2**0.5)
     outputs = [*lengths, *(launch.rest for launch in launches)]
-    return launching.analyse(kernels.forward, x, analysis, launches, outputs, constants)
+    return launching.analyse(entries.MODWT_FORWARD, x, analysis, launches, outputs, constants)
 
 
 def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
@@ -46,4 +47,4 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
         pyramid = launching.checked(arrays, pyramid, [(len(arrays[0]), n) for n in (deepest, *reversed(lengths))])
     taps = _synthesis(wavelet, pyramid.coefficients[0].dtype)
     launches = plan.launches(*shape, tile, True)
-    return launching.synthesise(kernels.inverse, pyramid, launches, shrinkage, out, boundary.PERIODIC, taps)
+    return launching.synthesise(entries.MODWT_INVERSE, pyramid, launches, shrinkage, out, boundary.PERIODIC, taps)

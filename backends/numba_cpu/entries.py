@@ -1,0 +1,32 @@
+"""The kernels that are called from Python, and which of them a run of each transform calls."""
+
+from __future__ import annotations
+
+from .native import Kernel
+
+PEAK = Kernel("dwt.kernels", "peak", "i B[]")
+FORWARD = Kernel("dwt.kernels", "forward", "i[] i i i i i i i[] i i i T[] T[]")
+INVERSE = Kernel("dwt.kernels", "inverse", "i[] i i i i i i i[] i i d[,] i T[] T[]")
+PANEL_FORWARD = Kernel("dwt2.kernels", "forward", "i[] i[] i i[] i i T[] T[] i i T[] T[]")
+PANEL_INVERSE = Kernel("dwt2.kernels", "inverse", "i[] i[] i i[] i T[] T[] i T[] T[] i i d[,]")
+MODWT_FORWARD = Kernel("modwt.kernels", "forward", "i i i[,] i i i i i[] i i T[] T[]")
+MODWT_INVERSE = Kernel("modwt.kernels", "inverse", "i i i[,] i i i i i[] i i d[,] i T[]")
+SHORT_ROWS = Kernel("selection_kernels", "short_rows", "i[,] B[] T[] d[,] d[,]")
+LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] B[] T[] B B B[,] i[] i[] d[]")
+MIDDLE = Kernel("selection_kernels", "order_statistics", "B[] i i i B B[]")
+TABULATE = Kernel("selection_kernels", "tabulate", "B[] B B B i i[]")
+ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
+
+TRANSFORMS = {
+    "dwt": (INVERSE, FORWARD, SHORT_ROWS, PEAK),
+    "modwt": (MODWT_INVERSE, MODWT_FORWARD, SHORT_ROWS, PEAK),
+    "dwt2": (PANEL_INVERSE, PANEL_FORWARD, SHORT_ROWS, PEAK),
+}
+"""What a run of each transform calls, those first that take longest to compile."""
+
+LONG = (LONG_CHUNKS, MIDDLE)
+"""What statistics of long rows call besides."""
+
+ALL = tuple(
+    dict.fromkeys([*(kernel for kernels in TRANSFORMS.values() for kernel in kernels), *LONG, TABULATE, ENERGIES])
+)

@@ -1,0 +1,201 @@
+"""Kernels as machine code: loaded from a cache on disk by LLVM alone, or compiled first, by numba in other processes.
+
+To import numba takes longer than everything else that a first call does, and so a process whose kernels are in the
+cache does not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import struct
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from llvmlite import binding
+
+from wavefilt import interrupts, stages
+from wavefilt.arrays import DType
+
+from . import memory, processes
+from .target import key, kinds
+
+_MARK = b"wavefilt kernel\n"
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, *[ctypes.c_int64] * 3)  # which releases the GIL
+
+
+class Kernel:
+    """A function of a range, in a module of this package, with one version for each dtype of samples.
+
+    ``parameters`` are those before the workspace, begin and end: ``i`` is an integer, ``d`` a float64, ``B`` an integer
+    of the samples' size, ``i[]`` and ``d[,]`` are C-contiguous arrays of them, ``T[]`` one of samples.
+    """
+
+    def __init__(self, module: str, name: str, parameters: str) -> None:
+        self.module, self.name, self.parameters = module, name, parameters
+        self.symbol = f"{module}.{name}"
+        self.versions: dict[str, Callable[..., int]] = {}
+        """Those that this process has loaded, by the character of the dtype."""
+        self._size = sum(1 + dimensions for _, dimensions in kinds(parameters, np.dtype("f4")))
+        self._block = struct.Struct(f"{self._size}q")
+
+    def of(self, dtype: DType, *arguments: object, workspace: int = 0, kept: object = None) -> Work:
+        """The kernel with all its arguments but the range, and bytes of memory to work in.
+
+        ``kept`` are the arrays behind addresses in the arguments, which must live as long as the work does.
+        """
+        if dtype.char not in self.versions:
+            load([self], dtype)
+        words = _words(arguments)
+        if len(words) != self._size:
+            raise TypeError(f"{self.symbol} takes {self.parameters}")
+        return Work(self.versions[dtype.char], self._block.pack(*words), workspace, (arguments, kept))
+
+
+class Constant(tuple[int, ...]):
+    """Arguments that are used many times, as kernels take them."""
+
+    values: tuple[object, ...]
+
+    def __new__(cls, *values: object) -> Constant:
+        found = super().__new__(cls, _words(values))
+        found.values = values  # whose memory must live as long
+        return found
+
+
+def _words(values: Sequence[object]) -> list[int]:
+    """What kernels read: a word for each number, and for an array its address and shape."""
+    words: list[int] = []
+    for value in values:
+        kind = type(value)
+        if kind is Constant:
+            words += value  # type: ignore[arg-type]
+        elif kind is np.ndarray:
+            words.append(memory.address(value))  # type: ignore[arg-type]
+            words += value.shape  # type: ignore[attr-defined]
+        elif kind is float:
+            words += struct.unpack("q", struct.pack("d", value))
+        else:
+            words.append(value)  # type: ignore[arg-type]
+    return words
+
+
+class Work:
+    """A kernel with its arguments: call it on ranges, in any threads at once."""
+
+    def __init__(self, function: Callable[..., int], block: bytes, workspace: int, kept: object) -> None:
+        self._function, self._block, self._workspace, self._kept = function, block, workspace, kept
+
+    def __call__(self, begin: int, end: int) -> int:
+        return self._function(self._block, memory.workspace(self._workspace), begin, end)
+
+
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a fork while another thread loads would leave it taken in the child for ever
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+def load(kernels: Sequence[Kernel], dtype: DType) -> None:
+    """Make kernels ready, those that no cache has compiled side by side.
+
+    Raises MemoryError where there is not enough to compile.
+    """
+    if all(dtype.char in kernel.versions for kernel in kernels):
+        return
+    with _lock:
+        missing = [kernel for kernel in kernels if dtype.char not in kernel.versions]
+        codes = {kernel: _read(kernel, dtype, folders()) for kernel in missing}
+        absent = [kernel for kernel, code in codes.items() if code is None]
+        if absent:
+            with stages.stage(stages.COMPILING), _writable() as folder:
+                codes |= processes.compiled(absent, dtype, folder, lambda one: _read(one, dtype, [folder]))
+        with interrupts.deferred():
+            for kernel, code in codes.items():
+                kernel.versions[dtype.char] = _linked(kernel, code or b"")
+
+
+_engines: list[binding.ExecutionEngine] = []
+
+
+@cache
+def _machine() -> binding.TargetMachine:
+    with suppress(RuntimeError):  # deprecated where LLVM does it by itself
+        binding.initialize()
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.Target.from_triple(binding.get_process_triple())
+
+
+def _linked(kernel: Kernel, code: bytes) -> Callable[..., int]:
+    """The function in an object file; it stays in memory as long as the process does."""
+    module = binding.parse_assembly("")
+    engine = binding.create_mcjit_compiler(module, _machine().create_target_machine(opt=0))
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    address = engine.get_function_address(kernel.symbol)
+    engine.detach()  # never freed: a thread may be in it when the interpreter ends
+    _engines.append(engine)
+    return _FUNCTION(address)
+
+
+def folders() -> list[Path]:
+    """Where kernels may be cached: NUMBA_CACHE_DIR alone, or next to this file and in the user's cache folder."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return [Path(chosen) / "wavefilt"]
+    if sys.platform == "win32":
+        own = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
+    else:
+        own = "~/Library/Caches" if sys.platform == "darwin" else os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    found = [Path(__file__).parent / "__pycache__"]
+    with suppress(RuntimeError):  # the user has no home
+        found.append(Path(own).expanduser() / "wavefilt")
+    return found
+
+
+@contextmanager
+def _writable() -> Iterator[Path]:
+    """The first folder that files can be written to, or a temporary one."""
+    for folder in folders():
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+            yield folder
+            return
+    with tempfile.TemporaryDirectory(prefix="wavefilt") as name:
+        yield Path(name)
+
+
+def _path(kernel: Kernel, dtype: DType, folder: Path) -> Path:
+    return folder / f"{kernel.symbol}-{dtype}-{key()}.o"
+
+
+def _read(kernel: Kernel, dtype: DType, folders: Sequence[Path]) -> bytes | None:
+    """The object file from the first of the folders that has it whole: LLVM would not survive half of one."""
+    for folder in folders:
+        with suppress(OSError):
+            text = _path(kernel, dtype, folder).read_bytes()
+            check, code = text[len(_MARK) : len(_MARK) + 32], text[len(_MARK) + 32 :]
+            if text.startswith(_MARK) and hashlib.sha256(code).digest() == check:
+                return code
+    return None
+
+
+def write(kernel: Kernel, dtype: DType, folder: Path, code: bytes) -> None:
+    """Keep an object file; others never see half of it. Raises OSError, on a full disk for example."""
+    path = _path(kernel, dtype, folder)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        part.write_bytes(_MARK + hashlib.sha256(code).digest() + code)
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise

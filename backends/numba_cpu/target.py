@@ -1,0 +1,56 @@
+"""What kernels are compiled for: this processor, and by what."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import llvmlite
+import numpy as np
+from llvmlite import binding
+
+from wavefilt import vocabulary
+from wavefilt.arrays import DType
+from wavefilt.thresholding import shrinkage
+from wavefilt.wavelets import boundary
+
+_NUMBA = find_spec("numba")
+if _NUMBA is None:
+    raise ModuleNotFoundError("No module named 'numba'", name="numba")
+_HOST = binding.get_host_cpu_features()
+VECTOR_BYTES = 64 if _HOST.get("avx512f") else 32 if _HOST.get("avx") else 16
+WIDTH = 4
+"""Vectors computed together: with two sums each they hide the latency of a multiply-add and fit the registers."""
+
+GROUP_BYTES = WIDTH * VECTOR_BYTES
+
+
+def kinds(parameters: str, dtype: DType) -> list[tuple[DType, int]]:
+    """Of each parameter of a `Kernel` the dtype, and the dimensions: 0 for a number."""
+    dtypes = {"i": np.dtype("i8"), "d": np.dtype("f8"), "B": np.dtype(f"i{dtype.itemsize}"), "T": dtype}
+    return [(dtypes[one[0]], one.count(",") + 1 if "[" in one else 0) for one in parameters.split()]
+
+
+def _sources() -> Iterator[Path]:
+    """All that goes into kernels, and numba's file that tells its version: its metadata takes 30 ms to read."""
+    yield from sorted(Path(__file__).parent.rglob("*.py"))
+    yield from (Path(module.__file__) for module in (boundary, shrinkage, vocabulary))
+    yield Path(_NUMBA.origin or "").with_name("_version.py")
+
+
+@cache
+def key() -> str:
+    """What machine code depends on: sources, versions and the processor."""
+    text = hashlib.sha256(llvmlite.__version__.encode())
+    for path in _sources():
+        with suppress(OSError):  # an installation without sources does not change
+            text.update(path.read_bytes())
+    flags = "".join(name for name, there in sorted(_HOST.items()) if there)
+    own = {name: os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")}
+    text.update(repr((binding.get_host_cpu_name(), flags, own)).encode())
+    return text.hexdigest()[:20]
