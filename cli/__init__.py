@@ -18,6 +18,7 @@ COMMANDS = {
     "info": "Show what a file holds: format, traces, sampling, noise by level.",
     "wavelets": "List the wavelets.",
     "backends": "List the backends and what they need.",
+    "warm-up": "Compile kernels before they are needed.",
     "bench": "Measure this machine.",
     "ske": "Estimate CUDA kernels before they run.",
 }
@@ -38,7 +39,7 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"wavefilt.cli.{name}").command
+        command: click.Command = import_module(f"wavefilt.cli.{name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -111,14 +111,28 @@ def load(kernels: Sequence[Kernel], dtype: DType) -> None:
         return
     with _lock:
         missing = [kernel for kernel in kernels if dtype.char not in kernel.versions]
-        codes = {kernel: _read(kernel, dtype, folders()) for kernel in missing}
-        absent = [kernel for kernel, code in codes.items() if code is None]
-        if absent:
-            with stages.stage(stages.COMPILING), _writable() as folder:
-                codes |= processes.compiled(absent, dtype, folder, lambda one: _read(one, dtype, [folder]))
+        codes = compiled([(kernel, dtype) for kernel in missing])
         with interrupts.deferred():
-            for kernel, code in codes.items():
-                kernel.versions[dtype.char] = _linked(kernel, code or b"")
+            for kernel, _ in codes:
+                kernel.versions[dtype.char] = _linked(kernel, codes[kernel, dtype])
+
+
+def cached(task: processes.Task) -> bool:
+    """Whether the kernel is compiled already."""
+    return _read(task, folders()) is not None
+
+
+def compiled(
+    tasks: Sequence[processes.Task], advance: Callable[[int], None] | None = None
+) -> dict[processes.Task, bytes]:
+    """The object files of kernels, from the cache or compiled and cached now. Raises MemoryError as `load`."""
+    codes = {task: _read(task, folders()) for task in tasks}
+    absent = [task for task, code in codes.items() if code is None]
+    found = {task: code for task, code in codes.items() if code is not None}
+    if absent:
+        with stages.stage(stages.COMPILING), _writable() as folder:
+            found |= processes.compiled(absent, folder, lambda task: _read(task, [folder]), advance)
+    return found
 
 
 _engines: list[binding.ExecutionEngine] = []
@@ -177,11 +191,11 @@ def _path(kernel: Kernel, dtype: DType, folder: Path) -> Path:
     return folder / f"{kernel.symbol}-{dtype}-{key()}.o"
 
 
-def _read(kernel: Kernel, dtype: DType, folders: Sequence[Path]) -> bytes | None:
+def _read(task: processes.Task, folders: Sequence[Path]) -> bytes | None:
     """The object file from the first of the folders that has it whole: LLVM would not survive half of one."""
     for folder in folders:
         with suppress(OSError):
-            text = _path(kernel, dtype, folder).read_bytes()
+            text = _path(*task, folder).read_bytes()
             check, code = text[len(_MARK) : len(_MARK) + 32], text[len(_MARK) + 32 :]
             if text.startswith(_MARK) and hashlib.sha256(code).digest() == check:
                 return code

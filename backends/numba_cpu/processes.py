@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from wavefilt import threads
 from wavefilt.arrays import DType
@@ -16,6 +16,10 @@ from wavefilt.arrays import DType
 if TYPE_CHECKING:
     from .native import Kernel
 
+    Task: TypeAlias = tuple[Kernel, DType]
+
+INTERVAL = 0.2
+"""Seconds between two looks at what is done."""
 OUT_OF_MEMORY = 12
 """Exit code of a process that had not enough."""
 
@@ -23,27 +27,36 @@ _PROGRAM = """
 import sys
 sys.path[:] = {path!r}
 from wavefilt.backends.numba_cpu import worker
-sys.exit(worker.keep({names!r}, {dtype!r}, {folder!r}))
+sys.exit(worker.keep({tasks!r}, {folder!r}))
 """
 
 
 def compiled(
-    kernels: Sequence[Kernel], dtype: DType, folder: Path, read: Callable[[Kernel], bytes | None]
-) -> dict[Kernel, bytes]:
-    """The object file of each kernel, which are also kept in a folder where it can be written to.
+    tasks: Sequence[Task],
+    folder: Path,
+    read: Callable[[Task], bytes | None],
+    advance: Callable[[int], None] | None = None,
+) -> dict[Task, bytes]:
+    """The object file of each kernel, which is also kept in a folder.
 
-    Kernels go to the processes in turn and back, so give those that take longest first. What these do not manage, as
-    where none can be started, this process compiles.
+    Tasks go to the processes in turn and back, so give those that take longest first. What these do not manage, as
+    where none can be started, this process compiles. ``advance`` is told how many are done, several times a second.
+    Raises MemoryError where there is not enough.
     """
-    count = min(threads.available_cpus(), len(kernels)) if _can_start() else 0
-    shares: list[list[Kernel]] = [[] for _ in range(count)]
-    for i, kernel in enumerate(kernels if count else ()):
-        shares[min(i % (2 * count), 2 * count - 1 - i % (2 * count))].append(kernel)
+    count = min(threads.available_cpus(), len(tasks)) if _can_start() else 0
+    shares: list[list[Task]] = [[] for _ in range(count)]
+    for i, task in enumerate(tasks if count else ()):
+        shares[min(i % (2 * count), 2 * count - 1 - i % (2 * count))].append(task)
     running: list[subprocess.Popen[bytes]] = []
     try:
         for share in shares:
             with suppress(OSError):
-                running.append(_started([kernel.symbol for kernel in share], dtype, folder))
+                running.append(_started([(kernel.symbol, dtype.name) for kernel, dtype in share], folder))
+        for process in running:
+            while advance is not None and process.poll() is None:
+                advance(sum(read(task) is not None for task in tasks))
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(INTERVAL)
         if OUT_OF_MEMORY in [process.wait() for process in running]:
             raise MemoryError("not enough memory to compile kernels")
     finally:  # an interrupt ends them
@@ -51,14 +64,14 @@ def compiled(
             if process.poll() is None:
                 process.kill()
                 process.wait()
-    found: dict[Kernel, bytes] = {}
-    for kernel in kernels:
-        code = read(kernel)
+    found: dict[Task, bytes] = {}
+    for kernel, dtype in tasks:
+        code = read((kernel, dtype))
         if code is None:
             from .compiler import machine_code
 
             code = machine_code(kernel.module, kernel.name, kernel.parameters, dtype)
-        found[kernel] = code
+        found[kernel, dtype] = code
     return found
 
 
@@ -67,9 +80,9 @@ def _can_start() -> bool:
     return "python" in Path(sys.executable or "").name.lower() and not vars(sys).get("frozen")
 
 
-def _started(names: Sequence[str], dtype: DType, folder: Path) -> subprocess.Popen[bytes]:
+def _started(tasks: Sequence[tuple[str, str]], folder: Path) -> subprocess.Popen[bytes]:
     """A process of its own group, which signals from a terminal do not reach."""
-    program = _PROGRAM.format(path=sys.path, names=names, dtype=dtype.name, folder=str(folder))
+    program = _PROGRAM.format(path=sys.path, tasks=tasks, folder=str(folder))
     own = {"creationflags": 0x08000000} if sys.platform == "win32" else {"start_new_session": True}
     nowhere = subprocess.DEVNULL
     environment = os.environ | {"NUMBA_NUM_THREADS": "1"}

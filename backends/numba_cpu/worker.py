@@ -11,11 +11,12 @@ from . import entries, native, processes
 from .compiler import machine_code
 
 
-def keep(symbols: Sequence[str], dtype: str, folder: str) -> int:
-    """Compile kernels and keep them in a folder; the exit code."""
+def keep(tasks: Sequence[tuple[str, str]], folder: str) -> int:
+    """Compile kernels, by symbol and dtype, and keep them in a folder; the exit code."""
     kernels = {kernel.symbol: kernel for kernel in entries.ALL}
     try:
-        for kernel in map(kernels.__getitem__, symbols):
+        for symbol, dtype in tasks:
+            kernel = kernels[symbol]
             code = machine_code(kernel.module, kernel.name, kernel.parameters, np.dtype(dtype))
             native.write(kernel, np.dtype(dtype), Path(folder), code)
     except MemoryError:

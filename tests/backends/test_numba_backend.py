@@ -342,21 +342,21 @@ def test_no_more_processes_than_processors(monkeypatch, tmp_path):
     shares = []
 
     class Process:
-        def __init__(self, names):
-            shares.append(names)
+        def __init__(self, tasks):
+            shares.append(tasks)
 
         def wait(self):
             return 0
 
         poll = wait
 
-    monkeypatch.setattr(processes, "_started", lambda names, *_: Process(names))
+    monkeypatch.setattr(processes, "_started", lambda tasks, _: Process(tasks))
     kernels = entries.TRANSFORMS["dwt"]
     for cpus, expected in [(2, [[0, 3], [1, 2]]), (1, [[0, 1, 2, 3]]), (16, [[0], [1], [2], [3]])]:
         monkeypatch.setattr(threads, "available_cpus", lambda cpus=cpus: cpus)
         shares.clear()
-        processes.compiled(kernels, np.dtype("f4"), tmp_path, lambda _: b"code")
-        assert shares == [[kernels[i].symbol for i in share] for share in expected]
+        processes.compiled([(kernel, np.dtype("f4")) for kernel in kernels], tmp_path, lambda _: b"code")
+        assert shares == [[(kernels[i].symbol, "float32") for i in share] for share in expected]
 
 
 def test_want_of_memory_where_kernels_are_compiled(monkeypatch, tmp_path):
@@ -368,7 +368,7 @@ def test_want_of_memory_where_kernels_are_compiled(monkeypatch, tmp_path):
 
     monkeypatch.setattr(processes, "_started", lambda *_: Process())
     with pytest.raises(MemoryError, match="to compile kernels"):
-        processes.compiled([entries.PEAK], np.dtype("f4"), tmp_path, lambda _: None)
+        processes.compiled([(entries.PEAK, np.dtype("f4"))], tmp_path, lambda _: None)
 
 
 def test_a_kernel_takes_its_own_arguments_only():

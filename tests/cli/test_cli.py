@@ -316,7 +316,7 @@ def test_backends(capsys):
     assert "pywavelets" in run(capsys, "backends")[1]
 
 
-@pytest.mark.parametrize("command", [[], ["denoise"], ["info"], ["wavelets"], ["backends"]])
+@pytest.mark.parametrize("command", [[], ["denoise"], ["info"], ["wavelets"], ["backends"], ["warm-up"]])
 def test_help(command, capsys):
     code, out, _ = run(capsys, *command, "--help")
     assert code == 0
