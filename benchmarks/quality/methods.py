@@ -44,6 +44,8 @@ class Procedure:
         options = common | self.options
         level = options.pop("level", None)
         method = Method(**options)
+        if level and method.spec.local:  # it shrinks the approximation too, which the parts below do not
+            level = min(level, max_level(x.shape[1], method.bank))
         if self.thresholds is None and (level or 0) <= max_level(x.shape[1], method.bank):
             return np.asarray(wavefilt.denoise(x, level=level, backend="numba", **options))
         backend = backends.get("numba")
@@ -133,7 +135,7 @@ SHIFTLESS = (
     ("smash", procedure("minimax, firm, modwt")),
 )
 """The same without decimation, where the grid does not matter; beside smash the best of the library."""
-OTHERS: list[Named] = [procedure(rule) for rule in RULES if "block" not in rule]
+OTHERS: list[Named] = [*(procedure(rule) for rule in RULES if "block" not in rule), procedure("js, modwt")]
 
 BASELINE = {
     "universal soft": procedure("universal"),
@@ -158,12 +160,18 @@ BASELINE = {
 WINNER = procedure("minimax, firm, modwt")
 _DEEPER = ("fdr, modwt", "ebayes, mean, modwt", "ebayes-cauchy, modwt", "minimax, hard, modwt", WINNER.name)
 BEYOND = {
-    6: [procedure(words) for words in ("minimax, hard", "ebayes-cauchy", WINNER.name)],
+    6: [procedure(words) for words in ("minimax, hard", "ebayes-cauchy", WINNER.name, "js", "js, modwt")],
     7: [procedure(words) for words in _DEEPER],
 }
 """By levels, what the baseline does not have."""
 
-_MORE = ("ebayes, mean, level", "bayes, modwt, level", "fdr, modwt, level", "ebayes, mean, modwt, level")
+_MORE = (
+    "ebayes, mean, level",
+    "bayes, modwt, level",
+    "fdr, modwt, level",
+    "ebayes, mean, modwt, level",
+    "js, modwt, level",
+)
 RECORDS: list[Named] = [
     *(procedure(f"{rule}, {sigma}") for rule in RULES for sigma in SIGMAS),
     *map(procedure, (*_MORE, "minimax, firm, modwt, global")),
@@ -176,7 +184,8 @@ level=3 | level=4 | level=6 | mode=periodization | mode=smooth | sigma=global | 
 shrink=garrote | shrink=hard | rule=sure | rule=fdr | rule=ebayes | rule=ebayes, shrink=mean
 rule=ebayes, shrink=mean, sigma=global | rule=neighblock, sigma=global | spins=8 | transform=modwt
 level=6, transform=modwt | rule=fdr, transform=modwt | rule=ebayes, shrink=mean, transform=modwt
-rule=minimax, shrink=firm, sigma=global, transform=modwt"""
+rule=minimax, shrink=firm, sigma=global, transform=modwt
+rule=js | rule=js, wavelet=sym8, mode=reflect | rule=js, transform=modwt"""
 
 
 def _change(text: str) -> Procedure:

@@ -114,6 +114,8 @@ def notes(result: Row) -> list[str]:
     """Where and when, what was reached, and who is missing and why."""
     where = result["environment"]
     found = [f"{where['processor']}, {where['cores']} cores; {result['date']}; {result['seconds']:.0f} s."]
+    if "added" in result:
+        found.append("Rows of {rows} were added on {date}, measured at commit {commit:.7}.".format(**result["added"]))
     return [*found, *literature.verdicts(result), *not_run(result)]
 
 
