@@ -118,7 +118,8 @@ def constant(x: Array, gaps: bool = False) -> Mask:
 
     def alike(place: int) -> Mask:
         other = x[..., place]
-        return (first == other) | np.isnan(first) | np.isnan(other) if gaps else first == other
+        same: Mask = first == other
+        return same | np.isnan(first) | np.isnan(other) if gaps else same
 
     found = alike(last)
     for place in (last // 2, last // 4, 3 * last // 4):

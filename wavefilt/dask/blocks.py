@@ -210,7 +210,7 @@ def _alike(block: Array) -> Array:
 
 def _dead(alike: Sequence[Array]) -> Mask:
     """Which rows are one number in all of their blocks."""
-    return np.logical_and.reduce([numbers == alike[0] for numbers in alike])
+    return np.asarray(np.logical_and.reduce([numbers == alike[0] for numbers in alike]))
 
 
 def _after(state: State, counted: Counted) -> State:
