@@ -102,6 +102,35 @@ def test_cleaning_up_takes_no_longer_than_its_time(number, code):
     assert (process.returncode, out, err) == (code, b"cleaning\n", b"Interrupted.\n")
 
 
+@pytest.mark.parametrize("where", ["in C", "while Python ends"])
+def test_a_command_that_hangs_where_no_handler_runs_ends(where):
+    """C code waits for a lock, in the middle of the command or in a destructor that Python calls as its last."""
+    program = (
+        "import ctypes, signal, sys\n"
+        "from wavefilt import interrupts\n"
+        "interrupts.PATIENCE = 0.3\n"
+        "libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)\n"
+        "def hang(libc=libc, mutex=mutex):\n"
+        "    for _ in range(2):\n"
+        "        libc.pthread_mutex_lock(mutex)\n"
+        "class Last:\n"
+        "    def __del__(self, hang=hang):\n"
+        "        hang()\n"
+        "sys.last = Last() if sys.argv[1] != 'in C' else None\n"
+        "try:\n"
+        "    with interrupts.end_in_time():\n"
+        "        try:\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "        finally:\n"
+        "            if not sys.last:\n"
+        "                hang()\n"
+        "except KeyboardInterrupt:\n"
+        "    pass\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program, where], cwd=ROOT, timeout=30, check=False)
+    assert run.returncode != 0
+
+
 def test_a_second_signal_ends_the_command_at_once():
     process = _slow(60)
     process.send_signal(signal.SIGINT)

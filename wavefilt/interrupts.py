@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 STOPPING = [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
 """Signals that end the command."""
@@ -21,6 +21,8 @@ PATIENCE = 10.0
 """Seconds that the command may take to end after a signal."""
 
 _kept_back = 0
+_nowhere: TextIO | None = None
+"""What takes the traceback that the last resort of `_end_after` writes."""
 
 
 @contextmanager
@@ -68,6 +70,18 @@ def leave(signum: int, frame: FrameType | None = None) -> NoReturn:
     os._exit(128 + signum)
 
 
+def _end_after(seconds: float, signum: int) -> None:
+    """End the process then, if it has not ended; half as late again where no handler runs, as in code of C."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, lambda *_: leave(signum))
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    import faulthandler
+
+    global _nowhere
+    _nowhere = open(os.devnull, "w")  # noqa: SIM115
+    faulthandler.dump_traceback_later(1.5 * seconds, exit=True, file=_nowhere)
+
+
 def end_at_once() -> None:
     """Signals end this process from now on, without a traceback: for when there is nothing to clean up."""
     for signum in _obeyed():
@@ -92,9 +106,7 @@ def end_in_time() -> Iterator[None]:
         if first is not None or _kept_back:
             leave(signum)
         first = signum
-        if sys.platform != "win32":
-            signal.signal(signal.SIGALRM, lambda *_: leave(signum))
-            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        _end_after(PATIENCE, signum)
         if signum == signal.SIGINT:
             raise KeyboardInterrupt
         sys.exit(128 + signum)
