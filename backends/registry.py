@@ -95,15 +95,23 @@ def available() -> dict[str, str | BackendUnavailable]:
 
 
 def choose(
-    backend: str | Backend, dtype: str, shape: tuple[int, ...], analysis: Analysis, denoising: bool = False
+    backend: str | Backend,
+    dtype: str,
+    shape: tuple[int, ...],
+    analysis: Analysis,
+    denoising: bool = False,
+    on_host: bool = False,
 ) -> Backend:
     """The backend for a batch of this shape (batch, *shape) and dtype, and this transform.
 
     One named by the user (or given as an object) is never replaced by another, but where it does not compute the
     dtype, transform or mode, which only the reference does. ``"auto"`` takes the fastest one for this shape: see
     `numba_crossover`, and `cuda_crossover`, which is about ``denoising`` whole traces, not about coefficients that
-    would have to come back.
+    would have to come back. Where only backends in host memory do what is needed, ``on_host``, one with memory of its
+    own is replaced by the fastest of them.
     """
+    if on_host and backend != "auto" and (get(backend) if isinstance(backend, str) else backend).device:
+        backend = "auto"
     if not isinstance(backend, str):
         return backend if accelerates(backend, dtype, analysis) else get(REFERENCE)
     check_name(backend)
@@ -111,7 +119,7 @@ def choose(
         chosen = get(backend)
         return chosen if accelerates(chosen, dtype, analysis) else get(REFERENCE)
     for name, faster in (
-        ("cuda", denoising and cuda_crossover.faster(shape, analysis, dtype)),
+        ("cuda", denoising and not on_host and cuda_crossover.faster(shape, analysis, dtype)),
         ("numba", numba_crossover.faster(shape, analysis, dtype)),
     ):
         if faster:

@@ -36,7 +36,8 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
 
         The coordinate of ``dim`` must be evenly spaced (to 1 % of the interval).
 
-        ``options`` are those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform and spins.
+        ``options`` are those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins,
+        detrend and blend.
 
         Raises ValueError for an unknown dimension or option, an uneven coordinate, and for what `wavefilt.denoise`
         refuses, TypeError for samples that are not numbers.

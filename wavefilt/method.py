@@ -11,7 +11,7 @@ import numpy as np
 import pywt
 
 from wavefilt import transforms
-from wavefilt.arrays import Floats
+from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError, Words, options
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.thresholding.local_shrinkage import REACH, Local, low_pass_lag
@@ -197,6 +197,10 @@ class Method:
             return halo
         lag = math.ceil(abs(low_pass_lag(self.bank.dec_lo)))
         return halo + (REACH + lag + 2 << level)  # coefficients of the last level, to the nearest ones and their means
+
+    def blended(self, x: Array, y: Array) -> Array:
+        """The denoised samples ``y``, with the share of the samples ``x`` as they were that ``blend`` asks for."""
+        return y + x.real.dtype.type(self.blend) * (x - y) if self.blend else y
 
     def level_for(self, *shape: int) -> int:
         """Levels used for a trace of this many samples, or a panel of this shape.

@@ -43,8 +43,8 @@ def denoise(
     data : obspy.Stream or obspy.Trace
         Never modified.
     wavelet, backend, **options
-        Those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform and spins. A level None
-        is chosen for each length. A noise window is in samples.
+        Those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins, detrend and
+        blend. A level None is chosen for each length. A noise window is in samples.
     return_noise : bool
         Return the pair (denoised, removed), the second with the same headers.
 

@@ -152,8 +152,8 @@ class Recording:
         """The recording with every trace denoised.
 
         Options are those of `wavefilt.denoise` about the method (level, mode, rule, shrink, sigma, scope, keep,
-        transform, spins), and so are the errors; `less` gives what was removed. ``two_dimensional`` is its
-        ``axes=(0, 1)``: all traces, in their order, are one panel. Their lengths must then be the same.
+        transform, spins, detrend, blend), and so are the errors; `less` gives what was removed. ``two_dimensional`` is
+        its ``axes=(0, 1)``: all traces, in their order, are one panel. Their lengths must then be the same.
         """
         check_names(options, backend, "two_dimensional")
         return self.apply(Method(wavelet, **options, dimensions=2 if two_dimensional else 1), backend)

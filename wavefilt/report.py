@@ -103,6 +103,8 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
 
     ``sigma`` and ``thresholds`` are medians over live traces, finest level first, in the units of the samples; their
     ``_range`` is from the 10th to the 90th percentile. In two dimensions they are of the three bands of each level.
+    ``approximation_sigma`` and ``approximation_threshold`` are those of the approximation of the last level, with rules
+    that shrink it.
     """
     outcome = after.outcome
     assert outcome is not None
@@ -112,6 +114,7 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         **resolved(method, outcome.level),
         **_spread("sigma", "", before, outcome, lambda e: e.sigma),
         **_spread("thresholds", "", before, outcome, lambda e: e.thresholds),
+        **_approximation(before, outcome),
         "energy_removed": energy_removed(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
@@ -153,6 +156,8 @@ def resolved(method: Method, level: int) -> Facts:
         "transform": method.transform,
         "spins": method.spins,
         **({"dimensions": 2} if method.dimensions == 2 else {}),
+        **({"detrend": method.trend} if method.trend else {}),
+        **({"blend": method.blend} if method.blend else {}),
     }
 
 
@@ -164,7 +169,10 @@ def versions() -> dict[str, str]:
 
 
 def estimates(after: Recording) -> list[Facts]:
-    """Noise and thresholds of every trace (or segment between gaps), finest level first, ready for JSON."""
+    """Noise and thresholds of every trace (or segment between gaps), finest level first, ready for JSON.
+
+    ``approximation`` has noise and threshold of the approximation, with rules that shrink it.
+    """
     assert after.outcome is not None
     return [
         {
@@ -173,6 +181,7 @@ def estimates(after: Recording) -> list[Facts]:
             "samples": e.segments.samples,
             "sigma": e.sigma.T.tolist(),
             "thresholds": e.thresholds.T.tolist(),
+            **({} if e.approximation is None else {"approximation": e.approximation.T.tolist()}),
         }
         for e in after.outcome.estimates
     ]
@@ -214,3 +223,17 @@ def _spread(name: str, suffix: str, recording: Recording, outcome: Outcome, of: 
     levels = [np.concatenate([rows[i] for rows in found if len(rows) > i]) for i in range(depth)]
     medians, ranges = spread([level for level in levels if level.size])
     return {f"{name}{suffix}": medians, f"{name}_range{suffix}": ranges}
+
+
+def _approximation(recording: Recording, outcome: Outcome) -> Facts:
+    """Median noise and threshold of the approximations of the last level over live traces; none with most rules."""
+    found = [
+        estimate.approximation[:, recording.live[estimate.segments.rows]]
+        for estimate in outcome.estimates
+        if estimate.approximation is not None and len(estimate.sigma) == outcome.level
+    ]
+    numbers = np.concatenate(found, axis=1) if found else np.empty((2, 0))
+    if not numbers.size:
+        return {}
+    sigma, threshold = np.median(numbers, axis=1).tolist()
+    return {"approximation_sigma": sigma, "approximation_threshold": threshold}

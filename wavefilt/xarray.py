@@ -37,8 +37,8 @@ class DataArrayAccessor:
 
         Name, coordinates and attributes are kept, and a line is added to the attribute ``history``; an encoding, which
         describes how the samples were stored, is dropped. ``options`` are those of `wavefilt.denoise` (of
-        `wavefilt.dask.denoise` for a Dask array): level, mode, rule, shrink, sigma, scope, keep, transform and
-        spins.
+        `wavefilt.dask.denoise` for a Dask array): level, mode, rule, shrink, sigma, scope, keep, transform, spins,
+        detrend and blend.
 
         Raises ValueError for an unknown dimension or option, an uneven coordinate, and for what `wavefilt.denoise`
         refuses, TypeError for samples that are not numbers.

@@ -14,7 +14,7 @@ from wavefilt.io import FORMATS
 from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
-from wavefilt.vocabulary import ESTIMATORS, SCOPES, SIGMAS
+from wavefilt.vocabulary import DETRENDS, ESTIMATORS, SCOPES, SIGMAS
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 from . import batch, paths, scheduler, single_file, streaming
@@ -76,7 +76,7 @@ METHOD = [
         metavar="N|auto",
         type=Text(whole_or_auto, names=["auto"]),
         default="auto",
-        help="auto: at most 5.",
+        help="auto: at most 5, with rule js 6.",
     ),
     click.option(
         "--rule",
@@ -100,6 +100,14 @@ METHOD = [
         help="Transform; modwt is shift-invariant, and slower:",
     ),
     click.option("--spins", type=COUNT, default=1, metavar="K", help="dwt: average over K circular shifts."),
+    click.option(
+        "--detrend",
+        type=click.Choice(DETRENDS),
+        help="Remove the mean or a line before, add it again after. [default: mean with rule js]",
+    ),
+    click.option(
+        "--blend", type=float, default=0.0, metavar="SHARE", help="Put back this share of what is removed, below 1."
+    ),
     click.option("--noise-window", type=float, nargs=2, metavar="T0 T1", help="Estimate noise between these seconds."),
     click.option(
         "--sigma",

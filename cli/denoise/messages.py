@@ -71,7 +71,10 @@ def _details(facts: Facts) -> list[str]:
         lines = [f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{told}"]
     elif names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and told)):
         lines = [f"  {facts['live_traces']} of {facts['traces']} traces are live{told}"]
-    rows = zip(names, *columns, strict=False)
+    rows = [*zip(names, *columns, strict=False)]
+    if "approximation_sigma" in facts:
+        both = (spreads([facts[f"approximation_{name}"]], [None])[0] for name in ("sigma", "threshold"))
+        rows.append(("approximation", *both))
     return lines + [f"  {name}: sigma {sigma}, threshold {threshold}" for name, sigma, threshold in rows]
 
 

@@ -10,7 +10,8 @@ import click
 from wavefilt.io import Layout
 from wavefilt.method import Method
 
-METHOD = ("wavelet", "level", "mode", "rule", "shrink", "sigma", "scope", "keep", "transform", "spins")
+TRANSFORM = ("wavelet", "level", "mode", "transform", "spins", "detrend")
+METHOD = (*TRANSFORM, "rule", "shrink", "sigma", "scope", "keep", "blend")
 LAYOUT = tuple(field.name for field in fields(Layout))
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType
 from wavefilt.chunking.chunks import Chunk, cut
+from wavefilt.chunking.trend import Trend, fit_read, of_rows
 from wavefilt.method import Method
 from wavefilt.statistics import mergeable
 from wavefilt.statistics.interface import Measured
@@ -25,6 +26,7 @@ from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, St
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
+from wavefilt.vocabulary import Detrend
 
 if TYPE_CHECKING:
     from wavefilt.backends.interface import Backend
@@ -38,6 +40,8 @@ READ = 1 << 18
 Visit = Callable[[Chunk, Pyramid], None]
 """What is done with a chunk and its coefficients."""
 Result = TypeVar("Result")
+Change = Callable[[Trend, Array, int, Array], None]
+"""`Trend.remove` or `Trend.add`."""
 Begin = Callable[[], tuple[Visit, Callable[[], Result]]]
 """Begins one thread's share of a pass: what it does with every chunk, and what gives the result of all of them."""
 
@@ -88,6 +92,7 @@ class Rows:
 
     def __init__(self, x: Array, out: Array, backend: Backend) -> None:
         self.x, self.out, self.backend = x, out, backend
+        self.trends = dict[int, Trend]()
         self.shape: tuple[int, int] = (x.shape[0], x.shape[1])
         self.itemsize: int = x.dtype.itemsize
         self.dtype: DType = np.empty(0, x.dtype).real.dtype
@@ -105,7 +110,39 @@ class Rows:
 
     def decompose(self, chunk: Chunk, job: Job) -> Pyramid:
         """The coefficients of a chunk."""
-        return self.backend.decompose(self.take(chunk), job.analysis)
+        x = self.take(chunk)
+        if job.method.trend is not None:
+            self._fit(chunk, x, job.method.trend)
+            x = self._with_trends(chunk, x, np.empty_like(x), Trend.remove)
+        return self.backend.decompose(x, job.analysis)
+
+    def _fit(self, chunk: Chunk, x: Array, kind: Detrend) -> None:
+        """Know the trends of the rows of a chunk ``x``, which are read if it has not all their samples."""
+        own = range(chunk.rows.start, chunk.rows.stop)
+        if own.start not in self.trends and chunk.parts[0].stop == chunk.samples:
+            self.trends |= zip(own, of_rows(x, kind).each, strict=True)
+        elif own.start not in self.trends:
+            self.trends[own.start] = fit_read(partial(self.read, own.start), chunk.samples, kind)
+
+    def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: Change) -> Array:
+        """``out``, which takes a chunk ``x`` without, or again with, the trends of its rows."""
+        for i, row in enumerate(range(chunk.rows.start, chunk.rows.stop)):
+            begin = 0
+            for part in chunk.parts:
+                own = slice(begin, begin + part.last - part.first)
+                change(self.trends[row], x[i : i + 1, own], part.first, out[i : i + 1, own])
+                begin = own.stop
+        return out
+
+    def finished(self, chunk: Chunk, y: Array, method: Method) -> Array:
+        """A reconstructed chunk with what was removed before the transform, and what is to be put back."""
+        if method.trend is not None:
+            self._with_trends(chunk, y, y, Trend.add)
+        return method.blended(self.taken(chunk), y) if method.blend else y
+
+    def taken(self, chunk: Chunk) -> Array:
+        """The samples of the chunk that was taken last."""
+        return self.take(chunk)
 
     def take(self, chunk: Chunk) -> Array:
         """The samples of a chunk, C-contiguous, shape (rows, chunk.length)."""
@@ -241,7 +278,7 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
             )
         if not np.isfinite(found).all():
             return None
-        write = partial(_write, rows, Shrinkage(function, thresholds, sigma))
+        write = partial(_write, rows, job, Shrinkage(function, thresholds, sigma))
         if not (_all_written(rows, job, group, write) if kept is None else write(group[0], kept)):
             return None
         for row in own.tolist():
@@ -254,10 +291,10 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
     return Measured(sigma, thresholds, power if report else None)
 
 
-def _write(rows: Rows, shrinkage: Shrinkage, chunk: Chunk, pyramid: Pyramid) -> bool:
+def _write(rows: Rows, job: Job, shrinkage: Shrinkage, chunk: Chunk, pyramid: Pyramid) -> bool:
     """Write a chunk denoised; whether all its samples were finite, as every one has a share in an approximation."""
     finite = rows.finite(rows.coefficients(pyramid)[0])
-    rows.put(chunk, rows.reconstruct(pyramid, shrinkage.of_rows(chunk.rows)))
+    rows.put(chunk, rows.finished(chunk, rows.reconstruct(pyramid, shrinkage.of_rows(chunk.rows)), job.method))
     return finite
 
 

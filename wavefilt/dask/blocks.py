@@ -20,6 +20,7 @@ from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.backends.interface import Backend
 from wavefilt.chunking.chunks import Chunk, Part
 from wavefilt.chunking.passes import Job, Result
+from wavefilt.chunking.trend import of_rows
 from wavefilt.denoising import options as plugins
 from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.errors import SQUARES_OVERFLOW
@@ -61,14 +62,14 @@ def denoise(
     """`wavefilt.denoise` of a dask array, lazily: a dask array of the same shape, chunks and floating dtype.
 
     ``options`` are those of `wavefilt.denoise` but ``return_noise``: level, mode, rule, shrink, sigma, scope, keep,
-    transform and spins. The backend is a name. Chunks may be of NumPy or CuPy arrays.
+    transform, spins, detrend and blend. The backend is a name. Chunks may be of NumPy or CuPy arrays.
 
     Where chunks hold whole traces and thresholds are each trace's own, every option serves and gaps (NaN) are cut out.
     Where traces are cut (chunks along ``axis``) or all traces share thresholds (``scope="record"``), there are several
-    passes over the chunks: rules are then mergeable ("universal", "minimax", "bayes" and numbers), ``sigma`` is no
-    window, ``transform`` "dwt" without spins, every sample finite; and where traces are cut, the mode is none that
-    joins the ends of a trace. Noise and thresholds are those of the whole traces or record: medians exactly, mean
-    squares to rounding. Dead traces of a record are left out.
+    passes over the chunks: rules are then mergeable ("universal", "minimax", "bayes", "js" and numbers), ``sigma`` is
+    no window, ``transform`` "dwt" without spins, every sample finite; and where traces are cut, the mode is none that
+    joins the ends of a trace, and nothing is detrended, which excludes "js". Noise and thresholds are those of the
+    whole traces or record: medians exactly, mean squares to rounding. Dead traces of a record are left out.
 
     Chunks are read anew for each pass, one to four times: persist what is expensive to compute.
 
@@ -131,6 +132,8 @@ def _check_mergeable(method: Method, cut: bool) -> None:
         wrong = f"rule={method.rule!r} (possible are {', '.join(possible)} and numbers)"
     elif method.window is not None:
         wrong = "a noise window"
+    elif cut and method.trend is not None:
+        wrong = f"detrend={method.trend!r} (of rule={method.rule!r})"
     elif method.kind.halo(method.bank.dec_len, 1) is None or method.spins > 1:
         wrong = f"transform={method.transform!r} with spins={method.spins}"
     elif cut and method.mode in modwt_boundary.ROUND:
@@ -177,8 +180,11 @@ class _BlockJob(Job):
         """The block's own samples denoised, in its shape, and an array of its kind."""
         rows = _host(block)
         pyramid, chosen = self._decomposed(rows)
-        sigma, thresholds = (np.broadcast_to(values, (self.level, len(rows))) for values in found)
+        sigma, thresholds = (np.broadcast_to(values, (len(values), len(rows))) for values in found)
         y = chosen.reconstruct(pyramid, Shrinkage(self.method.function(self.samples), thresholds, sigma))
+        if self.method.trend is not None:
+            of_rows(rows, self.method.trend).restore(y)
+        y = self.method.blended(rows, y)
         if not np.isfinite(y).all():
             raise ValueError(f"samples overflow {rows.dtype} in the transform; scale them down first")
         # where all that the block's own samples depend on is equal, its details are rounding
@@ -198,7 +204,10 @@ class _BlockJob(Job):
                 "a sample is NaN or infinite: gaps need whole traces in a chunk and thresholds of each trace "
                 '(rechunk the axis of the samples to one chunk, scope="trace")'
             )
-        chosen = backends.choose(self.backend, arrays.dtype_name(rows.dtype), rows.shape, self.analysis)
+        local = self.method.spec.local
+        chosen = backends.choose(self.backend, arrays.dtype_name(rows.dtype), rows.shape, self.analysis, on_host=local)
+        if self.method.trend is not None:
+            rows = of_rows(rows, self.method.trend).removed(rows)
         return chosen.decompose(rows, self.analysis), chosen
 
 

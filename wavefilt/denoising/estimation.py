@@ -10,8 +10,8 @@ import pywt
 
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant
 from wavefilt.backends.interface import Backend
+from wavefilt.chunking.trend import of_rows
 from wavefilt.denoising.gaps import Segments
-from wavefilt.denoising.trend import of_rows
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
 from wavefilt.statistics.batch import ReferenceStatistics

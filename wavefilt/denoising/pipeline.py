@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,19 +42,17 @@ def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool 
     x = x[None] if x.ndim == method.dimensions else x
     level = method.level_for(*x.shape[1:])
     analysis = method.analysis(level)
-    chosen = registry.choose(backend, dtype_name(x.dtype), x.shape, analysis, denoising=not method.spec.local)
-    if method.spec.local and on_device(chosen):  # which has no kernels for it
-        chosen = registry.choose("auto", dtype_name(x.dtype), x.shape, analysis)
+    chosen = registry.choose(backend, dtype_name(x.dtype), x.shape, analysis, True, method.spec.local)
     if method.dimensions == 1 and method.scope == "record" and x.size:
         dead = constant(x, gaps=True)
         if dead.any():
             return _beside_dead(x, dead, method, backend, report, shape, math.isfinite(chosen.peak(x)))
     if level and x.size and method.plain and on_device(chosen):
-        done = chosen.denoise(x, method, level, report)
+        done = chosen.denoise(x, replace(method, blend=0.0), level, report)
         if done is not None:
             part = gaps.whole(x)[0]
             found = [] if done[1] is None else [estimate_of(done[1], part, part.of(x), method, level)]
-            return Outcome(_blended(x, done[0], method).reshape(shape), method, chosen.name, level, found)
+            return Outcome(method.blended(x, done[0]).reshape(shape), method, chosen.name, level, found)
     return _by_steps(x, method, chosen, level, report, shape)
 
 
@@ -96,7 +94,7 @@ def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bo
         for rows, estimate in denoised(x, group, method, backend, noise, report):
             y = _placed(rows, estimate, x, y)
             estimates.append(estimate)
-    done = x.copy() if y is None else _blended(x, y, method)
+    done = x.copy() if y is None else method.blended(x, y)
     if live is not None:
         done = np.where(live, done, given)
     return Outcome(done.reshape(shape), method, backend.name, level, estimates)
@@ -115,11 +113,6 @@ def _placed(rows: Array, estimate: Estimate, x: Array, y: Array | None) -> Array
     y = x.copy() if y is None else y
     y[part.places] = rows
     return y
-
-
-def _blended(x: Array, y: Array, method: Method) -> Array:
-    """The denoised samples ``y``, with the share of the samples as they were that the method asks for."""
-    return y + x.real.dtype.type(method.blend) * (x - y) if method.blend else y
 
 
 def check_size(x: Array, peak: float, level: int, method: Method) -> None:

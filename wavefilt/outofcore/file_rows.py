@@ -10,6 +10,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk
+from wavefilt.chunking.trend import of_rows
 from wavefilt.denoising.pipeline import check_size
 from wavefilt.errors import NonFiniteSample
 from wavefilt.io.sources import Source
@@ -49,6 +50,9 @@ class FileRows(passes.Rows):
         if place not in self._seen:
             self._seen.add(place)
             check(self._taken, _pieces(chunk), self.backend.peak(self._taken), self._plan, self._method)
+        return self._taken
+
+    def taken(self, chunk: Chunk) -> Array:
         return self._taken
 
     def put(self, chunk: Chunk, y: Array) -> None:
@@ -94,7 +98,10 @@ class FileRows(passes.Rows):
         for at in (np.arange(number) + 0.5) / number * len(rows):
             first = int(at % 1 * (samples - length))
             x = self.read(int(rows[int(at)]), first, first + length)[None]
-            details = self.backend.decompose(x, job.analysis).details
+            x = x if job.method.trend is None else of_rows(x, job.method.trend).removed(x)
+            details = job.method.counted(
+                self.backend.decompose(x, job.analysis).coefficients, job.analysis, x.shape[1:]
+            )
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]
 

@@ -86,7 +86,7 @@ def plan(
     """
     level = method.level_for(shape[1])
     analysis = method.analysis(level)
-    chosen = backends.choose(backend, dtype.name, shape, analysis, denoising=True)
+    chosen = backends.choose(backend, dtype.name, shape, analysis, True, method.spec.local)
     factor = chosen.whole_bytes_factor + _extra(method, level)
     budget = _Budget(shape, dtype, method, level, limit, FIXED + overhead, neighbours, factor)
     if budget.whole <= limit:
@@ -168,7 +168,8 @@ class _Budget:
         bins = 1 << max(min(self.limit // 32 // max(level, 1), summation.BINS).bit_length() - 1, 12)
         fixed = self.fixed + kept + 4 * bins * level
         assert backend.chunk_bytes_factor is not None
-        factor = backend.chunk_bytes_factor + (SORTED if "histogram" in self.method.spec.needs else 0)
+        more = "histogram" in self.method.spec.needs or self.method.spec.local
+        factor = backend.chunk_bytes_factor + (SORTED if more else 0)
 
         def takes(size: int) -> int:
             """A limit with chunks of so many bytes."""
@@ -207,8 +208,9 @@ def whole_bytes_factor(backend: str) -> float:
 def _extra(method: Method, level: int) -> float:
     """Bytes for each byte of samples of whole traces that an option takes beside the usual ones."""
     coefficients = method.kind.workspace * (level + 1)
-    many = method.spec.needs & {"sorted", "histogram"} or method.spec.blocks
-    return coefficients + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
+    many = method.spec.needs & {"sorted", "histogram"} or method.spec.own_function
+    twice = coefficients if method.spec.local else 0.0  # as they were, and shrunk
+    return coefficients + twice + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
 
 
 def _check_chunks(method: Method, backend: Backend, whole: str) -> None:
@@ -221,6 +223,8 @@ def _check_chunks(method: Method, backend: Backend, whole: str) -> None:
         f"transform={method.transform!r}": cut and method.kind.halo(method.bank.dec_len, 1) is None,
         f"spins={method.spins}": method.spins > 1,
         f"sigma={method.sigma!r}": method.window is not None,
+        f"detrend={method.trend!r}": not cut and method.trend is not None,
+        f"blend={method.blend!r}": not cut and method.blend > 0,
         f"backend={backend.name!r}": cut and backend.chunk_bytes_factor is None,
     }
     for option, needs_whole in refused.items():

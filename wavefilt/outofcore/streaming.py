@@ -98,8 +98,8 @@ def denoise_file(
     target : path
         The result in the same format, shape and order. It appears when it is complete, and not after an error.
     wavelet, options
-        As in `wavefilt.denoise` (level, mode, rule, shrink, sigma, scope, keep, transform, spins). The samples are
-        bit-identical to its result with the same backend.
+        As in `wavefilt.denoise` (level, mode, rule, shrink, sigma, scope, keep, transform, spins, detrend, blend).
+        The samples are bit-identical to its result with the same backend.
     max_memory : str or int
         Limit for samples, coefficients and buffers, such as ``"500MB"`` or ``"1GiB"``, in addition to the memory of
         Python and its libraries.
@@ -240,7 +240,8 @@ class _Work:
         measured = passes.denoise(rows, self.method, plan.level, plan.chunk)
         if measured is None:
             raise ValueError(SQUARES_OVERFLOW)
-        self._found.append((measured.sigma, measured.thresholds))
+        details = len(self.method.kind.bands(plan.level))  # without what there is of the approximation
+        self._found.append((measured.sigma[:details], measured.thresholds[:details]))
 
     def found(self) -> tuple[list[Floats], list[Floats]]:
         """Noise and thresholds, for each level of all traces with noise that have it."""

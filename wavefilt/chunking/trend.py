@@ -16,6 +16,8 @@ from wavefilt.vocabulary import Detrend
 
 BLOCK = 1 << 14
 """Samples at a time: what is computed from them stays in the second-level cache."""
+READ = 16 * BLOCK
+"""Samples of a row that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +28,34 @@ class Trend:
     slope: Array
     samples: int
 
-    def removed(self, rows: Array, first: int = 0) -> Array:
-        """A copy, without the lines, of rows that begin at sample ``first``."""
-        return self._with(rows, np.empty_like(rows), first, np.subtract)
+    @property
+    def each(self) -> list[Trend]:
+        """Of each row its own."""
+        rows = zip(self.middle[:, None], self.slope[:, None], strict=True)
+        return [Trend(middle, slope, self.samples) for middle, slope in rows]
 
-    def restore(self, rows: Array, first: int = 0) -> None:
-        """Add the lines to rows that begin at sample ``first``, in place."""
-        self._with(rows, rows, first, np.add)
+    def removed(self, rows: Array) -> Array:
+        """A copy of the rows without the lines."""
+        out = np.empty_like(rows)
+        self.remove(rows, 0, out)
+        return out
 
-    def _with(self, rows: Array, out: Array, first: int, operation: Callable[..., Array]) -> Array:
+    def restore(self, rows: Array) -> None:
+        """Add the lines to the rows, in place."""
+        self.add(rows, 0, rows)
+
+    def remove(self, rows: Array, first: int, out: Array) -> None:
+        """Into ``out`` the rows, which begin at sample ``first``, without the lines."""
+        self._change(np.subtract, rows, first, out)
+
+    def add(self, rows: Array, first: int, out: Array) -> None:
+        """The opposite of `remove`."""
+        self._change(np.add, rows, first, out)
+
+    def _change(self, operation: np.ufunc, rows: Array, first: int, out: Array) -> None:
         if not self.slope.any():
-            return operation(rows, self.middle.astype(rows.dtype), out=out)
+            operation(rows, self.middle.astype(rows.dtype), out=out)
+            return
         places = np.arange(BLOCK, dtype=rows.real.dtype)
         for lot, part in _blocks(len(rows), first, first + rows.shape[1]):
             start = part.start // BLOCK * BLOCK
@@ -44,7 +63,6 @@ class Trend:
             own, lines = slice(part.start - first, part.stop - first), self.slope[lot].astype(rows.dtype)
             lines = lines * places[part.start - start : part.stop - start] + base.astype(rows.dtype)
             operation(rows[lot, own], lines, out=out[lot, own])
-        return out
 
 
 def fit(read: Callable[[slice, slice], Array], shape: tuple[int, int], kind: Detrend) -> Trend:
@@ -69,6 +87,19 @@ def fit(read: Callable[[slice, slice], Array], shape: tuple[int, int], kind: Det
 def of_rows(rows: Array, kind: Detrend) -> Trend:
     """The trends of rows in memory."""
     return fit(lambda lot, part: rows[lot, part], (rows.shape[0], rows.shape[1]), kind)
+
+
+def fit_read(read: Callable[[int, int], Array], samples: int, kind: Detrend) -> Trend:
+    """The trend of a row that is elsewhere, of which ``read`` gives the samples from one to another, few times."""
+    begin, held = 0, read(0, 0)
+
+    def block(lot: slice, part: slice) -> Array:
+        nonlocal begin, held
+        if part.stop > begin + len(held):
+            begin, held = part.start, read(part.start, min(part.start + READ, samples))
+        return held[None, part.start - begin : part.stop - begin]
+
+    return fit(block, (1, samples), kind)
 
 
 def _blocks(rows: int, first: int, last: int) -> Iterator[tuple[slice, slice]]:
