@@ -28,7 +28,7 @@ from wavefilt.outofcore import memory_budget, prefetch, streaming
 from wavefilt.outofcore.sizes import in_bytes, spelled
 from wavefilt.statistics import summation
 
-RULES = ["universal", "minimax", "bayes", "fdr", "ebayes", "ebayes-cauchy", 0.4, [0.0, 0.3, 0.5]]
+RULES = ["universal", "minimax", "bayes", "fdr", "js", "ebayes", "ebayes-cauchy", 0.4, [0.0, 0.3, 0.5]]
 
 
 @pytest.fixture(params=["pywavelets", "numba"])

@@ -127,13 +127,13 @@ def _check_mergeable(method: Method, cut: bool) -> None:
     what = "traces cut into chunks" if cut else "a record of several chunks"
     help = "rechunk the samples' axis to one chunk" + ("" if method.scope == "trace" else ' and use scope="trace"')
     wrong = None
-    if not method.spec.mergeable:
-        possible = RULES.where(lambda spec: spec.mergeable)
+    possible = RULES.where(lambda spec: spec.mergeable and not (cut and spec.detrend))
+    if isinstance(method.rule, str) and method.rule not in possible:
         wrong = f"rule={method.rule!r} (possible are {', '.join(possible)} and numbers)"
     elif method.window is not None:
         wrong = "a noise window"
     elif cut and method.trend is not None:
-        wrong = f"detrend={method.trend!r} (of rule={method.rule!r})"
+        wrong = f"detrend={method.trend!r}"
     elif method.kind.halo(method.bank.dec_len, 1) is None or method.spins > 1:
         wrong = f"transform={method.transform!r} with spins={method.spins}"
     elif cut and method.mode in modwt_boundary.ROUND:

@@ -52,6 +52,10 @@ def denoise(backend: str) -> Cases:
     yield from sweep("gaps", short, x=gapped, rule=[*NAMED, 7.5], scope=SCOPES)
     yield from sweep("gaps/modwt", short, x=gapped, rule=["bayes", "sure", 7.5], scope=SCOPES, transform=["modwt"])
     yield from sweep("gaps/noise", run, x=gapped, sigma=["global", 7.0], return_noise=[False, True], scope=SCOPES)
+    js = partial(run, rule="js", level=3, wavelet="db4")
+    yield from sweep("js", js, x=both | {"c8": traces(dtype="c8")}, mode=MODES, transform=TRANSFORMS, keep=[0, 1])
+    yield from sweep("gaps/js", js, x=gapped, sigma=["level", ("window", 0, 90)], transform=TRANSFORMS, scope=SCOPES)
+    yield from sweep("detrend", run, x=both | gapped, detrend=["mean", "line"], blend=[0.0, 0.25], rule=["bayes", "js"])
     yield from sweep("gaps/spins", run, x=gapped, spins=[3], mode=["symmetric", "periodization"], level=[2])
     forms = {"list": x.tolist(), "rows": list(x), "masked": list(gapped["masked-f8"]), "empty": x[:0], "scalar": 3.0}
     forms |= {"ragged": [x[0], x[1, :50]], "1d": x[0], "strided": x[:, ::2], "no-samples": x[:, :0]}

@@ -68,7 +68,7 @@ def cli(backend: str) -> Cases:
         --rule 2,1,0.5 -l 3 | --keep 2 | --spins 3 | --noise-window 0 0.1 | --sigma global | --sigma 0.9 | -l 0 | -l 99
         | --two-dimensional | --two-dimensional --rule fdr -w db3 --json | -o out.dat --removed r.dat -q | --sidecar
         | --json -v | --dry-run | --dry-run --json | --log log.jsonl | -j 1 --overwrite | --noise-window 0.5 9
-        | --max-memory 1GiB | -o - | --wavelet gaus1""")
+        | --max-memory 1GiB | --rule js --detrend line --blend 0.2 --sidecar -v | -o - | --wavelet gaus1""")
     for option in options:
         yield option, partial(command, f"denoise seismic.dat --backend {backend} {option}", prepare=survey)
     batches = split("""

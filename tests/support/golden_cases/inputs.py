@@ -14,6 +14,7 @@ import numpy as np
 MODES = ["symmetric", "reflect", "periodic", "periodization", "zero"]
 MODES += ["constant", "smooth", "antisymmetric", "antireflect"]
 NAMED = ["universal", "minimax", "sure", "hybrid", "bayes", "fdr", "blockjs", "neighblock", "ebayes", "ebayes-cauchy"]
+NAMED += ["js"]
 RULES = [*NAMED, 7.5, [40.0, 30, 20, 10]]
 """Rules for four levels."""
 SHRINKS = [None, "soft", "hard", "garrote", "firm", "median", "mean"]

@@ -24,6 +24,8 @@ WRONG: dict[str, list[Any]] = {
     "transform": ["dtw"],
     "spins": [0],
     "level": [-1, 9, "2", True],
+    "detrend": ["parabola"],
+    "blend": [-0.5, 1.0, True],
     "axis": [5, 0],
     "lvel": [3],
     "devices": ["all"],
@@ -35,6 +37,9 @@ TOGETHER: list[dict[str, Any]] = [
     {"axes": (0, 1), "spins": 2},
     {"axes": (0, 1), "rule": "blockjs"},
     {"rule": "blockjs", "shrink": "soft"},
+    {"axes": (0, 1), "rule": "js"},
+    {"axes": (0, 1), "detrend": "mean"},
+    {"rule": "js", "shrink": "soft"},
 ]
 """Options that it refuses together."""
 

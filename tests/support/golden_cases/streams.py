@@ -43,6 +43,7 @@ def streaming(backend: str) -> Cases:
         chunks = partial(run, make=make, max_memory=limit)
         yield from sweep(f"chunks/{limit}", chunks, rule=["universal", "minimax", "bayes", "fdr", 7.5, "sure"])
         yield from sweep(f"chunks/{limit}", chunks, rule=["universal", "bayes", 7.5], scope=["record"])
+        yield from sweep(f"chunks/{limit}", chunks, rule=["js"], detrend=["mean", "line"], blend=[0.0, 0.2])
         yield from sweep(f"chunks/{limit}/mode", chunks, mode=MODES[1:4], spins=[1])
         yield from sweep(f"chunks/{limit}/sigma", chunks, sigma=["global", 7.0, ("window", 0, 900)], shrink=["firm"])
     longest = partial(npy, traces((1, 1_500_000), "f4"))
