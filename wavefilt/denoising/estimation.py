@@ -52,14 +52,17 @@ class Estimate:
     @property
     def unchanged(self) -> Mask:
         """The runs whose thresholds are all 0, shape (runs,)."""
-        found = ~self.thresholds.any(axis=0)
-        return found if self.approximation is None else found & (self.approximation[1] == 0)
+        return np.asarray(~self._all_thresholds.any(axis=0))
 
     def shrinkage(self, function: Function) -> Shrinkage:
         """What shrinks its coefficients."""
-        if self.approximation is None:
-            return Shrinkage(function, self.thresholds, self.sigma)
-        return Shrinkage(function, np.concatenate([self.thresholds, self.approximation[1:]]))
+        return Shrinkage(function, self._all_thresholds, self.sigma)
+
+    @property
+    def _all_thresholds(self) -> Floats:
+        """That of the approximation, if it has one, is the last."""
+        own = self.thresholds
+        return own if self.approximation is None else np.concatenate([own, self.approximation[1:]])
 
     @property
     def counts(self) -> Counts:
@@ -246,7 +249,9 @@ def _completed(noise: Floats, statistics: Statistics) -> Floats:
     if not unknown.any():
         return noise
     found, bands = noise.copy(), np.flatnonzero(unknown.any(axis=1))
-    found[bands] = np.where(unknown[bands], MAD_TO_SIGMA * statistics.median_abs(bands + 1), noise[bands])
+    found[bands] = np.where(
+        unknown[bands], MAD_TO_SIGMA * statistics.median_abs([int(i) + 1 for i in bands]), noise[bands]
+    )
     return found
 
 
