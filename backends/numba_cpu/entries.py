@@ -15,6 +15,7 @@ SHORT_ROWS = Kernel("selection_kernels", "short_rows", "i[,] B[] T[] d[,] d[,]")
 LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] B[] T[] B B B[,] i[] i[] d[]")
 MIDDLE = Kernel("selection_kernels", "order_statistics", "B[] i i i B B[]")
 TABULATE = Kernel("selection_kernels", "tabulate", "B[] B B B i i[]")
+TABULATE_FEW = Kernel("selection_kernels", "tabulate_few", "B[] B B B i u[]")
 ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
 
 TRANSFORMS = {
@@ -28,5 +29,7 @@ LONG = (LONG_CHUNKS, MIDDLE)
 """What statistics of long rows call besides."""
 
 ALL = tuple(
-    dict.fromkeys([*(kernel for kernels in TRANSFORMS.values() for kernel in kernels), *LONG, TABULATE, ENERGIES])
+    dict.fromkeys(
+        [*(kernel for kernels in TRANSFORMS.values() for kernel in kernels), *LONG, TABULATE, TABULATE_FEW, ENERGIES]
+    )
 )

@@ -34,8 +34,9 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, *[ctypes.c_int64] 
 class Kernel:
     """A function of a range, in a module of this package, with one version for each dtype of samples.
 
-    ``parameters`` are those before the workspace, begin and end: ``i`` is an integer, ``d`` a float64, ``B`` an integer
-    of the samples' size, ``i[]`` and ``d[,]`` are C-contiguous arrays of them, ``T[]`` one of samples.
+    ``parameters`` are those before the workspace, begin and end: ``i`` is an integer, ``u`` one of 32 bits without a
+    sign, ``d`` a float64, ``B`` an integer of the samples' size, ``i[]`` and ``d[,]`` are C-contiguous arrays of them,
+    ``T[]`` one of samples.
     """
 
     def __init__(self, module: str, name: str, parameters: str) -> None:

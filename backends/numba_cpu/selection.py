@@ -57,10 +57,10 @@ def no_samples(dtype: DType) -> Constant:
 
 def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
     """As `Interval.tabulate` of |d|, but compiled: several times as fast."""
-    mask = _sign_off(rows.dtype)
+    mask, kernel = _sign_off(rows.dtype), entries.TABULATE_FEW if table.itemsize == 4 else entries.TABULATE
     for row in memory.packed(np.atleast_2d(rows)).view(mask.dtype):
         limits = mask[0], interval.low, interval.high, interval.shift
-        entries.TABULATE.of(rows.dtype, row, *limits, table)(0, row.size)
+        kernel.of(rows.dtype, row, *limits, table)(0, row.size)
 
 
 def survey(

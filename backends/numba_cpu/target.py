@@ -32,7 +32,13 @@ GROUP_BYTES = WIDTH * VECTOR_BYTES
 
 def kinds(parameters: str, dtype: DType) -> list[tuple[DType, int]]:
     """Of each parameter of a `Kernel` the dtype, and the dimensions: 0 for a number."""
-    dtypes = {"i": np.dtype("i8"), "d": np.dtype("f8"), "B": np.dtype(f"i{dtype.itemsize}"), "T": dtype}
+    dtypes = {
+        "i": np.dtype("i8"),
+        "u": np.dtype("u4"),
+        "d": np.dtype("f8"),
+        "B": np.dtype(f"i{dtype.itemsize}"),
+        "T": dtype,
+    }
     return [(dtypes[one[0]], one.count(",") + 1 if "[" in one else 0) for one in parameters.split()]
 
 
