@@ -73,7 +73,7 @@ def synthesis_filters(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
 def destination(out: Array | None, shape: tuple[int, int], dtype: DType) -> tuple[Array, int]:
     """``out``, or a new array, and where it begins. Raises ValueError if ``out`` is not of the result's kind."""
     if out is None:
-        return memory.placed(shape, dtype)
+        return memory.placed(shape, dtype, result=True)
     if out.shape != shape or out.dtype != dtype or not out.flags.carray:
         raise ValueError(f"out must be a C-contiguous {dtype} array of shape {shape}")
     return out, memory.address(out)

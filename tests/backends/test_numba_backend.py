@@ -450,6 +450,18 @@ def test_memory_kept_stays_within_the_limit_and_the_last_used_is_kept():
     memory.trim()
 
 
+def test_results_fill_huge_pages():
+    memory.trim()
+    for size in (memory.HUGE, 2 * memory.HUGE + 4096):
+        result, begin = memory.placed((size,), "u1", result=True)
+        assert (result.nbytes, memory.address(result), begin % memory.HUGE) == (size, begin, 0)
+        result[:] = 1
+        del result
+        assert memory.placed((size,), "u1")[1] == begin
+    assert memory.placed((memory.HUGE - 1,), "u1", result=True)[0].nbytes == memory.HUGE - 1
+    memory.trim()
+
+
 def test_free_memory_is_given_up_where_there_is_no_other(monkeypatch):
     memory.trim()
     memory.empty((1 << 20,), "u1")

@@ -50,7 +50,7 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
         taps = wavelets[0].rec_len, wavelets[1].rec_len
         launch = plan.launch(sizes, (places[0], places[1]), taps, dtype.itemsize, True)
         bands, details = [y, *details[:3]], details[3:]
-        finer, target = memory.placed((panels, *sizes[:2]), dtype)
+        finer, target = memory.placed((panels, *sizes[:2]), dtype, result=j == 1)
         own = np.ascontiguousarray(thresholds[3 * (j - 1) : 3 * j])
         arguments = target, memory.addresses(bands), *rows, *columns, launching.KEEP, function, own
         launching.run(entries.PANEL_INVERSE, dtype, panels, launch, arguments, (bands, finer))
