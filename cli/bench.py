@@ -76,11 +76,22 @@ def blocks(samples: int, repeats: int, quick: bool, device: str | None, results:
 @command.command("cpu")
 @click.option("--quick", is_flag=True, help="Small sizes and few repeats.")
 @click.option("--repeats", type=COUNT, default=7, help="Runs of each case.")
+@click.option("--threads", metavar="1,2,4", help="Measure these numbers of threads instead, beside a copy.")
 @with_results
-def cpu(quick: bool, repeats: int, results: Results) -> None:
-    """The numba backend against the same steps written with PyWavelets, side by side in one run."""
+def cpu(quick: bool, repeats: int, threads: str | None, results: Results) -> None:
+    """The numba backend against the same steps written with PyWavelets, side by side in one run.
+
+    Also in a user's loop: different arrays whose results are kept, with caches cold.
+    """
+    from wavefilt.benchmarks.cpu import by_threads
     from wavefilt.benchmarks.cpu import denoise as study
 
+    if threads is not None:
+        with measuring():
+            numbers = by_threads.counts(threads)
+        steps = partial(progress, describe=str)
+        results.report(by_threads.run(numbers, repeats, quick, steps), by_threads.report)
+        return
     results.report(study.run(quick=quick, repeats=repeats), study.report)
 
 

@@ -21,6 +21,7 @@ from wavefilt.benchmarks.common.environment import environment
 from wavefilt.benchmarks.common.implementation import agreement
 from wavefilt.benchmarks.common.measuring import peak_beyond, seconds_in_turn, summary
 from wavefilt.benchmarks.common.tables import Report, Row, Table
+from wavefilt.benchmarks.cpu import loops
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.transforms import DWT
 from wavefilt.vocabulary import Rule, Sigma
@@ -61,6 +62,8 @@ CASES = (
     Case("forward 16 Mi", 16 * Mi, 8, work="forward"),
     Case("inverse 16 Mi", 16 * Mi, 8, work="inverse"),
 )
+LOOPS = ("denoise 16 Mi", "denoise 1 Mi", "denoise 64 Ki", "denoise 4096 x 4096")
+"""Cases that are measured in a user's loop too."""
 QUICK_SHARE = 16  # --quick divides the larger cases by this
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 
@@ -134,6 +137,14 @@ def _measure(case: Case, repeats: int) -> Row:
     }
 
 
+def _loop(case: Case, repeats: int) -> Row:
+    def theirs(x: Array) -> Array:
+        return pywavelets_denoise(x[0] if case.traces == 1 else x, case)
+
+    sides = {"pywavelets": theirs, "numba": lambda x: numba_denoise(x, case)}
+    return loops.measure(case.name, (case.traces, case.samples), case.dtype, sides, repeats)
+
+
 _START = """
 import time
 import numpy as np, wavefilt
@@ -183,6 +194,7 @@ def run(quick: bool = False, repeats: int = 7) -> Row:
         "quick": quick,
         "repeats": repeats,
         "cases": [_measure(case.reduced(share), repeats) for case in CASES],
+        "loops": [_loop(case.reduced(share), 3 if quick else 5 * repeats) for case in CASES if case.name in LOOPS],
         "memory": peak_beyond(numba_denoise, x, whole),
         "first_calls": {} if quick else first_calls(),
     }
@@ -215,11 +227,12 @@ TABLE = Table(
 
 
 def report(result: Row) -> Report:
-    """A row a case, the peak of memory and the seconds of first calls."""
+    """A row a case, users' loops, the peak of memory and the seconds of first calls."""
+    sheets = [TABLE(result), *([loops.TABLE(result)] if "loops" in result else [])]
     notes = [f"Peak memory beyond input and output: {result['memory']:.2f} of the input."]
     for state, seconds in result["first_calls"].items():
         notes.append(f"{state} seconds: {', '.join(f'{name} {s:.2f}' for name, s in seconds.items())}".capitalize())
-    return Report([TABLE(result)], notes)
+    return Report(sheets, notes)
 
 
 def first_calls_told(result: Row) -> str:
@@ -227,6 +240,7 @@ def first_calls_told(result: Row) -> str:
     cold, cached = result["first_calls"]["cold"], result["first_calls"]["cached"]
     return (
         f"The first call compiles: {cold['db4 float32']:.0f} s for float32, {cold['db8 float64']:.0f} s for float64,\n"
-        f"once for all wavelets. From the cache on disk a new process takes {cached['import']:.1f} s to import numba\n"
+        "once for all wavelets. From the cache on disk a new process takes "
+        f"{cached['import']:.1f} s to import the backend\n"
         f"and {cached['db4 float32']:.1f} s for its first call."
     )

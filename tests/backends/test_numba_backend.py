@@ -301,6 +301,29 @@ def test_memory_of_a_whole_denoise(rng):
     assert peak - y.nbytes <= 1.5 * x.nbytes
 
 
+MEMORY = """
+import resource, sys
+import numpy as np, wavefilt
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+small, x = (np.random.default_rng(0).standard_normal((1, n), dtype="f4") for n in (1 << 21, 1 << 24))
+wavefilt.denoise(small, backend="numba", level=8)
+before = peak()
+y = wavefilt.denoise(x, backend="numba", level=8, rule={rule!r})
+print((peak() - before - y.nbytes) / x.nbytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the module resource")
+@pytest.mark.parametrize("rule", ["bayes", "universal"])
+def test_peak_memory_of_a_process(rule):
+    """Beyond input and output at most 1.2 times the input: its coefficients, and lists of some of them."""
+    result = _python(MEMORY.format(rule=rule))
+    assert 0.9 < float(result.stdout) <= 1.2, result.stderr
+
+
 COMPILE = """
 import sys
 import numpy as np

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+import wavefilt
 from tests.support.checkout import ROOT
+from wavefilt import threads
 from wavefilt.benchmarks import documents, values
-from wavefilt.benchmarks.cpu import calls, crossover, denoise, startup
+from wavefilt.benchmarks.cpu import by_threads, calls, crossover, denoise, loops, startup
 from wavefilt.transforms import DWT2, MODWT
 
 
@@ -77,10 +81,51 @@ def test_startup_measures_every_command():
     assert all(entry["seconds"] > 0 for entry in result.values())
 
 
+def test_first_calls_of_whole_processes(monkeypatch):
+    monkeypatch.setattr(startup, "FIRST_CALL", "import os; os.environ['NUMBA_CACHE_DIR'], {dtype!r}, {backend!r}")
+    found = startup.first_calls(repeats=1)
+    assert list(found) == ["numpy alone", "pywavelets", "cached", "empty cache"]
+    assert all(seconds["seconds"] > 0 and seconds["cpu_seconds"] > 0 for seconds in found.values())
+
+
 def test_first_calls_run_in_processes_of_their_own():
     assert all(seconds > 0 for seconds in denoise._start(denoise.FIRST_CALLS[:1]).values())
     for transform, shape in ((DWT2, (1, 64, 64)), (MODWT, (1, 1024))):
         assert crossover.first_use(transform, "db4", np.ones(shape, "f4"), 2, 1024, 1)["first"] > 0
+
+
+def test_a_users_loop_in_small():
+    kept = []
+    row = loops.measure("tiny", (1, 600), "float32", {"pywavelets": np.copy, "numba": lambda x: kept.append(x) or x}, 3)
+    assert row["arrays"] == 3
+    assert len({x.tobytes() for x in kept}) == 3  # different arrays
+    assert all(times["median"] > 0 for key in ("different", "same") for times in row[key].values())
+    assert len(loops.TABLE({"loops": [row]}).rows) == 1
+
+
+def test_run_times_by_threads_in_small(monkeypatch):
+    before, used = threads.get_num_threads(), []
+    monkeypatch.setattr(by_threads, "CASES", {"64 Ki": ((1, 3000), {}), "1 Mi": ((2, 3000), {"level": 2})})
+    monkeypatch.setattr(by_threads, "COPIED", 1 << 24)
+    monkeypatch.setattr(wavefilt, "denoise", lambda *_, **__: used.append(threads.get_num_threads()))
+    result = by_threads.run([1, 3], 2, True, iter)
+    found = [(row["name"], row["threads"]) for row in result["rows"]]
+    assert found == [("64 Ki", 1), ("64 Ki", 3), ("1 Mi", 1), ("1 Mi", 3)]
+    assert set(used) == {1, 3}
+    assert threads.get_num_threads() == before
+    for row in result["rows"]:
+        assert row["efficiency"] == pytest.approx(row["speedup"] / row["threads"])
+    assert documents.kind_of(json.loads(json.dumps(result)))[1].report is by_threads.report
+    report = by_threads.report(result)
+    assert len(report.sheets[0].rows) == 4
+    assert "GB/s" in report.notes[1]
+
+
+def test_numbers_of_threads():
+    assert by_threads.counts("4,1,2,2") == [1, 2, 4]
+    for text in ("", "1,", "0", "two", "1.5", "-1"):
+        with pytest.raises(ValueError, match="whole numbers of at least 1"):
+            by_threads.counts(text)
 
 
 def test_cpu_study_in_small():
