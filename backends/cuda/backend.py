@@ -46,14 +46,26 @@ class CudaPyramid(Pyramid):
     plan: Plan
     stream: Stream
     _on_host: bool
+    _clear: Callable[[], None]
 
-    def __init__(self, plan: Plan, stream: Stream, analysis: Analysis, shape: tuple[int, ...], on_host: bool) -> None:
-        vars(self).update(plan=plan, stream=stream, analysis=analysis, shape=shape, _on_host=on_host)
+    def __init__(
+        self,
+        plan: Plan,
+        stream: Stream,
+        analysis: Analysis,
+        shape: tuple[int, ...],
+        on_host: bool,
+        clear: Callable[[], None],
+    ) -> None:
+        own = {"plan": plan, "stream": stream, "_on_host": on_host, "_clear": clear}
+        vars(self).update(own, analysis=analysis, shape=shape)
 
     @cached_property
     def coefficients(self) -> tuple[Array, ...] | tuple[DeviceArray, ...]:
         views = self.plan.coefficients()
-        return tuple(interop.host_rows(view, self.stream) for view in views) if self._on_host else views
+        if not self._on_host:
+            return views
+        return tuple(guarded(partial(interop.host_rows, view, self.stream), self._clear) for view in views)
 
 
 class Cuda:
@@ -63,7 +75,8 @@ class Cuda:
     device memory kept between calls; `clear` frees it. Arrays on a GPU are worked on where they are, on the caller's
     stream, and give arrays of their own kind; arrays in host memory are moved there and back.
 
-    Raises BackendUnavailable if no GPU can be used.
+    Raises BackendUnavailable if no GPU can be used. Everything else raises MemoryError (`OutOfMemory`) for want of
+    device memory, after it was tried once more with the buffers freed that are kept.
     """
 
     name = "cuda"
@@ -103,7 +116,7 @@ class Cuda:
 
     def take(self, x: Samples, *axes: int) -> interop.Traces:
         """As `wavefilt.arrays.take`, for an array on a GPU."""
-        return interop.take(x, *axes)
+        return guarded(partial(interop.take, x, *axes), self.clear)
 
     def to_host(self, x: Samples) -> Array:
         """A copy in host memory."""
@@ -111,20 +124,17 @@ class Cuda:
 
     def to_device(self, rows: Array, like: Samples) -> Samples:
         """Host rows as an array of the library and on the device of ``like``."""
-        out = interop.empty(rows.shape, rows.dtype, like)
+        out = guarded(partial(interop.empty, rows.shape, rows.dtype, like), self.clear)
         interop.flat(out).copy_to_device(np.ascontiguousarray(rows).reshape(-1))
         return out
 
     def resident(self, shape: tuple[int, int], dtype: DTypeLike) -> Samples:
         """Room for rows on the current GPU. Raises MemoryError."""
-        try:
-            return guarded(lambda: target.cuda.device_array(shape, dtype), self.clear)
-        except OutOfMemory as error:
-            raise MemoryError(str(error)) from error
+        return guarded(lambda: target.cuda.device_array(shape, dtype), self.clear)
 
     def host_buffer(self, size: int, dtype: DTypeLike) -> Array:
         """Pinned memory."""
-        return target.cuda.pinned_array(size, dtype)  # type: ignore[no-any-return]
+        return guarded(lambda: target.cuda.pinned_array(size, dtype), self.clear)
 
     def send(self, samples: Array, resident: Samples, place: int) -> None:
         interop.flat(resident)[place : place + samples.size].copy_to_device(samples.reshape(-1))
@@ -145,21 +155,26 @@ class Cuda:
         if not len(x):
             one = analysis.transform.analyse(np.zeros((1, *shape), interop.dtype_name(x)), analysis)
             return Pyramid(tuple(c[:0] for c in one), analysis, shape)
+        return guarded(partial(self._decomposed, x, analysis, shape), self.clear)
+
+    def _decomposed(self, x: Samples, analysis: Analysis, shape: tuple[int, ...]) -> CudaPyramid:
         plan, stream = self._plan(analysis, x)
+        pyramid = self._lent(plan, stream, analysis, shape, not interop.on_device(x))
         plan.forward(self.ring.brought(x, plan, stream), stream)
-        return self._lent(plan, stream, analysis, shape, not interop.on_device(x))
+        return pyramid
 
     def _lent(
         self, plan: Plan, stream: Stream, analysis: Analysis, shape: tuple[int, ...], on_host: bool
     ) -> CudaPyramid:
-        pyramid = CudaPyramid(plan, stream, analysis, shape, on_host)
+        pyramid = CudaPyramid(plan, stream, analysis, shape, on_host, self.clear)
         self._plans.lend(pyramid, plan)
         return pyramid
 
     def _packed(self, pyramid: Pyramid) -> CudaPyramid:
         """Coefficients from elsewhere, copied into the buffers of a plan. Raises ValueError if they do not fit."""
-        if isinstance(pyramid, CudaPyramid):
-            return pyramid
+        return pyramid if isinstance(pyramid, CudaPyramid) else guarded(partial(self._sent, pyramid), self.clear)
+
+    def _sent(self, pyramid: Pyramid) -> CudaPyramid:
         found = [interop.to_host(c) for c in pyramid.coefficients]
         plan, stream = self._plan(pyramid.analysis, found[0], pyramid.shape)
         packed = self._lent(plan, stream, pyramid.analysis, pyramid.shape, True)
@@ -171,7 +186,7 @@ class Cuda:
         for pyramid in packed[1:]:
             pyramid.stream.synchronize()
         layouts, first = [pyramid.plan.layout for pyramid in packed], packed[0]
-        return CudaStatistics(layouts, first.plan.options, scope == "record", first.stream, packed)
+        return CudaStatistics(layouts, first.plan.options, scope == "record", first.stream, packed, self.clear)
 
     def reconstruct(
         self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, like: Samples | None = None
@@ -181,7 +196,11 @@ class Cuda:
             return pyramid.coefficients[0]  # type: ignore[no-any-return]
         if not isinstance(pyramid, CudaPyramid) and not len(pyramid.coefficients[0]):
             return np.zeros((0, *pyramid.shape), interop.dtype_name(pyramid.coefficients[0]))
-        pyramid = self._packed(pyramid)
+        return guarded(partial(self._reconstructed, self._packed(pyramid), shrinkage, like), self.clear)
+
+    def _reconstructed(
+        self, pyramid: CudaPyramid, shrinkage: Shrinkage | None, like: Samples | None
+    ) -> Samples | Array:
         plan, stream, by = pyramid.plan, pyramid.stream, pyramid.plan.shrinking(shrinkage, pyramid.stream)
         shape = (plan.shape.rows, *pyramid.shape)
         if like is not None:
@@ -223,7 +242,7 @@ class Cuda:
     def spun(self, x: Samples, method: Method, level: int) -> Samples | None:
         """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
         once = partial(self.denoise, method=replace(method, spins=1), level=level)
-        return cycle_spinning.denoise(once, x, method, level)
+        return guarded(partial(cycle_spinning.denoise, once, x, method, level), self.clear)
 
     def whole(self, x: Samples, method: Method, level: int, report: bool, out: Samples | None) -> Denoised:
         """`denoise` of a batch that is on the GPU together; raises what numba does if there is no room for it."""

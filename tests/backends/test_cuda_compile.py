@@ -1,18 +1,23 @@
-"""Kernels of the GPU backend compiled for sm_90 without a GPU: no double precision by accident, nothing spilled."""
+"""Kernels of the GPU backend compiled without a GPU, as they are for one: no double precision by accident, no spills.
+
+All of them for sm_90, those of a denoise by the default filter for the others, and all for all with ``-m sm_all``.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import pywt
 
 from tests.support.checkout import ROOT
+from wavefilt.threads import available_cpus
 
 MODULE = "tests.backends.test_cuda_compile"
 
@@ -26,15 +31,32 @@ def _ptxas() -> str | None:
     return None
 
 
-@pytest.fixture(scope="module", params=["float32", "float64"])
-def compiled(request, tmp_path_factory):
-    """PTX of every kernel of this dtype, by name."""
+GPUS = [(7, 5, ""), (8, 0, ""), (8, 6, ""), (8, 9, ""), (9, 0, "a"), (10, 0, "a"), (12, 0, "a")]
+"""Compute capabilities as numba names them to the linker."""
+EVERYWHERE = (
+    r"forward-db8-False-256x\d+-searching",
+    r"inverse-db8-False-soft-256x",
+    "draw$",
+    "settle$",
+    "choose-linear$",
+)
+"""Names of the kernels that are compiled for all of them."""
+
+
+def _compiled(dtype: str, tmp_path_factory, which: str) -> tuple[str, list[Path]]:
+    """PTX of kernels of this dtype after optimization at link time."""
     if find_spec("numba_cuda") is None:
         pytest.skip("numba-cuda is not installed")
-    folder = tmp_path_factory.mktemp(request.param)
-    # in its own process: the suite turns warnings of libraries into errors
-    subprocess.run([sys.executable, "-m", MODULE, request.param, str(folder)], check=True, timeout=600, cwd=ROOT)
-    return request.param, sorted(folder.glob("*.ptx"))
+    folder = tmp_path_factory.mktemp(dtype)
+    # in its own process: there is a GPU in it that is not there, and the suite turns warnings of libraries into errors
+    command = [sys.executable, "-m", MODULE, dtype, str(folder), which]
+    subprocess.run(command, check=True, timeout=3600, cwd=ROOT, env=os.environ | {"NUMBA_CACHE_DIR": str(folder)})
+    return dtype, sorted(folder.glob("*.ptx"))
+
+
+@pytest.fixture(scope="module", params=["float32", "float64"])
+def compiled(request, tmp_path_factory):
+    return _compiled(request.param, tmp_path_factory, "some")
 
 
 @pytest.mark.sm_90
@@ -47,6 +69,58 @@ def test_numpy_without_row_stack():
         "assert 'row_stack' not in vars(numpy)"
     )
     subprocess.run([sys.executable, "-W", "error::DeprecationWarning", "-c", code], check=True, timeout=60, cwd=ROOT)
+
+
+TAPS = """
+import re, sys
+from contextlib import nullcontext
+from wavefilt.backends.cuda.runtime import rehearsal
+rehearsal.begin((9, 0))
+import pywt
+from numba import types
+from wavefilt import stages
+from wavefilt.backends.cuda.dwt import tiling
+from wavefilt.backends.cuda.dwt.inverse import inverse
+from wavefilt.backends.cuda.runtime import compiler
+
+i, a, t, yes = types.int64, *(types.Array(x, 1, "C") for x in (types.float32, types.int32)), types.boolean
+each, plain, made = types.UniTuple(i, 1), compiler._Kernel, []
+
+def counted(*arguments, **options):
+    made.append(stages.current()[0])
+    return plain(*arguments, **options)
+
+def code(name):
+    lo, hi = pywt.Wavelet(name).filter_bank[2:]
+    kernel = inverse(tiling.FusedLevels(tuple(lo), tuple(hi), False, "float32", 1, 256, 64), "soft", False)
+    compiled = kernel.compile((a, a, each, each, a, i, a, i, yes, i, i, i, t, a, t, yes))
+    ptx = compiled._codelibrary.get_lto_ptx((9, 0, "a"))
+    return re.sub(r"_(Z|cudapy_smem_)\\w+|//.*", "", ptx)
+
+compiler._Kernel = counted
+db4, sym4 = code("db4"), code("sym4")
+assert made == [stages.COMPILING], made
+assert db4 != sym4
+inverse.cache_clear()
+assert code("db4") == db4 and len(made) == 1
+compiler.quick, tiling.numbered = nullcontext, lambda *filters: filters
+compiler._sources = lambda: "others"
+for cached in vars(sys.modules[inverse.__module__]).values():
+    if hasattr(cached, "cache_clear"):
+        cached.cache_clear()
+assert code("sym4") == sym4 and len(made) == 2
+print("done")
+"""
+
+
+@pytest.mark.sm_90
+def test_one_compilation_for_all_filters_of_a_length(tmp_path):
+    """The code is that of the taps themselves, by numba's compiler as it is; it comes from the cache the next time."""
+    pytest.importorskip("numba_cuda")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run = [sys.executable, "-W", "error", "-c", TAPS]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=300, cwd=ROOT, env=environment, check=False)
+    assert done.stdout == "done\n", done.stderr[-3000:]
 
 
 DOUBLE = (
@@ -68,36 +142,52 @@ DOUBLE = (
 """Kernels that sum squares, compare with thresholds of float64 or make them, in float64 whatever the samples are."""
 
 
-def test_kernels_of_float32_use_no_double_precision(compiled):
-    dtype, files = compiled
-    assert len([path for path in files if path.stem.startswith(("forward", "inverse"))]) >= 9
-    assert {path.stem for path in files} >= set(DOUBLE)
+def _name(path: Path) -> str:
+    return path.stem.partition(".")[0]
+
+
+def check(dtype: str, files: list[Path]) -> None:
+    """No float64 where all is float32, nothing in local memory, and shared memory that every GPU has."""
+    assert len({_name(path) for path in files if path.stem.startswith(("forward", "inverse"))}) >= 9
+    assert {_name(path) for path in files} >= set(DOUBLE)
     if dtype == "float32":
-        assert not [path.stem for path in files if path.stem not in DOUBLE and ".f64" in path.read_text()]
-
-
-def test_nothing_is_spilled_and_shared_memory_is_small(compiled):
+        assert not [path.stem for path in files if _name(path) not in DOUBLE and ".f64" in path.read_text()]
     ptxas = _ptxas()
     if ptxas is None:
         pytest.skip("ptxas is not installed (wheel nvidia-cuda-nvcc)")
-    for path in compiled[1]:
-        limit = re.search(r"-(\d+)$", path.stem)  # of registers
-        command = [ptxas, "-arch=sm_90", "-v", str(path), "-o", str(path.with_suffix(".cubin"))]
-        command += [f"-maxrregcount={limit[1]}"] if limit else []
-        report = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-        spilled = int(re.search(r"(\d+) bytes spill stores", report)[1])
-        # one register of the search with the compiler of CUDA 13.5, none before; 48 registers would cost more
-        assert spilled <= (4 if "-searching-" in path.stem else 0), path.stem
-        shared = re.search(r"(\d+) bytes smem", report)
-        assert shared is None or int(shared[1]) <= 48 << 10, path.stem
+
+    def numbers(path: Path) -> str:
+        _, gpu, limit = path.stem.split(".")
+        command = [ptxas, f"-arch={gpu}", "-v", str(path), "-o", str(path.with_suffix(".cubin"))]
+        command += [f"-maxrregcount={limit}"] if limit != "0" else []
+        return subprocess.run(command, capture_output=True, text=True, check=True).stderr
+
+    with ThreadPoolExecutor(available_cpus()) as pool:
+        for path, report in zip(files, pool.map(numbers, files), strict=True):
+            assert re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", report).groups() == ("0", "0"), (
+                path.stem
+            )
+            shared = re.search(r"(\d+) bytes smem", report)
+            assert shared is None or int(shared[1]) <= 48 << 10, path.stem
 
 
-def _compile(dtype: str, folder: Path) -> None:
+def test_no_double_precision_no_spills_little_shared_memory(compiled):
+    check(*compiled)
+    gpus = {path.stem.split(".")[1] for path in compiled[1]}
+    assert len(gpus) == (len(GPUS) if compiled[0] == "float32" else 1)
+
+
+@pytest.mark.sm_all
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_kernel_for_every_gpu(dtype, tmp_path_factory):
+    check(*_compiled(dtype, tmp_path_factory, "all"))
+
+
+def _compile(dtype: str, folder: Path, which: str) -> None:
+    from wavefilt.backends.cuda.runtime import rehearsal
+
+    rehearsal.begin((9, 0))
     from numba import types
-    from numba.cuda import dispatcher
-
-    # device functions ask the driver, which need not be there, what to compile for
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
 
     from wavefilt.backends.cuda.dwt import cycle_spinning
     from wavefilt.backends.cuda.dwt.forward import forward
@@ -110,7 +200,6 @@ def _compile(dtype: str, folder: Path) -> None:
     from wavefilt.backends.cuda.modwt import kernels as modwt_kernels
     from wavefilt.backends.cuda.modwt import tiling
     from wavefilt.backends.cuda.options import SHAPES
-    from wavefilt.backends.cuda.runtime.target import cuda, registers_for
     from wavefilt.backends.cuda.statistics import details, sampling, scanning, selection, short_rows, sorting
     from wavefilt.backends.cuda.thresholding import choosing
     from wavefilt.backends.cuda.thresholding import kernels as shrinking
@@ -120,8 +209,14 @@ def _compile(dtype: str, folder: Path) -> None:
     table, yes = types.Array(types.int32, 1, "C"), types.boolean
 
     def write(name: str, kernel: object, arguments: tuple[object, ...]) -> None:
-        ptx, _ = cuda.compile_ptx(kernel.py_func, arguments, cc=(9, 0))  # type: ignore[attr-defined]
-        (folder / f"{name}.ptx").write_text(ptx)
+        library = kernel.compile.code(arguments)._codelibrary  # type: ignore[attr-defined]
+        everywhere = which == "all" or (dtype == "float32" and any(re.match(each, name) for each in EVERYWHERE))
+        for gpu in GPUS if everywhere else [(9, 0, "a")]:
+            library._max_registers = kernel.compile.limit(gpu[:2])  # type: ignore[attr-defined]
+            limit = library._max_registers or 0
+            (folder / f"{name}.sm_{gpu[0]}{gpu[1]}{gpu[2]}.{limit}.ptx").write_text(
+                library.get_lto_ptx(gpu).strip("\0")
+            )
 
     tile = fixed = TILE_BYTES // (4 if dtype == "float32" else 8)
     cases = [
@@ -135,7 +230,6 @@ def _compile(dtype: str, folder: Path) -> None:
     for name, functions, modes, threads, tile in cases:
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
         for periodized in modes:
-            limit = registers_for(dtype, len(lo), periodized)
             levels = launches(Filter(len(lo), periodized), 8, tile)[0]
             each = types.UniTuple(size, levels)
             arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, a, size)
@@ -147,12 +241,11 @@ def _compile(dtype: str, folder: Path) -> None:
                 write(f"forward-{name}-{periodized}-{threads}x{tile}", kernel, arguments)
             if searched:
                 kernel = forward(analysis, False, True)
-                write(f"forward-{name}-{periodized}-{threads}x{tile}-searching-{limit}", kernel, arguments)
+                write(f"forward-{name}-{periodized}-{threads}x{tile}-searching", kernel, arguments)
             for function in functions:
-                limit = registers_for(dtype, len(lo), periodized, function)
                 kernel = inverse(synthesis, function, False)
                 write(
-                    f"inverse-{name}-{periodized}-{function}-{threads}x{tile}-{limit}",
+                    f"inverse-{name}-{periodized}-{function}-{threads}x{tile}",
                     kernel,
                     (a, a, each, each, a, size, a, size, yes, size, size, size, table, a, table, yes),
                 )
@@ -194,12 +287,7 @@ def _compile(dtype: str, folder: Path) -> None:
         one = tiling.launches(len(lo), 2, start_level, dtype, threads)[0]
         each = types.UniTuple(place, one.last)
         kernel = modwt_kernels.analysis(lo, hi, circular, not start_level, dtype, one.forward)
-        limit = modwt_kernels.registers(dtype, len(lo))
-        write(
-            f"modwt-analysis-{name}" + (f"-{limit}" if limit else ""),
-            kernel,
-            (a, place, yes, a, *[size] * 6, a, each, a, place, table),
-        )
+        write(f"modwt-analysis-{name}", kernel, (a, place, yes, a, *[size] * 6, a, each, a, place, table))
         kernel = modwt_kernels.synthesis(rec_lo, rec_hi, circular, dtype, one.inverse, "soft")
         write(f"modwt-synthesis-{name}", kernel, (a, place, a, each, a, *[size] * 5, a, place, yes))
     height, short = tile // 256, types.int32
@@ -211,13 +299,11 @@ def _compile(dtype: str, folder: Path) -> None:
         axes, extends = (periodized, periodized), (several, several)
         kernel = panels_forward.forward(PanelLevel((lo, hi), (lo, hi), axes, extends, dtype, height, 256), False)
         arguments = (a, pair, shorts, *bands, shorts, size, tiles, table, pair)
-        limit = panels_forward.registers(dtype, len(lo))
-        write(f"panels-forward-{name}-{periodized}" + (f"-{limit}" if limit else ""), kernel, arguments)
+        write(f"panels-forward-{name}-{periodized}", kernel, arguments)
         back = (rec_lo, rec_hi)
         kernel = panels_inverse.inverse(PanelLevel(back, back, axes, extends, dtype, height, 256), function, False)
         arguments = (*bands, shorts, size, size, tiles, a, size, a, pair, shorts, yes, table, yes)
-        limit = panels_inverse.registers(dtype, len(lo), periodized, function)
-        write(f"panels-inverse-{name}-{periodized}-{function}" + (f"-{limit}" if limit else ""), kernel, arguments)
+        write(f"panels-inverse-{name}-{periodized}-{function}", kernel, arguments)
     for kernel in (details.counting_above(dtype, 256), details.counting_bins(dtype, 256, 512)):
         write(kernel.py_func.__name__, kernel, (a, size, size, size, size, d, size, i))
     write("block", shrinking.block(dtype, 256), (a, a, size, size, size, size, d, size, size))
@@ -227,4 +313,4 @@ def _compile(dtype: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    _compile(sys.argv[1], Path(sys.argv[2]))
+    _compile(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

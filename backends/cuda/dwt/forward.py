@@ -76,7 +76,7 @@ def _analysis(of: FusedLevels) -> DeviceFunction:
     delta = up4(f.lead) - f.lead  # windows begin here, so that tiles can begin at multiples of four samples
     terms = [
         [(h[::-1][k], (delta + k) % 2, (delta + k) // 2 + i) for k in range(f.taps)]
-        for h in (of.lo, of.hi)
+        for h in of.numbered
         for i in range(4)
     ]
     return filters(terms, 4)
@@ -283,8 +283,9 @@ def forward(of: FusedLevels, fastmath: bool, searching: bool = False) -> Kernel:
     interior = in_turn(*(_interior(c, level) for level in range(1, of.levels + 1)))
     begun, listing = search_on_the_way.begun(of.dtype), search_on_the_way.listing(of.threads)
     limit = registers_for(of.dtype, of.filter.taps, of.periodized) if searching else None
+    taps = sum(of.numbered, ())
 
-    @kernel(of, searching, registers=limit, fastmath=fastmath)
+    @kernel(of.structure, searching, taps=taps, registers=limit, since=(9, 0), fastmath=fastmath)
     def forward_kernel(
         x, pitch, aligned, details, begin, stride, approximation, table, first, samples, rows, tiles, state, edges, ends
     ):

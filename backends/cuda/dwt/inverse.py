@@ -74,7 +74,7 @@ def _synthesis(of: FusedLevels, pairs: int) -> DeviceFunction:
             terms = [
                 (h[2 * j + parity], w, place - j)
                 for j in reversed(range(f.taps // 2))
-                for w, h in enumerate((of.lo, of.hi))
+                for w, h in enumerate(of.numbered)
             ]
             outputs.append(terms)
     return filters(outputs, pairs)
@@ -317,7 +317,7 @@ def inverse(of: FusedLevels, function: str, fastmath: bool) -> Kernel:
     finest, both_ends, copy = _finest(c), _boundary(c), _copying(threads)
     limit = registers_for(of.dtype, of.filter.taps, of.periodized, function)
 
-    @kernel(of, function, registers=limit, fastmath=fastmath)
+    @kernel(of.structure, function, taps=sum(of.numbered, ()), registers=limit, fastmath=fastmath)
     def inverse_kernel(
         coarser, details, begin, stride, limits, first, y, pitch, aligned, samples, rows, tiles, flags, x, live, copies
     ):

@@ -9,9 +9,10 @@ is a boundary block with nothing cut out. Lengths below are in samples of a laun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.wavelets.boundary import first_input
 from wavefilt.wavelets.filters import detail_length
 
@@ -86,6 +87,17 @@ class FusedLevels:
     @cached_property
     def filter(self) -> Filter:
         return Filter(len(self.lo), self.periodized)
+
+    @cached_property
+    def numbered(self) -> tuple[tuple[Tap, ...], ...]:
+        """Both filters with their taps numbered."""
+        return numbered(self.lo, self.hi)
+
+    @property
+    def structure(self) -> FusedLevels:
+        """The same for all filters of this length."""
+        nothing = (0.0,) * self.filter.taps
+        return replace(self, lo=nothing, hi=nothing)
 
 
 @dataclass(frozen=True)

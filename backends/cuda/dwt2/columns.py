@@ -9,7 +9,7 @@ take the place of what numba cannot generate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import Filter
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
+from wavefilt.backends.cuda.runtime.taps import Tap, constant, numbered
 from wavefilt.backends.cuda.runtime.target import SIMULATED, device
 
 if TYPE_CHECKING:
@@ -56,6 +57,17 @@ class PanelLevel:
     @cached_property
     def axes(self) -> tuple[Filter, Filter]:
         return Filter(len(self.down[0]), self.periodized[0]), Filter(len(self.along[0]), self.periodized[1])
+
+    @cached_property
+    def numbered(self) -> tuple[tuple[Tap, ...], ...]:
+        """The filters down, then those along, with their taps numbered."""
+        return numbered(*self.down, *self.along)
+
+    @property
+    def structure(self) -> PanelLevel:
+        """The same for all filters of these lengths."""
+        down, along = (((0.0,) * f.taps,) * 2 for f in self.axes)
+        return replace(self, down=down, along=along)
 
     @property
     def taps(self) -> int:
@@ -180,7 +192,7 @@ else:
                 sums: list[Value] = [ir.Constant(element, 0.0)] * len(outputs)
                 for terms in zip(*outputs, strict=True) if computing else ():
                     for i, (tap, place) in enumerate(terms):
-                        sums[i] = builder.fma(window[place], ir.Constant(element, tap), sums[i])
+                        sums[i] = builder.fma(window[place], constant(element, tap), sums[i])
                 return cgutils.pack_array(builder, [*sums, *remaining])
 
             return state(state, rows), generate

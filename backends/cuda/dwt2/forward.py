@@ -90,7 +90,7 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
     """Device function: both filters along ``here`` rows of a tile, from shared memory to two bands."""
     g, threads = of.axes[1], of.threads
     lead = g.lead + g.lead % 2
-    analyse = filters([[(h[::-1][k], 0, lead - g.lead + k) for k in range(g.taps)] for h in of.along], 2)
+    analyse = filters([[(h[::-1][k], 0, lead - g.lead + k) for k in range(g.taps)] for h in of.numbered[2:]], 2)
     put = columns.put([0])
 
     @device
@@ -115,14 +115,14 @@ def forward(of: PanelLevel, fastmath: bool) -> Kernel:
     warm = -(-kept // ROWS_NEW)  # steps that fill the window
     above = f.lead + warm * ROWS_NEW - kept  # the first row read, before the first under the tile
     f_lag, lead = f.lag, g.lead + g.lead % 2
-    outputs = columns.analysis(*of.down)
+    outputs = columns.analysis(*of.numbered[:2])
     blank, load = (number(0),) * (len(outputs) + kept), columns.column(ROWS_NEW)
     fill, step = (columns.slide(outputs, kept, ROWS_NEW, 1, computing) for computing in (False, True))
     shared, last = 2 * height * threads, height * threads
     put = columns.put([i * threads + w * last for i in range(STEP) for w in range(2)])
     place_along, edge, along_rows = _places(g, of.several[1]), _edge(of), _along_rows(of)
 
-    @kernel(of, registers=registers(of.dtype, of.taps), fastmath=fastmath)
+    @kernel(of.structure, taps=sum(of.numbered, ()), registers=registers(of.dtype, of.taps), fastmath=fastmath)
     def panels_forward_kernel(x, begin, samples, bands, layout, sizes, first_panel, tiling, table, entries):
         """Samples are from ``source`` on, ``plane`` from panel to panel, ``pitch`` from row to row.
 

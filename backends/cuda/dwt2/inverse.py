@@ -84,7 +84,7 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
     g, number, half = of.axes[1], np.dtype(of.dtype).type, of.threads // 2
     last, taps = 2 * of.height * half, range(g.taps // 2)
     terms = [
-        [(h[2 * j + (g.lead + s) % 2], w, g.low + top - j) for j in taps for w, h in enumerate(of.along)]
+        [(h[2 * j + (g.lead + s) % 2], w, g.low + top - j) for j in taps for w, h in enumerate(of.numbered[2:])]
         for s, top in enumerate(g.tops)
     ]
     synthesise, put_one, put_pair = filters(terms, 1), columns.put([0]), columns.put([0, 1])
@@ -116,7 +116,7 @@ def inverse(of: PanelLevel, function: str, fastmath: bool) -> Kernel:
     kept = f.low + f.high
     warm = -(-kept // STEP)
     above = f.low + warm * STEP - kept
-    outputs = columns.synthesis(*of.down, f)
+    outputs = columns.synthesis(*of.numbered[:2], f)
     blank, load = (number(0),) * (len(outputs) + 2 * kept), columns.column(STEP)
     fill, step = (columns.slide(outputs, kept, STEP, 2, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
@@ -125,7 +125,7 @@ def inverse(of: PanelLevel, function: str, fastmath: bool) -> Kernel:
     (_, both), edge, along_rows = _shrinking(of.dtype, function), _edge(of, function), _along_rows(of)
     limit = registers(of.dtype, of.taps, any(of.periodized), function)
 
-    @kernel(of, function, registers=limit, fastmath=fastmath)
+    @kernel(of.structure, function, taps=sum(of.numbered, ()), registers=limit, fastmath=fastmath)
     def panels_inverse_kernel(
         bands, layout, sizes, panels, first_panel, tiling, thresholds, first, y, begin, samples, aligned, flags, checks
     ):

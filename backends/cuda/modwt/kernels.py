@@ -14,6 +14,7 @@ import numpy as np
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, ROWS, up4
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
+from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.thresholding.functions import shrink
@@ -149,15 +150,19 @@ def _storing(tiling: Tiling, i: int) -> DeviceFunction:
     return put
 
 
-def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[tuple[float, ...], int]], dtype: str) -> DeviceFunction:
-    """`wide.filters` of three quads of each output at the i-th step: (filter over sqrt 2, window) that it sums."""
+def _reversed(lo: tuple[float, ...], hi: tuple[float, ...], dtype: str) -> tuple[tuple[Tap, ...], ...]:
+    """Filters over sqrt 2 from the last tap on, with their taps numbered."""
+    return numbered(*((np.array(h[::-1]) / 2**0.5).astype(dtype).tolist() for h in (lo, hi)))
+
+
+def _filters(tiling: Tiling, i: int, *outputs: Sequence[tuple[tuple[Tap, ...], int]]) -> DeviceFunction:
+    """`wide.filters` of three quads of each output at the i-th step: (filter of `_reversed`, window) that it sums."""
     step, taps = tiling.steps[i], tiling.taps
     skip, apart = up4(tiling.lead(step)) - tiling.lead(step), max(step, 4)
-    scaled = [[((np.array(h[::-1]) / 2**0.5).astype(dtype).tolist(), w) for h, w in output] for output in outputs]
     return filters(
         [
             [(h[q], w, skip + m * apart + c + q * step) for q in range(taps) for h, w in output]
-            for output in scaled
+            for output in outputs
             for m in range(QUADS)
             for c in range(4)
         ],
@@ -194,10 +199,11 @@ def analysis(
     """
     number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
     load = _loading(tiling, 0, circular, finest, "keep", dtype)
+    low_pass, high_pass = _reversed(lo, hi, dtype)
 
     def level(i: int) -> DeviceFunction:
         """Device function: the i-th step, of one level."""
-        apply = _filters(tiling, i, [(lo, 0)], [(hi, 0)], dtype=dtype)
+        apply = _filters(tiling, i, [(low_pass, 0)], [(high_pass, 0)])
         item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
         own, begin = tiling.heads[0], tiling.heads[0] - up4(tiling.lead(tiling.steps[i]))
         last = i == levels - 1
@@ -223,7 +229,7 @@ def analysis(
 
     compute = in_turn(*map(level, range(levels)))
 
-    @kernel(lo, hi, circular, finest, dtype, tiling, registers=registers(dtype, tiling.taps))
+    @kernel(circular, finest, dtype, tiling, taps=low_pass + high_pass, registers=registers(dtype, tiling.taps))
     def analysis_kernel(
         v, source, aligned, extension, before, after, rows, first, tile, spread, details, places, output, place, flags
     ):
@@ -250,11 +256,12 @@ def synthesis(
     """
     number, room, width, levels = np.dtype(dtype).type, tiling.room, tiling.width, tiling.levels
     both = 2 * room
+    low_pass, high_pass = _reversed(lo, hi, dtype)
     keeps, load_lowpass = function == "keep", _loading(tiling, 0, circular, False, "keep", dtype)
 
     def level(i: int) -> DeviceFunction:
         """Device function: the i-th step, of one level."""
-        apply = _filters(tiling, i, [(lo, 0), (hi, 1)], dtype=dtype)
+        apply = _filters(tiling, i, [(low_pass, 0), (high_pass, 1)])
         load = _loading(tiling, i, circular, False, function, dtype)
         item, put, apart = _item(tiling, i), _storing(tiling, i), max(tiling.steps[i], 4)
         own, begin = tiling.heads[0], tiling.heads[0] - up4(tiling.lead(tiling.steps[i]))
@@ -283,7 +290,7 @@ def synthesis(
 
     compute = in_turn(*map(level, range(levels)))
 
-    @kernel(lo, hi, circular, dtype, tiling, function)
+    @kernel(circular, dtype, tiling, function, taps=low_pass + high_pass)
     def synthesis_kernel(
         v, source, details, places, thresholds, first_threshold, rows, first, tile, spread, y, place, aligned
     ):

@@ -167,7 +167,7 @@ class Several(Cuda):
         `OutOfMemory` if the parts are too large as well.
         """
         out = self._results.empty(x.shape, x.dtype) if out is None else out
-        return split_rows.denoise(self._members, x, out, method, level, report)
+        return guarded(partial(split_rows.denoise, self._members, x, out, method, level, report), self.clear)
 
     def _divides(self, x: Samples, method: Method, level: int) -> bool:
         """Whether samples can be cut into parts that are more than halo."""
@@ -193,8 +193,24 @@ class Several(Cuda):
     ) -> list[Samples | None]:
         """Arrays of rows on GPUs denoised where they are, those on different ones at the same time.
 
-        Every part has thresholds of its own traces. A part with a sample that is not finite gives None.
+        Every part has thresholds of its own traces. A part with a sample that is not finite gives None. Where there is
+        no room for all parts at once they are denoised one after the other. Raises MemoryError.
         """
+        try:
+            return guarded(partial(self._at_once, parts, method, levels, outs), self.clear)
+        except OutOfMemory:
+            pass  # what follows needs the memory that the error's traceback keeps
+        done = []
+        for part, level, out in zip(parts, levels, outs or [None] * len(parts), strict=True):
+            with interop.on_device_of(part):
+                one = self._home(part).backend.denoise(part, method, level, False, out)
+            done.append(None if one is None else one[0])
+        return done
+
+    def _at_once(
+        self, parts: Sequence[Samples], method: Method, levels: Sequence[int], outs: Sequence[Samples] | None
+    ) -> list[Samples | None]:
+        """`each`, if there is room."""
         if outs is None:
             outs = [self._like(part) for part in parts]
         key = key_of(parts, outs, method, tuple(levels))

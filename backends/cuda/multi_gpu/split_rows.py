@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 def denoise(
     members: Sequence[Member], x: Array, out: Array, method: Method, level: int, report: bool
 ) -> tuple[Array, Measured | None] | None:
-    """As `Cuda.denoise`, a part of the samples on each GPU. Raises OutOfMemory if that is too much for one."""
+    """As `Cuda.denoise`, a part of the samples on each GPU. Raises what the driver does if that is too much for one."""
     rows, samples = x.shape
     if rows >= len(members):
         most = -(-rows // len(members)) * samples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from typing import TypeVar, cast
 
 from numpy.typing import DTypeLike
@@ -13,7 +14,7 @@ from wavefilt.arrays import Array
 from . import graph
 from .interfaces import DeviceArray, Stream
 from .interop import exhausted
-from .target import CudaAPIError, cuda
+from .target import SIMULATED, CudaAPIError, cuda
 
 Result = TypeVar("Result")
 OUT_OF_MEMORY = 2
@@ -21,30 +22,35 @@ OUT_OF_MEMORY = 2
 KEPT = 8  # methods whose launches a plan keeps
 
 
-class OutOfMemory(Exception):
+class OutOfMemory(MemoryError):
     """The device has too little free memory, even with nothing kept for later calls."""
 
 
 def guarded(work: Callable[[], Result], clear: Callable[[], None]) -> Result:
-    """The result of ``work``, tried once more with the kept buffers freed if memory is used up."""
+    """The result of ``work``, tried once more with the kept buffers freed if memory is used up. Raises OutOfMemory."""
     try:
         return work()
     except Exception as error:
-        if not _exhausted(error):
+        if not used_up(error):
             raise
     clear()
+    if not SIMULATED:
+        with suppress(CudaAPIError):  # what numba frees later, and for its own allocations alone
+            cuda.current_context().deallocations.clear()
     try:
         return work()
     except Exception as error:
-        if _exhausted(error):
+        if used_up(error):
             raise OutOfMemory(str(error)) from error
         raise
 
 
-def _exhausted(error: Exception) -> bool:
+def used_up(error: Exception) -> bool:
     """Whether an error says that memory is used up: ours, the driver's, or that of the caller's library."""
     if isinstance(error, (CudaAPIError, graph.DriverError)):
         return int(error.args[0]) == OUT_OF_MEMORY
+    if type(error).__module__.startswith("cuda.core"):  # which launches kernels and loads them
+        return "CUDA_ERROR_OUT_OF_MEMORY" in str(error)
     return isinstance(error, (OutOfMemory, *exhausted()))
 
 

@@ -19,7 +19,7 @@ from wavefilt.threads import available_cpus
 from . import graph, interop
 from .graph import checked, handle
 from .interfaces import DeviceArray, Samples, Stream
-from .memory import Buffers
+from .memory import Buffers, used_up
 from .target import SIMULATED, cuda
 
 CHUNK = 4 << 20
@@ -152,13 +152,24 @@ class Results:
             self._seen.add(size)
             self._total += size if fresh else 0
         if fresh:
-            buffer = cuda.pinned_array(size, np.uint8)
+            buffer = self._pinned(size)
         if buffer is None:
             return np.empty(shape, dtype)
         in_use = _InUse(buffer)
         weakref.finalize(in_use, self._give_back, buffer).atexit = False
         result: Array = np.asarray(in_use).view(dtype).reshape(shape)
         return result
+
+    def _pinned(self, size: int) -> Array | None:
+        """New memory; None where no more can be pinned."""
+        try:
+            return cuda.pinned_array(size, np.uint8)  # type: ignore[no-any-return]
+        except Exception as error:
+            with self._lock:
+                self._total -= size
+            if used_up(error):
+                return None
+            raise
 
     def _give_back(self, buffer: Array) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from .interfaces import DeviceFunction
+from .taps import constant
 from .target import SIMULATED
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ else:
                 sums: list[Value] = [ir.Constant(element, 0.0)] * len(outputs)
                 for terms in zip(*outputs, strict=True):
                     for i, (tap, window, place) in enumerate(terms):
-                        sums[i] = builder.fma(sample(window, place), ir.Constant(element, tap), sums[i])
+                        sums[i] = builder.fma(sample(window, place), constant(element, tap), sums[i])
                 return cgutils.pack_array(builder, sums)
 
             return types.UniTuple(array.dtype, len(outputs))(array, types.int64, types.int64), generate

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.runtime.compiler import kernel as compiled
 from wavefilt.backends.cuda.runtime.interfaces import Kernel, Stream
+from wavefilt.backends.cuda.runtime.memory import guarded
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.statistics.interface import Risk
 
@@ -72,14 +73,21 @@ def counting_bins(dtype: str, threads: int, bins: int) -> Kernel:
 class CudaStatistics:
     """`Statistics` of pyramids on the device, measured when they are asked for.
 
-    ``owners`` are kept in use as long as these: the pyramids, and so the memory of their layouts.
+    ``owners`` are kept in use as long as these: the pyramids, and so the memory of their layouts. ``clear`` frees what
+    is not in use. Raises OutOfMemory where that is not enough.
     """
 
     def __init__(
-        self, layouts: Sequence[DetailLayout], options: Options, pooled: bool, stream: Stream, owners: object = None
+        self,
+        layouts: Sequence[DetailLayout],
+        options: Options,
+        pooled: bool,
+        stream: Stream,
+        owners: object = None,
+        clear: Callable[[], None] = lambda: None,
     ) -> None:
         self._layouts, self._options, self._pooled = sorted(layouts, key=len, reverse=True), options, pooled
-        self._stream, self._owners = stream, owners
+        self._stream, self._owners, self._clear = stream, owners, clear
 
     @property
     def counts(self) -> Counts:
@@ -91,12 +99,13 @@ class CudaStatistics:
 
     def median_abs(self, levels: Sequence[int]) -> Floats:
         depth = max(levels)
-        middle = self._searched(depth, False).middle.copy_to_host().reshape(depth, self.groups, 2)
+        found = guarded(partial(self._searched, depth, False), self._clear)
+        middle = found.middle.copy_to_host().reshape(depth, self.groups, 2)
         return np.asarray(middle.mean(axis=-1, dtype=np.float64)[np.array(levels) - 1])
 
     def mean_square(self) -> Floats:
         depth = len(self._layouts[0])
-        energy = self._searched(depth, True).energy.copy_to_host()
+        energy = guarded(partial(self._searched, depth, True), self._clear).energy.copy_to_host()
         return np.asarray(energy.reshape(depth, self.groups) / self.counts[:, None])
 
     def _searched(self, depth: int, energy: bool) -> Selection:
@@ -108,12 +117,13 @@ class CudaStatistics:
 
     def exceeding(self, thresholds: Floats) -> Counts:
         kernel = counting_above(self._dtype, self._options.threads)
-        return np.array([self._counted(i, kernel, own, 1)[:, 0] for i, own in enumerate(thresholds)])
+        found = [guarded(partial(self._counted, i, kernel, own, 1), self._clear) for i, own in enumerate(thresholds)]
+        return np.array(found)[..., 0]
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
         scales = np.divide(1, widths, out=np.zeros_like(widths), where=widths > 0)
         kernel = counting_bins(self._dtype, self._options.threads, bins)
-        return self._counted(level - 1, kernel, scales, bins)
+        return guarded(partial(self._counted, level - 1, kernel, scales, bins), self._clear)
 
     @property
     def _dtype(self) -> str:
@@ -137,7 +147,7 @@ class CudaStatistics:
         return np.asarray(found.reshape(self.groups, bins))
 
     def minimise(self, risk: Risk, sigma: Floats) -> Floats:
-        return np.array([self._least(i, risk, row) for i, row in enumerate(sigma)])
+        return np.array([guarded(partial(self._least, i, risk, row), self._clear) for i, row in enumerate(sigma)])
 
     def _least(self, i: int, risk: Risk, sigma: Floats) -> Floats:
         """`minimise` for one band: sort its |d|, then evaluate the risk at every one."""

