@@ -12,13 +12,11 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from numba.core.types.functions import BaseFunction
-from numba.cuda.codegen import CUDACodeLibrary
-from numba.cuda.core.targetconfig import ConfigStack, TargetConfig
-
 if TYPE_CHECKING:
+    from numba.core.types.functions import BaseFunction
     from numba.core.typing import Signature
     from numba.core.typing.context import BaseContext
+    from numba.cuda.core.targetconfig import TargetConfig
     from numba.types import Type
 
 Resolve: TypeAlias = "Callable[[BaseFunction, BaseContext, tuple[Type, ...], dict[str, Type]], Signature]"
@@ -31,6 +29,10 @@ def quick() -> Iterator[None]:
 
     The garbage collector goes through all that was compiled again and again, to find next to nothing.
     """
+    from numba.core.types.functions import BaseFunction
+    from numba.cuda.codegen import CUDACodeLibrary
+    from numba.cuda.core.targetconfig import TargetConfig
+
     collecting = gc.isenabled()
     own: list[tuple[type, str, Callable[..., object]]] = [
         (CUDACodeLibrary, "get_asm_str", lambda library, cc=None: ""),
@@ -53,6 +55,8 @@ def quick() -> Iterator[None]:
 
 def _resolved(resolve: Resolve) -> Resolve:
     """The same but for calls met before: numba tries all implementations in turn."""
+    from numba.cuda.core.targetconfig import ConfigStack
+
     known: dict[Hashable, Signature] = {}
 
     def get_call_type(
