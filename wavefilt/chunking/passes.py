@@ -21,7 +21,7 @@ from wavefilt.chunking.chunks import Chunk, cut
 from wavefilt.chunking.trend import Trend, fit_read, of_rows
 from wavefilt.method import Method
 from wavefilt.statistics import mergeable
-from wavefilt.statistics.interface import Measured
+from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, State, Tally
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -267,7 +267,11 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         own = np.flatnonzero(~dead) if pooled else np.arange(group[0].rows.start, group[-1].rows.stop)
         # coefficients of one chunk are kept, and where it has several traces they are groups of their own
         kept = rows.decompose(group[0], job) if len(group) == 1 and not rows.elsewhere else None
-        statistics = rows.statistics(job, group) if kept is None else rows.backend.statistics([kept], method.scope)
+        if kept is None:
+            statistics: Statistics = rows.statistics(job, group)
+        else:
+            counted = kept.with_approximation if method.spec.local else kept
+            statistics = rows.backend.statistics([counted], method.scope)
         found = method.thresholds(statistics, samples * (len(own) if pooled else 1))
         sigma[:, own], thresholds[:, own] = found
         if report:
