@@ -20,7 +20,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import entries, launching, memory, native, partial_sums
+from . import entries, launching, local_shrinkage, memory, native, partial_sums
 from .dwt import plan
 from .dwt import transform as dwt
 from .dwt2 import transform as dwt2
@@ -86,8 +86,6 @@ class NumbaCPU(Backend):
         dtype, name = self._check(pyramid.coefficients[0]), pyramid.analysis.transform.name
         native.load(entries.TRANSFORMS[name], dtype)
         if shrinkage is not None and shrinkage.across_bands:
-            from . import local_shrinkage  # which imports numba
-
             pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None
         if shrinkage is not None and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None

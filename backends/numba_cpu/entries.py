@@ -16,6 +16,7 @@ LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] B[] T[] B B B[
 MIDDLE = Kernel("selection_kernels", "order_statistics", "B[] i i i B B[]")
 TABULATE = Kernel("selection_kernels", "tabulate", "B[] B B B i i[]")
 TABULATE_FEW = Kernel("selection_kernels", "tabulate_few", "B[] B B B i u[]")
+LOCAL = Kernel("local_kernels", "shrink", "i[,] i[,] i[,] i i i i[] i[] d[,] T[]")
 ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
 
 TRANSFORMS = {
@@ -30,6 +31,13 @@ LONG = (LONG_CHUNKS, MIDDLE)
 
 ALL = tuple(
     dict.fromkeys(
-        [*(kernel for kernels in TRANSFORMS.values() for kernel in kernels), *LONG, TABULATE, TABULATE_FEW, ENERGIES]
+        [
+            *(kernel for kernels in TRANSFORMS.values() for kernel in kernels),
+            *LONG,
+            TABULATE,
+            TABULATE_FEW,
+            LOCAL,
+            ENERGIES,
+        ]
     )
 )

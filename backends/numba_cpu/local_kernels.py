@@ -1,0 +1,154 @@
+"""The loops of `local_shrinkage`.
+
+Sums are added in the same order wherever a coefficient lies, so that results do not depend on tiles or threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiler import part
+from .dwt.kernels import clear
+from .local_shrinkage import COUNT, FINER, HALF, MEANS, PERIODIC, SAME, SPACING
+from .target import VECTOR_BYTES
+from .vector import combine, greater, lesser, split, view
+
+
+@part
+def _energy(source, scale, lo, hi, band, weights, out, squares):
+    """The mean of (W scale)² around the coefficients ``lo`` to ``hi``, which may lie beyond the ends of the row.
+
+    ``source`` and ``out`` are addresses; whole groups of ``out`` are written. ``weights`` are those of the mean, and a
+    last one of 0.
+    """
+    count, spacing, half, periodic = band[COUNT], band[SPACING], band[HALF], band[PERIODIC] != 0
+    first, last = (lo, hi) if periodic else (greater(lo, 0), lesser(hi, count))
+    reach, most, size = half * spacing, squares.dtype.type(np.finfo(squares.dtype).max / 16), weights.itemsize
+    begin, length = first - reach, last - first + 2 * reach + spacing
+    before = lesser(greater(-begin, 0), length)
+    inside = greater(length - greater(begin + length - count, 0) - before, 0)
+    row, near = view(source, count, weights), view(source + (begin + before) * size, inside, weights)
+    for p in range(inside):
+        scaled = near[p] * scale
+        square = scaled * scaled
+        squares[before + p] = square if square < most else most
+    for q in range(length - inside):
+        p = q if q < before else q + inside
+        square = squares.dtype.type(0)
+        if periodic:
+            scaled = row[(begin + p) % count] * scale
+            square = scaled * scaled
+        squares[p] = square if square < most else most
+    means = view(out, hi - lo, weights)
+    for p in range(0, last - first, MEANS // size):
+        combine(squares, p, squares, p + spacing, 2 * spacing, weights, means, first - lo + p)
+    if not periodic:
+        left = greater(lesser(reach, last), first)  # neighbours of those before it lie before the row
+        right = greater(count - reach, left)
+        for q in range(left - first + greater(last - right, 0)):
+            k = first + q if q < left - first else right + q - (left - first)
+            there = lesser(half, k // spacing) + 1 + lesser(half, (count - 1 - k) // spacing)
+            means[k - lo] *= means.dtype.type(2 * half + 1) / means.dtype.type(there)
+        for p in range(first - lo):
+            means[p] = means[first - lo]
+        for p in range(last - lo, hi - lo):
+            means[p] = means[last - 1 - lo]
+
+
+@part
+def _add(total, count, energy, links, link, start, even, odd):
+    """Add the energies of a neighbouring band at the places of the own ones.
+
+    Its coefficient 0 has the energy at the address ``energy``; ``even`` and ``odd`` are memory to work in.
+    """
+    half, size, step = total.dtype.type(0.5), total.itemsize, links[link, 0]
+    a, b, c, d = links[link, 1], links[link, 2], links[link, 3], links[link, 4]
+    if step == SAME:
+        low, high = view(energy + (start + a) * size, count, total), view(energy + (start + b) * size, count, total)
+        for p in range(count):
+            total[p] += half * (low[p] + high[p])
+    elif step == FINER:  # b is a + 1
+        pairs = view(energy + (2 * start + a) * size, 2 * count, total)
+        for p in range(0, count, VECTOR_BYTES // size):
+            split(pairs, 2 * p, even, p, odd, p)
+        for p in range(count):
+            total[p] += half * (even[p] + odd[p])
+    else:  # the first of the own ones is even
+        middle = energy + start // 2 * size
+        low, high = view(middle + a * size, count, total), view(middle + b * size, count, total)
+        for p in range((count + 1) // 2):
+            even[p] = half * (low[p] + high[p])
+        low, high = view(middle + c * size, count, total), view(middle + d * size, count, total)
+        for p in range(count // 2):
+            odd[p] = half * (low[p] + high[p])
+        for p in range(count // 2):
+            total[2 * p] += even[p]
+            total[2 * p + 1] += odd[p]
+        if count % 2:
+            total[count - 1] += even[count // 2]
+
+
+@part
+def _shrink(source, target, around, number):
+    """Multiply by max(0, 1 - number/around)."""
+    one, zero = around.dtype.type(1), around.dtype.type(0)
+    for p in range(len(source)):
+        gain = one - number / around[p]
+        target[p] = source[p] * (gain if gain > zero else zero)
+
+
+@part
+def _copy(source, target):
+    for p in range(len(source)):
+        target[p] = source[p]
+
+
+@part
+def shrink(bands, links, places, tiles, longest, needed, sources, targets, thresholds, weights, workspace, begin, end):
+    """Shrink tiles ``begin`` to ``end``, counted through all rows.
+
+    ``bands`` (bands, 5), ``links`` (2 bands, 5), to the finer and the coarser band of each, and ``places`` (tiles, 4
+    bands) are those of `local_shrinkage.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count)
+    arrays, ``thresholds`` (bands, rows) in float64, ``weights`` those of the means.
+    """
+    depth, size = len(bands), weights.itemsize
+    clear(view(workspace, 4 * longest + needed, weights))
+    squares, total = view(workspace, longest, weights), view(workspace + longest * size, longest, weights)
+    even, odd = (
+        view(workspace + 2 * longest * size, longest, weights),
+        view(workspace + 3 * longest * size, longest, weights),
+    )
+    energies, highest = workspace + 4 * longest * size, np.finfo(weights.dtype).max
+    for job in range(begin, end):
+        row, tile = job // tiles, job % tiles
+        at = energies
+        for i in range(depth):
+            lo, hi = places[tile, 4 * i + 2], places[tile, 4 * i + 3]
+            if thresholds[i, row] > 0:
+                scale = 1 / thresholds[i, row]
+                scale = weights.dtype.type(scale if scale < highest else highest)
+                source = sources[i] + row * bands[i, COUNT] * size
+                _energy(source, scale, lo, hi, bands[i], weights, at, squares)
+            at += (hi - lo) * size
+        at = before = energies
+        for i in range(depth):
+            start, count = places[tile, 4 * i], places[tile, 4 * i + 1] - places[tile, 4 * i]
+            lo, hi = places[tile, 4 * i + 2], places[tile, 4 * i + 3]
+            first = (row * bands[i, COUNT] + start) * size
+            source, target = view(sources[i] + first, count, weights), view(targets[i] + first, count, weights)
+            after = at + (hi - lo) * size
+            if thresholds[i, row] > 0:
+                number = 1
+                _copy(view(at + (start - lo) * size, count, weights), total)
+                if i > 0 and thresholds[i - 1, row] > 0:
+                    beyond = places[tile, 4 * i - 2] * size
+                    _add(total, count, before - beyond, links, 2 * i, start, even, odd)
+                    number += 1
+                if i < depth - 1 and thresholds[i + 1, row] > 0:
+                    beyond = places[tile, 4 * i + 6] * size
+                    _add(total, count, after - beyond, links, 2 * i + 1, start, even, odd)
+                    number += 1
+                _shrink(source, target, total, weights.dtype.type(number))
+            else:
+                _copy(source, target)
+            before, at = at, after
