@@ -25,6 +25,7 @@ GAINS = {
     "fdr": 4.7,
     "blockjs": 3.8,
     "neighblock": 4.2,
+    "js": 4.4,
     "ebayes": 5.2,
     "ebayes-cauchy": 5.1,
 }
