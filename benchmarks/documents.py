@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from wavefilt.benchmarks.cpu import denoise, panels
+from wavefilt.benchmarks.quality import real_noise_report
 from wavefilt.benchmarks.quality import report as quality
 from wavefilt.benchmarks.report.sections import kind_of
 from wavefilt.benchmarks.ske import validation
@@ -23,6 +24,8 @@ VALUE = re.compile(r"(<!-- value ([^<>]+?) -->)[^<>]*(<!-- end -->)")
 """A number in a sentence, see `benchmarks/values.py`."""
 
 
+CHAPTERS = {"quality": quality.markdown, "real_noise": real_noise_report.markdown}
+"""Results whose tables are in several places."""
 WITHOUT_TABLE = ("crossover", "cuda_crossover")
 """Results of which the documents only tell values."""
 
@@ -39,8 +42,8 @@ def tables() -> dict[str, str]:
     for name, result in results.items():
         kind = kind_of(result)
         assert kind is not None, name
-        if name == "quality":
-            for chapter, text in quality.markdown(result).items():
+        if name in CHAPTERS:
+            for chapter, text in CHAPTERS[name](result).items():
                 add(chapter, name, text)
         elif name == "sections":
             add("times", name, panels.TIMES(result).markdown())

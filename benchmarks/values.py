@@ -47,6 +47,20 @@ def _mean_gain(result: Result, method: str) -> float:
     return float(next(row for row in result["parts"]["choices"] if row["method"] == method)["records"]["mean"])
 
 
+def _real(result: Result, argument: str) -> Result:
+    """What was gained in real noise, by FORM; METHOD."""
+    form, method = argument.split("; ")
+    return next(row for row in result["gains"] if (row["form"], row["method"]) == (form, method))
+
+
+def _pick(result: Result, argument: str) -> dict[str, float]:
+    """Of PICKER; METHOD; RATIO, or with "; no floor" after them: median error and share of outliers."""
+    picker, method, ratio, *silent = argument.split("; ")
+    wanted = (picker, method, not silent)
+    row = next(r for r in result["picks"] if (r["picker"], r["method"], r["floor"]) == wanted)
+    return {what: row[what][ratio] for what in ("median", "outliers")}
+
+
 VALUES: dict[str, dict[str, Callable[[Result, str], str]]] = {
     "cpu.json": {
         # of a case: how many times faster numba is than PyWavelets; per cent that a copy takes of its time
@@ -65,6 +79,15 @@ VALUES: dict[str, dict[str, Callable[[Result, str], str]]] = {
         "copies": lambda result, case: number(
             _case(result, case)["device"]["median"] / (2 * result["copy"]["median"]), 2
         ),
+    },
+    "real_noise.json": {
+        # dB of FORM; METHOD: the mean gain, and what it is more than that of the defaults
+        "gain": lambda result, argument: f"{_real(result, argument)['mean']:.1f}",
+        "over": lambda result, argument: f"{_real(result, argument)['over']:.1f}",
+        "worse": lambda result, argument: f"{_real(result, argument)['worse']}",
+        # per cent of picks more than 0.2 s away, and seconds of the median error: PICKER; METHOD; RATIO[; no floor]
+        "outliers": lambda result, argument: f"{100 * _pick(result, argument)['outliers']:.0f}",
+        "median": lambda result, argument: f"{_pick(result, argument)['median']:.2f}",
     },
     "quality.json": {
         # dB: on the sample record with its own noise, and over records with a noise as METHOD; NOISE

@@ -50,7 +50,6 @@ def _gains(result: Row, form: str) -> Sheet:
         "records|worse": "{worse}",
         "worst|gain": "{worst:+.1f}",
         "peak|amplitude": "{peak:.0%}",
-        "ms a|trace": "{seconds:ms}",
     }
     records = result["gains"][0]["records"]
     title = f"{TITLES[form]}: gain in dB of {records} records, {result['synthetics']} synthetic earthquakes"

@@ -41,6 +41,16 @@ def test_a_value_is_written_into_its_sentence():
     assert filled == "takes <!-- value cuda_h200.json: device-time device, bayes, db8 -->0.55<!-- end --> ms,\n"
 
 
+def test_values_of_picks_and_gains_in_real_noise():
+    result = json.loads((ROOT / "benchmarks" / "results" / "real_noise.json").read_text())
+    (row,) = (r for r in result["gains"] if (r["form"], r["method"]) == ("raw", "js, modwt, window"))
+    assert values.value("real_noise.json: over raw; js, modwt, window") == f"{row['over']:.1f}"
+    silent = [r for r in result["picks"] if (r["picker"], r["method"]) == ("AIC", "js, window")]
+    shares = {row["floor"]: f"{100 * row['outliers']['5 dB']:.0f}" for row in silent}
+    assert values.value("real_noise.json: outliers AIC; js, window; 5 dB") == shares[True]
+    assert values.value("real_noise.json: outliers AIC; js, window; 5 dB; no floor") == shares[False]
+
+
 @pytest.mark.parametrize("marker", ["cpu.json: age", "gpu.json: speedup", "cpu.json: speedup denoise 17 Mi", "cpu"])
 def test_an_unknown_value_is_an_error_that_says_what_there_is(marker):
     with pytest.raises(ValueError, match="there are"):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +13,16 @@ from numpy.testing import assert_allclose
 from scipy import signal
 
 import wavefilt
-from tests.support.checkout import needs
-from wavefilt.benchmarks.quality import alternatives, earthquakes, field_records, picking, real_noise, real_noise_report
+from tests.support.checkout import ROOT, needs
+from wavefilt.benchmarks.quality import (
+    alternatives,
+    earthquakes,
+    field_records,
+    picking,
+    real_noise,
+    real_noise_figure,
+    real_noise_report,
+)
 from wavefilt.benchmarks.quality.field_records import LENGTH, Window
 
 RATE = 100.0
@@ -297,3 +307,63 @@ def test_tables_hold_every_row_and_targets_are_judged(small):
     assert real_noise_report.reached("Raw records: records made worse", 0, 0)
     assert not real_noise_report.reached("AIC at 0 dB: per cent of outliers", 20, 21)
     assert "2 of 3 windows, of 2 channels and 2 sources, pass" in real_noise_report.notes(small)[1]
+
+
+# ---- the committed result
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return json.loads((ROOT / "benchmarks" / "results" / "real_noise.json").read_text())
+
+
+def test_the_committed_noise_passes_its_criteria(committed):
+    windows = committed["windows"]
+    assert len(windows) >= 30
+    assert len({window["channel"] for window in windows}) >= 10
+    assert not any(field_records.faults(window["measures"]) for window in windows)
+    halves = [{window["source"] for window in windows if window["half"] == half} for half in (0, 1)]
+    assert all(halves)
+    assert not halves[0] & halves[1]
+    assert all(event["ratio"] >= field_records.EVENT_RATIO for event in committed["events"])
+
+
+def test_the_committed_parameters_are_of_the_grids(committed):
+    grids = {one.name: one for one in alternatives.ALTERNATIVES}
+    assert {row["method"] for row in committed["tuned"]} == grids.keys()
+    for row in committed["tuned"]:
+        assert all(chosen in grids[row["method"]].choices() for chosen in row["parameters"])
+
+
+def test_the_committed_study_is_whole(committed):
+    assert committed["synthetics"] == real_noise.EVENTS == 200
+    assert not any(row["worse"] for row in committed["gains"] if row["method"] == "js, modwt, window")
+    for form in earthquakes.FORMS:
+        rows = {row["method"]: row for row in committed["gains"] if row["form"] == form}
+        assert {*alternatives.LIBRARY} < rows.keys()
+        assert all(row["records"] == 600 for row in rows.values())
+
+
+@needs("obspy")
+@obspy_warns
+def test_a_window_can_be_measured_again(committed, tmp_path):
+    import obspy
+
+    name = "io/seisan/D1360930.203"
+    shutil.copy(Path(obspy.__file__).parent / "io/seisan/tests/data/D1360930.203", tmp_path)
+    before = [window for window in committed["windows"] if window["file"] == name]
+    found, _ = field_records.windows([tmp_path])
+    assert [window.start for window in found] == [window["start"] for window in before]
+    for window, row in zip(found, before, strict=True):
+        assert window.measures == pytest.approx(row["measures"], rel=1e-3)
+
+
+@needs("obspy")
+@needs("matplotlib")
+@obspy_warns
+def test_the_figure_is_drawn(monkeypatch):
+    monkeypatch.setattr(real_noise_figure, "CHANNEL", "X.2")
+    records = real_noise_figure.record([window(1), window(2)])
+    assert (len(records), records.group[0], records.ratio[0]) == (1, 1, real_noise_figure.RATIO)
+    titles = [axes.get_title(loc="left") for axes in real_noise_figure.picture(records).axes]
+    assert titles[1:] == [*real_noise_figure.SHOWN, "clean"]
