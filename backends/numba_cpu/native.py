@@ -44,48 +44,54 @@ class Kernel:
         self.symbol = f"{module}.{name}"
         self.versions: dict[str, Callable[..., int]] = {}
         """Those that this process has loaded, by the character of the dtype."""
-        self._size = sum(1 + dimensions for _, dimensions in kinds(parameters, np.dtype("f4")))
-        self._block = struct.Struct(f"{self._size}q")
+        self._block = struct.Struct(f"{sum(1 + dimensions for _, dimensions in kinds(parameters, np.dtype('f4')))}q")
+        self._wanted: dict[str, list[object]] = {}
 
     def of(self, dtype: DType, *arguments: object, workspace: int = 0, kept: object = None) -> Work:
         """The kernel with all its arguments but the range, and bytes of memory to work in.
 
-        ``kept`` are the arrays behind addresses in the arguments, which must live as long as the work does.
+        ``kept`` are the arrays behind addresses in the arguments, which must live as long as the work does. Raises
+        TypeError for other arguments than the kernel takes: it would read, or write, what is not theirs.
         """
-        if dtype.char not in self.versions:
+        if dtype.char not in self._wanted:
             load([self], dtype)
-        words = _words(arguments)
-        if len(words) != self._size:
-            raise TypeError(f"{self.symbol} takes {self.parameters}")
+            wanted = kinds(self.parameters, dtype)
+            self._wanted[dtype.char] = [(kind.str, count) if count else kind.kind for kind, count in wanted]
+        words, found = _packed(arguments)
+        if found != self._wanted[dtype.char]:
+            raise TypeError(f"{self.symbol} takes {self.parameters} of {dtype}, not {found}")
         return Work(self.versions[dtype.char], self._block.pack(*words), workspace, (arguments, kept))
 
 
-class Constant(tuple[int, ...]):
+class Constant:
     """Arguments that are used many times, as kernels take them."""
 
-    values: tuple[object, ...]
-
-    def __new__(cls, *values: object) -> Constant:
-        found = super().__new__(cls, _words(values))
-        found.values = values  # whose memory must live as long
-        return found
+    def __init__(self, *values: object) -> None:
+        self.words, self.kinds = _packed(values)
+        self.values = values  # whose memory must live as long
 
 
-def _words(values: Sequence[object]) -> list[int]:
-    """What kernels read: a word for each number, and for an array its address and shape."""
+def _packed(values: Sequence[object]) -> tuple[list[int], list[object]]:
+    """What kernels read: a word for each number, and for an array its address and shape; and the kind of each value."""
     words: list[int] = []
+    found: list[object] = []
     for value in values:
-        kind = type(value)
-        if kind is Constant:
-            words += value  # type: ignore[arg-type]
-        elif kind is np.ndarray:
-            words.append(memory.address(value))  # type: ignore[arg-type]
-            words += value.shape  # type: ignore[attr-defined]
-        elif kind is float:
+        if isinstance(value, Constant):
+            words += value.words
+            found += value.kinds
+        elif isinstance(value, np.ndarray):
+            words.append(memory.address(value))
+            words += value.shape
+            found.append(
+                (value.dtype.str, value.ndim) if value.flags.c_contiguous else "an array that is not contiguous"
+            )
+        elif isinstance(value, float):
             words += struct.unpack("q", struct.pack("d", value))
+            found.append("f")
         else:
             words.append(value)  # type: ignore[arg-type]
-    return words
+            found.append("i")
+    return words, found
 
 
 class Work:

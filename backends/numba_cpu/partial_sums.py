@@ -21,7 +21,7 @@ def _energies(x: Array, y: Array, scale: float) -> tuple[float, float]:
     dtype = np.result_type(x, y, np.float32)
     x, y = (memory.packed(np.asarray(row, dtype)) for row in (x, y))
     sums = np.empty(2)
-    entries.ENERGIES.of(dtype, x, y, scale, sums)(0, len(x))
+    entries.ENERGIES.of(dtype, x, y, float(scale), sums)(0, len(x))
     return float(sums[0]), float(sums[1])
 
 
