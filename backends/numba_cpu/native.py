@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from llvmlite import binding
@@ -29,6 +30,11 @@ from .target import key, kinds
 
 _MARK = b"wavefilt kernel\n"
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, *[ctypes.c_int64] * 3)  # which releases the GIL
+
+
+INTEGER, FLOAT, SCATTERED = -1, -2, -3
+"""Arguments that are no contiguous arrays, of which the number of dimensions counts."""
+_Kinds: TypeAlias = tuple[list[int], list[DType]]
 
 
 class Kernel:
@@ -45,7 +51,7 @@ class Kernel:
         self.versions: dict[str, Callable[..., int]] = {}
         """Those that this process has loaded, by the character of the dtype."""
         self._block = struct.Struct(f"{sum(1 + dimensions for _, dimensions in kinds(parameters, np.dtype('f4')))}q")
-        self._wanted: dict[str, list[object]] = {}
+        self._wanted: dict[str, _Kinds] = {}
 
     def of(self, dtype: DType, *arguments: object, workspace: int = 0, kept: object = None) -> Work:
         """The kernel with all its arguments but the range, and bytes of memory to work in.
@@ -56,7 +62,9 @@ class Kernel:
         if dtype.char not in self._wanted:
             load([self], dtype)
             wanted = kinds(self.parameters, dtype)
-            self._wanted[dtype.char] = [(kind.str, count) if count else kind.kind for kind, count in wanted]
+            numbers = {"i": INTEGER, "f": FLOAT}
+            forms = [dimensions or numbers[kind.kind] for kind, dimensions in wanted]
+            self._wanted[dtype.char] = forms, [kind for kind, dimensions in wanted if dimensions]
         words, found = _packed(arguments)
         if found != self._wanted[dtype.char]:
             raise TypeError(f"{self.symbol} takes {self.parameters} of {dtype}, not {found}")
@@ -71,27 +79,35 @@ class Constant:
         self.values = values  # whose memory must live as long
 
 
-def _packed(values: Sequence[object]) -> tuple[list[int], list[object]]:
-    """What kernels read: a word for each number, and for an array its address and shape; and the kind of each value."""
+def _packed(values: Sequence[object]) -> tuple[list[int], _Kinds]:
+    """What kernels read: a word for each number, and for an array its address and shape; and the kinds of the values.
+
+    In order of how often they come, since this runs for every launch.
+    """
     words: list[int] = []
-    found: list[object] = []
+    forms: list[int] = []
+    dtypes: list[DType] = []
     for value in values:
-        if isinstance(value, Constant):
-            words += value.words
-            found += value.kinds
+        kind = type(value)
+        if kind is int:
+            words.append(value)  # type: ignore[arg-type]
+            forms.append(INTEGER)
+        elif kind is Constant:
+            words += value.words  # type: ignore[attr-defined]
+            forms += value.kinds[0]  # type: ignore[attr-defined]
+            dtypes += value.kinds[1]  # type: ignore[attr-defined]
         elif isinstance(value, np.ndarray):
             words.append(memory.address(value))
             words += value.shape
-            found.append(
-                (value.dtype.str, value.ndim) if value.flags.c_contiguous else "an array that is not contiguous"
-            )
+            forms.append(value.ndim if value.flags.c_contiguous else SCATTERED)
+            dtypes.append(value.dtype)
         elif isinstance(value, float):
             words += struct.unpack("q", struct.pack("d", value))
-            found.append("f")
+            forms.append(FLOAT)
         else:
-            words.append(value)  # type: ignore[arg-type]
-            found.append("i")
-    return words, found
+            words.append(int(value))  # type: ignore[call-overload]
+            forms.append(INTEGER)
+    return words, (forms, dtypes)
 
 
 class Work:
