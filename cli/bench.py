@@ -89,8 +89,8 @@ def cpu(quick: bool, repeats: int, threads: str | None, results: Results) -> Non
     if threads is not None:
         with measuring():
             numbers = by_threads.counts(threads)
-        steps = partial(progress, describe=str)
-        results.report(by_threads.run(numbers, repeats, quick, steps), by_threads.report)
+        result = by_threads.run(numbers, repeats, quick, lambda names: progress(names, str))
+        results.report(result, by_threads.report)
         return
     results.report(study.run(quick=quick, repeats=repeats), study.report)
 

@@ -144,7 +144,7 @@ def _machine_code(module: str, name: str, parameters: str, dtype: DType) -> byte
     scalars = [(numba.from_dtype(kind), dimensions) for kind, dimensions in kinds(parameters, dtype)]
     take = unpacked([types.Array(kind, dimensions, "C") if dimensions else kind for kind, dimensions in scalars])
 
-    def run(block, workspace, begin, end):  # type: ignore[no-untyped-def]
+    def run(block, workspace, begin, end):
         return function(*take(block, workspace, begin, end))
 
     flags, context = Flags(), cpu_target.target_context

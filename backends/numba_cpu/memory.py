@@ -125,7 +125,7 @@ def packed_rows(array: Array) -> Array:
 def address(array: Array) -> int:
     """Where an array begins; in a third of the time that ``array.ctypes.data`` takes."""
     try:
-        return addressof(c_char.from_buffer(array))
+        return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]  # it is a buffer
     except (TypeError, ValueError):  # it is read-only, empty or not contiguous
         begin: int = array.__array_interface__["data"][0]
         return begin

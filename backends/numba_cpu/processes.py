@@ -83,9 +83,15 @@ def _can_start() -> bool:
 def _started(tasks: Sequence[tuple[str, str]], folder: Path) -> subprocess.Popen[bytes]:
     """A process of its own group, which signals from a terminal do not reach."""
     program = _PROGRAM.format(path=sys.path, tasks=tasks, folder=str(folder))
-    own = {"creationflags": 0x08000000} if sys.platform == "win32" else {"start_new_session": True}
+    windows = sys.platform == "win32"
     nowhere = subprocess.DEVNULL
     environment = os.environ | {"NUMBA_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-c", program], stdin=nowhere, stdout=nowhere, stderr=nowhere, env=environment, **own
+        [sys.executable, "-c", program],
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
+        env=environment,
+        start_new_session=not windows,
+        creationflags=0x08000000 if windows else 0,  # no window of its own
     )

@@ -33,7 +33,7 @@ SHORT = 1 << 20  # rows up to here are one thread's work each: to cut one up tak
 GRAIN = 1 << 17  # coefficients below which a share of the work is not worth waking a thread
 SAMPLED = 1 << 12  # shorter rows are selected from directly
 STEP = 1024
-_FLOATS = {np.dtype("i4"): np.dtype("f4"), np.dtype("i8"): np.dtype("f8")}
+_FLOATS: dict[DType, DType] = {np.dtype("i4"): np.dtype("f4"), np.dtype("i8"): np.dtype("f8")}
 COUNTED = 1 << 18  # details that one thread counts at a time
 
 

@@ -19,9 +19,10 @@ from wavefilt.arrays import DType
 from wavefilt.thresholding import shrinkage
 from wavefilt.wavelets import boundary
 
-_NUMBA = find_spec("numba")
-if _NUMBA is None:
+_found = find_spec("numba")
+if _found is None:
     raise ModuleNotFoundError("No module named 'numba'", name="numba")
+_NUMBA = Path(str(_found.origin))
 _HOST = binding.get_host_cpu_features()
 VECTOR_BYTES = 64 if _HOST.get("avx512f") else 32 if _HOST.get("avx") else 16
 WIDTH = 4
@@ -32,7 +33,7 @@ GROUP_BYTES = WIDTH * VECTOR_BYTES
 
 def kinds(parameters: str, dtype: DType) -> list[tuple[DType, int]]:
     """Of each parameter of a `Kernel` the dtype, and the dimensions: 0 for a number."""
-    dtypes = {
+    dtypes: dict[str, DType] = {
         "i": np.dtype("i8"),
         "u": np.dtype("u4"),
         "d": np.dtype("f8"),
@@ -45,8 +46,8 @@ def kinds(parameters: str, dtype: DType) -> list[tuple[DType, int]]:
 def _sources() -> Iterator[Path]:
     """All that goes into kernels, and numba's file that tells its version: its metadata takes 30 ms to read."""
     yield from sorted(Path(__file__).parent.rglob("*.py"))
-    yield from (Path(module.__file__) for module in (boundary, shrinkage, vocabulary))
-    yield Path(_NUMBA.origin or "").with_name("_version.py")
+    yield from (Path(str(module.__file__)) for module in (boundary, shrinkage, vocabulary))
+    yield _NUMBA.with_name("_version.py")
 
 
 @cache

@@ -39,10 +39,11 @@ def counts(text: str) -> list[int]:
 
 
 def denoised(x: Array, options: Row) -> Callable[[], object]:
-    return lambda: wavefilt.denoise(x, "db8", backend="numba", rule="universal", **{"level": 8} | options)
+    chosen: Row = {"level": 8, "rule": "universal", **options}
+    return lambda: wavefilt.denoise(x, "db8", backend="numba", **chosen)
 
 
-def run(numbers: Sequence[int], repeats: int, quick: bool, steps: Callable[[list[str]], Iterator[str]]) -> Row:
+def run(numbers: Sequence[int], repeats: int, quick: bool, steps: Callable[[Sequence[str]], Iterator[str]]) -> Row:
     """Seconds of each case by each number of threads, which take turns, and of a copy."""
     before = threads.get_num_threads()
     rows = []

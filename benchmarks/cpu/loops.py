@@ -31,8 +31,8 @@ def measure(name: str, shape: tuple[int, int], dtype: str, sides: dict[str, Side
     cold = np.zeros(EVICTED, np.uint8)
     row: Row = {"name": name, "arrays": count}
     for key, inputs in (("different", arrays), ("same", [arrays[0]] * count)):
-        for side in sides.values():
-            side(arrays[0])
+        for call in sides.values():
+            call(arrays[0])
         times: dict[str, list[float]] = {side: [] for side in sides}
         kept: list[Array] = []
         for turn, x in enumerate(inputs):
