@@ -376,7 +376,7 @@ def test_coefficients_that_do_not_belong_together_are_refused(rng):
 def test_memory_of_a_whole_denoise():
     from wavefilt.benchmarks.common.measuring import peak_beyond, signal
 
-    case = study.Case(1, 1 << 22, level=5)
+    case = study.Case(1, 1 << 23, level=5)
     peak = peak_beyond(study.numba_denoise, signal(case.traces, case.samples), case)
     assert peak <= 6.2  # the coefficients are level + 1 times the input
 
