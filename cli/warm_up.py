@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -75,6 +75,13 @@ def compile_kernels(of: Plan, advance: Callable[[int], None]) -> dict[str, float
         missing = [task for task in of.kernels if not native.cached(task)]
         before = len(of.kernels) - len(missing)
         native.compiled(missing, lambda done: advance(before + done))
+    if of.backend == "cuda":
+        from wavefilt.backends.cuda import warming
+
+        dtypes = list(dict.fromkeys(dtype for _, dtype in of.calls))
+        methods = [{"dimensions": 2} if "axes" in own else own for own, dtype in of.calls if dtype == dtypes[0]]
+        with suppress(RuntimeError, OSError):  # several processes compile, the calls load; if not, these compile
+            warming.warm_up(methods, dtypes, advance=lambda: advance(0))
     for done, (options, dtype) in enumerate(of.calls, len(of.kernels)):
         advance(done)
         denoise(np.random.default_rng(0).standard_normal((64, 512)).astype(dtype), backend=of.backend, **options)

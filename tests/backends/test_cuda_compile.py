@@ -17,6 +17,7 @@ import pytest
 import pywt
 
 from tests.support.checkout import ROOT
+from wavefilt.benchmarks.gpu import first_call
 from wavefilt.threads import available_cpus
 
 MODULE = "tests.backends.test_cuda_compile"
@@ -121,6 +122,43 @@ def test_one_compilation_for_all_filters_of_a_length(tmp_path):
     run = [sys.executable, "-W", "error", "-c", TAPS]
     done = subprocess.run(run, capture_output=True, text=True, timeout=300, cwd=ROOT, env=environment, check=False)
     assert done.stdout == "done\n", done.stderr[-3000:]
+
+
+WARM = """
+from wavefilt.backends.cuda import warming
+from wavefilt.backends.cuda.runtime import compiler
+options = {"wavelet": "haar", "rule": "universal", "level": 1}
+warming.SHAPES[1] = [(1, (1 << 16,))]
+warming.warm_up([options], ["float32"], (9, 0))
+compiler._Kernel = None
+import json
+launches = warming.needed(json.dumps([options]), ["float32"], (9, 0))
+assert {"forward_kernel", "inverse_kernel", "choose_kernel"} <= {kernel.py_func.__name__ for kernel, _ in launches}
+for kernel, types in launches:
+    assert kernel.compile(types)
+print(len(launches))
+"""
+
+
+@pytest.mark.sm_90
+def test_warm_up_without_a_gpu(tmp_path):
+    """Kernels compiled by other processes are found in the cache; nothing is compiled again."""
+    pytest.importorskip("numba_cuda")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "WAVEFILT_NUM_THREADS": "2"}
+    run = [sys.executable, "-c", WARM]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=600, cwd=ROOT, env=environment, check=False)
+    assert int(done.stdout or 0) > 3, done.stderr[-3000:]
+
+
+@pytest.mark.sm_90
+def test_what_first_calls_compile():
+    pytest.importorskip("numba_cuda")
+    options = {"wavelet": "haar", "rule": "universal", "level": 1}
+    found = first_call.run({"first": options, "again": options})
+    first, again = found["rows"]
+    assert first["kernels"] == again["kernels"] != []
+    assert first["front_end_seconds"] > 0 == again["front_end_seconds"]
+    assert [row[0] for row in first_call.TABLE(found).rows] == ["first", "again"]
 
 
 DOUBLE = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,7 +57,11 @@ def test_a_gpu_is_warmed_up_by_calls(monkeypatch):
     calls, done = [], []
     monkeypatch.setattr(wavefilt, "denoise", lambda x, **options: calls.append((str(x.dtype), options)))
     monkeypatch.setattr(wavefilt.backends, "get", lambda name: None)
+    own = SimpleNamespace(warm_up=lambda *arguments, advance: asked_for.append(arguments))
+    monkeypatch.setitem(sys.modules, "wavefilt.backends.cuda.warming", own)
+    asked_for: list[object] = []
     found = warm_up.compile_kernels(warm_up.plan("cuda", ("float32",), True), done.append)
+    assert asked_for == [([*warm_up.ALL_CALLS["cuda"][:4], {"dimensions": 2}], ["float32"])]
     assert calls == [("float32", {"backend": "cuda"} | options) for options in warm_up.ALL_CALLS["cuda"]]
     assert done == [0, 1, 2, 3, 4, 5]
     assert found["steps"] == 5
