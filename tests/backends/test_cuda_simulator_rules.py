@@ -154,3 +154,23 @@ def test_a_threshold_function_from_elsewhere(backend, reference):
         np.testing.assert_allclose(y, run(x[None], method, "pywavelets").samples, atol=1e-12)
     finally:
         FUNCTIONS.unregister("halve")
+
+
+@inside
+@pytest.mark.parametrize(
+    "options", [{"rule": "js"}, {"rule": "bayes", "detrend": "line"}, {"rule": "bayes", "blend": 0.2}]
+)
+def test_what_the_host_does_instead(backend, monkeypatch, options):
+    """For samples in host memory and on a GPU; all of it without kernels, or only what comes before and after them."""
+    from wavefilt.backends.cuda.runtime import interop
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.denoising.device_arrays import _rows
+
+    x, method = _traces(2, 64) + 3, Method("db2", 2, **options)
+    expected = run(x, method, "pywavelets").samples
+    done = run(x, method, backend)
+    np.testing.assert_allclose(done.samples, expected, atol=1e-10)
+    assert (done.backend == "cuda") == (options["rule"] != "js")
+    arrays_on_device(monkeypatch)
+    y = _rows(cuda.to_device(x), method, backend)
+    np.testing.assert_allclose(interop.to_host(y), expected, atol=1e-10)
