@@ -209,8 +209,8 @@ def _extra(method: Method, level: int) -> float:
     """Bytes for each byte of samples of whole traces that an option takes beside the usual ones."""
     coefficients = method.kind.workspace * (level + 1)
     many = method.spec.needs & {"sorted", "histogram"} or method.spec.own_function
-    twice = coefficients if method.spec.local else 0.0  # as they were, and shrunk
-    return coefficients + twice + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
+    shrunk = 1.5 * coefficients if method.spec.local else 0.0  # beside what they were, and energies
+    return coefficients + shrunk + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
 
 
 def _check_chunks(method: Method, backend: Backend, whole: str) -> None:

@@ -69,10 +69,13 @@ class Local:
 
         Real or complex; energies are summed in float64. This is the reference for compiled backends.
         """
-        energies = [_mean(band, limit, grid) for band, limit, grid in zip(bands, thresholds, grids, strict=True)]
+        energies, shrunk = dict[int, Floats](), list[Array]()
         counts = (thresholds > 0).astype(np.float64)[..., None]
-        shrunk = []
         for i, (band, grid) in enumerate(zip(bands, grids, strict=True)):
+            for j in range(max(i - 1, 0), min(i + 2, len(bands))):
+                if j not in energies:
+                    energies[j] = _mean(bands[j], thresholds[j], grids[j])
+            energies.pop(i - 2, None)  # three are needed at a time
             total, number = energies[i].copy(), counts[i].copy()
             for j in (i - 1, i + 1):
                 if 0 <= j < len(bands):
