@@ -200,8 +200,9 @@ class Several(Cuda):
             return guarded(partial(self._at_once, parts, method, levels, outs), self.clear)
         except OutOfMemory:
             pass  # what follows needs the memory that the error's traceback keeps
-        done = []
-        for part, level, out in zip(parts, levels, outs or [None] * len(parts), strict=True):
+        done: list[Samples | None] = []
+        for i, (part, level) in enumerate(zip(parts, levels, strict=True)):
+            out = None if outs is None else outs[i]
             with interop.on_device_of(part):
                 one = self._home(part).backend.denoise(part, method, level, False, out)
             done.append(None if one is None else one[0])

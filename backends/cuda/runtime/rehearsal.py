@@ -64,7 +64,10 @@ def begin(capability: tuple[int, int]) -> None:
     vars(cuda.cudadrv.driver).update(host_to_device=_nothing, device_to_host=_nothing, device_to_device=_nothing)
     nowhere = SimpleNamespace(handle=c_void_p(0), synchronize=_nothing)
     vars(graph)["stream"] = lambda: nowhere
-    own = {"event": lambda: SimpleNamespace(record=_nothing, wait=_nothing), "stream": lambda: nowhere}
+    own: dict[str, object] = {
+        "event": lambda: SimpleNamespace(record=_nothing, wait=_nothing),
+        "stream": lambda: nowhere,
+    }
     own |= {"mapped_array": _mapped, "to_device": _to_device, "current_context": lambda *_: context}
     own |= {"get_current_device": lambda: context.device}
     vars(cuda).update(own)
@@ -81,7 +84,7 @@ def _mapped(size: int, dtype: DTypeLike) -> DeviceArray:
 
 
 def _to_device(array: Array, stream: Stream | None = None) -> DeviceArray:
-    return cuda.device_array(np.shape(array), array.dtype)
+    return cuda.device_array(np.shape(array), array.dtype)  # type: ignore[no-any-return]
 
 
 def _note(kernel: CUDADispatcher, arguments: tuple[object, ...]) -> None:
