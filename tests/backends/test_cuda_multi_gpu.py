@@ -127,6 +127,27 @@ def test_parts_on_gpus(three):
         np.testing.assert_allclose(interop.to_host(found[i]), run(parts[i], method, "pywavelets").samples, atol=1e-10)
 
 
+@inside
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_parts_that_have_no_room_at_once(three, monkeypatch):
+    from wavefilt.backends.cuda.runtime import interop
+    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    parts = [np.random.default_rng(i).standard_normal((2, 150)) for i in range(3)]
+    parts[1][0, 7] = np.inf
+    method = Method("db2", 2)
+
+    def full(*_):
+        raise OutOfMemory("full")
+
+    monkeypatch.setattr(three, "_at_once", full)
+    found = three.each([cuda.to_device(part) for part in parts], method, [2] * 3)
+    assert found[1] is None
+    for i in (0, 2):
+        np.testing.assert_allclose(interop.to_host(found[i]), run(parts[i], method, "pywavelets").samples, atol=1e-10)
+
+
 @pytest.fixture(scope="module")
 def all_gpus():
     """All GPUs of this machine, if there are two or more."""
