@@ -20,6 +20,7 @@ from .native import Constant, Kernel
 GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
 KEEP, SOFT, HARD, GARROTE, FIRM = range(5)
 """What inverse kernels do to details."""
+LARGEST = {kind: float(np.finfo(kind).max) for kind in "fd"}
 FUNCTIONS = {"soft": SOFT, "hard": HARD, "garrote": GARROTE, "firm": FIRM}
 
 
@@ -83,8 +84,8 @@ def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int], dtype: DType)
     """The number of one of the four functions and the thresholds of ``shape`` (levels, rows), finite in ``dtype``."""
     if shrinkage is None:
         return KEEP, np.empty(shape)
-    limit = float(np.finfo(dtype).max)
-    return FUNCTIONS[str(shrinkage.function)], np.minimum(np.asarray(shrinkage.thresholds, float), limit, order="C")
+    thresholds = np.asarray(shrinkage.thresholds, float)
+    return FUNCTIONS[str(shrinkage.function)], np.minimum(thresholds, LARGEST[dtype.char], order="C")
 
 
 class Packed(Pyramid):

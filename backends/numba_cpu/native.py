@@ -130,7 +130,10 @@ def load(kernels: Sequence[Kernel], dtype: DType) -> None:
 
     Raises MemoryError where there is not enough to compile.
     """
-    if all(dtype.char in kernel.versions for kernel in kernels):
+    for kernel in kernels:
+        if dtype.char not in kernel.versions:
+            break
+    else:
         return
     with _lock:
         missing = [kernel for kernel in kernels if dtype.char not in kernel.versions]

@@ -9,12 +9,12 @@ from wavefilt.arrays import Array
 from .compiler import part
 from .selection import SAMPLED, STEP
 from .target import VECTOR_BYTES
-from .vector import greater, lesser, list_inside, view
+from .vector import greater, lesser, list_inside, tail, view
 
 
-def _squares(x: Array, begin: int, end: int) -> float:
+def _squares(x: Array, count: int) -> float:
     total = 0.0
-    for i in range(begin, end):
+    for i in range(count):
         value = np.float64(x[i])
         total += value * value
     return total
@@ -87,7 +87,7 @@ def short_rows(tasks, sign_off, floats, medians, powers, workspace, begin, end):
         place, m = tasks[task, 0], tasks[task, 2]
         listed = view(workspace, m + 2, sign_off)
         address = tasks[task, 1] + row * tasks[task, 3]
-        powers[place, row] = _sum_squares(view(address, m, floats), 0, m) / m
+        powers[place, row] = _sum_squares(view(address, m, floats), m) / m
         bits = view(address, m, sign_off)
         low, high = (m - 1) // 2, m // 2
         count, below = 0, 0
@@ -127,7 +127,7 @@ def long_chunks(
         k, beyond, smaller = 0, 0, 0
         for at in range(0, m, STEP):
             to = lesser(at + STEP, m)
-            squares[chunk] += _sum_squares(values, at, to)
+            squares[chunk] += _sum_squares(tail(values, at), to - at)
             if beyond == 0 and k + STEP < listed.shape[1]:
                 k, less = _list_inside(bits, at, to, sign_off[0], low, high, listed[chunk], k)
             else:

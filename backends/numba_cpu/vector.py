@@ -225,6 +225,20 @@ def view(typing, address, length, like):
 
 
 @intrinsic
+def tail(typing, array, at):
+    """``array[at:]`` of one dimension, ``at`` in it. A loop from 0 over this is made of vector instructions; indices
+    ``at + i`` are looked at one by one, whether they are negative.
+    """
+
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+        whole = context.make_array(array)(context, builder, values[0])
+        address = builder.ptrtoint(builder.gep(whole.data, [values[1]]), _I64)
+        return _array(context, builder, array, address, [builder.sub(whole.nitems, values[1])])
+
+    return array(array, types.int64), generate
+
+
+@intrinsic
 def lesser(typing, a, b):
     """The smaller of two integers; `min` takes numba many times as long to compile."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from wavefilt.backends.numba_cpu.compiler import part
 from wavefilt.backends.numba_cpu.launching import GARROTE, HARD, KEEP, SOFT
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES, VECTOR_BYTES
-from wavefilt.backends.numba_cpu.vector import analyse, greater, largest, lesser, split, synthesise, view
+from wavefilt.backends.numba_cpu.vector import analyse, greater, largest, lesser, split, synthesise, tail, view
 from wavefilt.thresholding.shrinkage import FIRM_RATIO
 from wavefilt.wavelets import boundary
 
@@ -148,34 +148,34 @@ def forward(
 
 
 @part
-def shrink(d, at, count, out, to, function, t):
-    """Formulas of `wavefilt.thresholding.shrinkage`, in the data's dtype, of ``count`` details from ``at`` on."""
+def shrink(d, count, out, function, t):
+    """Formulas of `wavefilt.thresholding.shrinkage`, in the data's dtype, of ``count`` details."""
     zero, one = d.dtype.type(0), d.dtype.type(1)
     if function == KEEP:
         for i in range(count):
-            out[to + i] = d[at + i]
+            out[i] = d[i]
     elif function == SOFT:
         for i in range(count):
-            x = d[at + i]
+            x = d[i]
             clipped = t if x > t else x
-            out[to + i] = x - (-t if clipped < -t else clipped)
+            out[i] = x - (-t if clipped < -t else clipped)
     elif function == HARD:
         for i in range(count):
-            out[to + i] = zero if abs(d[at + i]) < t else d[at + i]
+            out[i] = zero if abs(d[i]) < t else d[i]
     elif function == GARROTE:
         for i in range(count):
-            modulus = abs(d[at + i])
+            modulus = abs(d[i])
             removed = t / modulus * t
-            out[to + i] = zero if modulus <= t else d[at + i] - np.copysign(removed, d[at + i])
+            out[i] = zero if modulus <= t else d[i] - np.copysign(removed, d[i])
     else:
         limit = d.dtype.type(largest(d) / FIRM_RATIO)
         high = d.dtype.type(FIRM_RATIO) * (t if t < limit else limit)
         gain = one / (one - t / high) if high > t else one
         for i in range(count):
-            modulus = abs(d[at + i])
+            modulus = abs(d[i])
             kept = zero if modulus <= t else (modulus - t) * gain
             removed = zero if modulus > high else modulus - (kept if kept < modulus else modulus)
-            out[to + i] = d[at + i] - np.copysign(removed, d[at + i])
+            out[i] = d[i] - np.copysign(removed, d[i])
 
 
 @part
@@ -265,7 +265,7 @@ def inverse(
                         d, d_at = shrunk, 0
                         _gather(shrunk, at, window, detail, origin, m, detail, origin, m)
                     if function != KEEP:
-                        shrink(d, d_at, window, shrunk, 0, function, t)
+                        shrink(tail(d, d_at), window, shrunk, function, t)
                         d, d_at = shrunk, 0
                     for p in range(0, count, group):
                         to = 2 * (at + p) + shift - start

@@ -11,7 +11,7 @@ from wavefilt.backends.numba_cpu.compiler import part
 from wavefilt.backends.numba_cpu.dwt.kernels import clear, extension, shrink, split_row
 from wavefilt.backends.numba_cpu.dwt.plan import PADDING
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.backends.numba_cpu.vector import analyse, greater, lesser, synthesise, view
+from wavefilt.backends.numba_cpu.vector import analyse, greater, lesser, synthesise, tail, view
 
 
 @part
@@ -100,11 +100,11 @@ def forward(
 def _shrunk(band, n, at, count, function, threshold, out):
     """Coefficients ``at`` to ``at + count`` of a row of n that goes round, shrunk."""
     if at >= 0 and at + count <= n:
-        shrink(band, at, count, out, 0, function, threshold)
+        shrink(tail(band, at), count, out, function, threshold)
     else:
         for i in range(count):
             out[i] = band[(at + i) % n]
-        shrink(out, 0, count, out, 0, function, threshold)
+        shrink(out, count, out, function, threshold)
 
 
 @part

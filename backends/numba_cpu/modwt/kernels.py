@@ -11,14 +11,15 @@ from wavefilt.backends.numba_cpu.compiler import part
 from wavefilt.backends.numba_cpu.dwt.kernels import clear, extension, shrink
 from wavefilt.backends.numba_cpu.dwt.plan import BLOCK
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.backends.numba_cpu.vector import analyse, combine, greater, lesser, view
+from wavefilt.backends.numba_cpu.vector import analyse, combine, greater, lesser, tail, view
 from wavefilt.wavelets import boundary
 
 
 @part
 def _copy(out, to, source, at, count):
+    target, found = tail(out, to), tail(source, at)
     for i in range(count):  # as an assignment of slices ten times slower
-        out[to + i] = source[at + i]
+        target[i] = found[i]
 
 
 @part
@@ -142,7 +143,7 @@ def inverse(
                     if first < 0 or first + count > len(detail):
                         _fill(block, at + loaded, count, detail, before, n, mode)
                         source, first = block, 0
-                    shrink(source, first, count, shrunk, loaded, function, threshold)
+                    shrink(tail(source, first), count, tail(shrunk, loaded), function, threshold)
                     loaded += count
                 for q in range(p, lesser(p + BLOCK, here), group):
                     combine(work, q, shrunk, q, s, taps, work, q)
