@@ -297,7 +297,8 @@ def test_memory_of_a_whole_denoise(rng):
     y = denoise()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak - y.nbytes <= 1.5 * x.nbytes
+    result = y.nbytes + memory.HUGE  # of which what aligns it is never touched
+    assert peak - result <= 1.5 * x.nbytes
 
 
 MEMORY = """
