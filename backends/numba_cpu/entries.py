@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from .native import Kernel
 
 PEAK = Kernel("dwt.kernels", "peak", "i B[]")
@@ -29,15 +31,4 @@ TRANSFORMS = {
 LONG = (LONG_CHUNKS, MIDDLE)
 """What statistics of long rows call besides."""
 
-ALL = tuple(
-    dict.fromkeys(
-        [
-            *(kernel for kernels in TRANSFORMS.values() for kernel in kernels),
-            *LONG,
-            TABULATE,
-            TABULATE_FEW,
-            LOCAL,
-            ENERGIES,
-        ]
-    )
-)
+ALL = tuple(dict.fromkeys([*chain(*TRANSFORMS.values()), *LONG, TABULATE, TABULATE_FEW, LOCAL, ENERGIES]))

@@ -153,13 +153,8 @@ def tabulate(bits, all_bits, low, high, shift, table, workspace, begin, end):
             table[(u - low) >> shift] += 1
 
 
-@part
-def tabulate_few(bits, all_bits, low, high, shift, table, workspace, begin, end):
-    """`tabulate` of fewer than 2^32 magnitudes, whose table has half the size."""
-    for i in range(begin, end):
-        u = bits[i] & all_bits
-        if low <= u <= high:
-            table[(u - low) >> shift] += 1
+tabulate_few = tabulate
+"""The kernel for fewer than 2^32 magnitudes, whose table has half the size."""
 
 
 def _differences(x: Array, y: Array, scale: float, begin: int, end: int) -> tuple[float, float]:

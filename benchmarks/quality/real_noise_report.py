@@ -89,10 +89,15 @@ def _tuned(result: Row) -> Sheet:
     return Table("Parameters, chosen on the other half of the sources", columns, "tuned")(result)
 
 
+def _channel(row: Row) -> str:
+    """The id of a channel without the codes that it lacks."""
+    return str(row["channel"]).strip(".")
+
+
 def _windows(result: Row) -> Sheet:
     columns: dict[str, Column] = {
         "file": "{file}",
-        "channel": lambda row: row["channel"].strip("."),
+        "channel": _channel,
         "from": "{start}",
         "Hz,|recorded": "{recorded:g}",
         "Hz,|used": "{rate:g}",
@@ -109,7 +114,7 @@ def _windows(result: Row) -> Sheet:
 def _events(result: Row) -> Sheet:
     columns: dict[str, Column] = {
         "file": "{file}",
-        "channel": lambda row: row["channel"].strip("."),
+        "channel": _channel,
         "Hz": "{rate:g}",
         "dB over|the noise": "{ratio:.0f}",
     }

@@ -57,8 +57,8 @@ def alone():
 @pytest.mark.parametrize("path", KEPT, ids=str)
 def test_what_was_found_once(path: Path):
     data = (FINDINGS / path).read_bytes()
-    read_bytes(data, path.parts[0], memory=False)
-    read_bytes(data, "detected")
+    assert read_bytes(data, path.parts[0], memory=False).story
+    assert read_bytes(data, "detected").story
 
 
 @pytest.mark.parametrize("kind", KINDS)
