@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pywt
 
 import wavefilt
 from wavefilt import threads
@@ -14,6 +15,7 @@ from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.environment import environment
 from wavefilt.benchmarks.common.measuring import signal, summary
 from wavefilt.benchmarks.common.tables import Report, Row, Table
+from wavefilt.wavelets.filters import max_level
 
 Ki, Mi = 1 << 10, 1 << 20
 CASES: dict[str, tuple[tuple[int, int], Row]] = {
@@ -39,7 +41,8 @@ def counts(text: str) -> list[int]:
 
 
 def denoised(x: Array, options: Row) -> Callable[[], object]:
-    chosen: Row = {"level": 8, "rule": "universal", **options}
+    level = min(8, max_level(x.shape[-1], pywt.Wavelet("db8")))
+    chosen: Row = {"level": level, "rule": "universal", **options}
     return lambda: wavefilt.denoise(x, "db8", backend="numba", **chosen)
 
 
