@@ -14,8 +14,11 @@ PANEL_INVERSE = Kernel("dwt2.kernels", "inverse", "i[] i[] i i[] i T[] T[] i T[]
 MODWT_FORWARD = Kernel("modwt.kernels", "forward", "i i i[,] i i i i i[] i i T[] T[]")
 MODWT_INVERSE = Kernel("modwt.kernels", "inverse", "i i i[,] i i i i i[] i i d[,] i T[]")
 SHORT_ROWS = Kernel("selection_kernels", "short_rows", "i[,] B[] T[] d[,] d[,]")
-LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] B[] T[] B B B[,] i[] i[] d[]")
-MIDDLE = Kernel("selection_kernels", "order_statistics", "B[] i i i B B[]")
+MEAN_SQUARES = Kernel("selection_kernels", "mean_squares", "i[] i[] T[] d[]")
+DRAW = Kernel("selection_kernels", "draw", "i[] i[] i[] i[] B[] B[]")
+BRACKETS = Kernel("selection_kernels", "brackets", "i[] B[] B[] B[] B[]")
+LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] i[] B[] T[] B[] B[] B[,] i[] i[] d[]")
+MIDDLES = Kernel("selection_kernels", "middles", "i[] i[,] B[] T[] B[] B[] B[,] i[] d[]")
 TABULATE = Kernel("selection_kernels", "tabulate", "B[] B B B i i[]")
 TABULATE_FEW = Kernel("selection_kernels", "tabulate_few", "B[] B B B i u[]")
 LOCAL = Kernel("local_kernels", "shrink", "i[,] i[,] i[,] i i i i[] i[] d[,] T[]")
@@ -28,7 +31,7 @@ TRANSFORMS = {
 }
 """What a run of each transform calls, those first that take longest to compile."""
 
-LONG = (LONG_CHUNKS, MIDDLE)
+LONG = (MIDDLES, BRACKETS, LONG_CHUNKS, DRAW, MEAN_SQUARES)
 """What statistics of long rows call besides."""
 
 ALL = tuple(dict.fromkeys([*chain(*TRANSFORMS.values()), *LONG, TABULATE, TABULATE_FEW, LOCAL, ENERGIES]))

@@ -1,8 +1,8 @@
 """Exact medians and mean squares of the details, without sorting or copying them.
 
 The order of non-negative floats is that of their bits as integers, so magnitudes are compared as integers.
-A sample brackets the median; one pass counts what lies below and lists the few magnitudes inside; the median
-is selected from the list, or where the sample misled (many equal values) from all magnitudes.
+Guesses bracket the median, or a sample does in long rows; one pass counts what lies below and lists the few magnitudes
+inside; the median is selected from the list, or where the sample misled (many equal values) from all magnitudes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,18 +23,21 @@ from wavefilt.statistics.interface import Risk
 
 from . import entries, memory, native
 from .native import Constant
+from .target import VECTOR_BYTES
 
 if TYPE_CHECKING:
     from wavefilt.statistics.radix_select import Interval
 
 CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums do not depend on the threads
-LISTED = CHUNK // 8  # magnitudes of a chunk that may lie inside the bracket
-SAMPLE = 1 << 13  # magnitudes drawn from a long row at least: 4 % of it then lie inside the bracket
-SHORT = 1 << 20  # rows up to here are one thread's work each: to cut one up takes 0.4 ms, what a second would save
+LISTED = CHUNK // 16  # magnitudes of a chunk that may lie inside the bracket
+SAMPLE = 1 << 14  # magnitudes drawn from a row that is cut into chunks at least: 3 % of it then lie inside the bracket
+SHORT = 1 << 20  # rows up to here have their squares summed in one go, longer ones by chunks
 GRAIN = 1 << 17  # coefficients below which a share of the work is not worth waking a thread
-SAMPLED = 1 << 12  # shorter rows are selected from directly
+SAMPLED = 1 << 14  # of longer rows a sample brackets the median: they leave the first-level cache
+GUESSES = 6  # of a median, at most
+MAD = 1.4826  # standard deviation of normal noise over its median magnitude, for the first guess
+DENSITY = 0.297  # of normal magnitudes an octave around their median holds this share
 STEP = 1024
-_FLOATS: dict[DType, DType] = {np.dtype("i4"): np.dtype("f4"), np.dtype("i8"): np.dtype("f8")}
 COUNTED = 1 << 18  # details that one thread counts at a time
 
 
@@ -64,16 +68,17 @@ def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
 
 
 def survey(
-    addresses: Counts, lengths: Counts, dtype: DType, low: int, high: int
+    addresses: Counts, lengths: Counts, pools: Counts, dtype: DType, lows: Array, highs: Array
 ) -> tuple[Array, Counts, Counts, Floats]:
-    """Of chunks: the magnitudes inside a bracket, how many these are, and below, and the sums of squares."""
+    """Of chunks: the magnitudes inside their pool's bracket, how many these are, and below, and the sums of squares."""
     count = len(addresses)
     listed = memory.empty((count, LISTED + 1), f"i{dtype.itemsize}")
     inside, below, squares = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
     native.load(entries.LONG, dtype)
-    arguments = addresses, lengths, sign_off(dtype), no_samples(dtype), low, high, listed, inside, below, squares
-    work = entries.LONG_CHUNKS.of(dtype, *arguments, workspace=(STEP + 1) * dtype.itemsize)
-    threads.parallel(work, count)
+    arguments = addresses, lengths, pools, sign_off(dtype), no_samples(dtype), lows, highs
+    results = listed, inside, below, squares
+    work = entries.LONG_CHUNKS.of(dtype, *arguments, *results, workspace=(STEP + 1) * dtype.itemsize)
+    threads.parallel(work, count, GRAIN // CHUNK)
     return listed, inside, below, squares
 
 
@@ -90,6 +95,8 @@ class NumbaStatistics:
         self._medians = np.empty((len(sizes), self.groups))
         self._powers = np.empty_like(self._medians)
         self._surveyed: set[int] = set()
+        self._unsummed: list[int] = []
+        """Places whose mean squares are not known though they are surveyed."""
 
     @property
     def groups(self) -> int:
@@ -101,33 +108,81 @@ class NumbaStatistics:
 
     def mean_square(self) -> Floats:
         self._survey(range(1, len(self._levels) + 1))
+        if self._unsummed:
+            self._sum([_Rows(place, self._joined(place)) for place in self._unsummed])
+            self._unsummed.clear()
         return self._powers.copy()
 
     def _survey(self, levels: Sequence[int]) -> None:
-        """Medians and mean squares of these levels, those not known yet."""
+        """Medians of these levels, those not known yet, and their mean squares unless one thread has to sum them."""
         places = [i - 1 for i in levels if i not in self._surveyed]
-        short = [place for place in places if self.counts[place] <= SHORT]
-        if short:
-            self._survey_short(short)
-        for place in [place for place in places if place not in short]:
-            for group, arrays in enumerate(self._pools(place)):
-                self._medians[place, group], self._powers[place, group] = _long_pool(arrays)
+        shared = 2 * self.groups < threads.get_num_threads()
+        cut = [i for i in places if self.counts[i] > SHORT or (shared and self.counts[i] > CHUNK)]
+        whole = [i for i in places if i not in cut]
+        if whole:
+            self._survey_whole([_Rows(place, self._joined(place)) for place in whole])
+        if cut:
+            self._survey_cut(cut)
         self._surveyed.update(levels)
 
-    def _survey_short(self, places: Sequence[int]) -> None:
-        details = [memory.packed_rows(self._joined(place)) for place in places]
-        addresses = [
-            (place, memory.address(d), d.shape[1], d.strides[0]) for place, d in zip(places, details, strict=True)
-        ]
-        tasks = np.array(addresses, dtype=np.int64)
+    def _survey_whole(self, tables: Sequence[_Rows]) -> None:
+        """Each row by one thread."""
+        tasks = np.array([(rows.place, rows.begin, rows.length, rows.pitch) for rows in tables], dtype=np.int64)
         arguments = tasks, sign_off(self._dtype), no_samples(self._dtype), self._medians, self._powers
-        rows, listed = len(details) * self.groups, max(d.shape[1] for d in details) + 2
-        work = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=listed * self._dtype.itemsize, kept=details)
-        threads.parallel(work, rows, GRAIN * rows // max(sum(d.size for d in details), 1))  # of rows of mean length
+        count, work = len(tables) * self.groups, sum(rows.length for rows in tables) * self.groups
+        room = max(rows.length for rows in tables) * self._dtype.itemsize + 2 * VECTOR_BYTES
+        kernel = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=room, kept=tables)
+        threads.parallel(kernel, count, GRAIN * count // max(work, 1))  # of rows of mean length
 
-    def _pools(self, place: int) -> list[list[Array]]:
-        details = [memory.packed_rows(d) for d in self._levels[place]]
-        return [_grouped([d.ravel() for d in details])] if self._pooled else [[row] for row in details[0]]
+    def _sum(self, tables: Sequence[_Rows]) -> None:
+        found = np.empty(len(tables) * self.groups)
+        addresses = np.concatenate([rows.addresses for rows in tables])
+        lengths = np.repeat([rows.length for rows in tables], self.groups)
+        threads.parallel(
+            entries.MEAN_SQUARES.of(self._dtype, addresses, lengths, no_samples(self._dtype), found, kept=tables),
+            len(found),
+        )
+        self._powers[[rows.place for rows in tables]] = found.reshape(-1, self.groups)
+
+    def _survey_cut(self, places: Sequence[int]) -> None:
+        """All rows cut into chunks. A pool is what has one median: a row, or all rows of a level."""
+        short = [place for place in places if self.counts[place] <= SHORT]
+        self._unsummed += short
+        segments = [self._segments(place, joined=place in short) for place in places]
+        starts, sizes = (np.concatenate([own[i] for _, own in segments]) for i in range(2))
+        own_pools = [own[2] + i * self.groups for i, (_, own) in enumerate(segments)]
+        size = np.repeat(self.counts[places], self.groups)  # of each pool
+        chunks = _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype)
+        lows, highs = chunks.brackets()
+        listed, inside, below, squares = survey(
+            chunks.addresses, chunks.lengths, chunks.pools, self._dtype, lows, highs
+        )
+        under, count = (np.add.reduceat(numbers, chunks.first[:-1]) for numbers in (below, inside))
+        ranks = np.stack([(size - 1) // 2 - under, size // 2 - under], axis=1)
+        most = np.maximum.reduceat(inside, chunks.first[:-1])
+        misled = (ranks[:, 0] < 0) | (ranks[:, 1] >= count) | (most >= LISTED - STEP)
+        ranks[misled] = -1
+        medians = np.empty(len(size))
+        arguments = chunks.first, ranks, sign_off(self._dtype), no_samples(self._dtype), lows, highs
+        room = int(count[~misled].max(initial=0)) * self._dtype.itemsize + 2 * VECTOR_BYTES
+        kernel = entries.MIDDLES.of(self._dtype, *arguments, listed, inside, medians, workspace=room)
+        threads.parallel(kernel, len(size))
+        sums = [squares[a:b].sum() for a, b in pairwise(chunks.first)]
+        self._medians[places] = medians.reshape(-1, self.groups)
+        self._powers[places] = (sums / size).reshape(-1, self.groups)
+        for place in {int(pool) // self.groups for pool in np.flatnonzero(misled)}:
+            known = self._powers[places[place]].copy()
+            self._survey_whole([_Rows(places[place], self._joined(places[place]))])
+            self._powers[places[place]] = known
+
+    def _segments(self, place: int, joined: bool) -> tuple[object, tuple[Counts, Counts, Counts]]:
+        """What must be kept, and where the contiguous parts of a level begin, their lengths and groups."""
+        if not joined and self._pooled:
+            arrays = _grouped([memory.packed_rows(d).ravel() for d in self._levels[place]])
+            sizes = np.array([array.size for array in arrays])
+            return arrays, (memory.addresses(arrays), sizes, np.zeros(len(arrays), np.int64))
+        rows = _Rows(place, self._joined(place))
+        return rows, (rows.addresses, np.full(self.groups, rows.length), np.arange(self.groups))
 
     def _joined(self, place: int) -> Array:
         """Details of a level, those of one group as one row."""
@@ -180,6 +235,48 @@ class NumbaStatistics:
         return best
 
 
+class _Rows:
+    """The rows of a level as kernels take them."""
+
+    def __init__(self, place: int, rows: Array) -> None:
+        self.place, self._kept = place, memory.packed_rows(rows)
+        self.begin, self.length, self.pitch = memory.address(self._kept), rows.shape[1], self._kept.strides[0]
+
+    @property
+    def addresses(self) -> Counts:
+        return self.begin + self.pitch * np.arange(len(self._kept))
+
+
+class _Chunks:
+    """Contiguous parts of pools, in the order of the pools, cut into chunks."""
+
+    def __init__(self, starts: Counts, sizes: Counts, pools: Counts, pool_sizes: Counts, dtype: DType) -> None:
+        counts = -(-sizes // CHUNK)
+        part = np.repeat(np.arange(len(sizes)), counts)
+        before = CHUNK * (np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts))
+        self.addresses, self.lengths = starts[part] + dtype.itemsize * before, np.minimum(sizes[part] - before, CHUNK)
+        self.pools, self._dtype, self._pool_sizes = pools[part], dtype, pool_sizes
+        self.first = np.searchsorted(self.pools, np.arange(len(pool_sizes) + 1))
+        """The first chunk of each pool, and the end of the last."""
+
+    def brackets(self) -> tuple[Array, Array]:
+        """Magnitudes around the median of each pool, by a sample."""
+        drawn = np.maximum(SAMPLE, self._pool_sizes ** (2 / 3)).astype(np.int64)
+        strides = np.maximum(self._pool_sizes // drawn, 1)[self.pools]
+        ends = np.concatenate([[0], np.cumsum(-(-self.lengths // strides))])
+        bits = np.dtype(f"i{self._dtype.itemsize}")
+        samples = memory.empty((int(ends[-1]),), bits)
+        arguments = self.addresses, self.lengths, strides, ends[:-1], sign_off(self._dtype), samples
+        native.load(entries.LONG, self._dtype)
+        threads.parallel(entries.DRAW.of(self._dtype, *arguments), len(self.pools), GRAIN // CHUNK)
+        lows, highs = np.empty((2, len(self._pool_sizes)), bits)
+        own = ends[self.first]
+        room = int(np.diff(own).max()) * bits.itemsize + VECTOR_BYTES
+        kernel = entries.BRACKETS.of(self._dtype, own, samples, sign_off(self._dtype), lows, highs, workspace=room)
+        threads.parallel(kernel, len(lows))
+        return lows, highs
+
+
 def _grouped(arrays: Sequence[Array]) -> list[Array]:
     """The arrays with runs of short ones copied into one each: a chunk has a list of `LISTED` however short it is."""
     groups: list[list[Array]] = []
@@ -189,31 +286,3 @@ def _grouped(arrays: Sequence[Array]) -> list[Array]:
         else:
             groups.append([array])
     return [group[0] if len(group) == 1 else np.concatenate(group) for group in groups]
-
-
-def _order_statistics(bits: Array, n: int, k: int, both: bool, mask: Array) -> Array:
-    """The k-th smallest of ``bits[:n]``, k from 0, and if ``both`` the next, else the same; overwrites them."""
-    found = np.empty(2, mask.dtype)
-    entries.MIDDLE.of(_FLOATS[mask.dtype], bits, n, k, both, mask[0], found)(0, 1)
-    return found
-
-
-def _long_pool(arrays: Sequence[Array]) -> tuple[float, float]:
-    """Median magnitude and mean square of the details of one group and level, in 1-D arrays; by chunks."""
-    dtype, size = arrays[0].dtype, sum(a.size for a in arrays)
-    mask = _sign_off(dtype)
-    stride = max(size // max(SAMPLE, int(size ** (2 / 3))), 1)
-    sample = np.concatenate([np.abs(a[::stride]) for a in arrays]).view(mask.dtype)
-    middle, margin = len(sample) // 2, int(2 * len(sample) ** 0.5) + 1  # 4 standard errors each way
-    ends = max(middle - margin, 0), min(middle + margin, len(sample) - 1)
-    bracket = (_order_statistics(sample.copy(), len(sample), end, False, mask)[0] for end in ends)
-    chunks = [a[start : start + CHUNK] for a in arrays for start in range(0, a.size, CHUNK)]
-    lengths = np.array([len(chunk) for chunk in chunks])
-    listed, inside, below, squares = survey(memory.addresses(chunks), lengths, dtype, *bracket)
-    low, high, under, count = (size - 1) // 2, size // 2, int(below.sum()), int(inside.sum())
-    if under <= low <= high < under + count and inside.max() < LISTED - STEP:
-        candidates = np.concatenate([row[:n] for row, n in zip(listed, inside, strict=True)])
-    else:  # the sample misled
-        candidates, under, count = np.abs(np.concatenate(arrays)).view(mask.dtype), 0, size
-    both = _order_statistics(candidates, count, low - under, high > low, mask)
-    return both.view(dtype).mean(dtype=np.float64), squares.sum() / size

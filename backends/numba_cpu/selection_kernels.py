@@ -7,9 +7,10 @@ import numpy as np
 from wavefilt.arrays import Array
 
 from .compiler import part
-from .selection import SAMPLED, STEP
+from .selection import DENSITY, GUESSES, MAD, SAMPLED, STEP
+from .target import GROUP_BYTES as RANKED
 from .target import VECTOR_BYTES
-from .vector import greater, lesser, list_inside, tail, view
+from .vector import count_below, greater, lesser, list_inside, ranked, tail, view
 
 
 def _squares(x: Array, count: int) -> float:
@@ -42,14 +43,15 @@ def _list_inside(bits, begin, end, sign_off, low, high, listed, k):
 
 @part
 def _middle(a, n, k, both, all_bits):
-    """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a.
+    """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a, and a vector more.
 
     Each turn keeps what lies on the k-th value's side of a pivot, the middle one of three values from places that
     look random: of fixed places, data that rises and falls once has the smallest values at every turn.
     """
     ceiling = all_bits  # the smallest value dropped from above
     place = 1
-    while True:
+    few = RANKED // a.itemsize
+    while n > few:
         place = (place * 1103515245 + 12345) & 0x7FFFFFFF
         x, y, z = a[place % n], a[(place >> 5) % n], a[(place >> 10) % n]
         pivot = max(min(x, y), min(max(x, y), z))
@@ -70,6 +72,70 @@ def _middle(a, n, k, both, all_bits):
                 if pivot < a[i] < ceiling:
                     ceiling = a[i]
             return pivot, ceiling
+    for i in range(n, few):
+        a[i] = all_bits
+    found, following = ranked(a, n, k, all_bits)
+    return found, min(following, ceiling) if both else found
+
+
+@part
+def _count_below(bits, n, sign_off, limit):
+    count, lanes, i = 0, VECTOR_BYTES // bits.itemsize, 0
+    while i + lanes <= n:
+        count += count_below(bits, i, sign_off, limit)
+        i += lanes
+    for rest in range(i, n):
+        count += (bits[rest] & sign_off) < limit
+    return count
+
+
+@part
+def _selected(bits, n, all_bits, low, high, guess, listed):
+    """The magnitudes of ranks ``low`` and ``high``, the same or the next, of bits[:n], from 0.
+
+    ``guess`` is the bits of what they may be. Counting what is less than it, and than what normal data would have it
+    corrected to, leaves few between two guesses, which are listed: ``listed``, which may be the same array, has room
+    for n and a vector more.
+    """
+    octave = np.float64(1 << (23 if bits.itemsize == 4 else 52))
+    bottom, below, top, above = bits.dtype.type(0), 0, all_bits, n
+    for _ in range(GUESSES):
+        if above - below <= RANKED // bits.itemsize:
+            break
+        count = _count_below(bits, n, all_bits, guess)
+        miss = np.float64(low - count)
+        margin = 2 * np.sqrt(abs(miss)) + abs(miss) / 8 + 2
+        if count <= low:
+            bottom, below = guess, count
+            miss += margin
+        elif count > high:
+            top, above = bits.dtype.type(guess - 1), count
+            miss -= margin
+        else:  # it lies between the two
+            break
+        place = np.float64(guess) + miss / (DENSITY * n) * octave
+        if below > 0 and above < n:
+            place = bottom + (np.float64(top) - bottom) * (count + miss - below) / (above - below)
+        guess = bits.dtype.type(min(max(place, 1.0), np.float64(all_bits - 1)))
+    count, below = _list_inside(bits, 0, n, all_bits, bottom, top, listed, 0)
+    return _middle(listed, count, low - below, high > low, all_bits)
+
+
+@part
+def _ends(sample, n, all_bits, margins, listed):
+    """What lies around the middle of a sample, so far from it that the middle of all is inside: lowest and highest.
+
+    ``margins`` in units of √n ranks; half a unit is a standard error. ``listed`` is other memory, as in `_selected`.
+    """
+    margin = np.int64(margins * np.sqrt(n)) + 1
+    few = lesser(n, RANKED // sample.itemsize)
+    for i in range(few):
+        listed[i] = sample[i * (n // few)]
+    guess, _ = _middle(listed, few, few // 2, np.bool_(False), all_bits)
+    low, high = greater(n // 2 - margin, 0), lesser(n // 2 + margin, n - 1)
+    bottom, _ = _selected(sample, n, all_bits, low, low, guess, listed)
+    top, _ = _selected(sample, n, all_bits, high, high, guess, listed)
+    return bottom, top
 
 
 @part
@@ -77,50 +143,74 @@ def short_rows(tasks, sign_off, floats, medians, powers, workspace, begin, end):
     """Median magnitude and mean square of rows ``begin`` to ``end``, counted through all levels of each trace.
 
     ``tasks`` has for each level its place among ``medians`` and ``powers``, its address, the length of its rows and
-    how many bytes lie from one to the next; the workspace has two elements more than the longest row.
+    how many bytes lie from one to the next; the workspace has room for the longest row and two vectors.
     """
     middle = view(workspace, 2, floats)  # the first two elements listed
-    all_bits, levels = sign_off[0], len(tasks)
-    one = np.bool_(False)  # numba compiles a function for a constant in its source apart
+    all_bits, levels, room = sign_off[0], len(tasks), 2 * VECTOR_BYTES // sign_off.itemsize
     for job in range(begin, end):
         row, task = job // levels, job % levels
         place, m = tasks[task, 0], tasks[task, 2]
-        listed = view(workspace, m + 2, sign_off)
+        listed = view(workspace, m + room, sign_off)
         address = tasks[task, 1] + row * tasks[task, 3]
-        powers[place, row] = _sum_squares(view(address, m, floats), m) / m
+        power = _sum_squares(view(address, m, floats), m) / m
+        powers[place, row] = power
         bits = view(address, m, sign_off)
         low, high = (m - 1) // 2, m // 2
-        count, below = 0, 0
+        middle[0] = np.sqrt(power) / MAD
+        guess = listed[0]
+        below, count = 0, 0
         if m > SAMPLED:
             stride = np.int64(m ** (1 / 3))  # m^(2/3) samples (Floyd and Rivest 1975)
             drawn = m // stride
-            margin = np.int64(1.5 * np.sqrt(drawn)) + 1
             for i in range(drawn):
                 listed[i] = bits[i * stride] & all_bits
-            bottom, _ = _middle(listed, drawn, greater(drawn // 2 - margin, 0), one, all_bits)
-            for i in range(drawn):
-                listed[i] = bits[i * stride] & all_bits
-            top, _ = _middle(listed, drawn, lesser(drawn // 2 + margin, drawn - 1), one, all_bits)
+            bottom, top = _ends(listed, drawn, all_bits, 1.5, tail(listed, drawn))
             count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
-        if not below <= low <= high < below + count:
-            below, count = 0, m
-            for i in range(m):
-                listed[i] = bits[i] & all_bits
-        listed[0], listed[1] = _middle(listed, count, low - below, high > low, all_bits)
+        if below <= low <= high < below + count:
+            listed[0], listed[1] = _selected(listed, count, all_bits, low - below, high - below, guess, listed)
+        else:
+            listed[0], listed[1] = _selected(bits, m, all_bits, low, high, guess, listed)
         medians[place, row] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
 
 
 @part
+def mean_squares(addresses, lengths, floats, powers, workspace, begin, end):
+    """Of rows ``begin`` to ``end``, summed as `short_rows` does."""
+    for row in range(begin, end):
+        powers[row] = _sum_squares(view(addresses[row], lengths[row], floats), lengths[row]) / lengths[row]
+
+
+@part
+def draw(addresses, lengths, strides, places, sign_off, samples, workspace, begin, end):
+    """Every so manieth magnitude of chunks ``begin`` to ``end``, from the first, to their places in the samples."""
+    for chunk in range(begin, end):
+        bits = view(addresses[chunk], lengths[chunk], sign_off)
+        at = places[chunk]
+        for i in range(0, lengths[chunk], strides[chunk]):
+            samples[at] = bits[i] & sign_off[0]
+            at += 1
+
+
+@part
+def brackets(ends, samples, sign_off, lows, highs, workspace, begin, end):
+    """What the medians of pools ``begin`` to ``end`` lie between, by the samples from ``ends[pool]`` on."""
+    for pool in range(begin, end):
+        n = ends[pool + 1] - ends[pool]
+        listed = view(workspace, n + VECTOR_BYTES // sign_off.itemsize, sign_off)
+        lows[pool], highs[pool] = _ends(tail(samples, ends[pool]), n, sign_off[0], 2.0, listed)
+
+
+@part
 def long_chunks(
-    addresses, lengths, sign_off, floats, low, high, listed, inside, below, squares, workspace, begin, end
+    addresses, lengths, pools, sign_off, floats, lows, highs, listed, inside, below, squares, workspace, begin, end
 ):  # fmt: skip
-    """For chunks ``begin`` to ``end``: sum of squares, magnitudes below the bracket, and those inside listed.
+    """For chunks ``begin`` to ``end``: sum of squares, magnitudes below their pool's bracket, and those inside listed.
 
     A chunk with more inside than its row of ``listed`` holds goes on counting them without listing.
     """
     spill = view(workspace, STEP + 1, sign_off)
     for chunk in range(begin, end):
-        m = lengths[chunk]
+        m, low, high = lengths[chunk], lows[pools[chunk]], highs[pools[chunk]]
         bits = view(addresses[chunk], m, sign_off)
         values = view(addresses[chunk], m, floats)
         squares[chunk] = 0.0
@@ -139,9 +229,28 @@ def long_chunks(
 
 
 @part
-def order_statistics(listed, n, k, both, all_bits, found, workspace, begin, end):
-    """`_middle` for Python."""
-    found[0], found[1] = _middle(listed, n, k, both != 0, all_bits)
+def middles(starts, ranks, sign_off, floats, lows, highs, listed, inside, medians, workspace, begin, end):
+    """Medians of pools ``begin`` to ``end`` from the lists of their chunks, from ``starts[pool]`` on.
+
+    ``ranks`` (pools, 2) are those of the middle two in the lists; of pools with negative ones nothing is known.
+    """
+    middle = view(workspace, 2, floats)
+    for pool in range(begin, end):
+        if ranks[pool, 0] < 0:
+            continue
+        total = 0
+        for chunk in range(starts[pool], starts[pool + 1]):
+            total += inside[chunk]
+        found = view(workspace, total + 2 * VECTOR_BYTES // sign_off.itemsize, sign_off)
+        at = 0
+        for chunk in range(starts[pool], starts[pool + 1]):
+            target = tail(found, at)
+            for i in range(inside[chunk]):
+                target[i] = listed[chunk, i]
+            at += inside[chunk]
+        guess = sign_off.dtype.type(lows[pool] + (highs[pool] - lows[pool]) // 2)
+        found[0], found[1] = _selected(found, total, sign_off[0], ranks[pool, 0], ranks[pool, 1], guess, found)
+        medians[pool] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
 
 
 @part

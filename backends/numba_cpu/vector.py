@@ -66,6 +66,13 @@ class _Emitter:
     def shuffle(self, a: Value, b: Value, lanes: list[int]) -> Value:
         return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_I32, self.lanes), lanes))
 
+    def reduce(self, name: str, vector: Value) -> Value:
+        """The largest or smallest of the lanes, by the name of LLVM's function."""
+        name = f"llvm.vector.reduce.{name}.v{self.lanes}i{self.element.width}"
+        kind = ir.FunctionType(self.element, [self.vector])
+        reduce = self.builder.module.globals.get(name) or ir.Function(self.builder.module, kind, name)
+        return self.builder.call(reduce, [vector])
+
     def multiply_add(self, a: Value, b: Value, c: Value) -> Value:
         return self.builder.fadd(self.builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
 
@@ -196,6 +203,68 @@ def list_inside(typing, bits, at, sign_off, low, high, listed, k):
         return context.make_tuple(builder, signature.return_type, counts)
 
     return signature, generate
+
+
+@intrinsic
+def count_below(typing, bits, at, sign_off, limit):
+    """How many magnitudes of one vector lie below the limit."""
+
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+        emit = _Emitter(context, builder, bits.dtype)
+        mask_off, bound = (emit.spread(value) for value in values[2:])
+        magnitude = builder.and_(emit.load(emit.pointer(bits, values[0], values[1]), 0), mask_off)
+        below = builder.icmp_signed("<", magnitude, bound)
+        return builder.zext(builder.ctpop(builder.bitcast(below, ir.IntType(emit.lanes))), _I64)
+
+    return types.int64(bits, types.int64, bits.dtype, bits.dtype), generate
+
+
+@intrinsic
+def ranked(typing, a, n, k, all_bits):
+    """The k-th smallest of the n first magnitudes of a, and the next: by counting for each how many are smaller.
+
+    a has ``WIDTH`` vectors, filled up with all bits.
+    """
+
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+        emit = _Emitter(context, builder, a.dtype)
+        data, count, place, most = emit.pointer(a, values[0]), *values[1:]
+        zero = ir.Constant(emit.vector, [0] * emit.lanes)
+        own = [emit.load(data, i * emit.lanes) for i in range(WIDTH)]
+        loop, done, entry = builder.append_basic_block("one"), builder.append_basic_block("done"), builder.block
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        i, smaller = builder.phi(_I64), [builder.phi(emit.vector) for _ in own]
+        one = emit.repeat(data, i)
+        sums = [builder.sub(s, builder.sext(builder.icmp_signed("<", one, x), emit.vector))
+                for s, x in zip(smaller, own, strict=True)]  # fmt: skip
+        following = builder.add(i, ir.Constant(_I64, 1))
+        builder.cbranch(builder.icmp_signed("<", following, count), loop, done)
+        i.add_incoming(ir.Constant(_I64, 0), entry)
+        i.add_incoming(following, loop)
+        for phi, total in zip(smaller, sums, strict=True):
+            phi.add_incoming(zero, entry)
+            phi.add_incoming(total, loop)
+        builder.position_at_end(done)
+        narrow = builder.trunc(place, emit.element) if emit.element.width < 64 else place
+        kept = [builder.icmp_signed("<=", total, emit.spread(narrow)) for total in sums]
+        low, high = zero, emit.spread(most)
+        for x, mask in zip(own, kept, strict=True):
+            low = _extreme(builder, ">", low, builder.select(mask, x, zero))
+            high = _extreme(builder, "<", high, builder.select(mask, emit.spread(most), x))
+        found, above = emit.reduce("smax", low), emit.reduce("smin", high)
+        up_to = ir.Constant(_I64, 0)
+        for x in own:
+            lanes = builder.bitcast(builder.icmp_signed("<=", x, emit.spread(found)), ir.IntType(emit.lanes))
+            up_to = builder.add(up_to, builder.zext(builder.ctpop(lanes), _I64))
+        again = builder.icmp_signed(">", up_to, builder.add(place, ir.Constant(_I64, 1)))
+        return context.make_tuple(builder, signature.return_type, [found, builder.select(again, found, above)])
+
+    return types.UniTuple(a.dtype, 2)(a, types.int64, types.int64, a.dtype), generate
+
+
+def _extreme(builder: Builder, order: str, a: Value, b: Value) -> Value:
+    return builder.select(builder.icmp_signed(order, a, b), a, b)
 
 
 def _array(context: BaseContext, builder: Builder, kind: types.Array, address: Value, shape: Sequence[Value]) -> Value:
