@@ -77,6 +77,10 @@ class Backend(Protocol):
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> Statistics:
         """Statistics of one pyramid by trace or panel, or of several pooled as one record."""
 
+    def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
+        """The coefficients shrunk, to be changed before they are reconstructed."""
+        return pyramid.shrunk(shrinkage)
+
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None) -> Any:
         """The samples again, shape (batch, *pyramid.shape), the details shrunk on the way."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,9 +26,9 @@ from wavefilt.vocabulary import (
     Detrend,
     Estimator,
     Mode,
+    Noise,
     Scope,
     Shrink,
-    Sigma,
     Window,
     check,
 )
@@ -42,6 +43,15 @@ GOLDEN = (3 - math.sqrt(5)) / 2
 """Multiples of it, whole numbers left out, are spread through 0 to 1 however many there are."""
 
 
+NOISE = {
+    "window": '("window", start, stop)',
+    "before": '("before", pick, length)',
+    "running": '("running", length)',
+    "intervals": '("intervals", change points or "find")',
+}
+"""What ``sigma`` may be beside words and numbers."""
+
+
 @dataclass(frozen=True)
 class Method:
     """How to denoise, checked: every option of `denoise` but the axis and the backend."""
@@ -51,7 +61,7 @@ class Method:
     mode: Mode = "symmetric"
     rule: RuleName | float | Sequence[float] = "bayes"
     shrink: Shrink | Estimator | None = None
-    sigma: Sigma | float | Window = "level"
+    sigma: Noise = "level"
     scope: Scope = "trace"
     keep: int = 0
     transform: str = "dwt"
@@ -75,7 +85,13 @@ class Method:
             numbers = self.fixed_thresholds
             object.__setattr__(self, "rule", tuple(numbers) if np.ndim(self.rule) else numbers[0])
         self._check_shrink()
-        self._check_sigma(self.sigma)
+        object.__setattr__(self, "sigma", _checked_noise(self.sigma))
+        if self.changing and self.fixed_thresholds:
+            named = ", ".join(rules.RULES.names())
+            what = " is a threshold in the units of the samples, which noise that changes tells nothing of: use "
+            raise OptionError(
+                options(rule=self.rule), what, f"one of the rules {named}, or leave ", options("sigma"), " out"
+            )
         if self.level is not None:
             check_whole("level", self.level, 0)
         object.__setattr__(self, "kind", transforms.find(self.transform, self.dimensions))
@@ -100,24 +116,33 @@ class Method:
             why = f" is for rules with a posterior, {allowed}, not {self.rule!r}"
             raise OptionError(options(shrink=self.shrink), why)
 
-    @staticmethod
-    def _check_sigma(sigma: Any) -> None:
-        if isinstance(sigma, str):
-            check("sigma", sigma, SIGMAS, "a number")
-        elif isinstance(sigma, tuple):
-            if len(sigma) != 3 or sigma[0] != "window" or not all(is_number(v) and v % 1 == 0 for v in sigma[1:]):
-                raise ValueError(f'sigma={sigma!r} must be ("window", start, stop), start and stop in samples')
-            if not 0 <= sigma[1] <= sigma[2] - 4:
-                raise ValueError(f"the noise window from sample {sigma[1]} to {sigma[2]} must have 4 samples or more")
-        elif not is_number(sigma) or not 0 <= sigma < math.inf:
-            numbers = f" must be {', '.join(SIGMAS)}, a finite number of at least 0, or "
-            window = Words('("window", start, stop) in samples', "left out for --noise-window")
-            raise OptionError(options(sigma=sigma), numbers, window)
-
     @property
     def window(self) -> slice | None:
         """The samples that are noise alone, if the user named any."""
-        return slice(int(self.sigma[1]), int(self.sigma[2])) if isinstance(self.sigma, tuple) else None
+        return slice(*self.sigma[1:]) if isinstance(self.sigma, tuple) and self.sigma[0] == "window" else None
+
+    @property
+    def running(self) -> int | None:
+        """Samples of the window of running noise."""
+        return self.sigma[1] if isinstance(self.sigma, tuple) and self.sigma[0] == "running" else None
+
+    @property
+    def intervals(self) -> tuple[int, ...] | Literal["find"] | None:
+        """The samples where the noise changes; "find" where they are to be found."""
+        if not isinstance(self.sigma, tuple) or self.sigma[0] != "intervals":
+            return None
+        points = self.sigma[1]
+        return "find" if points is None or isinstance(points, str) else tuple(points)
+
+    @property
+    def changing(self) -> bool:
+        """Whether the noise changes along a trace: see `wavefilt.statistics.changing_noise`."""
+        return self.running is not None or self.intervals is not None
+
+    @property
+    def on_host(self) -> bool:
+        """Whether only backends in host memory do it."""
+        return self.spec.local or self.changing
 
     def window_in(self, samples: int) -> slice:
         """The window of noise. Raises ValueError where it does not lie in a trace of so many samples."""
@@ -131,7 +156,7 @@ class Method:
     @property
     def plain(self) -> bool:
         """Whether one transform does it, with noise from its own details: what a backend may do in one go."""
-        return self.spins == 1 and self.window is None and self.trend is None and not self.spec.local
+        return self.spins == 1 and not isinstance(self.sigma, tuple) and self.trend is None and not self.spec.local
 
     @property
     def trend(self) -> Detrend | None:
@@ -294,7 +319,7 @@ class Method:
     @property
     def rule_function(self) -> rules.Rule:
         """The function that finds the thresholds."""
-        if self.spec.measured and not isinstance(self.sigma, str):
+        if self.spec.measured and not isinstance(self.sigma, str) and not self.changing:
             return self.spec.measured
         return self.spec.hard if self.spec.hard and self.shrink_word == "hard" else self.spec.function
 
@@ -302,6 +327,48 @@ class Method:
 def is_number(value: Any) -> bool:
     """A real number; True and False are none."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _checked_noise(sigma: Any) -> Any:
+    """The option ``sigma``, with a window instead of what comes before a pick, and numbers as they are compared.
+
+    Raises ValueError for what it cannot be.
+    """
+    if isinstance(sigma, str):
+        check("sigma", sigma, SIGMAS, "a number")
+        return sigma
+    if not isinstance(sigma, tuple):
+        if is_number(sigma) and 0 <= sigma < math.inf:
+            return sigma
+        words = f" must be {', '.join(SIGMAS)}, a finite number of at least 0, or "
+        forms = Words(f"one of {', '.join(NOISE.values())}, in samples", "left out for --noise-window and its like")
+        raise OptionError(options(sigma=sigma), words, forms)
+    kind, *numbers = sigma or ("",)
+    if kind == "intervals" and len(numbers) == 1:
+        return kind, _change_points(numbers[0])
+    whole = all(is_number(n) and n % 1 == 0 for n in numbers)
+    if kind not in NOISE or len(numbers) != NOISE[kind].count(",") or kind == "intervals" or not whole:
+        raise ValueError(f"sigma={sigma!r} must be {NOISE.get(kind) or ' or '.join(NOISE.values())}, in samples")
+    if kind == "running":
+        if numbers[0] < 4:
+            raise ValueError(f"the window of running noise, of {numbers[0]} samples, must have 4 or more")
+        return kind, int(numbers[0])
+    first, last = map(int, numbers)
+    start, stop = (first, last) if kind == "window" else (first - last, first)
+    if not 0 <= start <= stop - 4:
+        raise ValueError(f"the noise window from sample {start} to {stop} must have 4 samples or more")
+    return "window", start, stop
+
+
+def _change_points(points: Any) -> tuple[int, ...] | str:
+    """Samples in order, or "find". Raises ValueError for what are none."""
+    if points is None or (isinstance(points, str) and points == "find"):
+        return "find"
+    if np.ndim(points) == 1 and all(is_number(p) and p % 1 == 0 and p > 0 for p in points):
+        found = tuple(int(p) for p in points)
+        if found and all(a < b for a, b in pairwise(found)):
+            return found
+    raise ValueError(f'change points {points!r} must be samples above 0 in order, one or more, or "find"')
 
 
 def check_whole(name: str, value: Any, least: int) -> None:

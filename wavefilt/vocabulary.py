@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from wavefilt.errors import OptionError, options
@@ -19,6 +19,10 @@ Shrink = Literal["soft", "hard", "garrote", "firm"]
 Estimator = Literal["median", "mean"]
 Sigma = Literal["level", "global"]
 Window = tuple[Literal["window"], int, int]
+Before = tuple[Literal["before"], int, int]
+Running = tuple[Literal["running"], int]
+Intervals = tuple[Literal["intervals"], Sequence[int] | Literal["find"] | None]
+Noise = Sigma | float | Window | Before | Running | Intervals
 Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt"]
 Detrend = Literal["mean", "line"]

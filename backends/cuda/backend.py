@@ -188,6 +188,11 @@ class Cuda:
         layouts, first = [pyramid.plan.layout for pyramid in packed], packed[0]
         return CudaStatistics(layouts, first.plan.options, scope == "record", first.stream, packed, self.clear)
 
+    def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
+        """Shrunk on the host."""
+        found = tuple(interop.to_host(c) for c in pyramid.coefficients)
+        return Pyramid(found, pyramid.analysis, pyramid.shape).shrunk(shrinkage)
+
     def reconstruct(
         self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, like: Samples | None = None
     ) -> Samples | Array:

@@ -78,6 +78,12 @@ class NumbaCPU(Backend):
         bands = zip_longest(*(pyramid.details for pyramid in pyramids))
         return NumbaStatistics([[d for d in details if d is not None] for details in bands], scope)
 
+    def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
+        if not shrinkage.across_bands:
+            return pyramid.shrunk(shrinkage)
+        native.load(entries.TRANSFORMS[pyramid.analysis.transform.name], self._check(pyramid.coefficients[0]))
+        return local_shrinkage.shrunk(pyramid, shrinkage)
+
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Array:
         """The samples again; those of traces into ``out``, C-contiguous and of the result's kind, if given.
 

@@ -97,6 +97,35 @@ def test_every_noise_estimate_in_chunks(tmp_path, tiny, backend, sigma, mode):
     assert report.thresholds[4] == 0
 
 
+@pytest.mark.parametrize("rule", RULES[:-2])
+@pytest.mark.parametrize("scope", ["trace", "record"])
+@pytest.mark.parametrize("window", [70, 1100])
+def test_running_noise_in_chunks(tmp_path, tiny, backend, rule, scope, window):
+    """Blocks of medians lie across chunks, and the last one is in the chunk of both ends."""
+    tiny(900)
+    options = {"sigma": ("running", window), "wavelet": "db4", "level": 3, "scope": scope, "backend": backend}
+    for n in (3001, 280) if scope == "record" else (3001, 9002):
+        report = _same(tmp_path, _traces(2, n), rule=rule, **options)
+        assert len(report.sigma) == 3
+        assert min(report.sigma) > 0.4
+    _same(tmp_path, partly_dead(np.random.default_rng(0), 2002)[0], rule=rule, **options)
+
+
+def test_running_noise_reads_once_more_and_needs_room_for_its_window(tmp_path):
+    np.save(tmp_path / "x.npy", _traces(1, 2_000_000))
+    for rule, passes in (("universal", 2), ("bayes", 3)):
+        options = {"rule": rule, "overwrite": True, "backend": "pywavelets"}
+        report = wavefilt.denoise_file(
+            tmp_path / "x.npy", tmp_path / "y.npy", max_memory="48MiB", sigma=("running", 5000), **options
+        )
+        assert report.passes == pytest.approx(passes, abs=0.1)
+        long = {"sigma": ("running", 1_500_000), **options}
+        with pytest.raises(ValueError, match=r"too little here: .* is the least") as error:
+            wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", max_memory="48MiB", **long)
+        enough = re.search(r"here: (\S+ \S+) is", str(error.value))[1].replace(" ", "")
+        wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", max_memory=enough, **long)
+
+
 @pytest.mark.parametrize("kind", ["few values", "constant", "two values", "gliding", "dead"])
 def test_awkward_data_in_chunks(tmp_path, tiny, backend, kind):
     tiny(3000)
@@ -242,6 +271,7 @@ def test_raw_files(tmp_path, tiny):
         ({"rule": "sure"}, "rule='sure' needs whole traces"),
         ({"rule": "hybrid"}, "rule='hybrid' needs whole traces"),
         ({"rule": "blockjs"}, "rule='blockjs' needs whole traces"),
+        ({"sigma": ("intervals", "find")}, "sigma=.*'find'.* needs whole traces"),
         ({"rule": "sure", "scope": "record"}, "rule='sure' needs the whole record"),
         ({"transform": "modwt"}, "transform='modwt' needs whole traces"),
         ({"spins": 4}, "spins=4 needs whole traces"),
@@ -252,7 +282,7 @@ def test_what_chunks_cannot_do_is_named_with_the_memory_it_takes(tmp_path, optio
     path = tmp_path / "x.npy"
     np.save(path, _trace(3_000_000).astype("f4"))
     with pytest.raises(ValueError, match=words) as error:
-        wavefilt.denoise_file(path, tmp_path / "y.npy", max_memory="40MiB", **options)
+        wavefilt.denoise_file(path, tmp_path / "y.npy", max_memory="48MiB", **options)
     assert os.listdir(tmp_path) == ["x.npy"]
     enough = in_bytes(re.search(r"max_memory='([^']+)'", str(error.value))[1])
     method = wavefilt.method.Method(**options)

@@ -49,6 +49,16 @@ class Chunk:
         ends = self.samples
         return [slice(a >> level, None if p.stop == ends else b >> level) for a, b, p in self._placed()]
 
+    def placed(self, level: int) -> list[tuple[slice, int]]:
+        """Which coefficients of this level are of each part, and the place of the first among those of a whole row."""
+        found, offset = [], 0
+        for part in self.parts:
+            stop = offset + part.last - part.first
+            own = slice(offset >> level, None if stop == self.length else stop >> level)
+            found.append((own, part.first >> level))
+            offset = stop
+        return found
+
     def kept(self) -> list[tuple[slice, slice]]:
         """Which samples of the joined row are results, and their place in the whole row."""
         return [(slice(a, b), slice(p.start, p.stop)) for a, b, p in self._placed()]

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from wavefilt.arrays import Array, Counts, DType
+from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.chunking.chunks import Chunk, cut
+from wavefilt.chunking.noise_curves import NoiseCurves, half_windows, pooled
 from wavefilt.chunking.trend import Trend, fit_read, of_rows
 from wavefilt.method import Method
 from wavefilt.statistics import mergeable
+from wavefilt.statistics.changing_noise import BlockTally, Curve, curve_of
 from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, State, Tally
 from wavefilt.statistics.radix_select import Interval
@@ -93,6 +95,7 @@ class Rows:
     def __init__(self, x: Array, out: Array, backend: Backend) -> None:
         self.x, self.out, self.backend = x, out, backend
         self.trends = dict[int, Trend]()
+        self.noise = dict[int, tuple[Curve, ...]]()
         self.shape: tuple[int, int] = (x.shape[0], x.shape[1])
         self.itemsize: int = x.dtype.itemsize
         self.dtype: DType = np.empty(0, x.dtype).real.dtype
@@ -114,7 +117,55 @@ class Rows:
         if job.method.trend is not None:
             self._fit(chunk, x, job.method.trend)
             x = self._with_trends(chunk, x, np.empty_like(x), Trend.remove)
-        return self.backend.decompose(x, job.analysis)
+        pyramid = self.backend.decompose(x, job.analysis)
+        if self.noise:
+            self._curves(chunk, job).change(np.divide, pyramid, chunk)
+        return pyramid
+
+    def find_noise(self, group: Sequence[Chunk], job: Job) -> Floats:
+        """Make a pass that finds how the noise of the rows of a group changes; the mean noise (bands, groups).
+
+        `decompose` divides by its curves from then on.
+        """
+        self.noise = {}
+        half = half_windows(job.method, job.analysis, (job.samples,))
+        tallies = dict[int, list[BlockTally]]()
+
+        def visit(chunk: Chunk, pyramid: Pyramid) -> None:
+            details = job.details(chunk, self.coefficients(pyramid), chunk.place)
+            for i, row in enumerate(range(chunk.rows.start, chunk.rows.stop)):
+                if row not in tallies:
+                    tallies[row] = list(map(BlockTally, job.lengths.tolist(), half))
+                for tally, parts in zip(tallies[row], details, strict=True):
+                    for start, part in parts:
+                        tally.add(start, self.to_host(part[i]))
+
+        self.run(group, job, lambda: (visit, lambda: None))
+        found = NoiseCurves(
+            [
+                (slice(i, i + 1), tuple(curve_of(t.medians, h) for t, h in zip(own, half, strict=True)))
+                for i, own in enumerate(tallies.values())
+            ],
+            job.lengths,
+        )
+        sigma = found.sigma
+        if job.method.scope == "record":
+            sigma = pooled([sigma], len(sigma), job.method)
+        self.noise = dict(zip(tallies, (curves for _, curves in found.over(sigma).lots), strict=True))
+        return sigma
+
+    def _curves(self, chunk: Chunk, job: Job) -> NoiseCurves:
+        """Those of the rows of a chunk."""
+        own = range(chunk.rows.start, chunk.rows.stop)
+        return NoiseCurves([(slice(i, i + 1), self.noise[row]) for i, row in enumerate(own)], job.lengths)
+
+    def rebuilt(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> Array:
+        """A chunk's coefficients shrunk and reconstructed."""
+        if not self.noise:
+            return self.reconstruct(pyramid, shrinkage)
+        pyramid = self.backend.shrunk(pyramid, shrinkage)
+        self._curves(chunk, job).change(np.multiply, pyramid, chunk)
+        return self.backend.reconstruct(pyramid)  # type: ignore[no-any-return]
 
     def _fit(self, chunk: Chunk, x: Array, kind: Detrend) -> None:
         """Know the trends of the rows of a chunk ``x``, which are read if it has not all their samples."""
@@ -258,13 +309,14 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         method = replace(method, sigma=0.0)  # nobody asks for the noise, which is a pass or more over all details
     count, samples = rows.shape
     job, function = Job(method, level, samples), method.function(samples)
-    pooled = method.scope == "record"
-    dead = np.array([pooled and rows.constant(row) for row in range(count)], bool)
+    as_one = method.scope == "record"
+    dead = np.array([as_one and rows.constant(row) for row in range(count)], bool)
     chunks = cut(count, samples, job.halo, level, limit // rows.itemsize, dead)
-    groups = [list(group) for _, group in groupby(chunks, lambda chunk: pooled or chunk.rows.start)]
+    groups = [list(group) for _, group in groupby(chunks, lambda chunk: as_one or chunk.rows.start)]
     sigma, thresholds, power = np.zeros((3, len(method.bands(level)), count))
     for group in groups:
-        own = np.flatnonzero(~dead) if pooled else np.arange(group[0].rows.start, group[-1].rows.stop)
+        own = np.flatnonzero(~dead) if as_one else np.arange(group[0].rows.start, group[-1].rows.stop)
+        noise = rows.find_noise(group, job) if method.changing else None
         # coefficients of one chunk are kept, and where it has several traces they are groups of their own
         kept = rows.decompose(group[0], job) if len(group) == 1 and not rows.elsewhere else None
         if kept is None:
@@ -272,7 +324,7 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         else:
             counted = kept.with_approximation if method.spec.local else kept
             statistics = rows.backend.statistics([counted], method.scope)
-        found = method.thresholds(statistics, samples * (len(own) if pooled else 1))
+        found = method.thresholds(statistics, samples * (len(own) if as_one else 1), noise)
         sigma[:, own], thresholds[:, own] = found
         if report:
             power[:, own] = statistics.mean_square()
@@ -286,7 +338,7 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         if not (_all_written(rows, job, group, write) if kept is None else write(group[0], kept)):
             return None
         for row in own.tolist():
-            if not pooled and rows.constant(row):
+            if not as_one and rows.constant(row):
                 sigma[:, row] = thresholds[:, row] = power[:, row] = 0
             if not thresholds[:, row].any():
                 rows.leave(row, written=True)
@@ -298,7 +350,8 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
 def _write(rows: Rows, job: Job, shrinkage: Shrinkage, chunk: Chunk, pyramid: Pyramid) -> bool:
     """Write a chunk denoised; whether all its samples were finite, as every one has a share in an approximation."""
     finite = rows.finite(rows.coefficients(pyramid)[0])
-    rows.put(chunk, rows.finished(chunk, rows.reconstruct(pyramid, shrinkage.of_rows(chunk.rows)), job.method))
+    y = rows.rebuilt(chunk, pyramid, shrinkage.of_rows(chunk.rows), job)
+    rows.put(chunk, rows.finished(chunk, y, job.method))
     return finite
 
 

@@ -67,9 +67,10 @@ def denoise(
     Where chunks hold whole traces and thresholds are each trace's own, every option serves and gaps (NaN) are cut out.
     Where traces are cut (chunks along ``axis``) or all traces share thresholds (``scope="record"``), there are several
     passes over the chunks: rules are then mergeable ("universal", "minimax", "bayes", "js" and numbers), ``sigma`` is
-    no window, ``transform`` "dwt" without spins, every sample finite; and where traces are cut, the mode is none that
-    joins the ends of a trace, and nothing is detrended, which excludes "js". Noise and thresholds are those of the
-    whole traces or record: medians exactly, mean squares to rounding. Dead traces of a record are left out.
+    no tuple (noise in a window, or that changes), ``transform`` "dwt" without spins, every sample finite; and where
+    traces are cut, the mode is none that joins the ends of a trace, and nothing is detrended, which excludes "js".
+    Noise and thresholds are those of the whole traces or record: medians exactly, mean squares to rounding. Dead traces
+    of a record are left out.
 
     Chunks are read anew for each pass, one to four times: persist what is expensive to compute.
 
@@ -132,6 +133,8 @@ def _check_mergeable(method: Method, cut: bool) -> None:
         wrong = f"rule={method.rule!r} (possible are {', '.join(possible)} and numbers)"
     elif method.window is not None:
         wrong = "a noise window"
+    elif method.changing:
+        wrong = f"sigma={method.sigma!r}"
     elif cut and method.trend is not None:
         wrong = f"detrend={method.trend!r}"
     elif method.kind.halo(method.bank.dec_len, 1) is None or method.spins > 1:
@@ -204,8 +207,8 @@ class _BlockJob(Job):
                 "a sample is NaN or infinite: gaps need whole traces in a chunk and thresholds of each trace "
                 '(rechunk the axis of the samples to one chunk, scope="trace")'
             )
-        local = self.method.spec.local
-        chosen = backends.choose(self.backend, arrays.dtype_name(rows.dtype), rows.shape, self.analysis, on_host=local)
+        dtype, on_host = arrays.dtype_name(rows.dtype), self.method.on_host
+        chosen = backends.choose(self.backend, dtype, rows.shape, self.analysis, on_host=on_host)
         if self.method.trend is not None:
             rows = of_rows(rows, self.method.trend).removed(rows)
         return chosen.decompose(rows, self.analysis), chosen

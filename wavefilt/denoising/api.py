@@ -14,7 +14,7 @@ from wavefilt.backends.interface import Backend
 from wavefilt.denoising import device_arrays, frames
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
-from wavefilt.vocabulary import Detrend, Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window
+from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform
 from wavefilt.wavelets.filters import WaveletLike, with_levels
 
 
@@ -26,7 +26,7 @@ def denoise(
     mode: Mode = "symmetric",
     rule: Rule | float | Sequence[float] = "bayes",
     shrink: Shrink | Estimator | None = None,
-    sigma: Sigma | float | Window = "level",
+    sigma: Noise = "level",
     scope: Scope = "trace",
     keep: int = 0,
     transform: Transform = "dwt",
@@ -69,11 +69,23 @@ def denoise(
         one of the |d|. Firm keeps |d| above twice the threshold.
         The posterior median (their default) and mean are for the rules "ebayes" and "ebayes-cauchy"; block rules
         and "js" have no other threshold function.
-    sigma : {"level", "global"}, float, or ("window", start, stop)
+    sigma : {"level", "global"}, float, or tuple
         Standard deviation of the noise: estimated from the median absolute detail coefficient of each level, from
-        that of the finest level for all levels, given in the units of ``x``, or estimated per level from the samples
-        ``start`` to ``stop``, which contain only noise. Levels too coarse for the window use the estimate of the
-        coarsest level that fits, scaled for white noise; with rule "js" the median of their own coefficients.
+        that of the finest level for all levels, given in the units of ``x``, or one of these, in samples:
+
+        * ``("window", start, stop)``: estimated per level from these samples, which contain only noise. Levels too
+          coarse for the window use the estimate of the coarsest level that fits, scaled for white noise; with rule
+          "js" the median of their own coefficients. ``("before", pick, length)`` is the window that ends at ``pick``.
+        * ``("running", length)``: noise that changes along a trace, from medians of each level in a window of this
+          length that moves by half of it (`wavefilt.statistics.changing_noise`). It should be long against the
+          signals, which fill less than half of a window then.
+        * ``("intervals", points)``: noise that changes at these samples, estimated per level and interval; with
+          ``"find"`` or None at the change points that `wavefilt.statistics.change_points` finds in every trace.
+
+        With the last two, coefficients are divided by the noise around them before the rule sees them, and multiplied
+        again after: a threshold is that of the rule times the noise there over its mean. Every rule has them but
+        numbers; they are computed on the CPU, whatever the backend. With ``scope="record"`` every trace has noise of
+        its own.
     scope : {"trace", "record"}
         Whether thresholds are computed per trace, or from the coefficients of all traces together. Dead traces, all
         of whose samples outside gaps are equal, are then left out.
@@ -104,8 +116,8 @@ def denoise(
         the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning names wavelets
         that have some). The second axis is along the traces. Gaps and dead traces (all samples equal) are
         interpolated for the transform, left out of noise and thresholds, and returned as they are.
-        ``transform="modwt"``, ``spins``, ``detrend``, noise windows, block rules, rule "js" and lists of arrays on GPUs
-        are not supported.
+        ``transform="modwt"``, ``spins``, ``detrend``, noise in windows or that changes, block rules, rule "js" and
+        lists of arrays on GPUs are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional

@@ -10,6 +10,7 @@ import pywt
 
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant
 from wavefilt.backends.interface import Backend
+from wavefilt.chunking.noise_curves import NoiseCurves, of_pyramid, pooled
 from wavefilt.chunking.trend import of_rows
 from wavefilt.denoising.gaps import Segments
 from wavefilt.errors import SQUARES_OVERFLOW
@@ -95,12 +96,13 @@ def denoised(
             backend.decompose(_shifted(own, at, method.mode), method.analysis(depth))
             for own, at, (_, depth) in zip(batches, own_shifts, group, strict=True)
         ]
+        curves = _steady(pyramids, group, own_shifts, method) if method.changing else None
         statistics = _statistics(pyramids, batches, [part.live for part, _ in group], method, backend)
         samples = 0  # of a group, that are not filled
         for pyramid, (part, _) in zip(pyramids, group, strict=True):
             own = pyramid.samples if part.live is None else np.count_nonzero(part.live)
             samples += int(own) * (len(part.rows) if method.scope == "record" else 1)
-        known = None
+        known = None if curves is None else curves[0]
         if noise is not None:
             own_noise = noise[:, group[0][0].rows if noise.shape[1] > 1 else [0]]
             known = _completed(method.cut(own_noise, max(depth for _, depth in group)), statistics)
@@ -109,7 +111,13 @@ def denoised(
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
             estimate = estimate_of(Measured(*pooled, power), part, given[i], method, depth)
             shrinkage = estimate.shrinkage(method.function(pyramid.samples))
-            rows = _back(backend.reconstruct(pyramid, shrinkage), own_shifts[i], method.mode)
+            if curves is None:
+                rows = backend.reconstruct(pyramid, shrinkage)
+            else:
+                pyramid = backend.shrunk(pyramid, shrinkage)
+                curves[1][i].change(np.multiply, pyramid)
+                rows = backend.reconstruct(pyramid)
+            rows = _back(rows, own_shifts[i], method.mode)
             if turn:
                 done[i][0][:] += (rows - done[i][0]) / (turn + 1)
             else:
@@ -117,6 +125,28 @@ def denoised(
     for (rows, _), trend in zip(done, trends or [], strict=False):
         trend.restore(rows)
     return done
+
+
+def _steady(
+    pyramids: Sequence[Pyramid], group: Sequence[tuple[Segments, int]], shifts: Sequence[int], method: Method
+) -> tuple[Floats, list[NoiseCurves]]:
+    """Divide the coefficients of a group in place by the curves of their noise, which are relative to its mean.
+
+    Those, and the mean noise (bands, groups): of a record over its traces that have any.
+    """
+    found = [
+        of_pyramid(pyramid, method, (part.starts - shift).tolist())
+        for pyramid, (part, _), shift in zip(pyramids, group, shifts, strict=True)
+    ]
+    if method.scope == "trace":
+        sigma = found[0].sigma
+    else:
+        deepest = max(found, key=lambda curves: len(curves.counts))
+        sigma = pooled([curves.sigma for curves in found], len(deepest.counts), method)
+    relative = [curves.over(method.cut(sigma, depth)) for curves, (_, depth) in zip(found, group, strict=True)]
+    for curves, pyramid in zip(relative, pyramids, strict=True):
+        curves.change(np.divide, pyramid)
+    return sigma, relative
 
 
 def _statistics(

@@ -9,7 +9,7 @@ from typing import TypedDict
 from wavefilt import backends
 from wavefilt._version import __version__
 from wavefilt.method import Method
-from wavefilt.vocabulary import Detrend, Estimator, Mode, Rule, Scope, Shrink, Sigma, Transform, Window, check
+from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform, check
 from wavefilt.wavelets.filters import WaveletLike
 
 
@@ -20,7 +20,7 @@ class Options(TypedDict, total=False):
     mode: Mode
     rule: Rule | float | Sequence[float]
     shrink: Shrink | Estimator | None
-    sigma: Sigma | float | Window
+    sigma: Noise
     scope: Scope
     keep: int
     transform: Transform

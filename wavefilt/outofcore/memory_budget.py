@@ -14,6 +14,7 @@ from wavefilt import backends
 from wavefilt.arrays import DType
 from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend, DeviceBackend, on_device
 from wavefilt.chunking.chunks import cut
+from wavefilt.chunking.noise_curves import half_windows
 from wavefilt.method import Method
 from wavefilt.outofcore.sizes import spelled
 from wavefilt.statistics import summation
@@ -86,7 +87,7 @@ def plan(
     """
     level = method.level_for(shape[1])
     analysis = method.analysis(level)
-    chosen = backends.choose(backend, dtype.name, shape, analysis, True, method.spec.local)
+    chosen = backends.choose(backend, dtype.name, shape, analysis, True, method.on_host)
     factor = chosen.whole_bytes_factor + _extra(method, level)
     budget = _Budget(shape, dtype, method, level, limit, FIXED + overhead, neighbours, factor)
     if budget.whole <= limit:
@@ -165,6 +166,7 @@ class _Budget:
         halo = self.method.halo(level) or 0
         kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum())
         kept += 3 * summation.LEAF * item * level
+        kept += self._noise_curves()
         bins = 1 << max(min(self.limit // 32 // max(level, 1), summation.BINS).bit_length() - 1, 12)
         fixed = self.fixed + kept + 4 * bins * level
         assert backend.chunk_bytes_factor is not None
@@ -186,6 +188,16 @@ class _Budget:
             self._check_neighbours(together, takes(self.share * samples * item) if self.pooled else self.enough)
         longest = max((part.count * part.length for part in parts), default=chunk // item)
         return Chunks(backend, level, longest, _passes(self.method, level), spelled(self.whole), chunk, bins)
+
+    def _noise_curves(self) -> int:
+        """Bytes for running noise of the traces that belong together, and for what is sorted for it."""
+        if self.method.running is None:
+            return 0
+        rows, samples = self.shape
+        analysis = self.method.analysis(self.level)
+        half = np.array(half_windows(self.method, analysis, (samples,)))
+        blocks = np.array(self.method.sizes(analysis, (samples,))) // half + 1
+        return int(32 * blocks.sum() * (rows if self.pooled else 1) + 12 * self.dtype.itemsize * half.sum())
 
     def _too_little(self, least: int) -> ValueError:
         return ValueError(f"max_memory of {spelled(self.limit)} is too little here: {spelled(least)} is the least")
@@ -210,7 +222,8 @@ def _extra(method: Method, level: int) -> float:
     coefficients = method.kind.workspace * (level + 1)
     many = method.spec.needs & {"sorted", "histogram"} or method.spec.own_function
     shrunk = 1.5 * coefficients if method.spec.local else 0.0  # beside what they were, and energies
-    return coefficients + shrunk + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
+    changing = 1.0 + coefficients if method.changing else 0.0  # shrunk beside what they were
+    return coefficients + shrunk + changing + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
 
 
 def _check_chunks(method: Method, backend: Backend, whole: str) -> None:
@@ -222,7 +235,7 @@ def _check_chunks(method: Method, backend: Backend, whole: str) -> None:
         f"rule={method.rule!r}": cut and whole_rule,
         f"transform={method.transform!r}": cut and method.kind.halo(method.bank.dec_len, 1) is None,
         f"spins={method.spins}": method.spins > 1,
-        f"sigma={method.sigma!r}": method.window is not None,
+        f"sigma={method.sigma!r}": method.window is not None or method.intervals is not None,
         f"detrend={method.trend!r}": not cut and method.trend is not None,
         f"blend={method.blend!r}": not cut and method.blend > 0,
         f"backend={backend.name!r}": cut and backend.chunk_bytes_factor is None,
@@ -240,4 +253,10 @@ def _passes(method: Method, level: int) -> int:
         return 1
     spec = method.spec
     measured = "mean_square" in spec.needs or not isinstance(method.sigma, float | int)
-    return int(measured) + 1 + spec.passes + (level if "histogram" in spec.needs else 0)
+    return (
+        int(measured)
+        + int(method.changing and "mean_square" in spec.needs)
+        + 1
+        + spec.passes
+        + (level if "histogram" in spec.needs else 0)
+    )

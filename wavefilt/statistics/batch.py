@@ -30,7 +30,7 @@ class ReferenceStatistics:
         return len(self._details[0])
 
     def median_abs(self, levels: Sequence[int]) -> Floats:
-        return np.array([_median(np.abs(self._details[i - 1])) for i in levels])
+        return np.array([median(np.abs(self._details[i - 1])) for i in levels])
 
     def mean_square(self) -> Floats:
         with np.errstate(over="ignore"):  # who uses a mean square checks that it is finite
@@ -73,8 +73,8 @@ def least_risk(risk: Risk, magnitudes: Array, sigma: Floats) -> Floats:
     return np.where(alive, best, 0.0)
 
 
-def _median(magnitudes: Array) -> Floats:
-    """Median of each row: the mean, in float64, of the two middle order statistics."""
+def median(magnitudes: Array) -> Floats:
+    """Median along the last axis: the mean, in float64, of the two middle order statistics."""
     low, high = (magnitudes.shape[-1] - 1) // 2, magnitudes.shape[-1] // 2
     ordered = np.partition(magnitudes, (low, high), axis=-1)
-    return np.asarray(np.add(ordered[:, low], ordered[:, high], dtype=np.float64) / 2)
+    return np.asarray(np.add(ordered[..., low], ordered[..., high], dtype=np.float64) / 2)

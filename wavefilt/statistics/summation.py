@@ -127,7 +127,7 @@ def around_median(sample: Array, bins: int) -> Interval:
 
 
 @dataclass
-class _Blocks:
+class JoinedBlocks:
     """A row of details put together from parts: its blocks that are whole come out, the rest is kept."""
 
     ends: Counts
@@ -171,7 +171,7 @@ class RowTally:
         self._whole: dict[int, tuple[float, float]] = {}
         counts = state.counts.tolist()
         self._ends = [np.array([0, n]) if n <= summation.whole else summation.ends(n) for n in counts]
-        self._rows, self._sums = [_Blocks(e) for e in self._ends], [np.empty(len(e) - 1) for e in self._ends]
+        self._rows, self._sums = [JoinedBlocks(e) for e in self._ends], [np.empty(len(e) - 1) for e in self._ends]
 
     def add(self, details: Details) -> None:
         for level, parts in enumerate(details, 1):

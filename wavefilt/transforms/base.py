@@ -106,13 +106,17 @@ class Transform(ABC):
         """The approximation coefficients that a rule counts which shrinks them too, (batch, coefficients)."""
         return approximation
 
+    def margin(self, analysis: Analysis, level: int) -> int:
+        """Coefficients of this level, and of an approximation, that lie before those that rules count."""
+        return 0
+
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
         """Where the coefficients of each band are in time, in the order of `bands`, the approximation last.
 
         Raises OptionError for a transform that does not say.
         """
-        what = f" is not for transform {self.name!r}, whose coefficients have no known place in time"
-        raise OptionError(options(rule="js"), what)
+        what = " and noise that changes are not for transform "
+        raise OptionError(options(rule="js"), what, f"{self.name!r}, whose coefficients have no known place in time")
 
     def halo(self, taps: int, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, a multiple of 2^level.

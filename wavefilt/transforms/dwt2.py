@@ -31,7 +31,7 @@ class _DWT2(Transform):
     def check(self, method: Method) -> None:
         refused = {
             "spins": method.spins > 1,
-            "sigma": method.window is not None,
+            "sigma": isinstance(method.sigma, tuple),
             "rule": method.spec.blocks is not None or method.spec.local,
             "detrend": method.detrend is not None,
         }

@@ -82,17 +82,19 @@ class _MODWT(Transform):
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """Those of the samples, without the boundary coefficients."""
-        wavelet, mode, level, start_level = parts(analysis)
         finest_first = coefficients[:0:-1]
-        if mode in modwt_boundary.ROUND:
+        if analysis.modes[0] in modwt_boundary.ROUND:
             return finest_first
-        starts = (modwt_boundary.kept(wavelet.dec_len, mode, j, start_level)[0] for j in range(1, level + 1))
+        starts = (self.margin(analysis, j) for j in range(1, analysis.level + 1))
         return tuple(d[:, a : a + shape[0]] for d, a in zip(finest_first, starts, strict=True))
 
     def counted_approximation(self, approximation: Array, analysis: Analysis, shape: tuple[int, ...]) -> Array:
-        wavelet, mode, level, start_level = parts(analysis)
-        first, _ = modwt_boundary.kept(wavelet.dec_len, mode, level, start_level)
+        first = self.margin(analysis, analysis.level)
         return approximation[:, first : first + shape[0]]
+
+    def margin(self, analysis: Analysis, level: int) -> int:
+        wavelet, mode, _, start_level = parts(analysis)
+        return modwt_boundary.kept(wavelet.dec_len, mode, level, start_level)[0]
 
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
         wavelet, mode, level, start_level = parts(analysis)
