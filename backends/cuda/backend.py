@@ -16,7 +16,7 @@ from wavefilt.backends.cuda.dwt import cycle_spinning
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.plans import FAMILIES, Plans
-from wavefilt.backends.cuda.runtime import interop, target
+from wavefilt.backends.cuda.runtime import compiler, interop, target
 from wavefilt.backends.cuda.runtime.graph import Graph
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
@@ -297,10 +297,20 @@ class Cuda:
         """A plan, which is to be given back, with a stream and a denoiser for it."""
         plan, stream = self._plan(method.analysis(level), x)
         try:
-            return plan, stream, plan.kept(key_of(method, report), lambda: Denoiser(plan, method, report))
+            return plan, stream, plan.kept(key_of(method, report), partial(self._compiled, plan, method, report))
         except BaseException:
             self._plans.give_back(plan)
             raise
+
+    def _compiled(self, plan: Plan, method: Method, report: bool) -> Denoiser:
+        """A denoiser, with its kernels made ready together where no host decides which are launched."""
+        denoiser = Denoiser(plan, method, report)
+        if denoiser.replayable and not target.SIMULATED:
+            samples = interop.nowhere(plan.shape.rows * plan.shape.samples, plan.dtype)
+            with compiler.noting() as launches:
+                denoiser.run(samples, samples, plan.own_stream())
+            compiler.together(launches)
+        return denoiser
 
     def _on_device(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
         y = interop.empty(tuple(x.shape), plan.dtype, x) if out is None else out

@@ -12,7 +12,7 @@ from wavefilt.backends.cuda.denoiser import Denoiser
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Shape
 from wavefilt.backends.cuda.plans import FAMILIES
-from wavefilt.backends.cuda.runtime import graph, rehearsal
+from wavefilt.backends.cuda.runtime import compiler, graph, rehearsal
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.method import Method
 from wavefilt.threads import available_cpus
@@ -67,7 +67,7 @@ def work(methods: str, dtypes: Sequence[str], capability: tuple[int, int], first
         kernel.compile(types)
 
 
-def needed(methods: str, dtypes: Sequence[str], capability: tuple[int, int]) -> Sequence[rehearsal.Launch]:
+def needed(methods: str, dtypes: Sequence[str], capability: tuple[int, int]) -> Sequence[compiler.Launch]:
     """Kernels that `denoise` launches, those that take longest to compile first. For a process that does nothing else.
 
     ``methods`` are options of `Method`, as JSON.

@@ -79,8 +79,7 @@ def measure(options: dict[str, object]) -> Row:
     timed(CUDACodeLibrary, "get_ltoir", "NVVM")
     timed(CUDACodeLibrary, "get_cubin", "all")
     start, before = time.perf_counter(), time.process_time()
-    for kernel, types in launches:
-        kernel.compile(types)
+    compiler.together(launches)
     return {
         "kernels": [kernel.py_func.__name__ for kernel, _ in launches],
         "import_seconds": imported - began,

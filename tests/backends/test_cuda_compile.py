@@ -82,7 +82,7 @@ from numba import types
 from wavefilt import stages
 from wavefilt.backends.cuda.dwt import tiling
 from wavefilt.backends.cuda.dwt.inverse import inverse
-from wavefilt.backends.cuda.runtime import compiler
+from wavefilt.backends.cuda.runtime import compiler, stored
 
 i, a, t, yes = types.int64, *(types.Array(x, 1, "C") for x in (types.float32, types.int32)), types.boolean
 each, plain, made = types.UniTuple(i, 1), compiler._Kernel, []
@@ -105,7 +105,7 @@ assert db4 != sym4
 inverse.cache_clear()
 assert code("db4") == db4 and len(made) == 1
 compiler.quick, tiling.numbered = nullcontext, lambda *filters: filters
-compiler._sources = lambda: "others"
+stored._sources = lambda: "others"
 for cached in vars(sys.modules[inverse.__module__]).values():
     if hasattr(cached, "cache_clear"):
         cached.cache_clear()
@@ -148,6 +148,51 @@ def test_warm_up_without_a_gpu(tmp_path):
     run = [sys.executable, "-c", WARM]
     done = subprocess.run(run, capture_output=True, text=True, timeout=600, cwd=ROOT, env=environment, check=False)
     assert int(done.stdout or 0) > 3, done.stderr[-3000:]
+
+
+RELEASED = """
+import re, sys
+from pathlib import Path
+from wavefilt.backends.cuda import releasing, warming
+from wavefilt.backends.cuda.runtime import compiler, stored
+
+def code(kernel, types):
+    ptx = kernel.overloads[types]._codelibrary.get_lto_ptx((9, 0, "a"))
+    return re.sub(r"_(Z|cudapy_smem_)\\w+|//.*", "", ptx)
+
+stored.RELEASED, own, launches = Path(sys.argv[1]), compiler._Kernel, []
+warming.SHAPES[1] = [(1, (1 << 16,))]
+haar, db1 = ('[{"wavelet": "%s", "rule": "universal", "level": 1}]' % name for name in ("haar", "bior1.1"))
+for taps, kernels in releasing.compiled((haar, "float32", False)).items():
+    assert stored.write(taps, kernels) > 0
+launches = [launch for launch in warming.needed(db1, ["float32"], (9, 0)) if launch[0].compile.taps]
+compiler._Kernel = None
+compiler.together(launches)
+released = [code(*launch) for launch in launches]
+stored._released.cache_clear()
+for path in stored.RELEASED.iterdir():
+    path.write_bytes(path.read_bytes()[:-40])
+for kernel, types in launches:
+    kernel.overloads.clear()
+    assert kernel.compile.ready(types)
+    assert kernel.compile._released.load(types) is None
+compiler._Kernel, stored._sources = own, lambda: "others"
+for kernel, types in launches:
+    kernel.overloads.clear()
+compiler.together(launches)
+assert released == [code(*launch) for launch in launches]
+print(len(launches))
+"""
+
+
+@pytest.mark.sm_90
+def test_kernels_of_a_release(tmp_path):
+    """They give the code that numba gives, are kept in the cache as others, and a damaged file is as none."""
+    pytest.importorskip("numba_cuda")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    run = [sys.executable, "-c", RELEASED, str(tmp_path / "released")]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=600, cwd=ROOT, env=environment, check=False)
+    assert int(done.stdout or 0) > 1, done.stderr[-3000:]
 
 
 @pytest.mark.sm_90

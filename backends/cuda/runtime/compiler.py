@@ -1,38 +1,46 @@
-"""How kernels are compiled and cached on disk: the first call of a later process then loads them."""
+"""How kernels are compiled, several at once where it is known which will be launched.
+
+They are kept on disk, where the first call of a later process finds them.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
-from functools import cache
-from pathlib import Path
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wavefilt import stages
-from wavefilt._version import __version__
+from wavefilt.threads import available_cpus
 
 from .interfaces import Kernel
 from .taps import filled
 from .target import SIMULATED, cuda
 
 if TYPE_CHECKING:
-    from numba.core.base import BaseContext
-    from numba.cuda.codegen import JITCUDACodegen
-    from numba.cuda.dispatcher import CUDADispatcher
     from numba.types import Type
 
 Types: TypeAlias = "tuple[Type, ...]"
+Launch: TypeAlias = "tuple[Any, Types]"
+"""numba's dispatcher of a kernel, and the types of the arguments."""
 
 
-@cache
-def _sources() -> str:
-    """Digest of all sources here: kernels are closures over functions of several files."""
-    text = hashlib.sha256(__version__.encode())
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        with suppress(OSError):  # an installation without sources does not change
-            text.update(path.read_bytes())
-    return text.hexdigest()
+class _Noted(threading.local):
+    launches: list[Launch] | None = None
+
+
+_noted = _Noted()
+
+
+@contextmanager
+def noting() -> Iterator[list[Launch]]:
+    """The launches of this thread, each once, which are not made until this ends."""
+    before, _noted.launches = _noted.launches, []
+    try:
+        yield _noted.launches
+    finally:
+        _noted.launches = before
 
 
 def kernel(
@@ -52,7 +60,7 @@ def kernel(
         return cuda.jit  # type: ignore[no-any-return]
 
     def compiled(function: Callable[..., Any]) -> Kernel:
-        dispatcher = cuda.jit(fastmath=fastmath)(function)
+        dispatcher = _Dispatcher(function, cuda.jit(fastmath=fastmath)(function).targetoptions)
         own = constants, registers, fastmath
         dispatcher.compile = _Compiler(dispatcher, tuple(map(float, taps)), (registers, since), own)
         return dispatcher  # type: ignore[no-any-return]
@@ -63,30 +71,25 @@ def kernel(
 if not SIMULATED:
     from numba.cuda.core import sigutils
     from numba.cuda.core.compiler_lock import global_compiler_lock
-    from numba.cuda.dispatcher import CUDACache, _Kernel
+    from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
     from .front_end import quick
+    from .stored import Cache, Released
 
-    class _Cache(CUDACache):  # type: ignore[misc]  # numba has no types
-        """numba's cache on disk, without which a call gets on as well: an error there is a kernel compiled again."""
+    class _Dispatcher(CUDADispatcher):  # type: ignore[misc]  # numba has no types
+        """numba's, whose launches can be noted."""
 
-        def __init__(self, function: Callable[..., Any], constants: Hashable) -> None:
-            self._constants = constants
-            super().__init__(function)
+        def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
+            launches = _noted.launches
+            if launches is None:
+                return super().__getitem__(configuration)  # type: ignore[no-any-return]
 
-        def _index_key(self, signature: Types, codegen: JITCUDACodegen) -> Hashable:
-            return signature, codegen.magic_tuple(), self._constants, _sources(), self._launch_config_key
+            def note(*arguments: object) -> None:
+                launch = self, tuple(map(self.typeof_pyval, arguments))
+                if launch not in launches:
+                    launches.append(launch)
 
-        def load_overload(self, signature: Types, target_context: BaseContext) -> _Kernel | None:
-            with suppress(Exception):  # damaged files give errors of any kind
-                return super().load_overload(signature, target_context)
-            with suppress(OSError):
-                self.flush()
-            return None
-
-        def save_overload(self, signature: Types, data: _Kernel) -> None:
-            with suppress(Exception):  # the disk is full, or the index came to harm since it was read
-                super().save_overload(signature, data)
+            return note
 
     class _Compiler:
         """What numba's dispatcher of a kernel calls for types of arguments that are new to it."""
@@ -99,36 +102,40 @@ if not SIMULATED:
             constants: Hashable,
         ) -> None:
             self._dispatcher, self._taps, self._registers = dispatcher, taps, registers
+            self.taps = len(taps)
+            self._released = Released(dispatcher.py_func, constants, len(taps))
             self._binaries = self._sources = None
             with suppress(RuntimeError):  # no directory to cache in can be written to
-                self._binaries = _Cache(dispatcher.py_func, (constants, taps))
-                self._sources = _Cache(dispatcher.py_func, constants) if taps else None
+                self._binaries = Cache(dispatcher.py_func, (constants, taps))
+                self._sources = Cache(dispatcher.py_func, constants) if taps else None
 
         def __call__(self, signature: Types) -> _Kernel:
             """The kernel for these types, ready to be launched on the current GPU."""
             types, _ = sigutils.normalize_signature(signature)
             with global_compiler_lock:  # until it is bound: two threads that launch it for the first time break numba
-                kernel = self._dispatcher.overloads.get(types)
-                if kernel is None:
-                    kernel = self._loaded(types) or self._made(types)
-                    self._dispatcher.add_overload(kernel, types)
-            return kernel
+                if not self.ready(types):
+                    with stages.stage(stages.COMPILING):
+                        self.keep(types, self.code(types))
+            return self._dispatcher.overloads[types]
 
-        def _loaded(self, types: Types) -> _Kernel | None:
+        def ready(self, types: Types) -> bool:
+            """Whether it is there for these types, or was found on disk."""
+            if types in self._dispatcher.overloads:
+                return True
             found = self._binaries and self._binaries.load_overload(types, self._dispatcher.targetctx)
             with suppress(Exception):  # of a damaged file
                 if found:
                     found.bind()
-                    return found
-            return None
+                    self._dispatcher.add_overload(found, types)
+                    return True
+            return False
 
-        def _made(self, types: Types) -> _Kernel:
-            with stages.stage(stages.COMPILING):
-                kernel = self.code(types)
-                kernel.bind()
+        def keep(self, types: Types, kernel: _Kernel) -> None:
+            """Make the kernel ready, and keep it on disk."""
+            kernel.bind()
+            self._dispatcher.add_overload(kernel, types)
             if self._binaries:
                 self._binaries.save_overload(types, kernel)
-            return kernel
 
         def limit(self, capability: tuple[int, int]) -> int | None:
             """Registers for a thread on GPUs of a compute capability."""
@@ -137,14 +144,41 @@ if not SIMULATED:
 
         def code(self, types: Types) -> _Kernel:
             """The kernel as LLVM IR, which no GPU is needed for once its compute capability is known."""
+            limit = self.limit(cuda.get_current_device().compute_capability)
             kernel = self._sources and self._sources.load_overload(types, self._dispatcher.targetctx)
+            kernel = kernel or self._released.load(types)
             if not kernel:
-                limit = self.limit(cuda.get_current_device().compute_capability)
-                options = self._dispatcher.targetoptions | ({"max_registers": limit} if limit else {})
                 with quick():
-                    kernel = _Kernel(self._dispatcher.py_func, types, **options)
+                    kernel = _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
                 if self._sources:
                     self._sources.save_overload(types, kernel)
+            kernel.target_context = self._dispatcher.targetctx  # which one from disk has not, and needs to be kept
             library = kernel._codelibrary
+            library._max_registers = limit
             library._llvm_strs = [filled(code, self._taps) for code in library.llvm_strs]
             return kernel
+
+        def release(self, types: Types) -> tuple[str, dict[str, Any]]:
+            """The kernel for `stored.Released`, and its name there, as it is before the taps are known."""
+            with quick():
+                kernel = _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
+            return self._released.packed(types, kernel)
+
+
+def together(launches: Sequence[Launch]) -> None:
+    """Make the kernels of some launches ready: numba compiles one after the other, what comes after it runs beside."""
+    if SIMULATED:
+        return
+    with global_compiler_lock:
+        missing = [(kernel, types) for kernel, types in launches if not kernel.compile.ready(types)]
+        if not missing:
+            return
+        with stages.stage(stages.COMPILING), ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
+            begun = []
+            for kernel, types in missing:
+                code = kernel.compile.code(types)
+                library = code._codelibrary
+                begun.append((kernel, types, code, threads.submit(library.get_cubin, library._ensure_cc(None))))
+            for kernel, types, code, future in begun:
+                future.result()
+                kernel.compile.keep(types, code)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from ctypes import c_void_p
 from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
@@ -23,6 +24,8 @@ from .interfaces import DeviceArray, Samples, Stream
 from .target import SIMULATED, CudaAPIError, DeviceNDArray, cuda
 
 on_device = on_gpu
+NOWHERE = 1 << 40
+"""An address at which nobody reads or writes, as aligned as that of a whole allocation."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,14 @@ def dtype_name(x: Samples) -> str:
 def flat(x: Samples) -> DeviceArray:
     """A C-contiguous array of any library as a flat numba array on the same memory."""
     return cuda.as_cuda_array(library_of(x).plain(x), sync=False).reshape(-1)  # type: ignore[no-any-return]
+
+
+def nowhere(size: int, dtype: str) -> DeviceArray:
+    """A flat array of no memory, for launches that are noted and not made."""
+    element = np.dtype(dtype)
+    pointer = cuda.cudadrv.driver.MemoryPointer(cuda.current_context(), c_void_p(NOWHERE), size * element.itemsize)
+    kind = cuda.cudadrv.devicearray.DeviceNDArray
+    return kind((size,), (element.itemsize,), element, gpu_data=pointer)  # type: ignore[no-any-return]
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike, like: Samples) -> Samples:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from ctypes import c_void_p
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,17 +17,15 @@ from numpy.typing import DTypeLike
 from wavefilt.arrays import Array
 
 from . import graph
+from .compiler import Launch
 from .interfaces import DeviceArray, Stream
+from .interop import NOWHERE
 from .target import DeviceNDArray, cuda
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.driver import MemoryPointer
     from numba.cuda.dispatcher import CUDADispatcher
-    from numba.types import Type
 
-Launch: TypeAlias = "tuple[CUDADispatcher, tuple[Type, ...]]"
-"""numba's dispatcher of a kernel, and the types of the arguments."""
-ADDRESS = 1 << 40  # of all memory: nobody reads it
 launches: list[Launch] = []
 """Noted so far, each once."""
 
@@ -40,7 +38,7 @@ class _Context:
         self.deallocations = SimpleNamespace(clear=lambda: None)
 
     def memalloc(self, size: int) -> MemoryPointer:
-        return cuda.cudadrv.driver.MemoryPointer(self, c_void_p(ADDRESS), size)
+        return cuda.cudadrv.driver.MemoryPointer(self, c_void_p(NOWHERE), size)
 
     def get_memory_info(self) -> SimpleNamespace:
         return SimpleNamespace(free=1 << 40, total=1 << 40)
