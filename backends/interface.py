@@ -71,6 +71,10 @@ class Backend(Protocol):
     def peak(self, x: Any) -> float:
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
 
+    def peak_and_pyramid(self, x: Any, analysis: Analysis) -> tuple[float, Pyramid | None]:
+        """`peak`, and `decompose` if both are found in one pass over finite samples, else None."""
+        return self.peak(x), None
+
     def decompose(self, x: Any, analysis: Analysis) -> Pyramid:
         """The coefficients of a batch, with the lengths and values of `Transform.analyse`."""
 

@@ -139,6 +139,12 @@ def set_num_threads(threads: int | None) -> None:
     _pool.threads = threads
 
 
+def worth(shares: int) -> int:
+    """Threads that so many shares of work get. Raises ValueError as `get_num_threads` does, however few they are."""
+    requested = _requested()
+    return 1 if shares < 2 else min(requested or available_cpus(), shares)
+
+
 def parallel(work: Callable[[int, int], object], count: int, grain: int = 1) -> None:
     """Call ``work(start, stop)`` on ranges of at least ``grain`` that together cover ``range(count)``, once each.
 
@@ -146,8 +152,8 @@ def parallel(work: Callable[[int, int], object], count: int, grain: int = 1) -> 
     begun, and it is raised here when no thread works any more: the caller's memory is then its own again.
     Raises ValueError as `get_num_threads` does, whatever the count.
     """
-    requested, shares = _requested(), count // max(grain, 1)
-    threads = 1 if shares < 2 else requested or available_cpus()
+    shares = count // max(grain, 1)
+    threads = worth(shares)
     if threads == 1:
         if count:
             work(0, count)

@@ -5,6 +5,7 @@ One compilation serves every filter, mode, length and level; only float32 and fl
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -25,7 +26,8 @@ from .dwt import plan
 from .dwt import transform as dwt
 from .dwt2 import transform as dwt2
 from .modwt import transform as modwt
-from .selection import NumbaStatistics, sign_off
+from .peaks import GRAIN, Peak
+from .selection import NumbaStatistics
 
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
 
@@ -35,7 +37,7 @@ _TRANSFORMS = {
     "modwt": (modwt.decompose, modwt.reconstruct),
     "dwt2": (dwt2.decompose, dwt2.reconstruct),
 }
-"""``decompose(x, analysis, tile)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
+"""``decompose(x, analysis, tile, peak)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
 
 
 class NumbaCPU(Backend):
@@ -64,15 +66,24 @@ class NumbaCPU(Backend):
         return f"numba {version('numba')}, {count} thread{'s' if count > 1 else ''}"
 
     def decompose(self, x: Array, analysis: Analysis) -> Pyramid:
+        return self._decomposed(x, analysis)[1]
+
+    def peak_and_pyramid(self, x: Array, analysis: Analysis) -> tuple[float, Pyramid | None]:
+        peak, pyramid = self._decomposed(x, analysis, True)
+        return peak, pyramid if math.isfinite(peak) else None
+
+    def _decomposed(self, x: Array, analysis: Analysis, with_peak: bool = False) -> tuple[float, Pyramid]:
+        """The peak, 0 unless it is asked for, and the pyramid, of no use if the peak is not finite."""
         dtype = self._check(x)
         x = memory.packed(x)
         if not analysis.level:
-            return Pyramid((x,), analysis, x.shape[1:])
+            return self.peak(x) if with_peak else 0.0, Pyramid((x,), analysis, x.shape[1:])
         name = analysis.transform.name
         native.load(entries.TRANSFORMS[name], dtype)
-        pyramid = _TRANSFORMS[name][0](x, analysis, self._tile)
+        peak = Peak(x) if with_peak and x.size else None
+        pyramid = _TRANSFORMS[name][0](x, analysis, self._tile, peak)
         numba_crossover.note(name, _DTYPES[dtype])
-        return pyramid
+        return peak.value if peak else 0.0, pyramid
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
         bands = zip_longest(*(pyramid.details for pyramid in pyramids))
@@ -106,19 +117,18 @@ class NumbaCPU(Backend):
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
         dtype = self._check(x)
         x = memory.packed(x)
-        peaks: list[float] = []
         if dtype.char not in entries.PEAK.versions:  # which kernels this run will need is not known yet
-            flat = x.reshape(-1)
+            flat, peaks = x.reshape(-1), list[float]()
 
             def work(begin: int, end: int) -> None:
                 part = flat[begin:end]
                 peaks.append(max(-part.min(), part.max()))
 
-            threads.parallel(work, x.size, 4 * launching.GRAIN)
+            threads.parallel(work, x.size, GRAIN)
             return float(np.max(peaks, initial=0))
-        find = entries.PEAK.of(dtype, memory.address(x), sign_off(dtype), kept=x)
-        threads.parallel(lambda begin, end: peaks.append(find(begin, end)), x.size, 4 * launching.GRAIN)
-        return float(np.array(max(peaks, default=0), f"i{dtype.itemsize}").view(dtype))
+        peak = Peak(x)
+        peak.find()
+        return peak.value
 
     def _check(self, array: Array) -> DType:
         if array.dtype not in _DTYPES:  # by object: the name of a dtype takes 15 us to spell

@@ -9,13 +9,13 @@ from functools import lru_cache
 import numpy as np
 import pywt
 
-from wavefilt import threads
 from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 
-from . import memory
+from . import memory, team
 from .native import Constant, Kernel
+from .peaks import Peak
 
 GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
 KEEP, SOFT, HARD, GARROTE, FIRM = range(5)
@@ -46,15 +46,25 @@ class Launch:
 
 
 def run(
-    kernel: Kernel, dtype: DType, rows: int, launch: Launch, arguments: tuple[object, ...], kept: tuple[object, ...]
+    kernel: Kernel,
+    dtype: DType,
+    rows: int,
+    launch: Launch,
+    arguments: tuple[object, ...],
+    kept: tuple[object, ...],
+    peak: Peak | None = None,
 ) -> None:
-    """Call ``kernel`` on all tiles of all rows.
+    """Call ``kernel`` on all tiles of all rows, and find the ``peak`` of what it reads if that is asked for.
 
     ``kept`` are the arrays behind the addresses in ``arguments``, which must live as long as the work does.
     """
-    workspace = launch.elements * dtype.itemsize + launch.more
+    workspace, jobs = launch.elements * dtype.itemsize + launch.more, rows * launch.tiles
     work = kernel.of(dtype, launch.arguments, *arguments, workspace=workspace, kept=kept)
-    threads.parallel(work, rows * launch.tiles, max(GRAIN // max(launch.work, 1), 1))
+    grain = max(GRAIN // max(launch.work, 1), 1)
+    if peak:
+        peak.along(work, jobs, grain)
+    else:
+        team.parallel(work, jobs, grain)
 
 
 @lru_cache(maxsize=64)
@@ -112,14 +122,15 @@ def analyse(
     launches: Sequence[Launch],
     lengths: Sequence[int],
     constants: tuple[object, ...],
+    peak: Peak | None,
 ) -> Packed:
     """The pyramid of rows; ``lengths`` are those of the details, finest first, and of every launch's approximation."""
     arrays, addresses = memory.several(len(x), lengths, x.dtype)
     source = memory.address(x)
     for launch, target in zip(launches, addresses[-len(launches) :], strict=True):
         details = addresses[launch.first : launch.first + launch.depth]
-        run(kernel, x.dtype, len(x), launch, (source, details, target, *constants), (x, arrays))
-        source = target
+        run(kernel, x.dtype, len(x), launch, (source, details, target, *constants), (x, arrays), peak)
+        source, peak = target, None
     return Packed((arrays[-1], *reversed(arrays[: analysis.level])), analysis, x.shape[1:], addresses)
 
 

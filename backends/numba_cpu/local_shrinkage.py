@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavefilt import threads
 from wavefilt.arrays import Array, Counts, DType
-from wavefilt.backends.numba_cpu import entries, launching, memory
+from wavefilt.backends.numba_cpu import entries, launching, memory, team
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.local_shrinkage import Grid
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -97,5 +96,5 @@ def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> launching.Packed:
     workspace = (4 * plan.longest + plan.needed) * dtype.itemsize
     work = entries.LOCAL.of(dtype, *arguments, workspace=workspace, kept=(pyramid, arrays))
     grain = max(launching.GRAIN * plan.tiles // max(sum(grid.count for grid in grids), 1), 1)
-    threads.parallel(work, rows * plan.tiles, grain)
+    team.parallel(work, rows * plan.tiles, grain)
     return launching.Packed(tuple(arrays[::-1]), pyramid.analysis, pyramid.shape, targets)

@@ -29,7 +29,7 @@ from . import memory, processes
 from .target import key, kinds
 
 _MARK = b"wavefilt kernel\n"
-_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, *[ctypes.c_int64] * 3)  # which releases the GIL
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)  # which releases the GIL
 
 
 INTEGER, FLOAT, SCATTERED = -1, -2, -3
@@ -48,8 +48,8 @@ class Kernel:
     def __init__(self, module: str, name: str, parameters: str) -> None:
         self.module, self.name, self.parameters = module, name, parameters
         self.symbol = f"{module}.{name}"
-        self.versions: dict[str, Callable[..., int]] = {}
-        """Those that this process has loaded, by the character of the dtype."""
+        self.versions: dict[str, tuple[int, Callable[..., int]]] = {}
+        """Those that this process has loaded, where they are and as functions, by the character of the dtype."""
         self._block = struct.Struct(f"{sum(1 + dimensions for _, dimensions in kinds(parameters, np.dtype('f4')))}q")
         self._wanted: dict[str, _Kinds] = {}
 
@@ -68,7 +68,7 @@ class Kernel:
         words, found = _packed(arguments)
         if found != self._wanted[dtype.char]:
             raise TypeError(f"{self.symbol} takes {self.parameters} of {dtype}, not {found}")
-        return Work(self.versions[dtype.char], self._block.pack(*words), workspace, (arguments, kept))
+        return Work(*self.versions[dtype.char], bytearray(self._block.pack(*words)), workspace, (arguments, kept))
 
 
 class Constant:
@@ -113,11 +113,15 @@ def _packed(values: Sequence[object]) -> tuple[list[int], _Kinds]:
 class Work:
     """A kernel with its arguments: call it on ranges, in any threads at once."""
 
-    def __init__(self, function: Callable[..., int], block: bytes, workspace: int, kept: object) -> None:
-        self._function, self._block, self._workspace, self._kept = function, block, workspace, kept
+    def __init__(
+        self, place: int, function: Callable[..., int], arguments: bytearray, workspace: int, kept: object
+    ) -> None:
+        self.place, self.workspace = place, workspace
+        self.block = ctypes.addressof(ctypes.c_char.from_buffer(arguments))
+        self._function, self._kept = function, (arguments, kept)
 
     def __call__(self, begin: int, end: int) -> int:
-        return self._function(self._block, memory.workspace(self._workspace), begin, end)
+        return self._function(self.block, memory.workspace(self.workspace), begin, end)
 
 
 _lock = threading.RLock()
@@ -173,7 +177,19 @@ def _machine() -> binding.TargetMachine:
     return binding.Target.from_triple(binding.get_process_triple())
 
 
-def _linked(kernel: Kernel, code: bytes) -> Callable[..., int]:
+def addresses(program: str, names: Sequence[str]) -> dict[str, int]:
+    """Where the functions of a program in LLVM's language are, once it is compiled; they stay as `_linked` ones do."""
+    machine = _machine().create_target_machine(opt=2)
+    module = binding.parse_assembly(program)
+    engine = binding.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    found = {name: engine.get_function_address(name) for name in names}
+    engine.detach()
+    _engines.append(engine)
+    return found
+
+
+def _linked(kernel: Kernel, code: bytes) -> tuple[int, Callable[..., int]]:
     """The function in an object file; it stays in memory as long as the process does."""
     module = binding.parse_assembly("")
     engine = binding.create_mcjit_compiler(module, _machine().create_target_machine(opt=0))
@@ -182,7 +198,7 @@ def _linked(kernel: Kernel, code: bytes) -> Callable[..., int]:
     address = engine.get_function_address(kernel.symbol)
     engine.detach()  # never freed: a thread may be in it when the interpreter ends
     _engines.append(engine)
-    return _FUNCTION(address)
+    return address, _FUNCTION(address)
 
 
 def folders() -> list[Path]:

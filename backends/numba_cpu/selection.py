@@ -21,9 +21,9 @@ from wavefilt.statistics import counts as host_counts
 from wavefilt.statistics.batch import RANKS, least_risk
 from wavefilt.statistics.interface import Risk
 
-from . import entries, memory, native
+from . import entries, memory, native, team
 from .native import Constant
-from .target import VECTOR_BYTES
+from .target import GROUP_BYTES
 
 if TYPE_CHECKING:
     from wavefilt.statistics.radix_select import Interval
@@ -78,7 +78,7 @@ def survey(
     arguments = addresses, lengths, pools, sign_off(dtype), no_samples(dtype), lows, highs
     results = listed, inside, below, squares
     work = entries.LONG_CHUNKS.of(dtype, *arguments, *results, workspace=(STEP + 1) * dtype.itemsize)
-    threads.parallel(work, count, GRAIN // CHUNK)
+    team.parallel(work, count, GRAIN // CHUNK)
     return listed, inside, below, squares
 
 
@@ -116,8 +116,9 @@ class NumbaStatistics:
     def _survey(self, levels: Sequence[int]) -> None:
         """Medians of these levels, those not known yet, and their mean squares unless one thread has to sum them."""
         places = [i - 1 for i in levels if i not in self._surveyed]
-        shared = 2 * self.groups < threads.get_num_threads()
-        cut = [i for i in places if self.counts[i] > SHORT or (shared and self.counts[i] > CHUNK)]
+        cut = [i for i in places if self.counts[i] > CHUNK]
+        if 2 * self.groups >= threads.get_num_threads():  # rows enough for all
+            cut = [i for i in cut if self.counts[i] > SHORT]
         whole = [i for i in places if i not in cut]
         if whole:
             self._survey_whole([_Rows(place, self._joined(place)) for place in whole])
@@ -130,15 +131,15 @@ class NumbaStatistics:
         tasks = np.array([(rows.place, rows.begin, rows.length, rows.pitch) for rows in tables], dtype=np.int64)
         arguments = tasks, sign_off(self._dtype), no_samples(self._dtype), self._medians, self._powers
         count, work = len(tables) * self.groups, sum(rows.length for rows in tables) * self.groups
-        room = max(rows.length for rows in tables) * self._dtype.itemsize + 2 * VECTOR_BYTES
+        room = max(rows.length for rows in tables) * self._dtype.itemsize + GROUP_BYTES
         kernel = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=room, kept=tables)
-        threads.parallel(kernel, count, GRAIN * count // max(work, 1))  # of rows of mean length
+        team.parallel(kernel, count, GRAIN * count // max(work, 1))  # of rows of mean length
 
     def _sum(self, tables: Sequence[_Rows]) -> None:
         found = np.empty(len(tables) * self.groups)
         addresses = np.concatenate([rows.addresses for rows in tables])
         lengths = np.repeat([rows.length for rows in tables], self.groups)
-        threads.parallel(
+        team.parallel(
             entries.MEAN_SQUARES.of(self._dtype, addresses, lengths, no_samples(self._dtype), found, kept=tables),
             len(found),
         )
@@ -164,9 +165,9 @@ class NumbaStatistics:
         ranks[misled] = -1
         medians = np.empty(len(size))
         arguments = chunks.first, ranks, sign_off(self._dtype), no_samples(self._dtype), lows, highs
-        room = int(count[~misled].max(initial=0)) * self._dtype.itemsize + 2 * VECTOR_BYTES
+        room = int(count[~misled].max(initial=0)) * self._dtype.itemsize + GROUP_BYTES
         kernel = entries.MIDDLES.of(self._dtype, *arguments, listed, inside, medians, workspace=room)
-        threads.parallel(kernel, len(size))
+        team.parallel(kernel, len(size))
         sums = [squares[a:b].sum() for a, b in pairwise(chunks.first)]
         self._medians[places] = medians.reshape(-1, self.groups)
         self._powers[places] = (sums / size).reshape(-1, self.groups)
@@ -268,12 +269,12 @@ class _Chunks:
         samples = memory.empty((int(ends[-1]),), bits)
         arguments = self.addresses, self.lengths, strides, ends[:-1], sign_off(self._dtype), samples
         native.load(entries.LONG, self._dtype)
-        threads.parallel(entries.DRAW.of(self._dtype, *arguments), len(self.pools), GRAIN // CHUNK)
+        team.parallel(entries.DRAW.of(self._dtype, *arguments), len(self.pools), GRAIN // CHUNK)
         lows, highs = np.empty((2, len(self._pool_sizes)), bits)
         own = ends[self.first]
-        room = int(np.diff(own).max()) * bits.itemsize + VECTOR_BYTES
+        room = int(np.diff(own).max()) * bits.itemsize + GROUP_BYTES
         kernel = entries.BRACKETS.of(self._dtype, own, samples, sign_off(self._dtype), lows, highs, workspace=room)
-        threads.parallel(kernel, len(lows))
+        team.parallel(kernel, len(lows))
         return lows, highs
 
 

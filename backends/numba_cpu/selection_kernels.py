@@ -43,7 +43,7 @@ def _list_inside(bits, begin, end, sign_off, low, high, listed, k):
 
 @part
 def _middle(a, n, k, both, all_bits):
-    """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a, and a vector more.
+    """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a, and `RANKED` bytes.
 
     Each turn keeps what lies on the k-th value's side of a pivot, the middle one of three values from places that
     look random: of fixed places, data that rises and falls once has the smallest values at every turn.
@@ -95,7 +95,7 @@ def _selected(bits, n, all_bits, low, high, guess, listed):
 
     ``guess`` is the bits of what they may be. Counting what is less than it, and than what normal data would have it
     corrected to, leaves few between two guesses, which are listed: ``listed``, which may be the same array, has room
-    for n and a vector more.
+    for n and `RANKED` bytes more.
     """
     octave = np.float64(1 << (23 if bits.itemsize == 4 else 52))
     bottom, below, top, above = bits.dtype.type(0), 0, all_bits, n
@@ -143,10 +143,10 @@ def short_rows(tasks, sign_off, floats, medians, powers, workspace, begin, end):
     """Median magnitude and mean square of rows ``begin`` to ``end``, counted through all levels of each trace.
 
     ``tasks`` has for each level its place among ``medians`` and ``powers``, its address, the length of its rows and
-    how many bytes lie from one to the next; the workspace has room for the longest row and two vectors.
+    how many bytes lie from one to the next; the workspace has room for the longest row and `RANKED` bytes.
     """
     middle = view(workspace, 2, floats)  # the first two elements listed
-    all_bits, levels, room = sign_off[0], len(tasks), 2 * VECTOR_BYTES // sign_off.itemsize
+    all_bits, levels, room = sign_off[0], len(tasks), RANKED // sign_off.itemsize
     for job in range(begin, end):
         row, task = job // levels, job % levels
         place, m = tasks[task, 0], tasks[task, 2]
@@ -196,7 +196,7 @@ def brackets(ends, samples, sign_off, lows, highs, workspace, begin, end):
     """What the medians of pools ``begin`` to ``end`` lie between, by the samples from ``ends[pool]`` on."""
     for pool in range(begin, end):
         n = ends[pool + 1] - ends[pool]
-        listed = view(workspace, n + VECTOR_BYTES // sign_off.itemsize, sign_off)
+        listed = view(workspace, n + RANKED // sign_off.itemsize, sign_off)
         lows[pool], highs[pool] = _ends(tail(samples, ends[pool]), n, sign_off[0], 2.0, listed)
 
 
@@ -241,7 +241,7 @@ def middles(starts, ranks, sign_off, floats, lows, highs, listed, inside, median
         total = 0
         for chunk in range(starts[pool], starts[pool + 1]):
             total += inside[chunk]
-        found = view(workspace, total + 2 * VECTOR_BYTES // sign_off.itemsize, sign_off)
+        found = view(workspace, total + RANKED // sign_off.itemsize, sign_off)
         at = 0
         for chunk in range(starts[pool], starts[pool + 1]):
             target = tail(found, at)

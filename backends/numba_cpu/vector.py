@@ -236,8 +236,8 @@ def ranked(typing, a, n, k, all_bits):
         builder.position_at_end(loop)
         i, smaller = builder.phi(_I64), [builder.phi(emit.vector) for _ in own]
         one = emit.repeat(data, i)
-        sums = [builder.sub(s, builder.sext(builder.icmp_signed("<", one, x), emit.vector))
-                for s, x in zip(smaller, own, strict=True)]  # fmt: skip
+        minus_ones = [builder.sext(builder.icmp_signed("<", one, x), emit.vector) for x in own]
+        sums = [builder.sub(count_so_far, found) for count_so_far, found in zip(smaller, minus_ones, strict=True)]
         following = builder.add(i, ir.Constant(_I64, 1))
         builder.cbranch(builder.icmp_signed("<", following, count), loop, done)
         i.add_incoming(ir.Constant(_I64, 0), entry)

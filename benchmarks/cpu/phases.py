@@ -19,7 +19,7 @@ import numpy as np
 
 from wavefilt import threads
 from wavefilt.arrays import Array
-from wavefilt.backends.numba_cpu import native
+from wavefilt.backends.numba_cpu import native, team
 from wavefilt.benchmarks.common.environment import environment
 from wavefilt.benchmarks.common.measuring import signal
 from wavefilt.benchmarks.common.tables import Row
@@ -38,8 +38,8 @@ Event = tuple[str, int, int, float, float]
 
 @contextmanager
 def traced(events: list[Event]) -> Iterator[None]:
-    """Note every range that a kernel works on."""
-    of, call = native.Kernel.of, native.Work.__call__
+    """Note every range that a kernel works on, and every launch that the team spreads as a whole."""
+    of, call, run = native.Kernel.of, native.Work.__call__, team._Team.run
     count = iter(range(1 << 62))
 
     def named(self: native.Kernel, *arguments: object, **more: Any) -> native.Work:
@@ -53,8 +53,16 @@ def traced(events: list[Event]) -> Iterator[None]:
         events.append((*launches[self], threading.get_ident(), start, time.perf_counter()))
         return found
 
+    def spread(self: Any, job: Any, helpers: int) -> int:
+        start, works = time.perf_counter(), [work for work in (job._first, job._second) if work]
+        found = run(self, job, helpers)
+        name = " + ".join(launches[work][0] for work in works)
+        events.append((name, max(launches[work][1] for work in works), -helpers, start, time.perf_counter()))
+        return found
+
     launches: dict[native.Work, tuple[str, int]] = {}
-    with patch.object(native.Kernel, "of", named), patch.object(native.Work, "__call__", timed):
+    own = patch.object(native.Work, "__call__", timed), patch.object(team._Team, "run", spread)
+    with patch.object(native.Kernel, "of", named), own[0], own[1]:
         yield
 
 
@@ -75,7 +83,7 @@ def phases(events: Sequence[Event], start: float, end: float) -> list[Row]:
                 "before": begun - last,
                 "wall": ended - begun,
                 "busy": sum(event[4] - event[3] for event in own),
-                "threads": len(firsts),
+                "threads": max(len(firsts), 1 - min(firsts)),
                 "woken": max(firsts.values()) - begun,
             }
         )

@@ -44,7 +44,7 @@ def test_to_a_compiled_kernel(monkeypatch, name, options):
         path.extend(modules(inspect.stack()[1:]))
         raise Reached
 
-    monkeypatch.setitem(vars(entries)[name].versions, "d", kernel)
+    monkeypatch.setitem(vars(entries)[name].versions, "d", (0, kernel))
     before = threads.get_num_threads()
     threads.set_num_threads(1)
     try:

@@ -78,11 +78,13 @@ def denoised(
     backend: Backend,
     noise: Floats | None = None,
     report: bool = False,
+    begun: list[Pyramid] | None = None,
 ) -> list[tuple[Array, Estimate]]:
     """Batches with their levels, one alone or all of a record: their rows denoised, and an estimate for each.
 
     Decompose, measure, choose thresholds, shrink and reconstruct; with `Method.spins` the mean of that over shifts of
     the samples, and the estimates of the unshifted ones. ``noise`` (levels, traces or 1) is what a window told.
+    ``begun`` has the pyramid of the only batch if that is decomposed already, and gives it away.
     """
     done: list[tuple[Array, Estimate]] = []
     batches = [part.of(x) for part, _ in group]
@@ -93,7 +95,7 @@ def denoised(
     for turn, shift in enumerate(method.shifts(max(depth for _, depth in group))):
         own_shifts = [shift % (1 << depth) for _, depth in group]
         pyramids = [
-            backend.decompose(_shifted(own, at, method.mode), method.analysis(depth))
+            begun.pop() if begun else backend.decompose(_shifted(own, at, method.mode), method.analysis(depth))
             for own, at, (_, depth) in zip(batches, own_shifts, group, strict=True)
         ]
         curves = _steady(pyramids, group, own_shifts, method) if method.changing else None

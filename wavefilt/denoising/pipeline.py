@@ -13,6 +13,7 @@ from wavefilt.backends.interface import Backend, on_device
 from wavefilt.denoising import gaps
 from wavefilt.denoising.estimation import Estimate, denoised, estimate_of, widened, window_noise
 from wavefilt.method import Method
+from wavefilt.transforms import Pyramid
 from wavefilt.wavelets.filters import gain
 
 
@@ -78,13 +79,19 @@ def _beside_dead(
 
 def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bool, shape: tuple[int, ...]) -> Outcome:
     """`run` one step of denoising after the other, segment by segment."""
-    given, peak = x, backend.peak(x)
+    given, begun = x, list[Pyramid]()
+    if level and x.size and method.trend is None:
+        peak, pyramid = backend.peak_and_pyramid(x, method.analysis(level))
+        begun += [pyramid] if pyramid else []
+    else:
+        peak = backend.peak(x)
     finite = not x.size or math.isfinite(peak)
     live = gaps.live_samples(x, finite) if method.dimensions == 2 and x.size else None
     found = gaps.whole(x) if finite or live is not None else gaps.segments(x)
     check_size(x, peak, level, method)
     if live is not None:
         x, found = gaps.filled(x, live)
+        begun.clear()
     batches = [(part, min(level, method.deepest(*part.shape))) for part in found]
     batches = [(part, depth) for part, depth in batches if depth > 0]
     groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
@@ -92,7 +99,7 @@ def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bo
     estimates = []
     noise = window_noise(x, batches, method, level, backend) if method.window and batches else None
     for group in filter(None, groups):
-        for rows, estimate in denoised(x, group, method, backend, noise, report):
+        for rows, estimate in denoised(x, group, method, backend, noise, report, begun):
             y = _placed(rows, estimate, x, y)
             estimates.append(estimate)
     done = x.copy() if y is None else method.blended(x, y)

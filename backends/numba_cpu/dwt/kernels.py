@@ -10,6 +10,7 @@ from wavefilt.backends.numba_cpu.target import GROUP_BYTES, VECTOR_BYTES
 from wavefilt.backends.numba_cpu.vector import analyse, greater, largest, lesser, split, synthesise, tail, view
 from wavefilt.thresholding.shrinkage import FIRM_RATIO
 from wavefilt.wavelets import boundary
+from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
 
 from .plan import BLOCK, PADDING
 
@@ -17,10 +18,22 @@ extension = part(boundary.extension)
 
 
 @part
-def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mode):
+def tabulate(table, n, count, mode):
+    """For sample -1 - i of an extended row of n the only sample it is made of, and the factor, and for sample n + i.
+
+    ``count`` of each, four numbers for a pair. Raises no table of the modes that extrapolate: of length 0 it is none.
+    """
+    for i in range(2 * count):
+        j, a, _, _, _, _ = extension(mode, n + i // 2 if i % 2 else -1 - i // 2, n)
+        table[2 * i], table[2 * i + 1] = j, a
+
+
+@part
+def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mode, table):
     """Samples first + 2p and first + 2p + 1 of an extended row of n samples into even[p] and odd[p].
 
     Two pieces of the row are at hand: near, which holds [start, stop), and far, which holds the rest that is needed.
+    ``table`` is that of `tabulate`, or of length 0.
     """
     lanes = VECTOR_BYTES // near.itemsize
     inside = lesser(greater((start - first + 1) // 2, 0), pairs)
@@ -33,7 +46,25 @@ def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mod
     for rest in range(p, outside):
         even[rest] = near[source + 2 * rest]
         odd[rest] = near[source + 2 * rest + 1]
-    for i in range(2 * (pairs - outside + inside)):
+    beyond = 2 * (pairs - outside + inside)
+    if len(table) > 0:
+        for i in range(beyond):
+            place = i if i < 2 * inside else i + 2 * (outside - inside)
+            at = first + place
+            entry = -4 * (at + 1) if at < 0 else 4 * (at - n) + 2
+            j, a, value = at, np.int64(1), near.dtype.type(0)
+            if at < 0 or at >= n:
+                j, a = table[entry], table[entry + 1]
+            if a != 0:
+                value = near[j - start] if start <= j < stop else far[j - far_start]
+            if a < 0:
+                value = -value
+            if place % 2:
+                odd[place // 2] = value
+            else:
+                even[place // 2] = value
+        return
+    for i in range(beyond):
         place = i if i < 2 * inside else i + 2 * (outside - inside)
         j, a, k, b, l, c = extension(mode, first + place, n)  # noqa: E741
         total = 0.0  # float64: extrapolation over many samples loses digits
@@ -86,6 +117,10 @@ def forward(
     even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
     smooth_end, detail_end = view(blocks + 2 * stride * size, stride, lo), view(blocks + 3 * stride * size, stride, lo)
     levels = blocks + 4 * stride * size  # two buffers for each piece
+    entries = 4 * taps if mode not in (SMOOTH, ANTIREFLECT) else 0
+    tables = levels + 4 * pitch * size
+    for j in range(depth if entries > 0 else 0):
+        tabulate(view(tables + 8 * j * entries, entries, lengths), lengths[j], taps, mode)
     for job in range(begin, end):
         row, tile = job // tiles, job % tiles
         for piece in range(2):
@@ -99,6 +134,7 @@ def forward(
         for j in range(1, depth + 1):
             n, m = lengths[j - 1], lengths[j]
             detail = view(details[j - 1] + row * m * size, m, lo)
+            table = view(tables + 8 * (j - 1) * entries, entries, lengths)
             for piece in range(2):
                 place, other = piece * (depth + 1) + j, (1 - piece) * (depth + 1) + j
                 start, stop = starts[place], stops[place]
@@ -129,7 +165,7 @@ def forward(
                     count = to - at
                     split_row(
                         even, odd, 2 * at + first, count + phases - 1,
-                        near, near_start, near_stop, far, far_start, n, mode,
+                        near, near_start, near_stop, far, far_start, n, mode, table,
                     )  # fmt: skip
                     used = own_start <= at < own_stop
                     whole = count // group * group

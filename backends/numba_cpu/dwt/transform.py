@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wavefilt.arrays import Array
 from wavefilt.backends.numba_cpu import entries, launching
+from wavefilt.backends.numba_cpu.peaks import Peak
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import boundary
@@ -11,13 +12,13 @@ from wavefilt.wavelets import boundary
 from . import plan
 
 
-def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
+def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
     """The pyramid of ``x`` (rows, samples), packed; at least one level."""
     wavelet, mode = analysis.wavelets[0], analysis.modes[0]
     shape = x.shape[1], wavelet.dec_len, mode, analysis.level, tile
     filters = launching.analysis_filters(wavelet, x.dtype)
     constants = boundary.first_input(wavelet.dec_len, mode), boundary.code(mode), filters
-    return launching.analyse(entries.FORWARD, x, analysis, plan.launches(*shape), plan.outputs(*shape), constants)
+    return launching.analyse(entries.FORWARD, x, analysis, plan.launches(*shape), plan.outputs(*shape), constants, peak)
 
 
 def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:

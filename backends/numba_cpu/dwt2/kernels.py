@@ -29,9 +29,9 @@ def _columns(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at, ends):
 
 
 @part
-def _rows(row, n, at, count, first, mode, even, odd, lo, hi, low, low_at, high, high_at):
+def _rows(row, n, at, count, first, mode, none, even, odd, lo, hi, low, low_at, high, high_at):
     """Coefficients ``at`` to ``at + count``, and more to fill a group, of a row of n samples."""
-    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode)
+    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode, none)
     for p in range(0, count, GROUP_BYTES // lo.itemsize):
         analyse(even, p, odd, p, 1, lo, hi, low, low_at + p, high, high_at + p)
 
@@ -59,6 +59,7 @@ def forward(
     even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
     terms = view(blocks + 2 * stride * size, 6 * pitch, lo)
     scratch = view(blocks + (2 * stride + 6 * pitch) * size, 2 * length + group, lo)
+    none = view(workspace, 0, sizes)
     for job in range(begin, end):
         section, place = job // (down * across), job % (down * across)
         top, left = place // across * height, place % across * width
@@ -73,10 +74,10 @@ def forward(
                 if factors[term] != 0:
                     row = view(source + (section * rows + places[term]) * columns * size, columns, lo)
                     if alone:
-                        _rows(row, columns, left, count, row_first, row_mode, even, odd, lo, hi,
+                        _rows(row, columns, left, count, row_first, row_mode, none, even, odd, lo, hi,
                               scratch, i * pitch, scratch, length + i * pitch)  # fmt: skip
                     else:
-                        _rows(row, columns, left, count, row_first, row_mode, even, odd, lo, hi,
+                        _rows(row, columns, left, count, row_first, row_mode, none, even, odd, lo, hi,
                               terms, 2 * term * pitch, terms, (2 * term + 1) * pitch)  # fmt: skip
             if not alone:
                 for half in range(2):

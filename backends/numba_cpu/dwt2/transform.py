@@ -7,6 +7,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.backends.numba_cpu import entries, launching, memory
 from wavefilt.backends.numba_cpu.dwt.plan import lengths
+from wavefilt.backends.numba_cpu.peaks import Peak
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import boundary
@@ -14,7 +15,7 @@ from wavefilt.wavelets import boundary
 from . import plan
 
 
-def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
+def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
     """The pyramid of ``x`` (panels, rows, columns), packed; tiles have a size of their own."""
     (panels, *shape), (wavelets, modes) = x.shape, (analysis.wavelets, analysis.modes)
     coefficients: list[Array] = []
@@ -28,8 +29,8 @@ def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
         launch = plan.launch(sizes, sizes[2:], (wavelets[0].dec_len, wavelets[1].dec_len), x.itemsize, False)
         bands = [memory.empty((panels, *sizes[2:]), x.dtype) for _ in range(4)]
         arguments = memory.address(x), memory.addresses(bands), *rows, *columns
-        launching.run(entries.PANEL_FORWARD, x.dtype, panels, launch, arguments, (x, bands))
-        x = bands[0]
+        launching.run(entries.PANEL_FORWARD, x.dtype, panels, launch, arguments, (x, bands), peak)
+        x, peak = bands[0], None
         coefficients = [*bands[1:], *coefficients]
     return Pyramid((x, *coefficients), analysis, tuple(shape))
 

@@ -10,6 +10,7 @@ import pywt
 from wavefilt.arrays import Array, DType
 from wavefilt.backends.numba_cpu import entries, launching
 from wavefilt.backends.numba_cpu.native import Constant
+from wavefilt.backends.numba_cpu.peaks import Peak
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.transforms.modwt import parts
@@ -25,7 +26,7 @@ def _synthesis(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
     return Constant(np.array(bank.T.ravel(), dtype))
 
 
-def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
+def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
     """The pyramid of ``x`` (rows, samples), packed; at least one level."""
     (samples,), (wavelet, mode, level, start_level) = x.shape[1:], parts(analysis)
     modwt_boundary.check(samples, mode)
@@ -34,7 +35,7 @@ def decompose(x: Array, analysis: Analysis, tile: int) -> Pyramid:
     outside = boundary.PERIODIC if mode in modwt_boundary.ROUND else boundary.code(mode)
     constants = outside, launching.analysis_filters(wavelet, x.dtype, 2**0.5)
     outputs = [*lengths, *(launch.rest for launch in launches)]
-    return launching.analyse(entries.MODWT_FORWARD, x, analysis, launches, outputs, constants)
+    return launching.analyse(entries.MODWT_FORWARD, x, analysis, launches, outputs, constants, peak)
 
 
 def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:

@@ -1,0 +1,39 @@
+"""The largest magnitude of an array, found on its own or part by part as a launch goes over the array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wavefilt.arrays import Array
+
+from . import entries, memory, team
+from .native import Work
+from .selection import sign_off
+
+AT_ONCE = 1 << 17
+"""Samples whose peak is found before a launch reads them again, from the second-level cache."""
+GRAIN = 1 << 17  # samples below which a share is not worth waking a thread
+
+
+class Peak:
+    """Of samples that lie aligned and in C order."""
+
+    def __init__(self, x: Array) -> None:
+        self._bits, self._samples, self._dtype, self._found = np.dtype(f"i{x.itemsize}"), x.size, x.dtype, 0
+        self._find = entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype), kept=x)
+
+    @property
+    def value(self) -> float:
+        """NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
+        return float(np.array(self._found, self._bits).view(self._dtype))
+
+    def find(self) -> None:
+        self._found = team.parallel(self._find, self._samples, GRAIN)
+
+    def along(self, work: Work, jobs: int, grain: int) -> None:
+        """Of what ``work`` goes over, from the first to the last of so many jobs, as it does.
+
+        Nothing more is worked on once a sample is known not to be finite.
+        """
+        infinite = int(np.array(np.inf, self._dtype).view(self._bits))
+        self._found = team.after(self._find, self._samples, infinite, work, jobs, grain, AT_ONCE)
