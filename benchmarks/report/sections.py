@@ -12,7 +12,7 @@ from wavefilt.benchmarks.common import fuzzing
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet
 from wavefilt.benchmarks.cpu import by_threads, crossover, denoise, modwt
 from wavefilt.benchmarks.cpu import panels as two_dimensions
-from wavefilt.benchmarks.gpu import blocks, first_call, launch_shapes, multi_gpu, panels
+from wavefilt.benchmarks.gpu import blocks, first_call, first_use, launch_shapes, multi_gpu, panels
 from wavefilt.benchmarks.gpu import crossover as gpu_crossover
 from wavefilt.benchmarks.gpu import denoise as gpu_denoise
 from wavefilt.benchmarks.gpu import modwt as gpu_modwt
@@ -101,6 +101,7 @@ KINDS = (
     Kind("MODWT: the numba backend and PyWavelets' SWT", {"cases", "memory", "crossover"}, modwt.TABLE),
     Kind("MODWT on a GPU", {"rows"}, gpu_modwt.TABLE, study="modwt on a GPU"),
     Kind("First calls on a GPU", {"rows", "capability"}, first_call.TABLE, study="first calls on a GPU"),
+    Kind("First use of a GPU", {"rows", "released"}, first_use.TABLE, study="first use of a GPU"),
     Kind("Several GPUs of one host", {"gpus"}, multi_gpu.report, study="several GPUs"),
     Kind("Dask: a volume on one and on two processes", {"rows", "merging"}, dask_scaling.report, study="dask"),
     Kind("ObsPy streams: batch and loop", {"rows"}, obspy_streams.TABLE, study="obspy"),
