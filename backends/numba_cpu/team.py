@@ -250,8 +250,9 @@ class _Team:
         """All ranges of a job; the highest result."""
         assert self._state is not None
         pitch = -(-job.workspace // 4096) * 4096 + 3 * memory.LINE  # in different sets of the caches
-        if pitch * (helpers + 1) + memory.LINE > self._room.nbytes:
-            self._room = np.empty(pitch * (self._members + 1) + memory.LINE, np.uint8)
+        needed = pitch * (self._members + 1) + memory.LINE  # any of them may take a ticket
+        if needed > self._room.nbytes:
+            self._room = np.empty(needed, np.uint8)
         room = -(-memory.address(self._room) // memory.LINE) * memory.LINE
         self._state[_JOB:_SYSTEM_CALL] = *job.words, job.ranges, job.limit, room, pitch
         return int(self._launch(self._address, helpers))
