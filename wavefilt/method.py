@@ -141,7 +141,7 @@ class Method:
 
     @property
     def on_host(self) -> bool:
-        """Whether only backends in host memory do it."""
+        """Whether only backends in host memory do it chunk by chunk; in one piece others do rule "js" as well."""
         return self.spec.local or self.changing
 
     def window_in(self, samples: int) -> slice:
@@ -156,7 +156,7 @@ class Method:
     @property
     def plain(self) -> bool:
         """Whether one transform does it, with noise from its own details: what a backend may do in one go."""
-        return self.spins == 1 and not isinstance(self.sigma, tuple) and self.trend is None and not self.spec.local
+        return self.spins == 1 and not isinstance(self.sigma, tuple)
 
     @property
     def trend(self) -> Detrend | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -22,6 +23,7 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stre
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring, pinned
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
+from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.method import Method
 from wavefilt.statistics.summation import Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -45,6 +47,8 @@ class CudaPyramid(Pyramid):
 
     plan: Plan
     stream: Stream
+    layout: DetailLayout
+    """What `Cuda.statistics` counts."""
     _on_host: bool
     _clear: Callable[[], None]
 
@@ -57,7 +61,7 @@ class CudaPyramid(Pyramid):
         on_host: bool,
         clear: Callable[[], None],
     ) -> None:
-        own = {"plan": plan, "stream": stream, "_on_host": on_host, "_clear": clear}
+        own = {"plan": plan, "stream": stream, "layout": plan.layout, "_on_host": on_host, "_clear": clear}
         vars(self).update(own, analysis=analysis, shape=shape)
 
     @cached_property
@@ -66,6 +70,22 @@ class CudaPyramid(Pyramid):
         if not self._on_host:
             return views
         return tuple(guarded(partial(interop.host_rows, view, self.stream), self._clear) for view in views)
+
+    @property
+    def with_approximation(self) -> CudaPyramid:
+        found = _AllCounted(self.plan, self.stream, self.analysis, self.shape, self._on_host, self._clear)
+        vars(found).update(layout=self.plan.all_counted, lent=self)
+        return found
+
+
+class _AllCounted(CudaPyramid):
+    """In the buffers of another pyramid, ``lent``, which has the plan for as long."""
+
+    lent: CudaPyramid
+
+    @property
+    def details(self) -> tuple[Any, ...]:
+        return super(CudaPyramid, self.lent).with_approximation.details
 
 
 class Cuda:
@@ -185,7 +205,7 @@ class Cuda:
         packed = [self._packed(pyramid) for pyramid in pyramids]
         for pyramid in packed[1:]:
             pyramid.stream.synchronize()
-        layouts, first = [pyramid.plan.layout for pyramid in packed], packed[0]
+        layouts, first = [pyramid.layout for pyramid in packed], packed[0]
         return CudaStatistics(layouts, first.plan.options, scope == "record", first.stream, packed, self.clear)
 
     def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
@@ -206,7 +226,8 @@ class Cuda:
     def _reconstructed(
         self, pyramid: CudaPyramid, shrinkage: Shrinkage | None, like: Samples | None
     ) -> Samples | Array:
-        plan, stream, by = pyramid.plan, pyramid.stream, pyramid.plan.shrinking(shrinkage, pyramid.stream)
+        plan, stream, analysis = pyramid.plan, pyramid.stream, pyramid.analysis
+        by = plan.shrinking(shrinkage, partial(analysis.transform.grids, analysis, pyramid.shape), stream)
         shape = (plan.shape.rows, *pyramid.shape)
         if like is not None:
             out = interop.empty(shape, plan.dtype, like)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wavefilt.arrays import Array
+from wavefilt.backends.cuda import trend
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
@@ -15,6 +16,7 @@ from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk
+from wavefilt.chunking.trend import Trend
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.statistics.mergeable import Counted, Details, State
@@ -142,6 +144,18 @@ class HostRows(passes.Rows):
         count(coefficients, beyond, table, cuda.stream())
         return not table.copy_to_host().any()
 
+    def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: passes.Change) -> Array:
+        if not interop.on_device(out):
+            return super()._with_trends(chunk, x, out, change)
+        source, target, begin = interop.flat(x), interop.flat(out), 0
+        for row in range(chunk.rows.start, chunk.rows.stop):
+            for part in chunk.parts:
+                own = slice(begin, begin + part.last - part.first)
+                parts = source[own], target[own]
+                trend.change_part(self.trends[row], *parts, part.first, change is Trend.add, interop.current_stream(x))
+                begin = own.stop
+        return out
+
     def to_host(self, details: DeviceArray) -> Array:  # type: ignore[override]
         return np.asarray(interop.host_rows(details, cuda.stream()))
 
@@ -164,6 +178,14 @@ class _DeviceRows(HostRows):
             target[begin : begin + part.size].copy_to_device(part, stream=self._stream)
             begin += part.size
         return joined
+
+    def decompose(self, chunk: Chunk, job: passes.Job) -> Pyramid:
+        x = self.take(chunk)
+        if job.method.trend is not None:
+            if chunk.rows.start not in self.trends:
+                self._fit(chunk, interop.to_host(x), job.method.trend)
+            x = self._with_trends(chunk, x, interop.empty(x.shape, self.dtype, self.x), Trend.remove)
+        return self.backend.decompose(x, job.analysis)
 
     def read(self, row: int, first: int, last: int) -> Array:
         return interop.to_host(self.x[row, first:last])

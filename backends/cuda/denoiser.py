@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import choosing
 from wavefilt.backends.cuda.thresholding.functions import KNOWN
 from wavefilt.backends.cuda.thresholding.kernels import marking
+from wavefilt.backends.cuda.trend import Trends
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -36,27 +38,31 @@ class Denoiser:
     def __init__(self, plan: Plan, method: Method, report: bool) -> None:
         self.plan, self.method = plan, method
         self.graphs: OrderedDict[tuple[int, ...], Graph | None] = OrderedDict()
-        s = plan.shape
+        s, local = plan.shape, method.spec.local
         self._pooled = method.scope == "record"
+        self._grids = partial(method.kind.grids, method.analysis(s.depth), s.size)
+        self._layout = plan.all_counted if local else plan.layout
+        self._bands = s.level + local  # those that have a threshold
+        self._trends = None if method.trend is None else Trends(plan, method.trend)
         self._samples = s.samples * (s.rows if self._pooled else 1)
         self._function = method.function(s.samples)
         self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
         self._rule = choosing.kernel_rule(method)
         # no host in the middle: it can be captured as a graph
-        self.replayable = self._rule is not None and self._function in KNOWN
+        self.replayable = self._rule is not None and (local or self._function in KNOWN)
         self._energy = report or self._rule == "bayes"
         if self._rule == "fixed" and not report:
             self._sigma_of = "given"  # nobody asks for it
-        depth = s.level if self._energy or self._sigma_of == "level" else 1
-        self.found = Selection([plan.layout], plan.options, depth, self._pooled)
+        depth = self._bands if self._energy or self._sigma_of == "level" else 1
+        self.found = Selection([self._layout], plan.options, depth, self._pooled)
         self._medians = 0
         if self._sigma_of != "given" and self.replayable:
             self._medians = depth if self._sigma_of == "level" else min(depth, plan.together)
-        self.quick = depth <= plan.layout.listed
+        self.quick = depth <= self._layout.listed
         """Whether the passes that a search hardly ever needs are left out: the outcome says when they were."""
-        self._factors = cuda.to_device(choosing.factors(method, s.level, self._samples))
-        self._numbers = cuda.device_array(2 * s.level * s.rows, np.float64)
-        self._thresholds = cuda.device_array(s.level * s.rows, s.dtype)
+        self._factors = cuda.to_device(choosing.factors(method, self._bands, self._samples))
+        self._numbers = cuda.device_array(2 * self._bands * s.rows, np.float64)
+        self._thresholds = cuda.device_array(self._bands * s.rows, s.dtype)
         self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row
         self._flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
         self._flags[:] = 0
@@ -64,11 +70,13 @@ class Denoiser:
 
     def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
-        self._analyse(x, stream)
+        self._analyse(x if self._trends is None else self._trends.removed(x, stream), stream)
         if len(self.plan.shape.size) > 1:  # dead traces of panels, as other gaps, are for the caller to fill
             self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
         by = self._choose(x, stream) if self.replayable else self._choose_on_host(x, stream)
         self.plan.inverse(y, stream, by._replace(source=Source(x, self._live, self._flags)))
+        if self._trends is not None:
+            self._trends.restore(y, self._live, stream)
 
     def run_staged(
         self, staged: Array, source: DeviceArray, target: DeviceArray, result: Array, stream: Stream
@@ -126,15 +134,17 @@ class Denoiser:
         length = s.samples if len(s.size) == 1 else 0
         measured = found.middle, found.energy, found.amounts, self._factors, given
         numbers = self._numbers, self._thresholds, self._live, self._flags
-        launch(x, length, *measured, s.level, s.rows, found.groups, found.state, searched, *numbers)
+        launch(x, length, *measured, self._bands, s.rows, found.groups, found.state, searched, *numbers)
+        if self.method.spec.local:
+            return self.plan.shrunk_together(self._grids(), self._thresholds, stream)
         return Shrinking(str(self._function), self._thresholds)
 
     def _choose_on_host(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Noise and thresholds of a rule that the device does not know, from statistics alone."""
         s = self.plan.shape
-        statistics = CudaStatistics([self.plan.layout], self.plan.options, self._pooled, stream)
+        statistics = CudaStatistics([self._layout], self.plan.options, self._pooled, stream)
         sigma, chosen = (
-            np.broadcast_to(a, (s.level, s.rows)) for a in self.method.thresholds(statistics, self._samples)
+            np.broadcast_to(a, (self._bands, s.rows)) for a in self.method.thresholds(statistics, self._samples)
         )
         self._numbers.copy_to_device(np.concatenate([sigma.ravel(), chosen.ravel()]), stream=stream)
         self._thresholds.copy_to_device(chosen.astype(s.dtype).ravel(), stream=stream)
@@ -144,7 +154,7 @@ class Denoiser:
             self._mark_dead(x, stream, *((self._flags, NOT_FINITE, 0, 1) if shared else (self._live, 0, 1, 0)))
         if self._function in KNOWN:
             return Shrinking(str(self._function), self._thresholds)
-        return self.plan.shrinking(Shrinkage(self._function, chosen, sigma), stream)
+        return self.plan.shrinking(Shrinkage(self._function, chosen, sigma), self._grids, stream)
 
     def outcome(self, stream: Stream) -> tuple[bool, bool]:
         """Whether the last run has to be made again with all passes, and whether all was finite; waits for it."""
@@ -180,17 +190,17 @@ class Denoiser:
         numbers = self._numbers.copy_to_host(stream=stream)
         energy, amounts = found.energy.copy_to_host(stream=stream), found.amounts.copy_to_host(stream=stream)
         stream.synchronize()
-        sigma, exact = numbers.reshape(2, s.level, s.rows)
+        sigma, exact = numbers.reshape(2, self._bands, s.rows)
         power = None
         if self._energy:
-            power = np.broadcast_to(energy.reshape(s.level, found.groups) / amounts[:, None], sigma.shape)
+            power = np.broadcast_to(energy.reshape(self._bands, found.groups) / amounts[:, None], sigma.shape)
         return Measured(sigma, exact, power)
 
 
 def key_of(method: Method, report: bool) -> Hashable:
     """What a denoiser depends on beside the plan's shape."""
     rule = method.rule if isinstance(method.rule, str) else tuple(method.fixed_thresholds)
-    return rule, method.shrink_word, method.sigma, method.scope, method.keep, report
+    return rule, method.shrink_word, method.sigma, method.scope, method.keep, method.trend, report
 
 
 def joined(parts: Sequence[Denoised], out: Samples, report: bool) -> Denoised:

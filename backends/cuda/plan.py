@@ -21,6 +21,7 @@ from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import kernels
 from wavefilt.backends.cuda.thresholding.functions import KNOWN
+from wavefilt.thresholding.local_shrinkage import Grid
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis
 
@@ -78,11 +79,15 @@ class Source(NamedTuple):
 
 
 class Shrinking(NamedTuple):
-    """What an inverse does to details: a function by thresholds (level by level), or others taken instead of them."""
+    """What an inverse does to details: a function by thresholds (level by level), or others taken instead of them.
+
+    Another ``approximation`` may be taken as well.
+    """
 
     function: str = "keep"
     thresholds: DeviceArray | None = None
     details: DeviceArray | None = None
+    approximation: DeviceArray | None = None
     source: Source | None = None
 
 
@@ -97,6 +102,8 @@ class Beside(NamedTuple):
     flags: DeviceArray | None = None
 
 
+GridsOf = Callable[[], tuple[Grid, ...]]
+"""What gives the places of the bands in time, finest first and the approximation last."""
 KEPT, ALONE = Shrinking(), Beside()
 
 
@@ -107,6 +114,7 @@ class Plan(Buffers, ABC):
     """
 
     layout: DetailLayout  # the details that rules count
+    all_counted: DetailLayout  # the same with the approximation, where a rule may count it
     launches: int  # of each transform, counted from the finest levels
     early = 0  # bands that are there after the first launch of `forward`, to be measured beside the others
     together = 1  # bands whose medians are searched when that of the finest is wanted and the energy of all
@@ -182,14 +190,21 @@ class Plan(Buffers, ABC):
         """The bands of details with all that the inverse needs of them."""
         return self.layout.bands
 
-    def shrinking(self, shrinkage: Shrinkage | None, stream: Stream) -> Shrinking:
-        """What `inverse` takes for it."""
+    def shrinking(self, shrinkage: Shrinkage | None, grids: GridsOf, stream: Stream) -> Shrinking:
+        """What `inverse` takes for it; ``grids`` are asked for where the bands are shrunk together."""
         if shrinkage is None:
             return KEPT
+        if shrinkage.across_bands:
+            thresholds = kernels.sent(shrinkage, self.dtype, self.shape.level + 1, self.shape.rows, stream)
+            return self.shrunk_together(grids(), thresholds, stream)
         if isinstance(shrinkage.function, str) and shrinkage.function in KNOWN:
             sent = kernels.sent(shrinkage, self.dtype, self.shape.level, self.shape.rows, stream)
             return Shrinking(shrinkage.function, sent)
         return Shrinking(details=self.shrunk(shrinkage, stream))
+
+    def shrunk_together(self, grids: tuple[Grid, ...], thresholds: DeviceArray, stream: Stream) -> Shrinking:
+        """All bands, which lie in time as ``grids`` say, and the approximation, shrunk by `Local`, for `inverse`."""
+        raise NotImplementedError(f"the bands of transform {self.shape.transform!r} are not shrunk together")
 
     def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
         """All details shrunk by what takes more than a threshold, laid out as they are.

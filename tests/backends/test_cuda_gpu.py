@@ -354,6 +354,13 @@ WAYS = (
     {"rule": "bayes", "transform": "modwt", "mode": "periodic"},
     {"rule": "ebayes", "transform": "modwt", "scope": "record"},
     {"rule": "fdr", "transform": "modwt", "mode": "smooth"},
+    {"rule": "js"},
+    {"rule": "js", "mode": "periodization", "detrend": "line", "sigma": "global"},
+    {"rule": "js", "sigma": ("window", 100, 5000), "blend": 0.2},
+    {"rule": "js", "spins": 3},
+    {"rule": "js", "transform": "modwt"},
+    {"rule": "js", "transform": "modwt", "mode": "periodic", "scope": "record", "keep": 1},
+    {"rule": "bayes", "detrend": "line"},
 )
 
 

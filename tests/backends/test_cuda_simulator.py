@@ -143,6 +143,8 @@ def test_not_finite_and_unchanged(backend):
         ("bayes", "level", "trace", 1, "symmetric"),
         ("sure", "level", "record", 2, "periodization"),
         ([0.3, 0.0], "global", "record", 2, "periodic"),
+        ("js", "level", "trace", 1, "symmetric"),
+        ("js", 0.8, "record", 2, "reflect"),
     ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -165,7 +167,7 @@ def test_chunks_when_memory_is_short(backend, monkeypatch, rule, sigma, scope, r
     np.testing.assert_allclose(y, whole.samples, atol=1e-10 if dtype == "float64" else 1e-5)
     (estimate,) = whole.estimates
     for name in ("sigma", "thresholds", "power"):
-        np.testing.assert_allclose(getattr(measured, name), getattr(estimate, name), rtol=1e-5)
+        np.testing.assert_allclose(getattr(measured, name)[:2], getattr(estimate, name), rtol=1e-5)
     x[0, 100] = np.nan
     assert backend.denoise(x, method, 2) is None
     monkeypatch.setattr(Cuda, "decompose", short)

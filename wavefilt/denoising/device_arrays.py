@@ -60,7 +60,8 @@ def _rows(x: Any, method: Method, backend: DeviceBackend) -> Any:
     """
     level = method.level_for(*x.shape[1:])
     known = accelerates(backend, str(x.dtype).rpartition(".")[2], method.analysis(level))
-    if known and level and len(x) and replace(method, spins=1).plain and not method.blend:
+    once = method if method.trend else replace(method, spins=1)  # a trend is removed before the samples are shifted
+    if known and level and len(x) and once.plain and not method.blend:
         if method.spins > 1:
             y = backend.spun(x, method, level)
         else:

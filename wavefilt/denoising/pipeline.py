@@ -43,7 +43,7 @@ def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool 
     x = x[None] if x.ndim == method.dimensions else x
     level = method.level_for(*x.shape[1:])
     analysis = method.analysis(level)
-    dtype, on_host = dtype_name(x.dtype), method.on_host
+    dtype, on_host = dtype_name(x.dtype), method.changing
     chosen = registry.choose(backend, dtype, x.shape, analysis, denoising=True, on_host=on_host)
     if method.dimensions == 1 and method.scope == "record" and x.size:
         dead = constant(x, gaps=True)

@@ -261,7 +261,14 @@ RULES = Registry(
         "blockjs": _of_blocks(Blocks.js),
         "neighblock": _of_blocks(Blocks.neighbour),
         "js": RuleSpec(
-            local, "local", mergeable=True, auto_level=6, detrend="mean", local=True, measured=local_measured
+            local,
+            "local",
+            mergeable=True,
+            device_kind="linear",
+            auto_level=6,
+            detrend="mean",
+            local=True,
+            measured=local_measured,
         ),
         "ebayes": _of_prior("ebayes"),
         "ebayes-cauchy": _of_prior("ebayes-cauchy"),

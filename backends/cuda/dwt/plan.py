@@ -9,7 +9,9 @@ from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape,
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
+from wavefilt.thresholding.local_shrinkage import Grid
 
+from . import local_shrinkage
 from .forward import extensions, forward
 from .inverse import inverse
 from .tiling import Filter, FusedLevels, forward_tiling, grid, inverse_tiling, launches, up4
@@ -40,8 +42,11 @@ class DwtPlan(Plan):
             self.lengths.append(n)
             bands.append((end, up4(n), n, shape.rows))
             end += shape.rows * up4(n)
-        self.details = self.buffer("details", end + end // 8 + 8)
+        coarsest = end, up4(self.lengths[-1]), self.lengths[-1], shape.rows
+        end += shape.rows * up4(self.lengths[-1])
+        self.details = self.buffer("details", end + end // 8 + 8)  # and the coarsest approximation, then lists
         self.layout = DetailLayout(self.details, bands, lists=end, listed=shape.level)
+        self.all_counted = DetailLayout(self.details, [*bands, coarsest], lists=end, listed=shape.level + 1)
         self._nothing = self.buffer("nothing", 1, np.int64)  # where a kernel wants an array and has no use for it
         self._approximations, self._compiled_for, self._tiles, self._where, tables = [], [], [], [], []
         for first, levels in zip(self.firsts, self.fused, strict=True):
@@ -54,7 +59,10 @@ class DwtPlan(Plan):
             self._tiles.append((ahead.interior(n), back.interior(n)))
             offsets, pitches, _, _ = zip(*bands[first:last], strict=True)
             self._where.append((offsets, pitches))  # of each launch's details
-            self._approximations.append(self.buffer(f"approximation {first}", shape.rows * up4(self.lengths[last])))
+            if last < shape.level:
+                own = self.buffer(f"approximation {first}", shape.rows * up4(self.lengths[last]))
+                self._approximations.append(own)
+        self._approximations.append(self._coarsest(self.details))
         self._table = cuda.to_device(np.concatenate(tables))
         if f.taps <= MOST_TAPS_SEARCHED:  # the forward kernel has room in shared memory for a search
             self.high_pass = cuda.to_device(np.array(hi[::-1], shape.dtype))
@@ -82,8 +90,21 @@ class DwtPlan(Plan):
         launch(*self._samples(i, x), *where, *levels, *searched, ends)
 
     def approximation(self) -> Place:
-        rows, n = self.shape.rows, self.lengths[-1]
-        return Place(self._approximations[-1], 0, (rows, n), (up4(n), 1))
+        offset, pitch, length, rows = self.all_counted.bands[-1]
+        return Place(self.details, offset, (rows, length), (pitch, 1))
+
+    def _coarsest(self, array: DeviceArray) -> DeviceArray:
+        """The coarsest approximation in an array that is laid out as the details are."""
+        offset, pitch, _, rows = self.all_counted.bands[-1]
+        return array[offset : offset + rows * pitch]
+
+    def shrunk_together(self, grids: tuple[Grid, ...], thresholds: DeviceArray, stream: Stream) -> Shrinking:
+        s, target, bands = self.shape, self.buffer("shrunk", self.details.size), self.all_counted.bands
+        for one in local_shrinkage.launches(grids, s.dtype, self.options.threads):
+            begins, pitches, counts, _ = zip(*(bands[i] for i in one.bands), strict=True)
+            launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), self.options.threads, stream]
+            launch(self.details, target, begins, pitches, counts, thresholds, one.first, s.rows)
+        return Shrinking(details=target, approximation=self._coarsest(target))
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         first, rows, tiles = self.firsts[i], self.shape.rows, self._tiles[i][1]
@@ -91,5 +112,8 @@ class DwtPlan(Plan):
         details, thresholds = (self.details if array is None else array for array in (by.details, by.thresholds))
         x, live, flags = by.source or (target[0], self.flags, self.flags)
         launch = self.inverse_kernel(i, by.function)[grid(tiles + 1, rows), self.options.threads, stream]
-        where, sizes = (self._approximations[i], details, *self._where[i]), (self.lengths[first], rows, tiles)
+        coarser = self._approximations[i]
+        if by.approximation is not None and i == self.launches - 1:
+            coarser = by.approximation
+        where, sizes = (coarser, details, *self._where[i]), (self.lengths[first], rows, tiles)
         launch(*where, thresholds, first, *target, *sizes, flags, x, live, i == 0 and by.source is not None)

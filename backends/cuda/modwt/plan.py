@@ -6,10 +6,12 @@ from wavefilt.backends.cuda.dwt.tiling import grid, up4
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
+from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
+from wavefilt.thresholding.local_shrinkage import Grid
 from wavefilt.wavelets import modwt_boundary
 
-from . import kernels
+from . import kernels, local_shrinkage
 from .tiling import launches, threads_for
 
 
@@ -37,16 +39,20 @@ class ModwtPlan(Plan):
         starts = [0]
         for _, pitch, _, _ in self._kept_at[1:]:
             starts.append(starts[-1] + s.rows * pitch)
-        self._details = self.buffer("details", starts[-1])
+        self._coarsest = slice(starts[-1], starts[-1] + s.rows * self._kept_at[-1][1])
+        self._details = self.buffer("details", self._coarsest.stop)  # and the coarsest approximation
         self._places = [self._place(ends, start) for ends, start in zip(kept[1:], starts, strict=False)]
         bands = [(origin, pitch, s.samples, s.rows) for origin, pitch, _, _ in self._places]
+        origin, pitch, _, _ = self._place(kept[-1], starts[-1])
         self.layout = DetailLayout(self._details, bands)
+        self.all_counted = DetailLayout(self._details, [*bands, (origin, pitch, s.samples, s.rows)])
         done = [one.last for one in self._launches[:-1]]
         self._approximations = [
             self.buffer(f"approximation {i % 2}", s.rows * max(self._needed_at[j][1] for j in done[i % 2 :: 2]))
             for i in range(len(done))
         ]
-        self._approximations.append(self.buffer("coarsest", s.rows * self._kept_at[-1][1]))
+        self._approximations.append(self._details[self._coarsest])
+        self._tables: dict[tuple[Grid, ...], tuple[DeviceArray, int, int]] = {}
 
     def _place(self, ends: tuple[int, int], start: int = 0) -> tuple[int, int, int, int]:
         """Of rows with so many elements before the samples and after them, sample 0 of each at a multiple of four.
@@ -98,8 +104,24 @@ class ModwtPlan(Plan):
         kernel = kernels.synthesis(*self._synthesis, self._circular, s.dtype, one.inverse, by.function)
         launch = kernel[grid(blocks, s.rows), self._threads, stream]
         shrunk, tiles = (details, self._of(i), thresholds, one.first * s.rows), (s.rows, first, tile, one.spread)
-        launch(self._approximations[i], self._kept_at[one.last], *shrunk, *tiles, *samples)
+        coarser = self._approximations[i]
+        if by.approximation is not None and i == self.launches - 1:
+            coarser = by.approximation
+        launch(coarser, self._kept_at[one.last], *shrunk, *tiles, *samples)
 
     def approximation(self) -> Place:
         origin, pitch, low, high = self._kept_at[-1]
-        return Place(self._approximations[-1], origin + low, (self.shape.rows, high - low), (pitch, 1))
+        return Place(self._details, self._coarsest.start + origin + low, (self.shape.rows, high - low), (pitch, 1))
+
+    def shrunk_together(self, grids: tuple[Grid, ...], thresholds: DeviceArray, stream: Stream) -> Shrinking:
+        s, target, threads = self.shape, self.buffer("shrunk", self._details.size), self.options.threads
+        if grids not in self._tables:
+            places = [*self.places()[:0:-1], self.approximation()]
+            begins, pitches = [place.offset for place in places], [place.strides[0] for place in places]
+            table, first, times = local_shrinkage.table(grids, begins, pitches)
+            self._tables[grids] = cuda.to_device(table.ravel()), first, times
+        table, first, times = self._tables[grids]
+        kernel = local_shrinkage.shrinking(s.dtype, threads, grids[0].periodic)
+        launch = kernel[grid(-(-times // (local_shrinkage.EACH * threads)), s.rows), threads, stream]
+        launch(self._details, target, table, len(grids), thresholds, s.rows, first, times)
+        return Shrinking(details=target, approximation=target[self._coarsest])

@@ -16,6 +16,7 @@ from wavefilt.backends.cuda.runtime.interfaces import Samples
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk
+from wavefilt.chunking.trend import Trend
 from wavefilt.method import Method
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -37,7 +38,7 @@ def denoise(
     if rows >= len(members):
         most = -(-rows // len(members)) * samples
     else:
-        halo = method.kind.halo(method.bank.dec_len, level) or 0
+        halo = method.halo(level) or 0
         most = rows * samples // len(members) + 4 * halo
     if method.scope == "trace":
         most = min(most, 2 * samples - 1)  # statistics merged over chunks are of one row, or of all
@@ -81,7 +82,13 @@ class _SplitRows(HostRows):
     def decompose(self, chunk: Chunk, job: passes.Job) -> Pyramid:
         backend: Cuda = self._here.backend
         sent = cuda.device_array((chunk.rows.stop - chunk.rows.start, chunk.length), self.dtype)
-        flat, begin = sent.reshape(-1), 0
+        flat, begin, kind = sent.reshape(-1), 0, job.method.trend
+        if kind is not None:
+            x = self.take(chunk)
+            self._fit(chunk, x, kind)
+            whole = self._with_trends(chunk, x, np.empty_like(x), Trend.remove)
+            backend.ring.upload(whole.reshape(-1), flat, interop.stream_of(0))
+            return backend.decompose(sent, job.analysis)
         for part in chunk.parts:
             samples = np.ascontiguousarray(self.x[chunk.rows, part.first : part.last])
             backend.ring.upload(samples, flat[begin : begin + samples.size], interop.stream_of(0))
