@@ -27,7 +27,15 @@ CALLS: dict[str, list[Options]] = {"numba": [], "cuda": [{}]}
 """Options of `denoise` by which a backend compiles what the defaults need; numba has a list of kernels instead."""
 ALL_CALLS: dict[str, list[Options]] = {
     "numba": [{"rule": "js"}],
-    "cuda": [{}, {"rule": "universal"}, {"rule": "sure"}, {"transform": "modwt"}, {"axes": (-2, -1)}],
+    "cuda": [
+        {},
+        {"rule": "universal"},
+        {"rule": "sure"},
+        {"rule": "js"},
+        {"transform": "modwt"},
+        {"rule": "js", "transform": "modwt"},
+        {"axes": (-2, -1)},
+    ],
 }
 """The same for everything."""
 

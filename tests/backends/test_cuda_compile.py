@@ -221,8 +221,13 @@ DOUBLE = (
     "block",
     "posterior-ebayes-median",
     "posterior-ebayes-cauchy-mean",
+    "trend-fit",
+    "trend-settle",
+    "trend-remove",
+    "trend-restore",
 )
-"""Kernels that sum squares, compare with thresholds of float64 or make them, in float64 whatever the samples are."""
+"""Kernels that sum squares or samples, compare with thresholds of float64 or make them, in float64 whatever those are.
+"""
 
 
 def _name(path: Path) -> str:
@@ -232,7 +237,8 @@ def _name(path: Path) -> str:
 def check(dtype: str, files: list[Path]) -> None:
     """No float64 where all is float32, nothing in local memory, and shared memory that every GPU has."""
     assert len({_name(path) for path in files if path.stem.startswith(("forward", "inverse"))}) >= 9
-    assert {_name(path) for path in files} >= set(DOUBLE)
+    local = {"local-sym8-reflect-0", "local-db8-periodization-1", "local-modwt", "local-modwt-periodic"}
+    assert {_name(path) for path in files} >= {*DOUBLE, *local}
     if dtype == "float32":
         assert not [path.stem for path in files if _name(path) not in DOUBLE and ".f64" in path.read_text()]
     ptxas = _ptxas()
@@ -272,7 +278,8 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
     rehearsal.begin((9, 0))
     from numba import types
 
-    from wavefilt.backends.cuda.dwt import cycle_spinning
+    from wavefilt.backends.cuda import trend
+    from wavefilt.backends.cuda.dwt import cycle_spinning, local_shrinkage
     from wavefilt.backends.cuda.dwt.forward import forward
     from wavefilt.backends.cuda.dwt.inverse import inverse
     from wavefilt.backends.cuda.dwt.plan import MOST_TAPS_SEARCHED
@@ -281,11 +288,13 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
     from wavefilt.backends.cuda.dwt2 import inverse as panels_inverse
     from wavefilt.backends.cuda.dwt2.columns import PanelLevel
     from wavefilt.backends.cuda.modwt import kernels as modwt_kernels
+    from wavefilt.backends.cuda.modwt import local_shrinkage as modwt_local_shrinkage
     from wavefilt.backends.cuda.modwt import tiling
     from wavefilt.backends.cuda.options import SHAPES
     from wavefilt.backends.cuda.statistics import details, sampling, scanning, selection, short_rows, sorting
     from wavefilt.backends.cuda.thresholding import choosing
     from wavefilt.backends.cuda.thresholding import kernels as shrinking
+    from wavefilt.transforms import DWT
 
     real, key, size = getattr(types, dtype), types.int32 if dtype == "float32" else types.int64, types.int64
     a, k, i, d = (types.Array(t, 1, "C") for t in (real, key, types.int64, types.float64))
@@ -387,6 +396,20 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
         kernel = panels_inverse.inverse(PanelLevel(back, back, axes, extends, dtype, height, 256), function, False)
         arguments = (*bands, shorts, size, size, tiles, a, size, a, pair, shorts, yes, table, yes)
         write(f"panels-inverse-{name}-{periodized}-{function}", kernel, arguments)
+    for name, mode, level in (("sym8", "reflect", 6), ("db8", "periodization", 9), ("coif17", "zero", 4)):
+        analysis = DWT.analysis(pywt.Wavelet(name), mode, level)
+        for part, one in enumerate(local_shrinkage.launches(DWT.grids(analysis, (1 << 20,)), dtype, 256)):
+            each = types.UniTuple(size, len(one.bands))
+            kernel = local_shrinkage.shrinking(one.tile)
+            write(f"local-{name}-{mode}-{part}", kernel, (a, a, each, each, each, a, size, size))
+    for periodic in (False, True):
+        kernel = modwt_local_shrinkage.shrinking(dtype, 256, periodic)
+        write(f"local-modwt{'-periodic' if periodic else ''}", kernel, (a, a, i, size, a, size, size, size))
+    write("trend-fit", trend.fit(dtype, 256, True), (a, size, size, yes, size, d))
+    write("trend-settle", trend.settle(256, True), (d, size, size, size, d))
+    for name, restoring in (("remove", False), ("restore", True)):
+        kernel = trend.change(dtype, 256, True, restoring)
+        write(f"trend-{name}", kernel, (a, a, *[size] * 4, yes, d, table))
     for kernel in (details.counting_above(dtype, 256), details.counting_bins(dtype, 256, 512)):
         write(kernel.py_func.__name__, kernel, (a, size, size, size, size, d, size, i))
     write("block", shrinking.block(dtype, 256), (a, a, size, size, size, size, d, size, size))
