@@ -12,7 +12,7 @@ from wavefilt.benchmarks.common import fuzzing
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet
 from wavefilt.benchmarks.cpu import by_threads, crossover, denoise, modwt
 from wavefilt.benchmarks.cpu import panels as two_dimensions
-from wavefilt.benchmarks.gpu import blocks, first_call, first_use, launch_shapes, multi_gpu, panels
+from wavefilt.benchmarks.gpu import blocks, first_call, first_use, launch_shapes, local_shrinkage, multi_gpu, panels
 from wavefilt.benchmarks.gpu import crossover as gpu_crossover
 from wavefilt.benchmarks.gpu import denoise as gpu_denoise
 from wavefilt.benchmarks.gpu import modwt as gpu_modwt
@@ -100,6 +100,7 @@ KINDS = (
     _of("2-D Laplace filter: access to shared pixels", "laplace2d", laplace2d.report, lambda r: outline(r, "2017")),
     Kind("MODWT: the numba backend and PyWavelets' SWT", {"cases", "memory", "crossover"}, modwt.TABLE),
     Kind("MODWT on a GPU", {"rows"}, gpu_modwt.TABLE, study="modwt on a GPU"),
+    Kind("Rule js on a GPU", {"rows"}, local_shrinkage.TABLE, study="js on a GPU"),
     Kind("First calls on a GPU", {"rows", "capability"}, first_call.TABLE, study="first calls on a GPU"),
     Kind("First use of a GPU", {"rows", "released"}, first_use.TABLE, study="first use of a GPU"),
     Kind("Several GPUs of one host", {"gpus"}, multi_gpu.report, study="several GPUs"),
