@@ -44,6 +44,8 @@ class Denoiser:
         self._layout = plan.all_counted if local else plan.layout
         self._bands = s.level + local  # those that have a threshold
         self._trends = None if method.trend is None else Trends(plan, method.trend)
+        self._high_pass = plan.high_pass if self._trends is None else None  # a sample is drawn from rows as they are
+        self._means = self._trends.means if self._trends is not None and self._trends.fused else None
         self._samples = s.samples * (s.rows if self._pooled else 1)
         self._function = method.function(s.samples)
         self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
@@ -74,7 +76,7 @@ class Denoiser:
         if len(self.plan.shape.size) > 1:  # dead traces of panels, as other gaps, are for the caller to fill
             self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
         by = self._choose(x, stream) if self.replayable else self._choose_on_host(x, stream)
-        self.plan.inverse(y, stream, by._replace(source=Source(x, self._live, self._flags)))
+        self.plan.inverse(y, stream, by._replace(source=Source(x, self._live, self._flags), means=self._means))
         if self._trends is not None:
             self._trends.restore(y, self._live, stream)
 
@@ -88,7 +90,7 @@ class Denoiser:
 
     def _analyse(self, x: DeviceArray, stream: Stream) -> None:
         """Coefficients, and what the rule has to know of them."""
-        plan, found, median, high_pass = self.plan, self.found, self._medians > 0, self.plan.high_pass
+        plan, found, median, high_pass = self.plan, self.found, self._medians > 0, self._high_pass
         measuring = median or self._energy
         drawing = high_pass is not None and self.quick and median and not self._energy and found.beside_forward
         beside = measuring and found.depth <= plan.early < plan.shape.level and not SIMULATED
@@ -111,7 +113,7 @@ class Denoiser:
 
         if drawing and high_pass is not None:
             found.draw(x, plan.shape.samples, high_pass, stream)
-        plan.forward(x, stream, Beside(fork, found if drawing else None, self._flags))
+        plan.forward(x, stream, Beside(fork, found if drawing else None, self._flags, self._means))
         if beside:
             after.wait(stream)
         else:

@@ -81,7 +81,8 @@ class Source(NamedTuple):
 class Shrinking(NamedTuple):
     """What an inverse does to details: a function by thresholds (level by level), or others taken instead of them.
 
-    Another ``approximation`` may be taken as well.
+    Another ``approximation`` may be taken as well. ``means`` are added to the rows that are live, by a plan that
+    `centres`.
     """
 
     function: str = "keep"
@@ -89,17 +90,20 @@ class Shrinking(NamedTuple):
     details: DeviceArray | None = None
     approximation: DeviceArray | None = None
     source: Source | None = None
+    means: DeviceArray | None = None
 
 
 class Beside(NamedTuple):
     """What goes on beside a forward transform: its first launch takes part in a ``search`` whose windows are drawn.
 
     ``after_first`` is called after it. ``flags`` tell of samples that are not finite, unless those of `Source` do.
+    ``means`` are taken off the rows, by a plan that `centres`.
     """
 
     after_first: Callable[[], None] = lambda: None
     search: Selection | None = None
     flags: DeviceArray | None = None
+    means: DeviceArray | None = None
 
 
 GridsOf = Callable[[], tuple[Grid, ...]]
@@ -120,6 +124,7 @@ class Plan(Buffers, ABC):
     together = 1  # bands whose medians are searched when that of the finest is wanted and the energy of all
     high_pass: DeviceArray | None = None  # reversed, where the first launch of `forward` can take part in a search
     copies = False  # whether the kernels of `inverse` copy the rows that are not live
+    centres = False  # whether the first launch of `forward` takes means off rows, and the last of `inverse` adds them
 
     def __init__(self, shape: Shape, options: Options) -> None:
         super().__init__(shape.dtype)

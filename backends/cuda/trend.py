@@ -62,12 +62,12 @@ def fit(dtype: str, threads: int, line: bool) -> Kernel:
 
 
 @cache
-def settle(threads: int, line: bool) -> Kernel:
-    """Kernel of the middle and the slope of each row from the sums of its parts."""
-    total = summing(threads)
+def settle(dtype: str, threads: int, line: bool) -> Kernel:
+    """Kernel of the middle and the slope of each row from the sums of its parts, and of the middles as samples."""
+    total, number = summing(threads), np.dtype(dtype).type
 
-    @kernel(threads, line)
-    def settle_kernel(partial, parts, samples, rows, trends):
+    @kernel(dtype, threads, line)
+    def settle_kernel(partial, parts, samples, rows, trends, means):
         sums = cuda.shared.array(threads, np.float64)
         thread, row = cuda.threadIdx.x, cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
@@ -82,6 +82,8 @@ def settle(threads: int, line: bool) -> Kernel:
                 size = np.float64(samples)
                 spread = size if field == 0 else max(size * (size * size - 1) / 12, 1.0)
                 trends[2 * row + field] = sums[0] / spread
+                if field == 0:
+                    means[row] = number(sums[0] / spread)
             cuda.syncthreads()
 
     return settle_kernel
@@ -127,11 +129,16 @@ def change(dtype: str, threads: int, line: bool, restoring: bool) -> Kernel:
 
 
 class Trends:
-    """Those of the rows of a plan, which are taken off before the transform and added again after it."""
+    """Those of the rows of a plan, which are taken off before the transform and added again after it.
+
+    By the plan itself, if ``fused``, which then takes `means`.
+    """
 
     def __init__(self, plan: Plan, kind: Detrend) -> None:
         s = plan.shape
         self.plan, self.line = plan, kind == "line"
+        self.fused = plan.centres and not self.line
+        self.means = cuda.device_array(s.rows, s.dtype)
         most = max(PARTS // s.rows, 1)
         self.chunk = max(-(-s.samples // most) + 3 & ~3, LEAST)
         self.parts = -(-s.samples // self.chunk)
@@ -139,20 +146,22 @@ class Trends:
         self._trends = cuda.device_array(2 * s.rows, np.float64)
 
     def removed(self, x: DeviceArray, stream: Stream) -> DeviceArray:
-        """The flat rows of ``x`` without their trends."""
+        """The flat rows of ``x`` without their trends; ``x`` itself if that is left to the plan."""
         s, threads = self.plan.shape, self.plan.options.threads
-        out = self.plan.buffer("detrended", s.rows * s.samples)
         sums = fit(s.dtype, threads, self.line)[grid(self.parts, s.rows), threads, stream]
         sums(x, s.samples, s.rows, self.plan.aligned(x), self.chunk, self._partial)
-        settle(threads, self.line)[grid(1, s.rows), threads, stream](
-            self._partial, self.parts, s.samples, s.rows, self._trends
-        )
+        ends = settle(s.dtype, threads, self.line)[grid(1, s.rows), threads, stream]
+        ends(self._partial, self.parts, s.samples, s.rows, self._trends, self.means)
+        if self.fused:
+            return x
+        out = self.plan.buffer("detrended", s.rows * s.samples)
         self._change(False, x, out, self.plan.flags, stream)
         return out
 
     def restore(self, y: DeviceArray, live: DeviceArray, stream: Stream) -> None:
-        """Add them to the rows of ``y`` that are ``live``, in place."""
-        self._change(True, y, y, live, stream)
+        """Add them to the rows of ``y`` that are ``live``, in place, unless the plan does."""
+        if not self.fused:
+            self._change(True, y, y, live, stream)
 
     def _change(self, restoring: bool, x: DeviceArray, y: DeviceArray, live: DeviceArray, stream: Stream) -> None:
         s, threads = self.plan.shape, self.plan.options.threads

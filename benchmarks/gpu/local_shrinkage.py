@@ -63,11 +63,15 @@ def _launches(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> d
     denoiser, source, target = Denoiser(plan, method, False), x.reshape(-1), out.reshape(-1)
     found = {"all": events(partial(denoiser.run, source, target), repeats)}
     if denoiser._trends is not None:
-        removed, restore = denoiser._trends.removed, denoiser._trends.restore
-        found["trend"] = events(partial(removed, source), repeats)
-        shrink = partial(plan.shrunk_together, denoiser._grids(), denoiser._thresholds)
-        found["shrink"] = events(shrink, repeats)
-        found["restore"] = events(partial(restore, target, denoiser._live), repeats)
+        trends, grids, thresholds = denoiser._trends, denoiser._grids(), denoiser._thresholds
+
+        def fit(stream: Any) -> None:
+            trends.removed(source, stream)
+
+        def shrink(stream: Any) -> None:
+            plan.shrunk_together(grids, thresholds, stream)
+
+        found["trend"], found["shrink"] = events(fit, repeats), events(shrink, repeats)
     plan.release()
     return found
 
@@ -95,9 +99,8 @@ TABLE = Table(
         "|transform, samples": "{name}",
         "|bayes": "{by:n}",
         "|js": "{all:n}",
-        "mean removed,|ms": "{trend:n}",
+        "means,|ms": "{trend:n}",
         "all bands shrunk,|ms": "{shrink:n}",
-        "mean added,|ms": "{restore:n}",
         "js/bayes,|times": "{ratio:.2f}",
         "|target": "{limit:g}",
         "|reached": lambda row: "yes" if row["reached"] else "no",

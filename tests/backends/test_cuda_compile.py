@@ -94,7 +94,7 @@ def counted(*arguments, **options):
 def code(name):
     lo, hi = pywt.Wavelet(name).filter_bank[2:]
     kernel = inverse(tiling.FusedLevels(tuple(lo), tuple(hi), False, "float32", 1, 256, 64), "soft", False)
-    compiled = kernel.compile((a, a, each, each, a, i, a, i, yes, i, i, i, t, a, t, yes))
+    compiled = kernel.compile((a, a, each, each, a, i, a, i, yes, i, i, i, t, a, t, yes, a))
     ptx = compiled._codelibrary.get_lto_ptx((9, 0, "a"))
     return re.sub(r"_(Z|cudapy_smem_)\\w+|//.*", "", ptx)
 
@@ -324,7 +324,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
         for periodized in modes:
             levels = launches(Filter(len(lo), periodized), 8, tile)[0]
             each = types.UniTuple(size, levels)
-            arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, a, size)
+            arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, a, size, a)
             analysis = FusedLevels(lo, hi, periodized, dtype, levels, tile, threads)
             synthesis = FusedLevels(rec_lo, rec_hi, periodized, dtype, levels, tile, threads)
             searched = len(lo) <= MOST_TAPS_SEARCHED
@@ -334,13 +334,15 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
             if searched:
                 kernel = forward(analysis, False, True)
                 write(f"forward-{name}-{periodized}-{threads}x{tile}-searching", kernel, arguments)
+            back = (a, a, each, each, a, size, a, size, yes, size, size, size, table, a, table, yes, a)
             for function in functions:
                 kernel = inverse(synthesis, function, False)
-                write(
-                    f"inverse-{name}-{periodized}-{function}-{threads}x{tile}",
-                    kernel,
-                    (a, a, each, each, a, size, a, size, yes, size, size, size, table, a, table, yes),
-                )
+                write(f"inverse-{name}-{periodized}-{function}-{threads}x{tile}", kernel, back)
+            if name == "db8":
+                kernel = forward(analysis, False, False, True)
+                write(f"forward-{name}-{periodized}-{threads}x{tile}-centred", kernel, arguments)
+                kernel = inverse(synthesis, "keep", False, True)
+                write(f"inverse-{name}-{periodized}-keep-{threads}x{tile}-centred", kernel, back)
     drawn, how = selection.drawn(dtype), types.Tuple((size, yes, yes, yes))
     searches = {
         short_rows.whole(dtype, 256): (a, k, i, size, size, size, size, yes, k, d),
@@ -406,7 +408,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
         kernel = modwt_local_shrinkage.shrinking(dtype, 256, periodic)
         write(f"local-modwt{'-periodic' if periodic else ''}", kernel, (a, a, i, size, a, size, size, size))
     write("trend-fit", trend.fit(dtype, 256, True), (a, size, size, yes, size, d))
-    write("trend-settle", trend.settle(256, True), (d, size, size, size, d))
+    write("trend-settle", trend.settle(dtype, 256, True), (d, size, size, size, d, a))
     for name, restoring in (("remove", False), ("restore", True)):
         kernel = trend.change(dtype, 256, True, restoring)
         write(f"trend-{name}", kernel, (a, a, *[size] * 4, yes, d, table))

@@ -331,12 +331,12 @@ def _compile(folder: Path) -> None:
     write(
         "forward",
         forward(FusedLevels(lo, hi, False, "float32", 4, 4096, 256), False),
-        (f, size, yes, f, each, each, f, t, size, size, size, size, i, f, size),
+        (f, size, yes, f, each, each, f, t, size, size, size, size, i, f, size, f),
     )
     write(
         "inverse",
         inverse(FusedLevels(rec_lo, rec_hi, False, "float32", 4, 4096, 256), "soft", False),
-        (f, f, each, each, f, size, f, size, yes, size, size, size, t, f, t, yes),
+        (f, f, each, each, f, size, f, size, yes, size, size, size, t, f, t, yes, f),
     )
 
 

@@ -84,28 +84,28 @@ def _analysis(of: FusedLevels) -> DeviceFunction:
 
 @cache
 def _loading(c: _Forward) -> DeviceFunction:
-    """Device function: the samples of an interior tile into shared memory."""
+    """Device function: the samples of an interior tile, less ``mean``, into shared memory."""
     f, levels, threads = c.of.filter, c.of.levels, c.of.threads
     quads = (c.halo + c.of.tile + f.lag * ((1 << levels) - 1) + 3) >> 2
     rounds, rest = quads // threads, quads % threads
     finest_half, _ = c.halves
 
     @device
-    def load(buffer, x, source, aligned):
+    def load(buffer, x, source, aligned, mean):
         thread = cuda.threadIdx.x
         if aligned:
             for j in range(rounds):
                 a0, b0, a1, b1 = load4(x, source + 4 * (thread + j * threads))
-                store(buffer, 2 * (thread + j * threads), (a0, a1))
-                store(buffer, finest_half + 2 * (thread + j * threads), (b0, b1))
+                store(buffer, 2 * (thread + j * threads), (a0 - mean, a1 - mean))
+                store(buffer, finest_half + 2 * (thread + j * threads), (b0 - mean, b1 - mean))
             if thread < rest:
                 a0, b0, a1, b1 = load4(x, source + 4 * (thread + rounds * threads))
-                store(buffer, 2 * (thread + rounds * threads), (a0, a1))
-                store(buffer, finest_half + 2 * (thread + rounds * threads), (b0, b1))
+                store(buffer, 2 * (thread + rounds * threads), (a0 - mean, a1 - mean))
+                store(buffer, finest_half + 2 * (thread + rounds * threads), (b0 - mean, b1 - mean))
         else:
             for v in range(thread, 2 * quads, threads):
-                buffer[v] = x[source + 2 * v]
-                buffer[finest_half + v] = x[source + 2 * v + 1]
+                buffer[v] = x[source + 2 * v] - mean
+                buffer[finest_half + v] = x[source + 2 * v + 1] - mean
 
     return load
 
@@ -161,22 +161,22 @@ def _interior(c: _Forward, level: int) -> DeviceFunction:
 
 @cache
 def _boundary_loading(c: _Forward) -> DeviceFunction:
-    """Device function: the samples of a boundary block, whose row lacks ``gap`` samples from ``joint`` on."""
+    """Device function: the samples of a boundary block, whose row lacks ``gap`` from ``joint`` on, less ``mean``."""
     threads, lead4 = c.of.threads, up4(c.of.filter.lead)
     even, odd, _, _ = c.places(1)
 
     @device
-    def load(buffer, x, source, aligned, length, joint, gap):
+    def load(buffer, x, source, aligned, length, joint, gap, mean):
         thread = cuda.threadIdx.x
         quads = length >> 2 if aligned else 0
         for v in range(thread, quads, threads):
             i = 4 * v
             a0, b0, a1, b1 = load4(x, source + (i if i < joint else i + gap))
-            store(buffer, even + ((i + lead4) >> 1), (a0, a1))
-            store(buffer, odd + ((i + lead4) >> 1), (b0, b1))
+            store(buffer, even + ((i + lead4) >> 1), (a0 - mean, a1 - mean))
+            store(buffer, odd + ((i + lead4) >> 1), (b0 - mean, b1 - mean))
         for i in range(4 * quads + thread, length, threads):
             t = i + lead4
-            buffer[(odd if t & 1 else even) + (t >> 1)] = x[source + (i if i < joint else i + gap)]
+            buffer[(odd if t & 1 else even) + (t >> 1)] = x[source + (i if i < joint else i + gap)] - mean
 
     return load
 
@@ -214,12 +214,12 @@ def _boundary(c: _Forward) -> DeviceFunction:
 
     @device
     def both_ends(buffer, x, where, details, begin, approximation, table, search):
-        source, aligned, first, n, row, rows, tiles = where
+        source, aligned, mean, first, n, row, rows, tiles = where
         thread = cuda.threadIdx.x
         even, odd, next_even, next_odd = places
         gap = tiles * tile - (margin << levels) if tiles > 0 else 0
         length = n - gap  # of the boundary block's row
-        load(buffer, x, source, aligned, length, seam << levels, gap)
+        load(buffer, x, source, aligned, length, seam << levels, gap, mean)
         for level in range(1, levels + 1):
             coarser = levels - level
             cuda.syncthreads()
@@ -271,10 +271,11 @@ def _boundary(c: _Forward) -> DeviceFunction:
 
 
 @cache
-def forward(of: FusedLevels, fastmath: bool, searching: bool = False) -> Kernel:
+def forward(of: FusedLevels, fastmath: bool, searching: bool = False, centred: bool = False) -> Kernel:
     """Kernel of the levels ``of`` some filters, compiled with everything as constants.
 
-    With ``searching`` the finest details are counted and listed by the window of a search for their median.
+    With ``searching`` the finest details are counted and listed by the window of a search for their median; they are
+    those of rows less their means if ``centred``.
     """
     c = _Forward(of, searching)
     shared, number, tile = c.shared, np.dtype(of.dtype).type, of.tile
@@ -285,9 +286,24 @@ def forward(of: FusedLevels, fastmath: bool, searching: bool = False) -> Kernel:
     limit = registers_for(of.dtype, of.filter.taps, of.periodized) if searching else None
     taps = sum(of.numbered, ())
 
-    @kernel(of.structure, searching, taps=taps, registers=limit, since=(9, 0), fastmath=fastmath)
+    @kernel(of.structure, searching, centred, taps=taps, registers=limit, since=(9, 0), fastmath=fastmath)
     def forward_kernel(
-        x, pitch, aligned, details, begin, stride, approximation, table, first, samples, rows, tiles, state, edges, ends
+        x,
+        pitch,
+        aligned,
+        details,
+        begin,
+        stride,
+        approximation,
+        table,
+        first,
+        samples,
+        rows,
+        tiles,
+        state,
+        edges,
+        ends,
+        means,
     ):
         """Details of the levels are from ``begin``, a row takes ``stride`` elements; lists are from ``ends``."""
         buffer = cuda.shared.array(shared, number)
@@ -296,12 +312,12 @@ def forward(of: FusedLevels, fastmath: bool, searching: bool = False) -> Kernel:
         if row >= rows:
             return
         search = begun(details, ends, stride[0], row, state, edges) if searching else None
-        source = row * pitch
+        source, mean = row * pitch, means[row] if centred else number(0)
         if index == 0:
-            where = source, aligned, first, samples, row, rows, tiles
+            where = source, aligned, mean, first, samples, row, rows, tiles
             both_ends(buffer, x, where, details, begin[0], approximation, table, search)
             return
-        load(buffer, x, source + (index * tile + origin), aligned)
+        load(buffer, x, source + (index * tile + origin), aligned, mean)
         cuda.syncthreads()
         interior(buffer, details, begin, stride, approximation, row, index, search)
         if searching:

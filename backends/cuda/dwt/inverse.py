@@ -135,7 +135,7 @@ def _boundary_level(c: _Inverse) -> DeviceFunction:
     synthesise = _synthesis(c.of, 2)
 
     @device
-    def compute(buffer, lowpass, place, halo, output, count, finer, y, start, aligned, tiles, gap, flags):
+    def compute(buffer, lowpass, place, halo, output, count, finer, y, start, aligned, below, tiles, gap, flags):
         for v in range(cuda.threadIdx.x, (count + 3) >> 2, threads):
             y0, y1, y2, y3 = synthesise(buffer, lowpass + halo + 2 * v, place + halo + 2 * v)
             u = 4 * v
@@ -147,6 +147,7 @@ def _boundary_level(c: _Inverse) -> DeviceFunction:
                 if u < tile_margin:
                     continue
                 at += gap
+            y0, y1, y2, y3 = y0 - below, y1 - below, y2 - below, y3 - below
             if aligned and u + 3 < count:
                 store(y, at, (y0, y1, y2, y3))
                 _check(y0 + y1 + y2 + y3, flags)
@@ -170,7 +171,7 @@ def _boundary(c: _Inverse) -> DeviceFunction:
 
     @device
     def both_ends(buffer, approximation, details, offset, thresholds, first, to, samples, row, rows, tiles, flags):
-        (y, pitch, aligned), thread = to, cuda.threadIdx.x
+        (y, pitch, aligned, below), thread = to, cuda.threadIdx.x
         gap = tiles * tile - (margin << levels) if tiles > 0 else 0
         n = samples
         place, begin = 0, offset
@@ -203,7 +204,7 @@ def _boundary(c: _Inverse) -> DeviceFunction:
                 halo = 0
                 count += 2 * before + after
             start = row * pitch
-            compute(buffer, lowpass, place, halo, output, count, finer, y, start, aligned, tiles, gap, flags)
+            compute(buffer, lowpass, place, halo, output, count, finer, y, start, aligned, below, tiles, gap, flags)
             cuda.syncthreads()
             if periodized and finer > 0:
                 for t in range(thread, 2 * before + after, threads):
@@ -282,9 +283,11 @@ def _finest(c: _Inverse) -> DeviceFunction:
     synthesise = _synthesis(c.of, pairs)
 
     @device
-    def group(buffer, y, at, aligned, flags, v):
-        values = synthesise(buffer, lowpass + before + pairs * v, before + pairs * v)
-        y0, y1, y2, y3, y4, y5, y6, y7 = values
+    def group(buffer, y, at, aligned, below, flags, v):
+        y0, y1, y2, y3, y4, y5, y6, y7 = synthesise(buffer, lowpass + before + pairs * v, before + pairs * v)
+        y0, y1, y2, y3 = y0 - below, y1 - below, y2 - below, y3 - below
+        y4, y5, y6, y7 = y4 - below, y5 - below, y6 - below, y7 - below
+        values = y0, y1, y2, y3, y4, y5, y6, y7
         _check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
         if aligned:
             store(y, at + 2 * pairs * v, values)
@@ -293,19 +296,22 @@ def _finest(c: _Inverse) -> DeviceFunction:
                 y[at + 2 * pairs * v + i] = values[i]
 
     @device
-    def finest(buffer, y, at, aligned, flags):
+    def finest(buffer, y, at, aligned, below, flags):
         thread = cuda.threadIdx.x
         for j in range(rounds):
-            group(buffer, y, at, aligned, flags, thread + j * threads)
+            group(buffer, y, at, aligned, below, flags, thread + j * threads)
         if thread < rest:
-            group(buffer, y, at, aligned, flags, thread + rounds * threads)
+            group(buffer, y, at, aligned, below, flags, thread + rounds * threads)
 
     return finest
 
 
 @cache
-def inverse(of: FusedLevels, function: str, fastmath: bool) -> Kernel:
-    """Kernel of the levels ``of`` some reconstruction filters, details shrunk by ``function``; see `forward`."""
+def inverse(of: FusedLevels, function: str, fastmath: bool, centred: bool = False) -> Kernel:
+    """Kernel of the levels ``of`` some reconstruction filters, details shrunk by ``function``; see `forward`.
+
+    If ``centred``, their means are added to rows again.
+    """
     c = _Inverse(of, function)
     levels, tile, threads, shared, number = of.levels, of.tile, of.threads, c.shared, np.dtype(of.dtype).type
     left, halo = c.cut.left, 2 * c.before + c.after
@@ -317,9 +323,25 @@ def inverse(of: FusedLevels, function: str, fastmath: bool) -> Kernel:
     finest, both_ends, copy = _finest(c), _boundary(c), _copying(threads)
     limit = registers_for(of.dtype, of.filter.taps, of.periodized, function)
 
-    @kernel(of.structure, function, taps=sum(of.numbered, ()), registers=limit, fastmath=fastmath)
+    @kernel(of.structure, function, centred, taps=sum(of.numbered, ()), registers=limit, fastmath=fastmath)
     def inverse_kernel(
-        coarser, details, begin, stride, limits, first, y, pitch, aligned, samples, rows, tiles, flags, x, live, copies
+        coarser,
+        details,
+        begin,
+        stride,
+        limits,
+        first,
+        y,
+        pitch,
+        aligned,
+        samples,
+        rows,
+        tiles,
+        flags,
+        x,
+        live,
+        copies,
+        means,
     ):
         """Details of the levels here are from ``begin``, a row takes ``stride``, their ``limits`` are from ``first``.
 
@@ -339,13 +361,14 @@ def inverse(of: FusedLevels, function: str, fastmath: bool) -> Kernel:
             else:
                 copy(x, y, at, at + tile, flags)
             return
+        below = -means[row] if centred else number(0)  # to subtract 0 is no instruction
         if index == 0:
-            to = y, pitch, aligned
+            to = y, pitch, aligned, below
             both_ends(buffer, coarser, details, begin[0], limits, first, to, samples, row, rows, tiles, flags)
             return
         load(buffer, coarser, details, begin, stride, limits, first, row, rows, index)
         cuda.syncthreads()
         inner(buffer)
-        finest(buffer, y, at, aligned, flags)
+        finest(buffer, y, at, aligned, below, flags)
 
     return inverse_kernel

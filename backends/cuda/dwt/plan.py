@@ -26,7 +26,7 @@ class DwtPlan(Plan):
     samples of a row, then its coefficients at every level.
     """
 
-    copies = True
+    copies = centres = True
 
     def __init__(self, shape: Shape, options: Options) -> None:
         ((lo, hi, rec_lo, rec_hi),), (mode,) = shape.filters, shape.modes
@@ -48,7 +48,8 @@ class DwtPlan(Plan):
         self.layout = DetailLayout(self.details, bands, lists=end, listed=shape.level)
         self.all_counted = DetailLayout(self.details, [*bands, coarsest], lists=end, listed=shape.level + 1)
         self._nothing = self.buffer("nothing", 1, np.int64)  # where a kernel wants an array and has no use for it
-        self._approximations, self._compiled_for, self._tiles, self._where, tables = [], [], [], [], []
+        self._approximations = list[DeviceArray]()
+        self._compiled_for, self._tiles, self._where, tables = [], [], [], []
         for first, levels in zip(self.firsts, self.fused, strict=True):
             n, last = self.lengths[first], first + levels
             ahead, back = forward_tiling(f, tile, levels), inverse_tiling(f, tile, levels)
@@ -60,20 +61,20 @@ class DwtPlan(Plan):
             offsets, pitches, _, _ = zip(*bands[first:last], strict=True)
             self._where.append((offsets, pitches))  # of each launch's details
             if last < shape.level:
-                own = self.buffer(f"approximation {first}", shape.rows * up4(self.lengths[last]))
-                self._approximations.append(own)
+                buffer = self.buffer(f"approximation {first}", shape.rows * up4(self.lengths[last]))
+                self._approximations.append(buffer)
         self._approximations.append(self._coarsest(self.details))
         self._table = cuda.to_device(np.concatenate(tables))
         if f.taps <= MOST_TAPS_SEARCHED:  # the forward kernel has room in shared memory for a search
             self.high_pass = cuda.to_device(np.array(hi[::-1], shape.dtype))
 
-    def forward_kernel(self, i: int, searching: bool = False) -> Kernel:
+    def forward_kernel(self, i: int, searching: bool = False, centred: bool = False) -> Kernel:
         """The kernel of the i-th launch of `forward`."""
-        return forward(self._compiled_for[i][0], self.options.fastmath, searching)
+        return forward(self._compiled_for[i][0], self.options.fastmath, searching, centred)
 
-    def inverse_kernel(self, i: int, function: str) -> Kernel:
+    def inverse_kernel(self, i: int, function: str, centred: bool = False) -> Kernel:
         """The kernel of the i-th launch of `inverse`, counted from the finest levels."""
-        return inverse(self._compiled_for[i][1], function, self.options.fastmath)
+        return inverse(self._compiled_for[i][1], function, self.options.fastmath, centred)
 
     def _samples(self, i: int, flat: DeviceArray) -> tuple[DeviceArray, int, bool]:
         """What the i-th launch reads or, of `inverse`, writes: the array, elements from row to row, if aligned."""
@@ -85,9 +86,11 @@ class DwtPlan(Plan):
         search = None if i else beside.search
         searched = (self._nothing, self.details) if search is None else (search.state, search.edges)
         where, ends = (self.details, *self._where[i]), self.layout.lists
-        launch = self.forward_kernel(i, search is not None)[grid(tiles + 1, rows), self.options.threads, stream]
+        means = None if i else beside.means
+        kernel = self.forward_kernel(i, search is not None, means is not None)
+        launch = kernel[grid(tiles + 1, rows), self.options.threads, stream]
         levels = self._approximations[i], self._table, first, self.lengths[first], rows, tiles
-        launch(*self._samples(i, x), *where, *levels, *searched, ends)
+        launch(*self._samples(i, x), *where, *levels, *searched, ends, self.details if means is None else means)
 
     def approximation(self) -> Place:
         offset, pitch, length, rows = self.all_counted.bands[-1]
@@ -111,9 +114,12 @@ class DwtPlan(Plan):
         target = self._samples(i, y)
         details, thresholds = (self.details if array is None else array for array in (by.details, by.thresholds))
         x, live, flags = by.source or (target[0], self.flags, self.flags)
-        launch = self.inverse_kernel(i, by.function)[grid(tiles + 1, rows), self.options.threads, stream]
+        means = None if i else by.means
+        kernel = self.inverse_kernel(i, by.function, means is not None)
+        launch = kernel[grid(tiles + 1, rows), self.options.threads, stream]
         coarser = self._approximations[i]
         if by.approximation is not None and i == self.launches - 1:
             coarser = by.approximation
         where, sizes = (coarser, details, *self._where[i]), (self.lengths[first], rows, tiles)
-        launch(*where, thresholds, first, *target, *sizes, flags, x, live, i == 0 and by.source is not None)
+        copies = i == 0 and by.source is not None
+        launch(*where, thresholds, first, *target, *sizes, flags, x, live, copies, details if means is None else means)

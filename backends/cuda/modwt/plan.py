@@ -118,8 +118,8 @@ class ModwtPlan(Plan):
         if grids not in self._tables:
             places = [*self.places()[:0:-1], self.approximation()]
             begins, pitches = [place.offset for place in places], [place.strides[0] for place in places]
-            table, first, times = local_shrinkage.table(grids, begins, pitches)
-            self._tables[grids] = cuda.to_device(table.ravel()), first, times
+            fields, *extent = local_shrinkage.table(grids, begins, pitches)
+            self._tables[grids] = cuda.to_device(fields.ravel()), *extent
         table, first, times = self._tables[grids]
         kernel = local_shrinkage.shrinking(s.dtype, threads, grids[0].periodic)
         launch = kernel[grid(-(-times // (local_shrinkage.EACH * threads)), s.rows), threads, stream]
