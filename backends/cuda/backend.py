@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
-
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -84,7 +82,7 @@ class _AllCounted(CudaPyramid):
     lent: CudaPyramid
 
     @property
-    def details(self) -> tuple[Any, ...]:
+    def details(self) -> tuple[Array, ...] | tuple[DeviceArray, ...]:
         return super(CudaPyramid, self.lent).with_approximation.details
 
 

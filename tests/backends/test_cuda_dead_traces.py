@@ -96,7 +96,7 @@ def test_records_without_dead_traces_stay_on_the_device(small, rng, monkeypatch,
 
 
 @inside
-@pytest.mark.parametrize("rule", ["bayes", "universal", "sure", "neighblock"])
+@pytest.mark.parametrize("rule", ["bayes", "universal", "sure", "neighblock", "js"])
 @pytest.mark.parametrize("samples_on", ["host", "device"])
 def test_chunks_when_memory_is_short(small, rng, monkeypatch, rule, samples_on):
     from wavefilt.backends.cuda import Cuda, chunked_rows
