@@ -7,7 +7,8 @@ from typing import Unpack
 from wavefilt.backends import Backend
 from wavefilt.denoising.api import denoise
 from wavefilt.denoising.coordinates import check_even
-from wavefilt.denoising.options import Options, history_line, method
+from wavefilt.denoising.noise_times import on_coordinate
+from wavefilt.denoising.options import Options, check_names, history_line, method
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -37,16 +38,22 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
         The coordinate of ``dim`` must be evenly spaced (to 1 % of the interval).
 
         ``options`` are those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins,
-        detrend and blend.
+        detrend and blend. ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise from the
+        first sample, ``("before", pick, seconds)``, ``("running", seconds)`` and ``("intervals", points)``. Picks and
+        points are values of the coordinate, times or numbers (which are seconds), as are the ends of
+        ``("window", start, stop)`` if they are times; whole numbers there are samples.
 
         Raises ValueError for an unknown dimension or option, an uneven coordinate, and for what `wavefilt.denoise`
         refuses, TypeError for samples that are not numbers.
         """
         check("dim", dim, patch.dims)
-        chosen = method(wavelet, options, backend, "dim")
+        check_names(options, backend, "dim")
         coordinate = patch.get_coord(dim)
         if not coordinate.evenly_sampled:
             check_even(coordinate.values, f"coordinate {dim!r}", "use wavefilt.denoise(patch.data, axis=...)")
+        sigma = on_coordinate(options.get("sigma", "level"), coordinate.values, f"coordinate {dim!r}")
+        options = {**options, "sigma": sigma}
+        chosen = method(wavelet, options, backend, "dim")
         axis = patch.dims.index(dim)
         samples = denoise(patch.data, wavelet, axis=axis, backend=backend, **options)
         name = backend if isinstance(backend, str) else backend.name

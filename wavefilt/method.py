@@ -29,7 +29,6 @@ from wavefilt.vocabulary import (
     Noise,
     Scope,
     Shrink,
-    Window,
     check,
 )
 from wavefilt.vocabulary import Rule as RuleName
@@ -375,22 +374,3 @@ def check_whole(name: str, value: Any, least: int) -> None:
     """Raise ValueError unless the argument of this name is a whole number, and large enough."""
     if not is_number(value) or value % 1 != 0 or value < least:
         raise OptionError(options(**{name: value}), f" must be a whole number of at least {least}")
-
-
-def window_of(start: float, stop: float, interval: float | None, samples: int, name: str) -> Window:
-    """Seconds from the beginning of every trace of a file as the option ``sigma`` takes them, in samples.
-
-    Raises ValueError where the file does not tell its one sampling interval, or the seconds are out of order, fewer
-    than 4 samples, or not in the ``samples`` of the shortest trace.
-    """
-    if not interval:
-        raise ValueError(f"{name}: its sampling interval is not known; give it, or the noise as a number")
-    window = f"the noise window from {start:g} s to {stop:g} s"
-    if not 0 <= start < stop:
-        raise ValueError(f"{window} is out of order")
-    first, last = round(start / interval), round(stop / interval)
-    if last > samples:
-        raise ValueError(f"{window} does not lie in the traces, which end at {samples * interval:g} s")
-    if last - first < 4:
-        raise ValueError(f"{window} is shorter than 4 samples, {4 * interval:g} s")
-    return ("window", first, last)

@@ -5,18 +5,24 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar, Unpack
+
+import numpy as np
 
 from wavefilt.arrays import Array, Traces, take
 from wavefilt.backends import Backend
 from wavefilt.denoising.api import denoise as denoise_array
-from wavefilt.denoising.options import Options, history_line, method
+from wavefilt.denoising.noise_times import Clock, in_samples
+from wavefilt.denoising.options import Options, check_names, history_line, method
 from wavefilt.errors import NonFiniteSample
 from wavefilt.recording import Recording
+from wavefilt.vocabulary import Noise
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
-    from obspy import Stream, Trace
+    from obspy import Stream, Trace, UTCDateTime
+    from obspy.core.event import Catalog, Event, Pick
 except ImportError as error:
     raise ImportError(f'wavefilt.obspy needs ObsPy ({error}): pip install "wavefilt[seismic]"') from error
 
@@ -44,7 +50,11 @@ def denoise(
         Never modified.
     wavelet, backend, **options
         Those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins, detrend and
-        blend. A level None is chosen for each length. A noise window is in samples.
+        blend. A level None is chosen for each length. ``sigma`` has seconds instead of samples:
+        ``("seconds", start, stop)`` of noise from the first sample of each trace, ``("before", pick, seconds)``,
+        ``("running", seconds)`` and ``("intervals", points)``. Points, and the ends of ``("window", start, stop)``
+        unless they are whole numbers, which are samples, may be UTCDateTime; so may a pick, or it is a Pick, or an
+        Event, Catalog or list of Picks, of which each trace has the earliest one of its station.
     return_noise : bool
         Return the pair (denoised, removed), the second with the same headers.
 
@@ -58,7 +68,9 @@ def denoise(
     """
     if not isinstance(data, (Stream, Trace)):
         raise TypeError(f"an ObsPy Stream or Trace is needed, not {type(data).__name__}; wavefilt.denoise takes arrays")
-    chosen = method(wavelet, options, backend, "return_noise")
+    plain: Options = {**options, "sigma": "level"}
+    check_names(options, backend, "return_noise")
+    chosen = method(wavelet, plain, backend, "return_noise")
     traces = [data] if isinstance(data, Trace) else list(data)
     taken, quiet, noise, lines = dict[int, Traces](), dict[int, Array](), dict[int, Array](), dict[int, str]()
     for i, trace in enumerate(traces):
@@ -67,14 +79,16 @@ def denoise(
                 taken[i] = take(trace.data, -1)
         except TypeError as error:
             raise TypeError(f"{trace.id}: {error}") from error
-    for batch in _batches(taken, chosen.scope, traces):
+    sigmas = {i: _sigma(options.get("sigma", "level"), traces[i]) for i in taken}
+    for batch in _batches(taken, chosen.scope, traces, sigmas):
         rows = [taken[i].rows[0] for i in batch]
         try:
-            after = Recording(rows, (None,) * len(rows), "obspy", None).apply(chosen, backend)
+            own = replace(chosen, sigma=sigmas[batch[0]])
+            after = Recording(rows, (None,) * len(rows), "obspy", None).apply(own, backend)
         except ValueError as error:
             raise _explained(error, [traces[i] for i in batch]) from error
         assert after.outcome is not None
-        line = history_line(chosen, after.outcome.level, "::", backend=after.outcome.backend)
+        line = history_line(own, after.outcome.level, "::", backend=after.outcome.backend)
         for i, x, y in zip(batch, rows, after.traces, strict=True):
             lines[i] = line
             quiet[i] = taken[i].restore(y.astype(x.dtype, copy=False))
@@ -94,16 +108,63 @@ def filter_samples(
 ) -> Array:
     """Denoise the samples of one trace: what ObsPy calls for ``Trace.filter("wavelet", wavelet="db8", ...)``.
 
-    ``df``, the sampling rate that ObsPy passes to every filter, has no effect. An empty array is returned unchanged.
-    Raises ValueError for an unknown option, and as `wavefilt.denoise` does.
+    ``df``, the sampling rate that ObsPy passes to every filter, is that of ``sigma`` in seconds, see `denoise`; times
+    are not known here. An empty array is returned unchanged. Raises ValueError for an unknown option, and as
+    `wavefilt.denoise` does.
     """
+    if "sigma" in options:
+        clock = Clock(1 / df if df else None, None, len(data), "the trace")
+        options = {**options, "sigma": in_samples(options["sigma"], clock)}
     method(wavelet, options, backend)
     denoised: Array = denoise_array(data, wavelet, backend=backend, **options) if len(data) else data
     return denoised
 
 
-def _batches(taken: dict[int, Traces], scope: str, traces: Sequence[Trace]) -> list[list[int]]:
-    """Which traces are denoised together: all where they share thresholds, else those of one length and dtype."""
+def _sigma(sigma: Noise, trace: Trace) -> Noise:
+    """``sigma`` in samples of a trace, with times and picks of ObsPy."""
+    if not isinstance(sigma, tuple):
+        return sigma
+    start = np.datetime64(trace.stats.starttime.ns, "ns")
+    try:
+        own = sigma[:1] + tuple(_moment(part, trace) for part in sigma[1:])
+        return in_samples(own, Clock(trace.stats.delta, start, len(trace.data), trace.id))  # type: ignore[arg-type]
+    except ValueError as error:
+        raise ValueError(f"{trace.id}: {error}") from error
+
+
+def _moment(part: object, trace: Trace) -> object:
+    """Times of NumPy instead of ObsPy's; of several picks the earliest one of the trace's station."""
+    if isinstance(part, UTCDateTime):
+        return np.datetime64(part.ns, "ns")
+    if isinstance(part, Pick):
+        return _moment(part.time, trace)
+    if isinstance(part, Catalog):
+        part = [pick for event in part for pick in event.picks]
+    if isinstance(part, Event):
+        part = part.picks
+    if not isinstance(part, list | tuple):
+        return part
+    picks = [pick for pick in part if isinstance(pick, Pick)]
+    if len(picks) < len(part) or not part:
+        return [_moment(one, trace) for one in part]
+    mine = [pick.time for pick in picks if _same_station(pick, trace)]
+    if not mine:
+        raise ValueError(f"none of the {len(picks)} picks is of its station")
+    return _moment(min(mine), trace)
+
+
+def _same_station(pick: Pick, trace: Trace) -> bool:
+    """Whether network and station of a pick, where it names them, are those of a trace."""
+    named = pick.waveform_id
+    codes = (named.network_code, named.station_code) if named else (None, None)
+    own = (trace.stats.network, trace.stats.station)
+    return all(not code or code == mine for code, mine in zip(codes, own, strict=True))
+
+
+def _batches(
+    taken: dict[int, Traces], scope: str, traces: Sequence[Trace], sigmas: dict[int, Noise]
+) -> list[list[int]]:
+    """Which traces are denoised together: all that share thresholds, else those of one length, dtype and noise."""
     if scope == "record":
         rates = sorted({traces[i].stats.sampling_rate for i in taken})
         if len(rates) > 1:
@@ -111,10 +172,12 @@ def _batches(taken: dict[int, Traces], scope: str, traces: Sequence[Trace]) -> l
                 f'scope="record" pools traces of one sampling rate, not of {", ".join(f"{rate:g}" for rate in rates)} '
                 'Hz: select() those of one rate, or use scope="trace"'
             )
+        if len(set(sigmas.values())) > 1:
+            raise ValueError('scope="record" needs noise at the same samples of all traces: trim() them to one time')
         return [list(taken)] if taken else []
     alike = defaultdict(list)
     for i, trace in taken.items():
-        alike[trace.rows.shape[1], trace.rows.dtype].append(i)
+        alike[trace.rows.shape[1], trace.rows.dtype, sigmas[i]].append(i)
     return list(alike.values())
 
 

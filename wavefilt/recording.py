@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from wavefilt import arrays
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
+from wavefilt.denoising.noise_times import Clock, in_samples
 from wavefilt.denoising.options import Options, check_names
 from wavefilt.denoising.pipeline import Outcome, run
 from wavefilt.errors import OptionError, options
-from wavefilt.method import Method, window_of
+from wavefilt.method import Method
 from wavefilt.report import utc
-from wavefilt.vocabulary import Window
+from wavefilt.vocabulary import Noise, Window
 from wavefilt.wavelets.filters import WaveletLike
 
 
@@ -133,7 +134,23 @@ class Recording:
 
         Raises ValueError unless all traces have one known sampling interval and the window lies in them.
         """
-        return window_of(start, stop, self.interval, min(map(len, self.traces), default=0), self.source)
+        return Clock(self.interval, None, min(map(len, self.traces), default=0), self.source).window(start, stop)
+
+    def _clock(self, trace: int) -> Clock:
+        start = self.starts[trace] if self.starts else None
+        return Clock(self.intervals[trace], start, len(self.traces[trace]), self.source)
+
+    def methods(self, method: Method, sigma: Noise) -> list[tuple[Method, list[int]]]:
+        """The method with this noise, which may be in seconds, times and picks, and the traces for which it is that.
+
+        Raises ValueError where noise does not fit a trace, or is at several samples of the traces of a record.
+        """
+        found: dict[Noise, list[int]] = {}
+        for trace in range(len(self.traces)):
+            found.setdefault(in_samples(sigma, self._clock(trace)), []).append(trace)
+        if method.scope == "record" and len(found) > 1:
+            raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
+        return [(replace(method, sigma=own), traces) for own, traces in found.items()] or [(method, [])]
 
     def less(self, other: Recording) -> Recording:
         """The difference from ``other``, a recording of the same shape: the noise, if that is the denoised one."""
@@ -154,22 +171,33 @@ class Recording:
         Options are those of `wavefilt.denoise` about the method (level, mode, rule, shrink, sigma, scope, keep,
         transform, spins, detrend, blend), and so are the errors; `less` gives what was removed. ``two_dimensional`` is
         its ``axes=(0, 1)``: all traces, in their order, are one panel. Their lengths must then be the same.
+
+        ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise, ``("before", pick, seconds)``,
+        ``("running", seconds)`` and ``("intervals", points)``. Picks and points are seconds from the first sample of
+        each trace, or times (`datetime`, `numpy.datetime64`, or text as 2020-01-31T12:30:00) if the recording has the
+        times of its traces, as is ``("window", start, stop)``, unless it is of whole numbers, which are samples.
         """
         check_names(options, backend, "two_dimensional")
-        return self.apply(Method(wavelet, **options, dimensions=2 if two_dimensional else 1), backend)
+        others: Options = {**options, "sigma": "level"}
+        method = Method(wavelet, **others, dimensions=2 if two_dimensional else 1)
+        return self.apply(method, backend, sigma=options.get("sigma", "level"))
 
-    def apply(self, method: Method, backend: str | Backend = "auto", report: bool = False) -> Recording:
+    def apply(
+        self, method: Method, backend: str | Backend = "auto", report: bool = False, sigma: Noise | None = None
+    ) -> Recording:
         """`denoise` with a `Method`; ``report`` as in `wavefilt.denoising.pipeline.run`.
 
-        Traces of a sequence are returned each in its own dtype of computation. Raises ValueError for two dimensions
-        and traces of several lengths.
+        ``sigma`` takes the place of the method's, in seconds, times and picks as `denoise` has them. Traces of a
+        sequence are returned each in its own dtype of computation. Raises ValueError for two dimensions and traces of
+        several lengths.
         """
+        methods = [(method, [])] if sigma is None else self.methods(method, sigma)
         if isinstance(self.traces, np.ndarray):
             taken = arrays.take(self.traces, -1)
-            outcome = run(taken.rows, method, backend, report)
+            outcome = _run_each(taken.rows, methods, backend, report)
             return replace(self, traces=taken.restore(outcome.samples), outcome=outcome)
         self.check(method)
-        outcome = run(self._rows(), method, backend, report)
+        outcome = _run_each(self._rows(), methods, backend, report)
         traces = [
             y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False)
             for y, x in zip(outcome.samples, self.traces, strict=True)
@@ -201,6 +229,22 @@ class Recording:
         from wavefilt.io.writing import write
 
         write(self, Path(path), overwrite=overwrite)
+
+
+def _run_each(
+    rows: Array, methods: Sequence[tuple[Method, list[int]]], backend: str | Backend, report: bool
+) -> Outcome:
+    """`run` of the traces of each method; of one alone all of them. The outcome has the method of the first."""
+    if len(methods) == 1:
+        return run(rows, methods[0][0], backend, report)
+    done = [(own, run(rows[own], method, backend, report)) for method, own in methods]
+    samples, estimates = np.empty(rows.shape, done[0][1].samples.dtype), []
+    for own, outcome in done:
+        samples[own] = outcome.samples
+        for estimate in outcome.estimates:
+            segments = replace(estimate.segments, rows=np.array(own)[estimate.segments.rows])
+            estimates.append(replace(estimate, segments=segments))
+    return replace(done[0][1], samples=samples, estimates=estimates)
 
 
 def _varies(trace: Array) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
 
 from wavefilt.errors import OptionError, options
 
@@ -19,10 +19,15 @@ Shrink = Literal["soft", "hard", "garrote", "firm"]
 Estimator = Literal["median", "mean"]
 Sigma = Literal["level", "global"]
 Window = tuple[Literal["window"], int, int]
-Before = tuple[Literal["before"], int, int]
-Running = tuple[Literal["running"], int]
-Intervals = tuple[Literal["intervals"], Sequence[int] | Literal["find"] | None]
-Noise = Sigma | float | Window | Before | Running | Intervals
+Moment = Any
+"""A sample; a time in seconds, or of another kind; a pick; a list of moments."""
+Noise = (
+    Sigma
+    | float
+    | tuple[Literal["window", "seconds", "before"], Moment, Moment]
+    | tuple[Literal["running", "intervals"], Moment]
+)
+"""Samples, and where it is known when they were taken, seconds, times and picks: `wavefilt.denoising.noise_times`."""
 Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt"]
 Detrend = Literal["mean", "line"]

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from wavefilt.denoising.api import denoise
 from wavefilt.denoising.coordinates import check_even
-from wavefilt.denoising.options import Options, history_line, method
+from wavefilt.denoising.noise_times import on_coordinate
+from wavefilt.denoising.options import Options, check_names, history_line, method
+from wavefilt.method import Method
 from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -38,14 +40,17 @@ class DataArrayAccessor:
         Name, coordinates and attributes are kept, and a line is added to the attribute ``history``; an encoding, which
         describes how the samples were stored, is dropped. ``options`` are those of `wavefilt.denoise` (of
         `wavefilt.dask.denoise` for a Dask array): level, mode, rule, shrink, sigma, scope, keep, transform, spins,
-        detrend and blend.
+        detrend and blend. ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise from the
+        first sample, ``("before", pick, seconds)``, ``("running", seconds)`` and ``("intervals", points)``. Picks and
+        points are values of the coordinate, times or numbers (which are seconds), as are the ends of
+        ``("window", start, stop)`` if they are times; whole numbers there are samples.
 
         Raises ValueError for an unknown dimension or option, an uneven coordinate, and for what `wavefilt.denoise`
         refuses, TypeError for samples that are not numbers.
         """
         array = self._array
         check("dim", str(dim), map(str, array.dims))
-        chosen = method(wavelet, options, backend, "dim")
+        options, chosen = _in_samples(array, dim, wavelet, options, backend)
         if dim in array.coords:
             check_even(array[dim].values, f"coordinate {dim!r}", f"drop it with x.drop_vars({dim!r})")
         axis = array.get_axis_num(dim)
@@ -79,7 +84,7 @@ class DatasetAccessor:
         """
         dataset = self._dataset
         check("dim", str(dim), map(str, dataset.dims))
-        chosen = method(wavelet, options, backend, "dim")
+        _, chosen = _in_samples(dataset, dim, wavelet, options, backend)
         denoised = {}
         for name, array in dataset.data_vars.items():
             if dim in array.dims and array.dtype.kind in "iufc":
@@ -92,6 +97,17 @@ class DatasetAccessor:
             raise ValueError(f"no numeric variable has the dimension {dim!r}; variables: {list(dataset.data_vars)}")
         line = history_line(chosen, chosen.level_for(dataset.sizes[dim]), dim=dim, backend=backend)
         return dataset.assign(denoised).assign_attrs(history=_extended(dataset.attrs, line))
+
+
+def _in_samples(
+    data: xarray.DataArray | xarray.Dataset, dim: Hashable, wavelet: WaveletLike, options: Options, backend: str
+) -> tuple[Options, Method]:
+    """The options with noise in samples, and the method with them."""
+    check_names(options, backend, "dim")
+    name = f"coordinate {dim!r}" if dim in data.coords else f"dimension {dim!r} without coordinate"
+    coordinate = data[dim].values if dim in data.coords else np.array([])
+    own: Options = {**options, "sigma": on_coordinate(options.get("sigma", "level"), coordinate, name)}
+    return own, method(wavelet, own, backend, "dim")
 
 
 def _extended(attributes: Mapping[str, ArrayLike], line: str) -> str:

@@ -32,6 +32,18 @@ def word_or_numbers(text: str) -> str | float | list[float]:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
+def number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def moments(text: str) -> str | list[float | str]:
+    """Seconds and times separated by commas, or find."""
+    return text if text == "find" else [number_or_text(part) for part in text.split(",")]
+
+
 def whole_or_auto(text: str) -> int | None:
     if text != "auto" and not text.isdecimal():
         raise ValueError(f"{text!r} is neither a whole number nor auto")
@@ -109,6 +121,24 @@ METHOD = [
         "--blend", type=float, default=0.0, metavar="SHARE", help="Put back this share of what is removed, below 1."
     ),
     click.option("--noise-window", type=float, nargs=2, metavar="T0 T1", help="Estimate noise between these seconds."),
+    click.option(
+        "--noise-before",
+        type=(Text(number_or_text), float),
+        metavar="PICK SECONDS",
+        help="Estimate noise in the seconds before a pick: seconds from the first sample, or a time (UTC).",
+    ),
+    click.option(
+        "--noise-running",
+        type=float,
+        metavar="SECONDS",
+        help="Noise that changes: estimate it in a moving window, long against signals.",
+    ),
+    click.option(
+        "--noise-intervals",
+        metavar="find|T[,T...]",
+        type=Text(moments, names=["find"]),
+        help="Noise that changes: estimate it between these change points, or find them.",
+    ),
     click.option(
         "--sigma",
         metavar="level|global|S",

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import click
 
 from wavefilt.io import Layout
 from wavefilt.method import Method
+from wavefilt.vocabulary import Noise
 
 TRANSFORM = ("wavelet", "level", "mode", "transform", "spins", "detrend")
 METHOD = (*TRANSFORM, "rule", "shrink", "sigma", "scope", "keep", "blend")
+NOISE = {
+    "noise_window": "seconds",
+    "noise_before": "before",
+    "noise_running": "running",
+    "noise_intervals": "intervals",
+}
+"""Options that tell the noise in seconds, times and picks, and what ``sigma`` is by them."""
 LAYOUT = tuple(field.name for field in fields(Layout))
 
 
@@ -26,7 +34,8 @@ class Options:
     format: str | None
     output: str | None
     out_dir: str | None
-    noise_window: tuple[float, float] | None
+    noise: Noise | None
+    """By --noise-window and its like, in seconds, times and picks; None where the method has it."""
     two_dimensional: bool
     backend: str
     scheduler: str | None
@@ -51,7 +60,7 @@ class Options:
         dimensions: Literal[1, 2] = 2 if parsed["two_dimensional"] else 1
         method = Method(**{name: parsed[name] for name in METHOD}, dimensions=dimensions)
         rest = {field.name: parsed[field.name] for field in fields(cls) if field.name in parsed}
-        options = cls(method=method, layout=layout, given=parsed, **rest)
+        options = cls(method=method, layout=layout, given=parsed, noise=_noise(parsed, method), **rest)
         options.check()
         return options
 
@@ -59,9 +68,23 @@ class Options:
         for name, given in (("--fast-math", self.fast_math), ("--devices", self.devices)):
             if given and self.backend != "cuda":
                 raise click.UsageError(f"{name} is an option of --backend cuda")
-        if self.noise_window and self.two_dimensional:
-            raise click.UsageError("--noise-window is for traces, not for --two-dimensional; leave one out")
-        if self.noise_window and self.method.sigma != "level":
-            raise click.UsageError("--noise-window and --sigma both tell the noise: give one")
         if self.quiet and self.verbose:
             raise click.UsageError("-q and -v contradict each other")
+
+
+def _noise(parsed: dict[str, Any], method: Method) -> Noise | None:
+    """What one of `NOISE` says. Raises UsageError for two of them, and for what does not go with them."""
+    given = [name for name in NOISE if parsed[name] is not None]
+    if not given:
+        return None
+    flags = [f"--{name.replace('_', '-')}" for name in given]
+    if method.dimensions == 2:
+        raise click.UsageError(f"{flags[0]} is for traces, not for --two-dimensional; leave one out")
+    if method.sigma != "level" or len(flags) > 1:
+        other = "--sigma" if len(flags) == 1 else flags[1]
+        raise click.UsageError(f"{flags[0]} and {other} both tell the noise: give one")
+    name, value = given[0], parsed[given[0]]
+    found: Noise = (NOISE[name], *value) if isinstance(value, tuple) else (NOISE[name], value)
+    if NOISE[name] in ("running", "intervals"):
+        replace(method, sigma=("running", 4))  # raises what is said of rules that cannot have it
+    return found

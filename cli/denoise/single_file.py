@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wavefilt import stages
 from wavefilt.cli.failure import run_errors, usage_errors
 from wavefilt.cli.reading import read
-from wavefilt.method import Method
 from wavefilt.recording import Recording
 from wavefilt.vocabulary import check
 
@@ -45,13 +43,10 @@ def denoise(source: str, target: str, options: Options) -> Facts:
             with usage_errors():
                 check_output(before, Path(target))
         start = time.perf_counter()
-        method = options.method
-        if options.noise_window:
-            method = replace(method, sigma=before.window(*options.noise_window))
         if options.dry_run:
-            return _intended(before, method) | {"input": source, "output": target}
+            return _intended(before, options) | {"input": source, "output": target}
         with stages.stage(f"denoising {source}"):
-            after = before.apply(method, backend(options), report=True)
+            after = before.apply(options.method, backend(options), report=True, sigma=options.noise)
         with stages.stage(f"writing {target}"):
             return _written(before, after, source, target, options, digest, start)
 
@@ -93,16 +88,14 @@ def backend(options: Options) -> str | Backend:
     return backends.get(options.backend, **{name: value for name, value in own.items() if value})
 
 
-def _intended(before: Recording, method: Method) -> Facts:
+def _intended(before: Recording, options: Options) -> Facts:
     """What would be done. Raises ValueError where the run would, for want of levels or of samples of noise."""
     from wavefilt import report
 
-    before.check(method)
-    lengths = [len(trace) for trace in before.traces]
+    before.check(options.method)
+    method = options.method if options.noise is None else before.methods(options.method, options.noise)[0][0]
     size = report.transformed(before, method)
     level = method.level_for(size)
-    if method.window is not None:
-        method.window_in(min(lengths))
     notes = [*before.notes, *([] if level else [report.unchanged(method, size)])]
     facts = {**report.contents(before), **report.resolved(method, level), "notes": notes}
     return {**facts, "bytes": sum(trace.nbytes for trace in before.traces), "dry_run": True}

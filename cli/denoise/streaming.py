@@ -97,8 +97,8 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
+    from wavefilt.denoising.noise_times import Clock, in_samples
     from wavefilt.io.sources import NotStreamed
-    from wavefilt.method import window_of
     from wavefilt.outofcore.streaming import stream
     from wavefilt.report import resolved, unchanged, versions
 
@@ -112,8 +112,9 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
         except NotStreamed as error:
             raise Failure(for_command(error), 2) from error
     with closing(opened), run_errors(source, *unasked):
-        if options.noise_window:
-            method = replace(method, sigma=window_of(*options.noise_window, opened.interval, opened.shape[1], source))
+        if options.noise is not None:
+            clock = Clock(opened.interval, None, opened.shape[1], source)
+            method = replace(method, sigma=in_samples(options.noise, clock))
         with _bar(source, options.quiet) as progress:
             report = stream(opened, Path(target), method, limit, backend, options.overwrite, progress)
     return {

@@ -66,3 +66,19 @@ def test_what_is_refused(patch, options, words):
 def test_patches_without_samples(patch):
     with pytest.raises(ValueError, match="has no samples along axis 1"):
         patch.select(time=(0, 0), samples=True).wavefilt.denoise()
+
+
+@pytest.mark.parametrize(
+    ("sigma", "expected"),
+    [
+        (("before", np.datetime64("2026-11-20T00:00:01"), 0.6), ("window", 200, 500)),
+        (("seconds", 0.4, 1), ("window", 200, 500)),
+        (("running", 0.3), ("running", 150)),
+        (("intervals", [np.datetime64("2026-11-20T00:00:00.5")]), ("intervals", [250])),
+    ],
+)
+def test_noise_in_seconds_and_times(patch, sigma, expected):
+    quiet = patch.wavefilt.denoise(sigma=sigma, wavelet="db2")
+    np.testing.assert_array_equal(quiet.data, wavefilt.denoise(patch.data, "db2", sigma=expected))
+    with pytest.raises(ValueError, match="begins before the first sample"):
+        patch.wavefilt.denoise(sigma=("before", np.datetime64("2026-11-20T00:00:01"), 6))

@@ -162,3 +162,66 @@ def test_the_measurement_compares_results(monkeypatch):
     monkeypatch.setattr(wavefilt.obspy, "denoise", lambda stream, **options: stream)
     with pytest.raises(Mismatch, match="differs from the reference"):
         study.measure(study.Case(2, 400), "pywavelets", 1)
+
+
+class TestNoiseTimes:
+    """Windows, picks and change points by UTCDateTime and objects of events, for each trace by its own start."""
+
+    START = obspy.UTCDateTime("2026-03-01T12:00:00.25")
+
+    @pytest.fixture
+    def stream(self, rng):
+        traces = [_trace(rng.standard_normal(3000) * np.linspace(1, 5, 3000), name) for name in "AB"]
+        traces[0].stats.starttime, traces[1].stats.starttime = self.START, self.START + 3
+        return obspy.Stream(traces)
+
+    def _picks(self):
+        from obspy.core.event import Pick, WaveformStreamID
+
+        at = {"A": (18, 15), "B": (20, 25), "C": (1,)}
+        named = {name: WaveformStreamID("XX", name, "", "HHZ") for name in at}
+        return [Pick(time=self.START + t, waveform_id=named[name]) for name, own in at.items() for t in own]
+
+    @pytest.mark.parametrize("kind", ["time", "window", "pick", "picks", "event", "catalog", "seconds"])
+    def test_each_trace_has_its_window(self, stream, kind):
+        from obspy.core.event import Catalog, Event
+
+        picks = self._picks()
+        moments = {"pick": picks[1], "picks": picks, "event": Event(picks=picks), "catalog": Catalog([Event(picks=picks)])}
+        sigma = ("before", moments.get(kind, self.START + 15), 10)
+        ends = (1500, 1700) if kind in ("picks", "event", "catalog") else (1500, 1200)
+        if kind == "window":
+            sigma = ("window", self.START + 5, self.START + 15)
+        if kind == "seconds":
+            sigma, ends = ("seconds", 2, 12), (1200, 1200)
+        quiet = wavefilt.obspy.denoise(stream, sigma=sigma)
+        for old, new, end in zip(stream, quiet, ends, strict=True):
+            _same(new.data, wavefilt.denoise(old.data, sigma=("window", end - 1000, end)))
+            assert f"sigma=('window', {end - 1000}, {end})" in new.stats.processing[0]
+
+    def test_change_points_and_running_noise(self, stream):
+        quiet = wavefilt.obspy.denoise(stream, sigma=("intervals", [self.START + 12]))
+        for old, new, point in zip(stream, quiet, (1200, 900), strict=True):
+            _same(new.data, wavefilt.denoise(old.data, sigma=("intervals", [point])))
+        stream[1].stats.sampling_rate = 50
+        quiet = wavefilt.obspy.denoise(stream, sigma=("running", 8))
+        for old, new, length in zip(stream, quiet, (800, 400), strict=True):
+            _same(new.data, wavefilt.denoise(old.data, sigma=("running", length)))
+
+    def test_as_a_filter_of_obspy(self, stream):
+        expected = wavefilt.denoise(stream[0].data, sigma=("running", 800))
+        _same(wavefilt.obspy.filter_samples(stream[0].data, df=100.0, sigma=("running", 8)), expected)
+        with pytest.raises(ValueError, match="the trace: its sampling interval is not known"):
+            wavefilt.obspy.filter_samples(stream[0].data, sigma=("running", 8))
+
+    def test_refusals(self, stream):
+        picks = self._picks()
+        for sigma, words in (
+            (("before", picks[2:4], 10), r"XX\.A\.\.: none of the 2 picks is of its station"),
+            (("before", self.START + 5, 10), r"XX\.A\.\.: the noise window from -5 s to 5 s begins before the first"),
+            (("before", self.START + 15), r"XX\.A\.\.: .* must be \(\"before\", pick, seconds\)"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                wavefilt.obspy.denoise(stream, sigma=sigma)
+        with pytest.raises(ValueError, match='scope="record" needs noise at the same samples'):
+            wavefilt.obspy.denoise(stream, sigma=("before", self.START + 15, 10), scope="record")

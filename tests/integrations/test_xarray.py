@@ -113,3 +113,35 @@ def test_arrays_without_samples_or_numbers(array):
         array[:0].wavefilt.denoise()
     with pytest.raises(TypeError, match="samples of dtype bool cannot be denoised"):
         (array > 0).wavefilt.denoise()
+
+
+def test_noise_in_seconds_and_times(rng):
+    x = rng.standard_normal((2, 2000)) * np.linspace(1, 5, 2000)
+    time = np.datetime64("2026-03-01T12:00", "ns") + np.arange(2000) * np.timedelta64(20, "ms")
+    array = xarray.DataArray(x, {"time": time}, ("channel", "time"))
+    pick = np.datetime64("2026-03-01T12:00:30")
+    for sigma, expected in (
+        (("before", pick, 10), ("window", 1000, 1500)),
+        (("window", pick - np.timedelta64(10, "s"), pick), ("window", 1000, 1500)),
+        (("window", 1000, 1500), ("window", 1000, 1500)),
+        (("running", 8), ("running", 400)),
+        (("intervals", [pick]), ("intervals", [1500])),
+    ):
+        wanted = wavefilt.denoise(x, sigma=expected)
+        np.testing.assert_array_equal(array.wavefilt.denoise(sigma=sigma).values, wanted)
+        both = xarray.Dataset({"v": array}).wavefilt.denoise(sigma=sigma)
+        np.testing.assert_array_equal(both["v"].values, wanted)
+        assert repr(expected[0]) in both.attrs["history"]
+    numbers = array.assign_coords(time=5 + 0.02 * np.arange(2000)).wavefilt.denoise(sigma=("before", 35, 10))
+    np.testing.assert_array_equal(numbers.values, wavefilt.denoise(x, sigma=("window", 1000, 1500)))
+    with pytest.raises(ValueError, match="dimension 'time' without coordinate: its sampling interval is not known"):
+        array.drop_vars("time").wavefilt.denoise(sigma=("running", 8))
+
+
+def test_running_noise_of_lazy_arrays(rng):
+    pytest.importorskip("dask")
+    x = rng.standard_normal((4, 1500))
+    array = xarray.DataArray(x, {"time": 0.01 * np.arange(1500)}, ("channel", "time")).chunk({"channel": 2})
+    lazy = array.wavefilt.denoise(sigma=("running", 3))
+    assert lazy.chunks is not None
+    np.testing.assert_array_equal(lazy.values, wavefilt.denoise(x, sigma=("running", 300)))

@@ -67,7 +67,8 @@ class Curve:
     def mean(self, count: int) -> Floats:
         """Over a band of so many coefficients, (rows,)."""
         lengths = np.diff(np.concatenate([[0], self.edges, [count]]))
-        return np.sum((self.low + self.rise / 2) * lengths, axis=1) / lengths.sum()  # a product depends on the rows
+        weighted = (self.low + self.rise / 2) * lengths  # a matrix product would depend on the number of rows
+        return np.asarray(weighted.sum(axis=1) / lengths.sum())
 
     def over(self, sigma: Floats) -> Curve:
         """Divided by this noise (rows or 1,); 1 for rows without noise, or where that is 0."""
