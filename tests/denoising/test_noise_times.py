@@ -147,7 +147,10 @@ class TestCommand:
         ("options", "words"),
         [
             (["--noise-before", "3", "2", "--noise-window", "1", "3"], "--noise-window and --noise-before both tell"),
-            (["--noise-running", "3", "--sigma", "global"], "--noise-running and --sigma both tell the noise: give one"),
+            (
+                ["--noise-running", "3", "--sigma", "global"],
+                "--noise-running and --sigma both tell the noise: give one",
+            ),
             (["--noise-running", "3", "--two-dimensional"], "--noise-running is for traces"),
             (["--noise-running", "3", "--rule", "0.5"], "--rule 0.5 is a threshold"),
             (["--noise-running", "0.001"], "of 0 samples, must have 4 or more"),

@@ -187,7 +187,12 @@ class TestNoiseTimes:
         from obspy.core.event import Catalog, Event
 
         picks = self._picks()
-        moments = {"pick": picks[1], "picks": picks, "event": Event(picks=picks), "catalog": Catalog([Event(picks=picks)])}
+        moments = {
+            "pick": picks[1],
+            "picks": picks,
+            "event": Event(picks=picks),
+            "catalog": Catalog([Event(picks=picks)]),
+        }
         sigma = ("before", moments.get(kind, self.START + 15), 10)
         ends = (1500, 1700) if kind in ("picks", "event", "catalog") else (1500, 1200)
         if kind == "window":
