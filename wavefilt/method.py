@@ -71,6 +71,8 @@ class Method:
     bank: pywt.Wavelet = field(init=False, repr=False, compare=False)
     kind: Transform = field(init=False, repr=False, compare=False)
     """The transform that is meant, of traces or of panels."""
+    spec: rules.RuleSpec = field(init=False, repr=False, compare=False)
+    """What is known of the rule."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bank", as_wavelet(self.wavelet))
@@ -83,6 +85,7 @@ class Method:
         else:  # an array would be compared element by element
             numbers = self.fixed_thresholds
             object.__setattr__(self, "rule", tuple(numbers) if np.ndim(self.rule) else numbers[0])
+        object.__setattr__(self, "spec", rules.spec(self.rule))
         self._check_shrink()
         object.__setattr__(self, "sigma", _checked_noise(self.sigma))
         if self.changing and self.fixed_thresholds:
@@ -172,11 +175,6 @@ class Method:
         period = 1 << level
         step = int(GOLDEN * period) | 1
         return [k * step % period for k in range(min(self.spins, period))]
-
-    @property
-    def spec(self) -> rules.RuleSpec:
-        """What is known of the rule."""
-        return rules.spec(self.rule)
 
     @property
     def fixed_thresholds(self) -> list[float]:

@@ -115,10 +115,11 @@ def get_num_threads() -> int:
 
     Raises ValueError if the environment variable is not a whole number of at least 1.
     """
-    return _requested() or available_cpus()
+    return requested() or available_cpus()
 
 
-def _requested() -> int | None:
+def requested() -> int | None:
+    """What the user asked for, None if nothing. Raises ValueError as `get_num_threads`."""
     if _pool.threads is not None:
         return _pool.threads
     text = os.environ.get(ENVIRONMENT, "").strip()
@@ -140,9 +141,8 @@ def set_num_threads(threads: int | None) -> None:
 
 
 def worth(shares: int) -> int:
-    """Threads that so many shares of work get. Raises ValueError as `get_num_threads` does, however few they are."""
-    requested = _requested()
-    return 1 if shares < 2 else min(requested or available_cpus(), shares)
+    """Threads that so many shares of work get."""
+    return 1 if shares < 2 else min(get_num_threads(), shares)
 
 
 def parallel(work: Callable[[int, int], object], count: int, grain: int = 1) -> None:
@@ -152,6 +152,7 @@ def parallel(work: Callable[[int, int], object], count: int, grain: int = 1) -> 
     begun, and it is raised here when no thread works any more: the caller's memory is then its own again.
     Raises ValueError as `get_num_threads` does, whatever the count.
     """
+    requested()
     shares = count // max(grain, 1)
     threads = worth(shares)
     if threads == 1:

@@ -25,6 +25,7 @@ from . import entries, launching, local_shrinkage, memory, native, partial_sums
 from .dwt import plan
 from .dwt import transform as dwt
 from .dwt2 import transform as dwt2
+from .launching import Packed
 from .modwt import transform as modwt
 from .peaks import GRAIN, Peak
 from .selection import NumbaStatistics
@@ -86,6 +87,8 @@ class NumbaCPU(Backend):
         return peak.value if peak else 0.0, pyramid
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
+        if len(pyramids) == 1 and isinstance(pyramids[0], Packed) and pyramids[0].analysis.transform.name == "dwt":
+            return NumbaStatistics([[d] for d in pyramids[0].details], scope, pyramids[0].addresses)
         bands = zip_longest(*(pyramid.details for pyramid in pyramids))
         return NumbaStatistics([[d for d in details if d is not None] for details in bands], scope)
 
@@ -133,4 +136,5 @@ class NumbaCPU(Backend):
     def _check(self, array: Array) -> DType:
         if array.dtype not in _DTYPES:  # by object: the name of a dtype takes 15 us to spell
             raise TypeError(f"backend 'numba' computes in {' and '.join(self.dtypes)}, not {array.dtype}")
+        threads.requested()
         return array.dtype
