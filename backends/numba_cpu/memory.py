@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from ctypes import addressof, c_char
 from itertools import accumulate, pairwise
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from wavefilt.arrays import Array, Counts, DType
 
-RETAINED = 192 << 20
-"""Bytes kept for later at most: the coefficients and the result of 16 Mi float32 samples and some."""
+
+def _retained() -> int:
+    most = 1 << 40
+    with suppress(OSError, ValueError, AttributeError):  # of the last, the system is Windows
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container
+        with suppress(OSError, ValueError):  # "max"
+            most = min(most, int((Path("/sys/fs/cgroup") / name).read_text()))
+    return min(max(most // 32, 192 << 20), 1 << 30) if most < 1 << 40 else 192 << 20
+
+
+RETAINED = _retained()
+"""Bytes kept for later at most: a share of what there is, 192 MiB at least and 1 GiB at most.
+
+The coefficients and the result of 16 Mi float32 samples are 128 MiB, of 64 Mi 512.
+"""
 
 HUGE = 2 << 20
 """Bytes of a huge page: results of 2 to 4 MiB are twice as fast to fill in those as in pages of 4 KiB."""
