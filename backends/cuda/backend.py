@@ -133,6 +133,10 @@ class Cuda:
         host = interop.to_host(x)
         return float(max(np.max(host), -np.min(host))) if host.size else 0.0
 
+    def peak_and_pyramid(self, x: Samples, analysis: Analysis) -> tuple[float, Pyramid | None]:
+        """`peak` alone: the transform does not find it."""
+        return self.peak(x), None
+
     def take(self, x: Samples, *axes: int) -> interop.Traces:
         """As `wavefilt.arrays.take`, for an array on a GPU."""
         return guarded(partial(interop.take, x, *axes), self.clear)
