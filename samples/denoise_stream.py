@@ -19,7 +19,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("--raw", action="store_true", help="little-endian float32 in and out")
 parser.add_argument("--wavelet", default="db8")
 parser.add_argument("--level", type=int, default=4)
-parser.add_argument("--rule", default="bayes", choices=["bayes", "universal", "minimax"])
+parser.add_argument("--rule", default="bayes", choices=["bayes", "universal", "minimax", "js"])
 parser.add_argument("--noise", type=float, help="standard deviation of the noise (default: estimated in the window)")
 parser.add_argument("--window", type=int, default=4096, help="number of samples to estimate noise and power from")
 options = parser.parse_args()

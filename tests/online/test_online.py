@@ -240,7 +240,7 @@ def test_a_masked_sample_is_a_gap_whatever_lies_under_the_mask(dtype):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rule": "sure", "window": 99}, "rule='sure' needs the whole trace; online are universal, minimax, bayes and"),
+        ({"rule": "sure", "window": 99}, "rule='sure' needs the whole trace; online are universal, minimax, bayes, js"),
         ({"rule": "blockjs", "window": 99}, "rule='blockjs' needs the whole trace"),
         ({"rule": "median"}, "rule='median' is not one of"),
         ({"rule": "universal", "noise": 1.0}, "rule='universal' needs window"),

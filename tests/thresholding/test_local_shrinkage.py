@@ -314,11 +314,6 @@ def test_refusals(options, message):
         wavefilt.denoise(np.zeros((64, 64)), "haar", **options)
 
 
-def test_streams_refuse_it():
-    with pytest.raises(ValueError, match="rule='js' needs the whole trace"):
-        wavefilt.OnlineDenoiser(rule="js", window=500)
-
-
 def test_backends_with_memory_of_their_own_leave_it_to_the_host():
     class Device(type(backends.get("pywavelets"))):
         device = True

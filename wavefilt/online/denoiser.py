@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from wavefilt.arrays import Array, refuse_kinds
 from wavefilt.method import Method, check_whole, is_number
 from wavefilt.online.filter_bank import Analysis, Synthesis
-from wavefilt.online.sliding_window import FixedThreshold, SlidingWindow
+from wavefilt.online.neighbourhood import Neighbourhood
+from wavefilt.online.sliding_window import FixedThreshold, SlidingThresholds, SlidingWindow
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding.rules import RULES
 from wavefilt.vocabulary import MODES, Mode, Shrink
@@ -30,14 +31,18 @@ class OnlineDenoiser:
     Parameters
     ----------
     wavelet, level, rule, shrink, mode
-        As in `wavefilt.denoise`; the level is a number. Rules are the causal ones, "universal", "minimax" and "bayes",
-        and numeric thresholds. Modes are PyWavelets' except "periodic" and "periodization", which join both ends.
+        As in `wavefilt.denoise`; the level is a number. Rules are the causal ones, "universal", "minimax", "bayes" and
+        "js", and numeric thresholds. Rule "js" sees the causal half of its neighbourhood: each coefficient and the
+        three before it, and the latest ones of the adjacent levels that are not after it. It shrinks the approximation
+        coefficients towards their median in the window, as the mean of a stream is not known. Modes are PyWavelets'
+        except "periodic" and "periodization", which join both ends.
     noise : "running", float, or one float per level
         Standard deviation of the noise: "running" estimates it from the median absolute detail coefficient of the
         last ``window`` samples, per level and channel; numbers are in the units of the samples, coarsest level first.
         Numeric thresholds need none.
     window : int, optional
-        Length in samples of the sliding window for the noise and for the power in "bayes", and n in "universal" and
+        Length in samples of the sliding window for the noise, for the power in "bayes" and the median of approximation
+        coefficients in "js", and n in "universal" and
         "minimax". At level j it contains window / 2^j coefficients, at least 1.
     channels : int, optional
         If given, blocks have shape (channels, samples), otherwise (samples,).
@@ -76,7 +81,8 @@ class OnlineDenoiser:
         dtype: DTypeLike = "float64",
     ) -> None:
         check_whole("level", level, 1)
-        self._method = Method(wavelet, level, mode, rule, shrink)
+        # noise that is known has a λ of its own in rule "js"
+        self._method = Method(wavelet, level, mode, rule, shrink, "level" if isinstance(noise, str) else 0.0)
         if not self._method.spec.causal:
             causal = ", ".join(RULES.where(lambda spec: spec.causal))
             raise ValueError(f"rule={rule!r} needs the whole trace; online are {causal} and numbers")
@@ -182,6 +188,18 @@ class OnlineDenoiser:
         found = method.rule_function(nothing, np.array([[sigma]]), window)
         return FixedThreshold(function, float(found[0, 0]))
 
+    def _neighbourhood(self, like: Array) -> Neighbourhood:
+        """What shrinks the coefficients of all levels by rule "js"."""
+        assert self._window is not None
+        method, window = self._method, int(self._window)
+        grids = method.kind.grids(method.analysis(self._level), (self._least,))
+        thresholds = []
+        for band, level in enumerate([*range(1, self._level + 1), self._level]):
+            sigma, size = None if self._sigma is None else self._sigma[-level], max(window >> level, 1)
+            own = SlidingThresholds(method.rule_function, window, size, sigma, centred=band == self._level)
+            thresholds.append(own)
+        return Neighbourhood(grids, thresholds, like)
+
     def _restart(self) -> None:
         """Nothing was taken yet."""
         bank, mode, levels = self._method.bank, self._method.mode, range(1, self._level + 1)
@@ -192,11 +210,14 @@ class OnlineDenoiser:
         self._least: int = max(bank.dec_len, 1 << self._level)
         self._there = [Analysis(bank, mode, nothing) for _ in levels]
         self._back = [Synthesis(bank, mode, nothing) for _ in levels]
-        self._shrinkers = [self._shrinker(level) for level in levels]
+        local = self._method.spec.local
+        self._local = self._neighbourhood(nothing) if local else None
+        self._shrinkers = [] if local else [self._shrinker(level) for level in levels]
         # fixed thresholds promise the bits of `denoise`, which sees the samples to come
-        running = any(isinstance(s, SlidingWindow) for s in self._shrinkers)
+        running = local or any(isinstance(s, SlidingWindow) for s in self._shrinkers)
         self._constant, self._first = np.full(len(nothing), running), None
-        self._nothing_to_do = all(isinstance(s, FixedThreshold) and s.threshold == 0 for s in self._shrinkers)
+        fixed = [s.threshold for s in self._shrinkers if isinstance(s, FixedThreshold)]
+        self._nothing_to_do = len(fixed) == self._level and not any(fixed)
 
     def _taken(self, samples: ArrayLike) -> Array:
         """Samples as (channels, samples) of the dtype, checked."""
@@ -224,10 +245,14 @@ class OnlineDenoiser:
         if self._nothing_to_do:  # as `denoise` does: bit for bit as they came
             self._ready = np.concatenate([self._ready, x], axis=1)
             return
-        shrunk = []
-        for there, shrinker in zip(self._there, self._shrinkers, strict=True):
-            x, details = there.push(x, last)
-            shrunk.append(shrinker.shrink(details))
+        details = []
+        for there in self._there:
+            x, own = there.push(x, last)
+            details.append(own)
+        if self._local is not None:
+            *shrunk, x = self._local.shrink([*details, x], last)
+        else:
+            shrunk = [s.shrink(own) for s, own in zip(self._shrinkers, details, strict=True)]
         for back in reversed(self._back):
             x = back.push(x, shrunk.pop())
         self._ready = np.concatenate([self._ready, x], axis=1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from wavefilt.arrays import Array
-from wavefilt.statistics.batch import ReferenceStatistics
+from wavefilt.arrays import Array, Floats
+from wavefilt.statistics.batch import ReferenceStatistics, median
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import apply
 from wavefilt.vocabulary import Shrink
@@ -24,41 +26,58 @@ class FixedThreshold:
         return apply(self._function, details, self.threshold)
 
 
-class SlidingWindow:
-    """Thresholds of each channel from the last ``size`` details of the level.
+class SlidingThresholds:
+    """Thresholds of each channel from the last ``size`` coefficients of the level.
 
-    ``sigma`` is the noise, or None for that of these details; ``samples`` is the n of the rule. The first detail
-    updates the thresholds, then every one after a sixteenth of the number known: results do not depend on how
-    details are pushed.
+    ``sigma`` is the noise, or None for that of these coefficients; ``samples`` is the n of the rule. The first
+    coefficient updates the thresholds, then every one after a sixteenth of the number known: results do not depend on
+    how they are pushed. ``centred`` coefficients are taken relative to the median of the last ones.
     """
 
-    def __init__(self, function: Shrink, rule: rules.Rule, samples: int, size: int, sigma: float | None) -> None:
-        self._function, self._rule, self._samples = function, rule, samples
-        self._size, self._sigma = size, sigma
+    thresholds: Floats
+    """(channels, 1), those of the last run."""
+    centre: Array
+    """The same of the median; 0 where coefficients are not centred."""
+
+    def __init__(self, rule: rules.Rule, samples: int, size: int, sigma: float | None, centred: bool = False) -> None:
+        self._rule, self._samples, self._size, self._sigma, self._centred = rule, samples, size, sigma, centred
         self._left = 0
         self._recent: Array | None = None
-        self._thresholds = np.zeros((0, 1))
+        self.thresholds = self.centre = np.zeros((0, 1))
 
-    def shrink(self, details: Array) -> Array:
-        """Details (channels, new ones) shrunk."""
-        done = [details[:, :0]]
-        while details.shape[1]:
+    def runs(self, new: Array) -> Iterator[Array]:
+        """Coefficients (channels, new ones) in runs; `thresholds` and `centre` are those of the run that came last."""
+        while new.shape[1]:
             update = self._left == 0
             if update:
-                self._update(self._remember(details[:, :1]))
-            part, details = details[:, : self._left], details[:, self._left :]
+                self._update(self._remember(new[:, :1]))
+            part, new = new[:, : self._left], new[:, self._left :]
             self._remember(part[:, int(update) :])
             self._left -= part.shape[1]
-            done.append(apply(self._function, part, self._thresholds))
-        return np.concatenate(done, axis=1)
+            yield part
 
-    def _remember(self, details: Array) -> Array:
-        known = details if self._recent is None else np.concatenate([self._recent, details], axis=1)
+    def _remember(self, new: Array) -> Array:
+        known = new if self._recent is None else np.concatenate([self._recent, new], axis=1)
         self._recent = known[:, -self._size :]
         return self._recent
 
     def _update(self, recent: Array) -> None:
-        statistics = ReferenceStatistics([recent])
+        middle = median(recent) if self._centred else np.zeros(len(recent))
+        self.centre = middle[:, None].astype(recent.dtype)
+        statistics = ReferenceStatistics([recent - self.centre if self._centred else recent])
         sigma = rules.noise(statistics, "level" if self._sigma is None else self._sigma)
-        self._thresholds = self._rule(statistics, sigma, self._samples)[0][:, None]
+        self.thresholds = self._rule(statistics, sigma, self._samples)[0][:, None]
         self._left = max(recent.shape[1] // UPDATES, 1)
+
+
+class SlidingWindow(SlidingThresholds):
+    """Shrinks details by a threshold function and `SlidingThresholds`."""
+
+    def __init__(self, function: Shrink, rule: rules.Rule, samples: int, size: int, sigma: float | None) -> None:
+        super().__init__(rule, samples, size, sigma)
+        self._function = function
+
+    def shrink(self, details: Array) -> Array:
+        """Details (channels, new ones) shrunk."""
+        done = [apply(self._function, part, self.thresholds) for part in self.runs(details)]
+        return np.concatenate([details[:, :0], *done], axis=1)

@@ -264,6 +264,7 @@ RULES = Registry(
             local,
             "local",
             mergeable=True,
+            causal=True,
             device_kind="linear",
             auto_level=6,
             detrend="mean",
