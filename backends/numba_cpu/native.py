@@ -7,14 +7,11 @@ cache does not.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import struct
-import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -24,11 +21,12 @@ from llvmlite import binding
 
 from wavefilt import interrupts, stages
 from wavefilt.arrays import DType
+from wavefilt.backends import kernel_files
 
 from . import memory, processes
 from .target import key, kinds
 
-_MARK = b"wavefilt kernel\n"
+PACKAGE = Path(__file__).parent
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)  # which releases the GIL
 
 
@@ -149,18 +147,18 @@ def load(kernels: Sequence[Kernel], dtype: DType) -> None:
 
 def cached(task: processes.Task) -> bool:
     """Whether the kernel is compiled already."""
-    return _read(task, folders()) is not None
+    return _read(task, kernel_files.folders(PACKAGE)) is not None
 
 
 def compiled(
     tasks: Sequence[processes.Task], advance: Callable[[int], None] | None = None
 ) -> dict[processes.Task, bytes]:
     """The object files of kernels, from the cache or compiled and cached now. Raises MemoryError as `load`."""
-    codes = {task: _read(task, folders()) for task in tasks}
+    codes = {task: _read(task, kernel_files.folders(PACKAGE)) for task in tasks}
     absent = [task for task, code in codes.items() if code is None]
     found = {task: code for task, code in codes.items() if code is not None}
     if absent:
-        with stages.stage(stages.COMPILING), _writable() as folder:
+        with stages.stage(stages.COMPILING), kernel_files.writable(PACKAGE) as folder:
             found |= processes.compiled(absent, folder, lambda task: _read(task, [folder]), advance)
     return found
 
@@ -201,57 +199,14 @@ def _linked(kernel: Kernel, code: bytes) -> tuple[int, Callable[..., int]]:
     return address, _FUNCTION(address)
 
 
-def folders() -> list[Path]:
-    """Where kernels may be cached: NUMBA_CACHE_DIR alone, or next to this file and in the user's cache folder."""
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return [Path(chosen) / "wavefilt"]
-    if sys.platform == "win32":
-        own = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
-    else:
-        own = "~/Library/Caches" if sys.platform == "darwin" else os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    found = [Path(__file__).parent / "__pycache__"]
-    with suppress(RuntimeError):  # the user has no home
-        found.append(Path(own).expanduser() / "wavefilt")
-    return found
-
-
-@contextmanager
-def _writable() -> Iterator[Path]:
-    """The first folder that files can be written to, or a temporary one."""
-    for folder in folders():
-        with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-            yield folder
-            return
-    with tempfile.TemporaryDirectory(prefix="wavefilt") as name:
-        yield Path(name)
-
-
-def _path(kernel: Kernel, dtype: DType, folder: Path) -> Path:
-    return folder / f"{kernel.symbol}-{dtype}-{key()}.o"
+def _name(kernel: Kernel, dtype: DType) -> str:
+    return f"{kernel.symbol}-{dtype}-{key()}.o"
 
 
 def _read(task: processes.Task, folders: Sequence[Path]) -> bytes | None:
-    """The object file from the first of the folders that has it whole: LLVM would not survive half of one."""
-    for folder in folders:
-        with suppress(OSError):
-            text = _path(*task, folder).read_bytes()
-            check, code = text[len(_MARK) : len(_MARK) + 32], text[len(_MARK) + 32 :]
-            if text.startswith(_MARK) and hashlib.sha256(code).digest() == check:
-                return code
-    return None
+    return kernel_files.read(_name(*task), folders)
 
 
 def write(kernel: Kernel, dtype: DType, folder: Path, code: bytes) -> None:
-    """Keep an object file; others never see half of it. Raises OSError, on a full disk for example."""
-    path = _path(kernel, dtype, folder)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    try:
-        part.write_bytes(_MARK + hashlib.sha256(code).digest() + code)
-        os.replace(part, path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
+    """Keep an object file in a folder. Raises OSError, on a full disk for example."""
+    kernel_files.write(_name(kernel, dtype), folder, code)

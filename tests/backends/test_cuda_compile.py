@@ -73,7 +73,7 @@ def test_numpy_without_row_stack():
 
 
 TAPS = """
-import re, sys
+import os, re, sys
 from contextlib import nullcontext
 from wavefilt.backends.cuda.runtime import rehearsal
 rehearsal.begin((9, 0))
@@ -82,7 +82,7 @@ from numba import types
 from wavefilt import stages
 from wavefilt.backends.cuda.dwt import tiling
 from wavefilt.backends.cuda.dwt.inverse import inverse
-from wavefilt.backends.cuda.runtime import compiler, stored
+from wavefilt.backends.cuda.runtime import compiler
 
 i, a, t, yes = types.int64, *(types.Array(x, 1, "C") for x in (types.float32, types.int32)), types.boolean
 each, plain, made = types.UniTuple(i, 1), compiler._Kernel, []
@@ -105,7 +105,7 @@ assert db4 != sym4
 inverse.cache_clear()
 assert code("db4") == db4 and len(made) == 1
 compiler.quick, tiling.numbered = nullcontext, lambda *filters: filters
-stored._sources = lambda: "others"
+os.environ["NUMBA_CACHE_DIR"] += "/other"
 for cached in vars(sys.modules[inverse.__module__]).values():
     if hasattr(cached, "cache_clear"):
         cached.cache_clear()
@@ -151,7 +151,7 @@ def test_warm_up_without_a_gpu(tmp_path):
 
 
 RELEASED = """
-import re, sys
+import os, re, sys
 from pathlib import Path
 from wavefilt.backends.cuda import releasing, warming
 from wavefilt.backends.cuda.runtime import compiler, stored
@@ -176,9 +176,10 @@ for kernel, types in launches:
     kernel.overloads.clear()
     assert kernel.compile.ready(types)
     assert kernel.compile._released.load(types) is None
-compiler._Kernel, stored._sources = own, lambda: "others"
+compiler._Kernel, os.environ["NUMBA_CACHE_DIR"] = own, sys.argv[1]
 for kernel, types in launches:
     kernel.overloads.clear()
+    assert not kernel.compile.ready(types)
 compiler.together(launches)
 assert released == [code(*launch) for launch in launches]
 print(len(launches))

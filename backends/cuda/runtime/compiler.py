@@ -19,6 +19,7 @@ from .taps import filled
 from .target import SIMULATED, cuda
 
 if TYPE_CHECKING:
+    from numba.cuda.codegen import JITCUDACodegen
     from numba.types import Type
 
 Types: TypeAlias = "tuple[Type, ...]"
@@ -104,10 +105,8 @@ if not SIMULATED:
             self._dispatcher, self._taps, self._registers = dispatcher, taps, registers
             self.taps = len(taps)
             self._released = Released(dispatcher.py_func, constants, len(taps))
-            self._binaries = self._sources = None
-            with suppress(RuntimeError):  # no directory to cache in can be written to
-                self._binaries = Cache(dispatcher.py_func, (constants, taps))
-                self._sources = Cache(dispatcher.py_func, constants) if taps else None
+            self._binaries = Cache(dispatcher.py_func, (constants, taps))
+            self._sources = Cache(dispatcher.py_func, constants) if taps else None
 
         def __call__(self, signature: Types) -> _Kernel:
             """The kernel for these types, ready to be launched on the current GPU."""
@@ -122,8 +121,8 @@ if not SIMULATED:
             """Whether it is there for these types, or was found on disk."""
             if types in self._dispatcher.overloads:
                 return True
-            found = self._binaries and self._binaries.load_overload(types, self._dispatcher.targetctx)
-            with suppress(Exception):  # of a damaged file
+            found = self._binaries.load(types, self._codegen())
+            with suppress(Exception):  # the driver takes it no more
                 if found:
                     found.bind()
                     self._dispatcher.add_overload(found, types)
@@ -134,8 +133,10 @@ if not SIMULATED:
             """Make the kernel ready, and keep it on disk."""
             kernel.bind()
             self._dispatcher.add_overload(kernel, types)
-            if self._binaries:
-                self._binaries.save_overload(types, kernel)
+            self._binaries.save(types, self._codegen(), kernel)
+
+        def _codegen(self) -> JITCUDACodegen:
+            return self._dispatcher.targetctx.codegen()
 
         def limit(self, capability: tuple[int, int]) -> int | None:
             """Registers for a thread on GPUs of a compute capability."""
@@ -145,14 +146,13 @@ if not SIMULATED:
         def code(self, types: Types) -> _Kernel:
             """The kernel as LLVM IR, which no GPU is needed for once its compute capability is known."""
             limit = self.limit(cuda.get_current_device().compute_capability)
-            kernel = self._sources and self._sources.load_overload(types, self._dispatcher.targetctx)
+            kernel = self._sources and self._sources.load(types, self._codegen())
             kernel = kernel or self._released.load(types)
             if not kernel:
                 with quick():
                     kernel = _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
                 if self._sources:
-                    self._sources.save_overload(types, kernel)
-            kernel.target_context = self._dispatcher.targetctx  # which one from disk has not, and needs to be kept
+                    self._sources.save(types, self._codegen(), kernel)
             library = kernel._codelibrary
             library._max_registers = limit
             library._llvm_strs = [filled(code, self._taps) for code in library.llvm_strs]

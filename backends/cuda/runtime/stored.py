@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import pickle
+import sys
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -13,21 +15,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numba.core.typing import signature
+from numba.cuda import serialize
 from numba.cuda.codegen import CUDACodeLibrary
-from numba.cuda.dispatcher import CUDACache, _Kernel
+from numba.cuda.dispatcher import _Kernel
 from numba.types import void
 
 from wavefilt._version import __version__
+from wavefilt.backends import kernel_files
 
 if TYPE_CHECKING:
-    from numba.core.base import BaseContext
     from numba.cuda.codegen import JITCUDACodegen
     from numba.types import Type
 
     Types: TypeAlias = tuple[Type, ...]
     Row: TypeAlias = dict[str, Any]
 
-RELEASED = Path(__file__).parents[1] / "released"
+PACKAGE = Path(__file__).parents[1]
+RELEASED = PACKAGE / "released"
 """A file for each number of taps, made by `wavefilt.backends.cuda.releasing`."""
 STATE = ("name", "entry_name", "llvm_strs", "nvvm_options", "needs_cudadevrt", "nrt", "use_cooperative", "lto")
 """What a library of numba's has beside what is made of it for a GPU."""
@@ -37,33 +41,47 @@ STATE = ("name", "entry_name", "llvm_strs", "nvvm_options", "needs_cudadevrt", "
 def _sources() -> str:
     """Digest of all sources here: kernels are closures over functions of several files."""
     text = hashlib.sha256(__version__.encode())
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+    for path in sorted(PACKAGE.rglob("*.py")):
         with suppress(OSError):  # an installation without sources does not change
             text.update(path.read_bytes())
     return text.hexdigest()
 
 
-class Cache(CUDACache):  # type: ignore[misc]  # numba has no types
-    """numba's cache on disk, without which a call gets on as well: an error there is a kernel compiled again."""
+@cache
+def _made_by() -> list[str]:
+    return [version("numba-cuda"), _sources()]
+
+
+def _told(function: Callable[..., Any], constants: Hashable) -> str:
+    """A kernel among all of its sources: it is a closure over ``constants``."""
+    return f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno} {constants!r}"
+
+
+class Cache:
+    """Kernels that were compiled on this machine, as binaries or as LLVM IR alone.
+
+    numba's own cache has files with numbers and a list of them, which processes that write at once mix up: a kernel was
+    then loaded in the place of another.
+    """
 
     def __init__(self, function: Callable[..., Any], constants: Hashable) -> None:
-        self._constants = constants
-        super().__init__(function)
+        self._function = function.__name__
+        self._depends = f"{_told(function, constants)} {sys.version_info[:2]} {_made_by()}"
 
-    def _index_key(self, signature: Types, codegen: JITCUDACodegen) -> Hashable:
-        return signature, codegen.magic_tuple(), self._constants, _sources(), self._launch_config_key
+    def _name(self, types: Types, codegen: JITCUDACodegen) -> str:
+        text = f"{self._depends} {types} {codegen.magic_tuple()}"
+        return f"{self._function}-{hashlib.sha256(text.encode()).hexdigest()}.kernel"
 
-    def load_overload(self, signature: Types, target_context: BaseContext) -> _Kernel | None:
-        """As numba's, which first reads its tables for compilation: half a second that a kernel does not need."""
-        with suppress(Exception):  # damaged files give errors of any kind
-            return self._load_overload(signature, target_context)
-        with suppress(OSError):
-            self.flush()
+    def load(self, types: Types, codegen: JITCUDACodegen) -> _Kernel | None:
+        with suppress(Exception):  # numba has changed
+            packed = kernel_files.read(self._name(types, codegen), kernel_files.folders(PACKAGE))
+            return packed and _Kernel._rebuild(**pickle.loads(packed))
         return None
 
-    def save_overload(self, signature: Types, data: _Kernel) -> None:
-        with suppress(Exception):  # the disk is full, or the index came to harm since it was read
-            super().save_overload(signature, data)
+    def save(self, types: Types, codegen: JITCUDACodegen, kernel: _Kernel) -> None:
+        """Keep it, if that can be: a call gets on as well without."""
+        with suppress(Exception), kernel_files.writable(PACKAGE) as folder:
+            kernel_files.write(self._name(types, codegen), folder, serialize.dumps(kernel._reduce_states()))
 
 
 class Released:
@@ -73,7 +91,7 @@ class Released:
     """
 
     def __init__(self, function: Callable[..., Any], constants: Hashable, taps: int) -> None:
-        self._kernel, self._taps = f"{function.__module__}.{function.__qualname__} {constants!r}", taps
+        self._kernel, self._taps = _told(function, constants), taps
 
     def _name(self, types: Types) -> str:
         return f"{self._kernel} {types}"
@@ -99,10 +117,6 @@ class Released:
         """Name and contents for `write`."""
         state = kernel._codelibrary._reduce_states()
         return self._name(types), {name: state[name] for name in STATE}
-
-
-def _made_by() -> list[str]:
-    return [version("numba-cuda"), _sources()]
 
 
 @cache
