@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numba.core.typing import signature
-from numba.cuda import serialize
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.dispatcher import _Kernel
 from numba.types import void
 
 from wavefilt._version import __version__
 from wavefilt.backends import kernel_files
+
+from .target import cuda
 
 if TYPE_CHECKING:
     from numba.cuda.codegen import JITCUDACodegen
@@ -81,7 +82,7 @@ class Cache:
     def save(self, types: Types, codegen: JITCUDACodegen, kernel: _Kernel) -> None:
         """Keep it, if that can be: a call gets on as well without."""
         with suppress(Exception), kernel_files.writable(PACKAGE) as folder:
-            kernel_files.write(self._name(types, codegen), folder, serialize.dumps(kernel._reduce_states()))
+            kernel_files.write(self._name(types, codegen), folder, cuda.serialize.dumps(kernel._reduce_states()))
 
 
 class Released:
