@@ -26,6 +26,7 @@ from wavefilt.vocabulary import (
     Detrend,
     Estimator,
     Mode,
+    Moment,
     Noise,
     Scope,
     Shrink,
@@ -326,7 +327,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def _checked_noise(sigma: Any) -> Any:
+def _checked_noise(sigma: Noise) -> Noise:
     """The option ``sigma``, with a window instead of what comes before a pick, and numbers as they are compared.
 
     Raises ValueError for what it cannot be.
@@ -340,7 +341,8 @@ def _checked_noise(sigma: Any) -> Any:
         words = f" must be {', '.join(SIGMAS)}, a finite number of at least 0, or "
         forms = Words(f"one of {', '.join(NOISE.values())}, in samples", "left out for --noise-window and its like")
         raise OptionError(options(sigma=sigma), words, forms)
-    kind, *numbers = sigma or ("",)
+    parts: tuple[Moment, ...] = sigma
+    kind, *numbers = parts or ("",)
     if kind == "intervals" and len(numbers) == 1:
         return kind, _change_points(numbers[0])
     whole = all(is_number(n) and n % 1 == 0 for n in numbers)
@@ -357,7 +359,7 @@ def _checked_noise(sigma: Any) -> Any:
     return "window", start, stop
 
 
-def _change_points(points: Any) -> tuple[int, ...] | str:
+def _change_points(points: Moment) -> tuple[int, ...] | str:
     """Samples in order, or "find". Raises ValueError for what are none."""
     if points is None or (isinstance(points, str) and points == "find"):
         return "find"

@@ -106,7 +106,7 @@ class Neighbourhood:
     def _ready(self, band: int, last: bool) -> int:
         """How many of those that wait have all their neighbours."""
         own = self._bands[band]
-        count = own.waiting.shape[1]
+        count = int(own.waiting.shape[1])
         if last:
             return count
         for j in self._neighbours(band):
