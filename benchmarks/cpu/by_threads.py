@@ -62,6 +62,7 @@ def run(numbers: Sequence[int], repeats: int, quick: bool, steps: Callable[[Sequ
                 efficiency = faster * numbers[0] / count
                 rate = x.size / times[count]["median"]
                 row = {"name": name, "threads": count, "seconds": times[count], "samples_per_second": rate}
+                row |= {"shape": x.shape, "bytes": x.nbytes, "options": options}
                 rows.append(row | {"speedup": faster, "efficiency": efficiency})
         copies = _in_turn(_copy(COPIED // 16 if quick else COPIED), numbers, repeats)
     finally:
@@ -111,8 +112,19 @@ TABLE = Table(
         "speed-up": "{speedup:n}",
         "efficiency": "{efficiency:.0%}",
         "Msamples/s": lambda row: f"{row['samples_per_second'] / 1e6:.0f}",
+        "a copy by|as many, ms": "{copy:n}",
+        "copies": "{copies:n}",
     },
+    lambda result: with_copies(result),
 )
+
+
+def with_copies(result: Row) -> Iterator[Row]:
+    """Rows with the milliseconds of copying the samples by as many threads, and how many copies would take as long."""
+    rates = {row["threads"]: row["bytes_per_second"] for row in result["copy"]}
+    for row in result["rows"]:
+        seconds = 2 * row["bytes"] / rates[row["threads"]]
+        yield row | {"copy": 1e3 * seconds, "copies": row["seconds"]["median"] / seconds}
 
 
 def report(result: Row) -> Report:

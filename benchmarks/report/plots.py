@@ -32,6 +32,28 @@ def cpu(result: Row) -> list[Plot]:
     return [Plot("Speed-up", "", "times as fast as PyWavelets on one core", [panel], [c["name"] for c in cases])]
 
 
+def threads(result: Row) -> list[Plot]:
+    """Time of one trace over its samples, a line for each number of threads, and copies by the most."""
+    rows = [row for row in result["rows"] if row["shape"][0] == 1 and not row["options"]]
+    ticks, lines = {row["shape"][1]: row["name"] for row in rows}, []
+    for label, look in looks(f"{count} thread{'s' if count > 1 else ''}" for count in _counts(rows)).items():
+        own = [row for row in rows if row["threads"] == int(label.split()[0])]
+        times = {row["shape"][1]: 1e3 * row["seconds"]["median"] for row in own}
+        lines.append(
+            Line(label, look, [Point(n, ms, f"{label}\n{ticks[n]}: {number(ms)} ms") for n, ms in times.items()])
+        )
+    most = max(result["copy"], key=lambda row: float(row["bytes_per_second"]))
+    copies = {row["shape"][1]: 2e3 * row["bytes"] / most["bytes_per_second"] for row in rows}
+    words = f"a copy by {most['threads']}"
+    points = [Point(n, ms, f"{words}\n{ticks[n]}: {number(ms)} ms") for n, ms in copies.items()]
+    panel = Panel("one trace", [*lines, Line(words, Look("gray", "", dash="dashed"), points)], ticks)
+    return [Plot("Time by threads", "samples", "ms", [panel])]
+
+
+def _counts(rows: list[Row]) -> list[int]:
+    return sorted({row["threads"] for row in rows})
+
+
 def cuda(result: Row) -> list[Plot]:
     """How near the bandwidth of a copy each kernel comes."""
     points, kernels = [], result["kernels"]

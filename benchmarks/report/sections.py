@@ -93,7 +93,7 @@ def _of(title: str, study: str, report: Callable[[Row], Report | Sheet], more: C
 KINDS = (
     _of("Scaling: run time against size", "scaling", scaling.report, outline),
     Kind("CPU: the numba backend and PyWavelets", {"cases", "first_calls"}, denoise.report, plots.cpu),
-    Kind("CPU: run times by threads", {"rows", "caches", "copy"}, by_threads.report, study="threads"),
+    Kind("CPU: run times by threads", {"rows", "caches", "copy"}, by_threads.report, plots.threads, "threads"),
     Kind("GPU: denoising and its kernels", {"cases", "kernels", "copy"}, gpu_denoise.report, plots.cuda),
     _of("Threads per block", "blocks", blocks.report, outline),
     _of("1-D Laplace operator: access to shared samples", "laplace1d", laplace1d.report, lambda r: outline(r, "2008")),

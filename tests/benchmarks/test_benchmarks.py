@@ -12,6 +12,7 @@ from tests.support.checkout import ROOT
 from wavefilt import threads
 from wavefilt.benchmarks import documents, values
 from wavefilt.benchmarks.cpu import by_threads, calls, crossover, denoise, loops, startup
+from wavefilt.benchmarks.report import plots
 from wavefilt.transforms import DWT2, MODWT
 
 
@@ -129,6 +130,8 @@ def test_run_times_by_threads_in_small(monkeypatch):
     report = by_threads.report(result)
     assert len(report.sheets[0].rows) == 4
     assert "GB/s" in report.notes[1]
+    (plot,) = plots.threads(result | {"rows": [row for row in result["rows"] if row["shape"][0] == 1]})
+    assert [line.label for line in plot.panels[0].lines][:2] == ["1 thread", "3 threads"]
 
 
 def test_numbers_of_threads():
