@@ -25,20 +25,19 @@ from wavefilt.arrays import Counts
 from . import memory, native
 
 _SYSTEM_CALLS = {
-    "x86_64": (202, 24, ("llvm.x86.sse2.pause",)),
-    "aarch64": (98, 124, ("llvm.aarch64.hint", 1)),
+    "x86_64": (202, ("llvm.x86.sse2.pause",)),
+    "aarch64": (98, ("llvm.aarch64.hint", 1)),
 }
-"""By processor the numbers of futex and sched_yield, and LLVM's name of the instruction for a waiting loop."""
+"""By processor the number of the system call futex, and LLVM's name of the instruction for a waiting loop."""
 SUPPORTED = sys.platform == "linux" and platform.machine() in _SYSTEM_CALLS and sys.maxsize > 1 << 32
 
-PAUSES = 2000
+PAUSES = 1000
 """Turns of the loop in which a thread waits for the next job: about 50 us on a processor of today."""
-FINISHING = 10_000  # turns in which the caller waits for the others, before it lets other processes run
 RANGES = 6  # for each thread, so that one slowed down by other processes leaves its share to the rest
 _WAIT, _WAKE = 128, 129  # of a futex of this process alone
 
 # words of 8 bytes in the state, those that several threads write to on cache lines of their own
-_NUMBER, _WORKING, _NEXT, _HIGHEST, _SLEEPING, _JOB, _MEMBERS = 0, 8, 16, 24, 32, 40, 64
+_NUMBER, _WORKING, _NEXT, _HIGHEST, _SLEEPING, _CALLER, _JOB, _MEMBERS = 0, 8, 16, 24, 32, 33, 40, 64
 _FIRST, _FIRST_BLOCK, _FIRST_COUNT, _SECOND, _SECOND_BLOCK, _SECOND_COUNT, _RANGES, _LIMIT, _WORKSPACE, _PITCH = range(
     _JOB, _JOB + 10
 )
@@ -58,7 +57,7 @@ class _Program:
 
     def __init__(self) -> None:
         self.module = ir.Module("team")
-        self._futex, self._yield, (pause, *hint) = _SYSTEM_CALLS[platform.machine()]
+        self._futex, (pause, *hint) = _SYSTEM_CALLS[platform.machine()]
         self._pause = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [_I32] * len(hint)), pause)
         self._hint = [ir.Constant(_I32, value) for value in hint]
         drain = self._drain()
@@ -71,7 +70,10 @@ class _Program:
         return function
 
     def _place(self, state: ir.Value, word: int) -> ir.Value:
-        return self.builder.inttoptr(self.builder.add(state, _number(8 * word)), _I64.as_pointer())
+        return self.builder.inttoptr(self._address(state, word), _I64.as_pointer())
+
+    def _address(self, state: ir.Value, word: int) -> ir.Value:
+        return self.builder.add(state, _number(8 * word))
 
     def _read(self, state: ir.Value, word: int) -> ir.Value:
         return self.builder.load(self._place(state, word))
@@ -143,10 +145,14 @@ class _Program:
         finishing = self._block("finishing")
         turn = builder.phi(_I64)
         with builder.if_then(builder.icmp_signed("==", self._shared(state, _WORKING), _number(0))):
+            builder.store(_number(0), self._place(state, _CALLER))
             builder.ret(self._read(state, _HIGHEST))
         self._wait()
-        with builder.if_then(builder.icmp_signed(">", turn, _number(FINISHING))):
-            self._system_call(state, self._yield)
+        with builder.if_then(builder.icmp_signed(">", turn, _number(PAUSES))):
+            self._change("xchg", state, _CALLER, 1)
+            working = builder.and_(self._shared(state, _WORKING), _number(0xFFFFFFFF))
+            with builder.if_then(builder.icmp_signed("!=", working, _number(0))):
+                self._system_call(state, self._futex, self._address(state, _WORKING), _WAIT, working)
         turn.add_incoming(_number(0), before)
         turn.add_incoming(builder.add(turn, _number(1)), builder.block)
         builder.branch(finishing)
@@ -190,6 +196,8 @@ class _Program:
         self._wake(state, builder.sub(left, _number(1)))
         builder.call(drain, [state, member])
         self._change("sub", state, _WORKING, 1)
+        with builder.if_then(builder.icmp_signed("!=", self._shared(state, _CALLER), _number(0))):
+            self._system_call(state, self._futex, self._address(state, _WORKING), _WAKE, 1)
         builder.branch(again)
 
 

@@ -168,18 +168,21 @@ def forward(
                         near, near_start, near_stop, far, far_start, n, mode, table,
                     )  # fmt: skip
                     used = own_start <= at < own_stop
-                    whole = count // group * group
-                    for p in range(0, whole, group):
+                    p = 0
+                    while p + group <= count:
                         if used:
                             analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, detail, at + p)
                         else:
                             analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, detail_end, 0)
-                    if whole < count:
-                        analyse(even, whole, odd, whole, 1, lo, hi, smooth_end, 0, detail_end, 0)
-                        for p in range(count - whole):
-                            target[at - start + whole + p] = smooth_end[p]
+                        p += group
+                        if p < count < p + group:  # the last group once more covers some of the one before
+                            p = count - group
+                    if p < count:
+                        analyse(even, p, odd, p, 1, lo, hi, smooth_end, 0, detail_end, 0)
+                        for i in range(count - p):
+                            target[at - start + p + i] = smooth_end[i]
                             if used:
-                                detail[at + whole + p] = detail_end[p]
+                                detail[at + p + i] = detail_end[i]
                     at = to
 
 
@@ -303,7 +306,8 @@ def inverse(
                     if function != KEEP:
                         shrink(tail(d, d_at), window, shrunk, function, t)
                         d, d_at = shrunk, 0
-                    for p in range(0, count, group):
+                    p = 0
+                    while p < count:
                         to = 2 * (at + p) + shift - start
                         if to >= 0 and p + group <= count and to + 2 * group <= len(target):
                             synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to)
@@ -311,6 +315,9 @@ def inverse(
                             synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, joined, 0, joined, 0)
                             for i in range(greater(-to, 0), lesser(2 * lesser(group, count - p), len(target) - to)):
                                 target[to + i] = joined[i]
+                        p += group
+                        if p < count < p + group and count >= group:  # as in `forward`
+                            p = count - group
                     at += count
 
 
