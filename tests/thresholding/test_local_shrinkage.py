@@ -332,7 +332,7 @@ def test_reports_tell_the_noise_of_the_approximation(tmp_path, rng, capsys):
     facts = json.loads(out)
     assert (facts["detrend"], facts["blend"], facts["level"], facts["shrink"]) == ("line", 0.25, 6, "local")
     assert len(facts["sigma"]) == 6
-    assert facts["approximation_threshold"] == pytest.approx(2 * facts["approximation_sigma"])
+    assert facts["approximation_threshold"] == pytest.approx(np.sqrt(LAMBDA) * facts["approximation_sigma"])
     assert "approximation: sigma" in err
     (sidecar,) = tmp_path.glob("*.wavefilt.json")
     assert np.shape(json.loads(sidecar.read_text())["estimates"][0]["approximation"]) == (3, 2)
