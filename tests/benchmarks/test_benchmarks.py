@@ -11,7 +11,7 @@ import wavefilt
 from tests.support.checkout import ROOT
 from wavefilt import threads
 from wavefilt.benchmarks import documents, values
-from wavefilt.benchmarks.cpu import by_threads, calls, crossover, denoise, loops, startup
+from wavefilt.benchmarks.cpu import by_threads, calls, crossover, denoise, loops, phases, startup
 from wavefilt.benchmarks.report import plots
 from wavefilt.transforms import DWT2, MODWT
 
@@ -132,6 +132,27 @@ def test_run_times_by_threads_in_small(monkeypatch):
     assert "GB/s" in report.notes[1]
     (plot,) = plots.threads(result | {"rows": [row for row in result["rows"] if row["shape"][0] == 1]})
     assert [line.label for line in plot.panels[0].lines][:2] == ["1 thread", "3 threads"]
+
+
+def test_phases_of_a_call(monkeypatch):
+    monkeypatch.setattr(phases, "CASES", {"tiny": (2, 4000)})
+    rates = dict.fromkeys(("touch", "fill", "read", "copy"), 1.0)
+    monkeypatch.setattr(phases, "machine", lambda count: {"threads": count, "wake": 1e-5} | rates)
+    before = threads.get_num_threads()
+    result = phases.run([1], 1, ["tiny"])
+    threads.set_num_threads(before)
+    (row,) = result["rows"]
+    kernels = [phase["kernel"] for phase in row["phases"]]
+    assert kernels == ["peak", "forward", "short_rows", "inverse", "end"]
+    assert sum(phase["before"] + phase["wall"] for phase in row["phases"]) < 10 * row["traced"]
+    assert "short_rows" in phases.text(result)
+
+
+def test_whole_calls_of_two_checkouts_by_threads(monkeypatch):
+    monkeypatch.setattr(phases, "CASES", {"tiny": (1, 4000)})
+    result = calls.by_threads(ROOT, [1, 2], ["tiny"], seconds=0)
+    assert list(result) == [f"tiny, {n} threads, {kind}" for n in (1, 2) for kind in ("ms", "CPU ms")]
+    assert all(row["other"] > 0 and row["this"] > 0 for row in result.values())
 
 
 def test_numbers_of_threads():

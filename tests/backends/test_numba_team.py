@@ -1,0 +1,158 @@
+"""Kernels on threads without Python: every range once, the highest result, and what else there is where they fail."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pytest
+import pywt
+
+from tests.support.spread import transformed
+from wavefilt import threads
+from wavefilt.backends.numba_cpu import NumbaCPU, entries, memory, peaks, team
+from wavefilt.backends.numba_cpu.selection import sign_off
+from wavefilt.transforms import DWT
+
+needs_team = pytest.mark.skipif(not team.SUPPORTED, reason="this system has no team")
+
+
+@pytest.fixture(autouse=True)
+def four_threads():
+    threads.set_num_threads(4)
+    yield
+    threads.set_num_threads(None)
+
+
+@pytest.fixture
+def without_python(monkeypatch):
+    """A team that starts anew, and no other threads than its own."""
+
+    def refused(*_):
+        raise AssertionError("spread by Python")
+
+    monkeypatch.setattr(team, "_team", team._Team())
+    monkeypatch.setattr(threads, "parallel", refused)
+
+
+def magnitudes(x):
+    """A kernel that returns the largest magnitude, as bits, of a range."""
+    return entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype), kept=x)
+
+
+def as_float(bits):
+    return float(np.array(bits, "i8").view("f8"))
+
+
+@needs_team
+@pytest.mark.usefixtures("without_python")
+@pytest.mark.parametrize("count", [2, 7, 1001])
+@pytest.mark.parametrize("place", [0, 0.5, 1])
+def test_the_highest_result_of_all_ranges(rng, count, place):
+    x = rng.uniform(-1, 1, count)
+    x[round(place * (count - 1))] = -5
+    work = magnitudes(x)
+    for number in (2, 9, 3):  # fewer of the team than there are, too
+        threads.set_num_threads(number)
+        assert as_float(team.parallel(work, count)) == 5
+
+
+@needs_team
+@pytest.mark.usefixtures("without_python")
+def test_a_second_kernel_goes_over_the_same_ranges_until_a_result_is_too_high(rng):
+    x = rng.uniform(1, 2, 5000)
+
+    def second(samples):
+        addresses, lengths = memory.address(samples) + 8 * np.arange(5000), np.ones(5000, np.int64)
+        return entries.MEAN_SQUARES.of(samples.dtype, addresses, lengths, np.empty(0), found)
+
+    found = np.zeros(5000)
+    highest = team.after(magnitudes(x), 5000, 1 << 62, second(x), 5000, 1, 64)
+    assert as_float(highest) == x.max()
+    np.testing.assert_array_equal(found, x**2)
+    found[:] = 0
+    x[0] = np.inf
+    limit = int(np.array(np.inf).view("i8"))
+    threads.set_num_threads(1)
+    assert as_float(team.after(magnitudes(x), 5000, limit, second(x), 5000, 1, 64)) == np.inf
+    assert not found.any()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("number", [1, 4])
+def test_the_peak_of_what_is_not_finite_has_no_pyramid(rng, value, number):
+    threads.set_num_threads(number)
+    x, analysis = rng.standard_normal((3, 200_000)), DWT.analysis(pywt.Wavelet("db2"), "symmetric", 4)
+    peak, pyramid = NumbaCPU().peak_and_pyramid(x, analysis)
+    assert peak == np.abs(x).max()
+    expected = NumbaCPU().decompose(x, analysis)
+    for ours, theirs in zip(pyramid.coefficients, expected.coefficients, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    x[2, 1234] = value
+    peak, pyramid = NumbaCPU().peak_and_pyramid(x, analysis)
+    np.testing.assert_equal(peak, abs(value))
+    assert pyramid is None
+
+
+def test_a_share_of_samples_is_transformed_right_after_its_peak_is_found(monkeypatch, rng):
+    monkeypatch.setattr(peaks, "AT_ONCE", 1 << 15)
+    threads.set_num_threads(1)
+    x, order = rng.standard_normal((8, 1 << 16)), []
+    call = team._Job.__call__
+
+    def told(job, begin, end):
+        order.append((begin, end, job.ranges))
+        call(job, begin, end)
+
+    monkeypatch.setattr(team._Job, "__call__", told)
+    NumbaCPU().peak_and_pyramid(x, DWT.analysis(pywt.Wavelet("db2"), "symmetric", 2))
+    assert order[0] == (0, 8, 8)  # a range a row, which is all that a job can be cut into
+
+
+def test_the_same_bits_where_python_spreads_the_work(monkeypatch):
+    expected = transformed()
+    monkeypatch.setattr(team, "SUPPORTED", False)
+    monkeypatch.setattr(team, "_team", team._Team())
+    np.testing.assert_array_equal(transformed(), expected)
+
+
+@needs_team
+def test_threads_that_cannot_be_started_are_done_without(monkeypatch):
+    class Refusing:
+        syscall = team.ctypes.CDLL(None).syscall
+
+        @staticmethod
+        def pthread_create(*_):
+            return 11  # EAGAIN
+
+    expected = transformed()
+    monkeypatch.setattr(team, "_team", team._Team())
+    monkeypatch.setattr(team.ctypes, "CDLL", lambda _: Refusing)
+    np.testing.assert_array_equal(transformed(), expected)
+    assert team._team.hire(3) == 0
+
+
+@needs_team
+def test_a_call_while_the_team_is_busy_is_spread_by_python(monkeypatch, rng):
+    seen = []
+    parallel = threads.parallel
+    monkeypatch.setattr(threads, "parallel", lambda *arguments: seen.append(1) or parallel(*arguments))
+    x = rng.standard_normal(1000)
+    with team._team.lock:
+        assert as_float(team.parallel(magnitudes(x), 1000)) == np.abs(x).max()
+    assert seen
+
+
+@needs_team
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_has_a_team_of_its_own():
+    expected = transformed()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(transformed(), expected) and team._team.hire(3) == 3 else 1)
+    ended = threading.Timer(60, os.kill, (child, 9))
+    ended.start()
+    assert os.waitpid(child, 0)[1] == 0
+    ended.cancel()
