@@ -32,6 +32,7 @@ CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums 
 LISTED = CHUNK // 16  # magnitudes of a chunk that may lie inside the bracket
 SAMPLE = 1 << 14  # magnitudes drawn from a row that is cut into chunks at least: 3 % of it then lie inside the bracket
 SHORT = 1 << 20  # rows up to here have their squares summed in one go, longer ones by chunks
+SHARED = 1 << 18  # details from which several threads are worth it for a row: its four launches take 0.3 ms
 GRAIN = 1 << 17  # coefficients below which a share of the work is not worth waking a thread
 SAMPLED = 1 << 14  # of longer rows a sample brackets the median: they leave the first-level cache
 GUESSES = 6  # of a median, at most
@@ -119,7 +120,7 @@ class NumbaStatistics:
     def _survey(self, levels: Sequence[int]) -> None:
         """Medians of these levels, those not known yet, and their mean squares unless one thread has to sum them."""
         places = [i - 1 for i in levels if i not in self._surveyed]
-        cut = [i for i in places if self.counts[i] > CHUNK]
+        cut = [i for i in places if self.counts[i] > min(SHARED, SHORT)]
         if cut and 2 * self.groups >= threads.get_num_threads():  # rows enough for all
             cut = [i for i in cut if self.counts[i] > SHORT]
         whole = [i for i in places if i not in cut]

@@ -93,7 +93,8 @@ def by_threads(
 def _children(other: Path) -> Iterator[tuple[list[dict[str, str]], Callable[..., list[list[tuple[float, float]]]]]]:
     """A process in each checkout, and a function that has both time calls in turn."""
     roots = [other, Path(__file__).resolve().parents[2]]
-    places = [{**os.environ, "PYTHONPATH": str(root)} for root in roots]
+    others = os.environ.get("PYTHONPATH", "")
+    places = [{**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(root), others)))} for root in roots]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": "/"}
     children = [subprocess.Popen([sys.executable, "-c", CHILD], env=env, **pipes) for env in places]  # type: ignore[call-overload]
 
