@@ -39,6 +39,7 @@ class TestLouderHalf:
         x = five_times_louder(rng)
         steady = wavefilt.denoise(x, transform=transform, backend=backend)
         assert rest(x, steady, LOUD) == pytest.approx(0.83, abs=0.03)
+        assert rest(x, steady, QUIET) == pytest.approx(0.34, abs=0.04)
         y = wavefilt.denoise(x, transform=transform, sigma=sigma, backend=backend)
         assert rest(x, y, QUIET) < 0.2  # 1/32 of the energy is in the approximation
         assert rest(x, y, LOUD) == pytest.approx(rest(x, y, QUIET), rel=0.1)

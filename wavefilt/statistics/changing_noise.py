@@ -35,7 +35,7 @@ DEAD = 1e-6
 """Share of the largest below which is rounding."""
 AT_ONCE = 1 << 14
 """Coefficients that are divided at a time, and `MEDIANS` sorted."""
-MEDIANS = 1 << 20
+MEDIANS = 1 << 17
 
 
 @dataclass(frozen=True)
