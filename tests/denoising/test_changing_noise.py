@@ -150,6 +150,19 @@ class TestEveryKind:
             assert single.dtype == np.float32
             assert np.abs(single - y).max() < 1e-3
 
+    @pytest.mark.parametrize("transform", ["dwt", "modwt"])
+    @pytest.mark.parametrize("rule", ["universal", "js", "ebayes"])
+    def test_complex_samples(self, rng, sigma, transform, rule):
+        """Noise by the median of the modulus: both parts as noise of their own would be, but for a factor."""
+        x = five_times_louder(rng) + 1j * five_times_louder(rng)
+        sigma = ("intervals", [HALF]) if isinstance(sigma[1], list) else sigma
+        y = wavefilt.denoise(x, rule=rule, sigma=sigma, transform=transform)
+        ratios = [np.linalg.norm(y[:, part]) / np.linalg.norm(x[:, part]) for part in (QUIET, LOUD)]
+        assert max(ratios) < 0.3
+        single = wavefilt.denoise(x.astype("c8"), rule=rule, sigma=sigma, transform=transform)
+        assert single.dtype == "c8"
+        assert np.abs(single - y).max() < 1e-3
+
     @pytest.mark.parametrize("rule", ["bayes", "js", "sure"])
     def test_scaling_scales(self, rng, sigma, rule):
         x = five_times_louder(rng)
