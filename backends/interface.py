@@ -112,9 +112,12 @@ class DeviceBackend(Backend, Protocol):
     def to_device(self, rows: Array, like: Any) -> Any:
         """Host rows as an array of the library and on the device of ``like``."""
 
-    def denoise(self, x: Any, method: Method, level: int, report: bool) -> tuple[Any, Measured | None] | None:
+    def denoise(
+        self, x: Any, method: Method, level: int, report: bool, *, wait: bool = True
+    ) -> tuple[Any, Measured | None] | None:
         """All five steps for a batch (batch, *shape), in host or device memory, and what was measured on request.
 
+        Without ``wait`` an array on the device may be returned before it is computed, whatever its samples are.
         None if a sample is not finite, or a trace of a record or panel dead: gaps are for the caller to cut out, and
         dead traces to leave out.
         """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +53,17 @@ def backend(request) -> str:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20261120)
+
+
+@pytest.fixture(autouse=True)
+def _turn_on_the_gpu(request):
+    """Tests on a GPU run side by side in several processes; those that fill its memory, or watch it, run alone."""
+    if request.node.get_closest_marker("gpu") is None:
+        yield
+        return
+    import fcntl
+
+    alone = request.node.get_closest_marker("whole_gpu") is not None
+    with (Path(tempfile.gettempdir()) / f"wavefilt-gpu-tests-{os.getuid()}").open("a") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield

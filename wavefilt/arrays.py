@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import shlex
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -51,9 +51,12 @@ class Traces:
 
 
 @cache
-def dtype_name(dtype: np.dtype[Any]) -> str:
-    """``dtype.name``, which numpy spells anew each time: in 7 us, a part in a hundred of denoising 64 Ki samples."""
-    return dtype.name
+def dtype_name(dtype: Any) -> str:
+    """NumPy's name of a dtype, also of another library's.
+
+    NumPy spells it anew each time: in 7 us, a part in a hundred of denoising 64 Ki samples.
+    """
+    return dtype.name if isinstance(dtype, np.dtype) else str(dtype).rpartition(".")[2]
 
 
 def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -152,12 +155,22 @@ TABLES = ("pandas.DataFrame", "polars.DataFrame", "xarray.Dataset")
 
 def kind_of(x: object) -> str:
     """Library and class of an object of `INSTEAD` or of a pandas Series, "path" for a path, "" for all else."""
-    if isinstance(x, np.ndarray | list | tuple):
+    return _kind(type(x))  # type: ignore[arg-type]  # a type of any object is hashable
+
+
+@cache
+def _kind(cls: type) -> str:
+    if issubclass(cls, np.ndarray | list | tuple):
         return ""
-    if isinstance(x, str | bytes | os.PathLike):
+    if issubclass(cls, str | bytes | os.PathLike):
         return "path"
-    kinds = (f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in type(x).__mro__)
+    kinds = map(_full_name, cls.__mro__)
     return next((kind for kind in kinds if kind in INSTEAD or kind == "pandas.Series"), "")
+
+
+def _full_name(cls: type) -> str:
+    """Of a class, with the package it comes from."""
+    return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
 
 
 def refuse_kinds(x: Any, kinds: Container[str] = TABLES) -> None:
@@ -178,8 +191,25 @@ DLPACK_CUDA = 2
 """DLPack's number for memory of a CUDA device."""
 
 
+ON_GPU: dict[str, Callable[[Any], bool]] = {
+    "cupy.ndarray": lambda x: True,
+    "numba.DeviceNDArray": lambda x: True,
+    "torch.Tensor": lambda x: bool(x.is_cuda),
+}
+"""Whether arrays of some libraries live on a GPU: the interface that all have takes some microseconds to ask."""
+
+
+@cache
+def _tells(cls: type) -> Callable[[Any], bool]:
+    return ON_GPU.get(_full_name(cls), _interface_on_gpu)
+
+
 def on_gpu(x: Any) -> bool:
     """Whether an array lives in the memory of a CUDA device."""
+    return _tells(type(x))(x)  # type: ignore[arg-type]  # a type of any object is hashable
+
+
+def _interface_on_gpu(x: Any) -> bool:
     found = hasattr(x, "__cuda_array_interface__")
     if not found and hasattr(x, "__dlpack_device__"):
         found = x.__dlpack_device__()[0] == DLPACK_CUDA

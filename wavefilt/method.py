@@ -157,6 +157,11 @@ class Method:
         return window
 
     @property
+    def known(self) -> bool:
+        """Whether what was found for it can be found again: objects of users may have no hash, and may change."""
+        return isinstance(self.wavelet, str) and not isinstance(self.sigma, tuple)
+
+    @property
     def plain(self) -> bool:
         """Whether one transform does it, with noise from its own details: what a backend may do in one go."""
         return self.spins == 1 and not isinstance(self.sigma, tuple)

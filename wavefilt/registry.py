@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from wavefilt.vocabulary import check
 
@@ -30,6 +30,9 @@ def load_extensions() -> None:
 class Registry(Generic[Entry]):
     """A table from names to entries. Extensions are loaded when a name is not found, or when all are listed."""
 
+    changes: ClassVar[int] = 0
+    """How often any of them was changed: what is kept of their contents is out of date after the next one."""
+
     def __init__(self, kind: str, entries: dict[str, Entry]) -> None:
         """``kind`` is what the entries are, as errors call it: "rule", "mode", ..."""
         self.kind = kind
@@ -42,10 +45,12 @@ class Registry(Generic[Entry]):
         if name in self._entries:
             raise ValueError(f"{self.kind} {name!r} is already registered")
         self._entries[name] = entry
+        Registry.changes += 1
 
     def unregister(self, name: str) -> None:
         """Remove an entry; KeyError if there is none."""
         del self._entries[name]
+        Registry.changes += 1
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._found(name)

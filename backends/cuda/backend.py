@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,13 +17,14 @@ from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.plans import FAMILIES, Plans
 from wavefilt.backends.cuda.runtime import compiler, interop, target
-from wavefilt.backends.cuda.runtime.graph import Graph
+from wavefilt.backends.cuda.runtime.graph import capturing, stand_in
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring, pinned
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.method import Method
+from wavefilt.registry import Registry
 from wavefilt.statistics.summation import Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
@@ -34,8 +35,6 @@ from . import chunked_rows
 __all__ = ["Cuda", "CudaPyramid", "Options"]
 
 CACHE_BYTES = 8 << 30
-Launches = tuple[Graph, Stream, Callable[[Stream], tuple[bool, bool]], Callable[[], None]]
-"""Those of a denoise: as a graph, where they ran, what tells their outcome, and what gives their plan back."""
 
 
 class CudaPyramid(Pyramid):
@@ -168,7 +167,8 @@ class Cuda:
     def _plan(self, analysis: Analysis, x: Samples, shape: tuple[int, ...] = ()) -> tuple[Plan, Stream]:
         """A plan for as many traces or panels as ``x`` has, of its or another shape, to be given back, and a stream."""
         own = Shape.of(analysis, interop.dtype_name(x), len(x), shape or tuple(x.shape[1:]))
-        return self._plans.borrow(own, x if interop.on_device(x) else None)
+        plan = self._plans.borrow(own, interop.stream_number(x) if interop.on_device(x) else -1)
+        return plan, plan.stream
 
     def decompose(self, x: Samples, analysis: Analysis) -> Pyramid:
         """``x`` has shape (batch, *shape), in host or device memory."""
@@ -241,17 +241,41 @@ class Cuda:
         self.ring.download(y, host, stream)
         return host
 
+    def check(self) -> None:
+        """Wait for all that was denoised with ``wait=False``.
+
+        Raises ValueError if since the last check a sample was not finite, or a trace of a record or panel dead.
+        """
+        self._plans.settle()
+        finite, self._plans.finite = self._plans.finite, True
+        if not finite:
+            raise ValueError(
+                "an array denoised with wait=False has NaN or infinite samples, or a dead trace in a record or panel: "
+                "its result is not valid. With wait=True NaN are gaps, dead traces are left out, and an infinite "
+                "sample is named"
+            )
+
     def denoise(
-        self, x: Samples, method: Method, level: int, report: bool = False, out: Samples | None = None
+        self,
+        x: Samples,
+        method: Method,
+        level: int,
+        report: bool = False,
+        out: Samples | None = None,
+        wait: bool = True,
     ) -> Denoised:
         """A batch (batch, *shape) denoised and, with ``report``, what was `Measured` (else None).
+
+        Without ``wait`` the result of an array on the GPU is returned as soon as the work is on the caller's stream,
+        unless the host has to see numbers: for ``report``, and for rules that it computes. What is not finite is told
+        by `check`.
 
         Returns None if a sample is not finite, or a trace of a record or panel dead: gaps are for the caller to cut
         out, and dead traces to leave out. Batches too large for the device's memory are denoised some rows at a time,
         and traces too long, or that share thresholds, chunk by chunk; MemoryError if that fails as well.
         """
         try:
-            return guarded(partial(self.whole, x, method, level, report, out), self.clear)
+            return guarded(partial(self.whole, x, method, level, report, out, wait), self.clear)
         except OutOfMemory:
             pass  # what follows needs the memory that the error's traceback keeps
         try:
@@ -273,32 +297,36 @@ class Cuda:
         once = partial(self.denoise, method=replace(method, spins=1), level=level)
         return guarded(partial(cycle_spinning.denoise, once, x, method, level), self.clear)
 
-    def whole(self, x: Samples, method: Method, level: int, report: bool, out: Samples | None) -> Denoised:
+    def whole(
+        self, x: Samples, method: Method, level: int, report: bool, out: Samples | None, wait: bool = True
+    ) -> Denoised:
         """`denoise` of a batch that is on the GPU together; raises what numba does if there is no room for it."""
-        return self.begin(x, method, level, report, out)()
+        return self.begin(x, method, level, report, out, wait)()
 
     def begin(
-        self, x: Samples, method: Method, level: int, report: bool, out: Samples | None
+        self, x: Samples, method: Method, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Callable[[], Denoised]:
-        """Launch a denoise; what is returned waits for it and gives `denoise`'s answer."""
-        plan, stream, denoiser = self._prepared(x, method, level, report)
+        """Launch a denoise; what is returned waits for it, if that is wanted, and gives `denoise`'s answer."""
+        there = interop.on_device(x)
+        number = interop.stream_number(x) if there else -1
+        if capturing(number):
+            return self._captured(x, method, level, number, wait or report, out)
+        plan, denoiser = self._prepared(x, method, level, report, number)
+        stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
         try:
+            if waiting or plan.crowded:
+                self._plans.settled(plan)
             small = self._small if x.nbytes < Ring.LEAST else self._through_ring
-            run = self._on_device if interop.on_device(x) else small
-            y = run(plan, denoiser, x, out, stream)
+            y = (self._on_device if there else small)(plan, denoiser, x, out, stream)
         except BaseException:
             self._plans.give_back(plan)
             raise
 
         def finish() -> Denoised:
-            nonlocal y
             try:
-                unfinished, finite = denoiser.outcome(stream)
-                if unfinished:  # as good as never, unless many values are equal
-                    denoiser.make_all_passes()
-                    y = run(plan, denoiser, x, out, stream)
-                    _, finite = denoiser.outcome(stream)
-                if not finite:
+                if not waiting:
+                    plan.leave(denoiser.told)
+                elif not denoiser.outcome(stream):
                     return None
                 cuda_crossover.note(method.kind.name, plan.dtype, method.bank.dec_len)
                 return y, denoiser.measured(stream) if report else None
@@ -307,21 +335,36 @@ class Cuda:
 
         return finish
 
-    def recorded(self, x: Samples, method: Method, level: int, out: Samples) -> Launches | None:
-        """The launches of a denoise of an array on the GPU made twice before; None if they are not there."""
-        plan, stream, denoiser = self._prepared(x, method, level, False)
-        graph = denoiser.graphs.get((interop.address(x), interop.address(out)))
-        give_back = partial(self._plans.give_back, plan)
-        if graph is None:
-            give_back()
-            return None
-        return graph, stream, denoiser.outcome, give_back
+    def _captured(
+        self, x: Samples, method: Method, level: int, number: int, wait: bool, out: Samples | None
+    ) -> Callable[[], Denoised]:
+        """Launch into the graph that the caller captures, with a plan that from now on belongs to it.
 
-    def _prepared(self, x: Samples, method: Method, level: int, report: bool) -> tuple[Plan, Stream, Denoiser]:
-        """A plan, which is to be given back, with a stream and a denoiser for it."""
-        plan, stream = self._plan(method.analysis(level), x)
+        Raises RuntimeError where that would have to wait or to allocate.
+        """
+        if wait:
+            raise RuntimeError("the current stream is being captured, and cannot be waited for: use wait=False")
+        shape, key = _asked(method, level, interop.dtype_name(x), tuple(x.shape), False)
+        plan = self._plans.idle(shape, number)
+        denoiser = plan and plan.found(key)
+        if plan is None or not isinstance(denoiser, Denoiser) or not denoiser.ready:
+            if plan is not None:
+                self._plans.give_back(plan)
+            raise RuntimeError(
+                "before a denoise can be captured, an array of the same shape and dtype must have been denoised "
+                "with the same options on the same stream, by a rule whose thresholds are computed on the GPU"
+            )
+        self._plans.spent.append(plan)
+        y = interop.empty(tuple(x.shape), plan.dtype, x) if out is None else out
+        denoiser.run(interop.flat(x), interop.flat(y), plan.stream)
+        return lambda: (y, None)
+
+    def _prepared(self, x: Samples, method: Method, level: int, report: bool, number: int) -> tuple[Plan, Denoiser]:
+        """A plan, which is to be given back, with a denoiser for it."""
+        shape, key = _asked(method, level, interop.dtype_name(x), tuple(x.shape), report)
+        plan = self._plans.borrow(shape, number)
         try:
-            return plan, stream, plan.kept(key_of(method, report), partial(self._compiled, plan, method, report))
+            return plan, plan.kept(key, partial(self._compiled, plan, method, report))
         except BaseException:
             self._plans.give_back(plan)
             raise
@@ -330,7 +373,7 @@ class Cuda:
         """A denoiser, with its kernels made ready together where no host decides which are launched."""
         denoiser = Denoiser(plan, method, report)
         if denoiser.replayable and not target.SIMULATED:
-            samples = interop.nowhere(plan.shape.rows * plan.shape.samples, plan.dtype)
+            samples = stand_in(0, plan.shape.rows * plan.shape.samples, plan.dtype, True)
             with compiler.noting() as launches:
                 denoiser.run(samples, samples, plan.own_stream())
             compiler.together(launches)
@@ -338,8 +381,7 @@ class Cuda:
 
     def _on_device(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
         y = interop.empty(tuple(x.shape), plan.dtype, x) if out is None else out
-        addresses = interop.address(x), interop.address(y)
-        denoiser.replay(addresses, lambda on: denoiser.run(interop.flat(x), interop.flat(y), on), stream)
+        denoiser.launch(x, y, stream)
         return y
 
     def _through_ring(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
@@ -349,7 +391,7 @@ class Cuda:
             fresh = not pinned(out)
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         self.ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
-        denoiser.replay((), lambda on: denoiser.run(source, target, on), stream)
+        denoiser.replay("buffers", partial(denoiser.run, source, target), stream)
         self.ring.download(target, out, stream)
         return out
 
@@ -359,12 +401,25 @@ class Cuda:
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         staged, result = plan.staging("in", size), plan.staging("out", size)
         staged.reshape(x.shape)[...] = x
-        denoiser.replay((), partial(denoiser.run_staged, staged, source, target, result), stream)
+        denoiser.replay("staged", partial(denoiser.run_staged, staged, source, target, result), stream)
         stream.synchronize()
         if out is None:
             return result.reshape(x.shape).copy()
         out[...] = result.reshape(x.shape)
         return out
+
+
+def _asked(method: Method, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> tuple[Shape, Hashable]:
+    """What a plan is made for, and what a denoiser on it."""
+    again = _found if method.known else _found.__wrapped__
+    return again(Registry.changes, method, level, dtype, shape, report)
+
+
+@lru_cache(maxsize=1024)
+def _found(
+    changes: int, method: Method, level: int, dtype: str, shape: tuple[int, ...], report: bool
+) -> tuple[Shape, Hashable]:
+    return Shape.of(method.analysis(level), dtype, shape[0], shape[1:]), key_of(method, report)
 
 
 def _like(x: Samples) -> Samples:

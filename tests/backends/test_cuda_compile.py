@@ -346,7 +346,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
                 write(f"inverse-{name}-{periodized}-keep-{threads}x{tile}-centred", kernel, back)
     drawn, how = selection.drawn(dtype), types.Tuple((size, yes, yes, yes))
     searches = {
-        short_rows.whole(dtype, 256): (a, k, i, size, size, size, size, yes, k, d),
+        short_rows.whole(dtype, 256): (a, k, i, size, size, size, size, yes, k, d, i, yes),
         sampling.sample(dtype, drawn, 256): (k, i, size, i, k),
         sampling.draw(dtype, 16, drawn, 256): (a, size, size, a, a, k, i, k),
         scanning.scan(dtype, selection.STAGE, 256): (a, k, i, size, size, size, size, how, i, i, i, a, k, k, d),

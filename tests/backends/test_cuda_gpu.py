@@ -221,6 +221,7 @@ def test_threads_that_load_the_same_kernels_at_once():
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.whole_gpu
 def test_nothing_leaks(backend):
     from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -236,6 +237,7 @@ def test_nothing_leaks(backend):
     assert cuda.current_context().get_memory_info().free >= free - (4 << 20)
 
 
+@pytest.mark.whole_gpu
 def test_clear_frees_the_memory(backend):
     from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -296,6 +298,7 @@ def test_arrays_on_the_gpu_keep_their_kind(backend):
         _close(host.T if axis == 0 else host, expected, "float32", 10)
 
 
+@pytest.mark.whole_gpu
 def test_pieces_when_memory_is_short(backend):
     from wavefilt.backends.cuda.runtime.target import cuda
 

@@ -231,7 +231,6 @@ def test_a_batch_again(all_gpus):
             with out.device:
                 out.fill(0)
         check(all_gpus.each(parts, method, [8] * len(parts), outs), expected)
-    assert all_gpus._last is not None
     with parts[1].device:
         kept = parts[1][0, 5].copy()
         parts[1][0, 5] = np.nan

@@ -430,3 +430,35 @@ def test_universal_threshold_of_a_thousand_samples():
 
 def test_mad_constant():
     assert pytest.approx(1 / 0.6744897502, rel=1e-9) == MAD_TO_SIGMA
+
+
+def test_options_given_again_are_checked_again():
+    """A checked method is found again by its options, but not by others that equal them."""
+    x = np.random.default_rng(4).standard_normal(300)
+    for good, bad in (({"level": 1}, {"level": True}), ({"spins": 1}, {"spins": True}), ({"keep": 0}, {"keep": False})):
+        expected = wavefilt.denoise(x, **good)
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            wavefilt.denoise(x, **bad)
+        assert np.array_equal(wavefilt.denoise(x, **good), expected)
+
+
+def test_a_name_that_comes_to_mean_something_else():
+    from wavefilt.wavelets.boundary import EXTENSIONS
+
+    x, found = np.random.default_rng(4).standard_normal(300), []
+    for mode in ("zero", "smooth"):
+        EXTENSIONS.register("test-again", EXTENSIONS[mode])
+        try:
+            found.append(wavefilt.denoise(x, mode="test-again"))
+        finally:
+            EXTENSIONS.unregister("test-again")
+        assert_allclose(found[-1], wavefilt.denoise(x, mode=mode), atol=1e-12)
+        with pytest.raises(ValueError, match="test-again"):
+            wavefilt.denoise(x, mode="test-again")
+    assert not np.allclose(*found)
+
+
+@pytest.mark.parametrize("backend", usable_backends())
+def test_host_memory_is_always_waited_for(backend):
+    x = np.random.default_rng(4).standard_normal(300)
+    assert np.array_equal(wavefilt.denoise(x, backend=backend, wait=False), wavefilt.denoise(x, backend=backend))

@@ -135,7 +135,7 @@ def test_declared_constants_are_those_of_the_kernels():
     assert statistics.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
     assert declared.PAIRS == inverse.PAIRS
     options = plan.Options()
-    assert options == plan.Options(select=statistics.SELECT, scan=statistics.SCAN, row=statistics.ROW)
+    assert options == plan.Options(select=statistics.SELECT, scan=statistics.SCAN)
 
 
 @inside

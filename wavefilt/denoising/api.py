@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from wavefilt.backends.interface import Backend
 from wavefilt.denoising import device_arrays, frames
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
+from wavefilt.registry import Registry
 from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform
 from wavefilt.wavelets.filters import WaveletLike, with_levels
 
@@ -38,6 +40,7 @@ def denoise(
     backend: str | Backend = "auto",
     devices: Literal["all"] | Sequence[int] | None = None,
     return_noise: bool = False,
+    wait: bool = True,
 ) -> Any:
     """Denoise traces by thresholding their wavelet detail coefficients; the approximation coefficients are unchanged.
 
@@ -124,6 +127,13 @@ def denoise(
         With backend "cuda", the GPUs of this host to use; by default the current one.
     return_noise : bool
         Also return the residual: the pair (denoised, ``x`` - denoised).
+    wait : bool
+        With False, an array on a GPU is returned as soon as its computation is enqueued on the current stream of its
+        library; work that follows on this stream finds it complete. NaN are then no gaps, and dead traces of records
+        and panels are not left out: the result of an array that has such, or infinite samples, is not valid, and
+        ``wavefilt.backends.get("cuda").check()`` waits and raises ValueError if there was one. Rules whose thresholds
+        are computed on the host, ``spins``, ``blend``, noise windows and ``return_noise`` wait in any
+        case, and arrays in host memory do.
 
     Returns
     -------
@@ -188,27 +198,39 @@ def denoise(
     if axes is not None and axis != -1:
         raise ValueError(f"axis={axis} and axes={axes} both name what is transformed: give one")
     dimensions: Literal[1, 2] = 1 if axes is None else 2
-    options = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins
-    method = Method(*options, dimensions=dimensions, detrend=detrend, blend=blend)
+    options = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend
+    known = PLAIN.issuperset(map(type, options))
+    method = _method(Registry.changes, *options) if known else Method(*options)  # type: ignore[arg-type]
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
         samples = frames.samples_of(x, axis, axes)
-        found = _of_array(samples, method, (0,) if axes is None else along, backend, return_noise)
+        found = _of_array(samples, method, (0,) if axes is None else along, backend, return_noise, wait)
         return tuple(frames.like(x, y) for y in found) if return_noise else frames.like(x, found)
     arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
-    return _of_array(x, method, along, backend, return_noise)
+    return _of_array(x, method, along, backend, return_noise, wait)
 
 
-def _of_array(x: Any, method: Method, along: tuple[int, ...], backend: str | Backend, return_noise: bool) -> Any:
+PLAIN = frozenset((str, int, float, type(None)))
+"""Types of options by which a checked method is found again: nothing can change in them."""
+
+
+@lru_cache(maxsize=256, typed=True)  # True is no number of levels, though it equals 1
+def _method(changes: int, *options: Any) -> Method:
+    return Method(*options)
+
+
+def _of_array(
+    x: Any, method: Method, along: tuple[int, ...], backend: str | Backend, return_noise: bool, wait: bool
+) -> Any:
     if arrays.on_gpu(x):
-        return device_arrays.denoise(x, method, along, backend, return_noise)
+        return device_arrays.denoise(x, method, along, backend, return_noise, wait)
     if isinstance(x, (list, tuple)) and any(map(arrays.on_gpu, x)):
         if method.dimensions == 2:
             raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
         if all(map(arrays.on_gpu, x)):
-            return device_arrays.denoise_each(x, method, along[0], backend, return_noise)
+            return device_arrays.denoise_each(x, method, along[0], backend, return_noise, wait)
     taken = arrays.take(x, *along)
     outcome = run(taken.rows, method, backend)
     if method.dimensions == 2 and method.level is None and outcome.level == 0 and taken.rows.size:

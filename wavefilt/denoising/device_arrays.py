@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
+from wavefilt.arrays import dtype_name
 from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
+from wavefilt.registry import Registry
 
 
-def denoise(x: Any, method: Method, axes: tuple[int, ...], backend: str | Backend, return_noise: bool) -> Any:
+def denoise(
+    x: Any, method: Method, axes: tuple[int, ...], backend: str | Backend, return_noise: bool, wait: bool
+) -> Any:
     """`wavefilt.denoise` of an array on a GPU, along an axis or two, as an array of its kind there."""
     home = registry.home(x)
     assert home is not None
@@ -21,10 +26,12 @@ def denoise(x: Any, method: Method, axes: tuple[int, ...], backend: str | Backen
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
     taken = home.take(x, *axes)
     chosen: Any = home if isinstance(backend, str) else backend
-    return _given_back(taken, _rows(taken.rows, method, chosen), chosen, return_noise)
+    return _given_back(taken, _rows(taken.rows, method, chosen, wait), chosen, return_noise)
 
 
-def denoise_each(parts: Sequence[Any], method: Method, axis: int, backend: Any, return_noise: bool) -> list[Any]:
+def denoise_each(
+    parts: Sequence[Any], method: Method, axis: int, backend: Any, return_noise: bool, wait: bool
+) -> list[Any]:
     """`wavefilt.denoise` of arrays on GPUs, all at once if they are on several; a list of results.
 
     Raises ValueError for thresholds that all of them would have to share.
@@ -35,11 +42,13 @@ def denoise_each(parts: Sequence[Any], method: Method, axis: int, backend: Any, 
     taken = [several.take(part, axis) for part in parts]
     levels = [method.level_for(one.rows.shape[1]) for one in taken]
     at_once = method.plain and not method.blend and all(levels) and all(len(one.rows) for one in taken)
-    found = several.each([one.rows for one in taken], method, levels) if at_once else [None] * len(parts)
+    found = [None] * len(parts)
+    if at_once:
+        found = several.each([one.rows for one in taken], method, levels, wait=wait)
     results = []
     for one, rows in zip(taken, found, strict=True):
         with several.on_device_of(one.rows):
-            rows = _rows(one.rows, method, several) if rows is None else rows
+            rows = _rows(one.rows, method, several, wait) if rows is None else rows
             results.append(_given_back(one, rows, several, return_noise))
     return results
 
@@ -52,20 +61,28 @@ def _given_back(taken: Taken, rows: Any, backend: DeviceBackend, return_noise: b
     return taken.restore(rows), taken.restore(removed)
 
 
-def _rows(x: Any, method: Method, backend: DeviceBackend) -> Any:
+@lru_cache(maxsize=1024)
+def _way(changes: int, method: Method, shape: tuple[int, ...], dtype: str, backend: Backend) -> tuple[int, bool]:
+    """Levels for a batch of this shape, and whether the device denoises it without the host."""
+    level = method.level_for(*shape[1:])
+    known = accelerates(backend, dtype, method.analysis(level))
+    once = method if method.trend else replace(method, spins=1)  # a trend is removed before the samples are shifted
+    return level, known and level > 0 and shape[0] > 0 and once.plain and not method.blend
+
+
+def _rows(x: Any, method: Method, backend: DeviceBackend, wait: bool = True) -> Any:
     """A batch on a device denoised there.
 
     By way of the host where it has gaps, or a record dead traces, which are cut out there, and for what the device does
     not compute.
     """
-    level = method.level_for(*x.shape[1:])
-    known = accelerates(backend, str(x.dtype).rpartition(".")[2], method.analysis(level))
-    once = method if method.trend else replace(method, spins=1)  # a trend is removed before the samples are shifted
-    if known and level and len(x) and once.plain and not method.blend:
+    way = _way if method.known else _way.__wrapped__
+    level, there = way(Registry.changes, method, tuple(x.shape), dtype_name(x.dtype), backend)  # type: ignore[arg-type]
+    if there:
         if method.spins > 1:
             y = backend.spun(x, method, level)
         else:
-            done = backend.denoise(x, method, level, False)
+            done = backend.denoise(x, method, level, False, wait=wait)
             y = None if done is None else done[0]
         if y is not None:
             return y

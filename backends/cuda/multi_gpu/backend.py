@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 from numpy.typing import DTypeLike
 
 from wavefilt.backends.cuda.backend import Cuda
 from wavefilt.backends.cuda.denoiser import Denoised, joined
 from wavefilt.backends.cuda.runtime import interop
-from wavefilt.backends.cuda.runtime.graph import Graph
-from wavefilt.backends.cuda.runtime.interfaces import Samples, Stream
+from wavefilt.backends.cuda.runtime.interfaces import Samples
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.transfer import Ring
@@ -32,48 +30,6 @@ LEAST = 1 << 22
 """Samples below which one GPU is faster than several that have to be told and waited for."""
 STAGING = 8
 """Threads of all GPUs together that copy host memory: more of them only take its bandwidth from one another."""
-
-
-class Recorded(NamedTuple):
-    """One denoise: its graph, where and on which stream it runs, and the plan it holds until it is released."""
-
-    current: AbstractContextManager[object]
-    graph: Graph
-    stream: Stream
-    outcome: Callable[[Stream], tuple[bool, bool]]
-    release: Callable[[], None]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Denoises of the same arrays into the same ones as before, by ``key``."""
-
-    key: Hashable
-    parts: Sequence[Recorded]
-
-    def again(self) -> bool:
-        """Launch all; whether all results are there, False if they have to be made in another way."""
-        for part in self.parts:
-            with part.current:
-                part.graph.launch(part.stream)
-        done = []
-        for part in self.parts:  # every one is waited for
-            with part.current:
-                done.append(part.outcome(part.stream))
-        return all(finite and not unfinished for unfinished, finite in done)
-
-    def release(self) -> None:
-        for part in self.parts:
-            part.release()
-
-
-def key_of(parts: Sequence[Samples], outs: Sequence[Samples], *how: Hashable) -> Hashable:
-    """What recorded launches depend on."""
-    places = (
-        (interop.address(x), tuple(x.shape), x.dtype, interop.stream_number(x), interop.address(y))
-        for x, y in zip(parts, outs, strict=True)
-    )
-    return (*how, *places)
 
 
 class Member:
@@ -117,8 +73,6 @@ class Several(Cuda):
 
     def __init__(self, devices: Devices = "all", **options: Any) -> None:
         super().__init__(**options)
-        self._lock = threading.Lock()
-        self._last: Batch | None = None
         numbers = checked(devices, len(cuda.gpus))
         self._members = [Member(number, lambda: Cuda(**options)) for number in numbers]
         for member in self._members:
@@ -129,20 +83,34 @@ class Several(Cuda):
 
     def clear(self) -> None:
         super().clear()
-        if (last := self._taken()) is not None:
-            last.release()
         for member in self._members:
             member.submit(member.backend.clear).result()
 
+    def check(self) -> None:
+        failed = None
+        for check in (super().check, *(member.backend.check for member in self._members)):
+            try:
+                check()
+            except ValueError as error:  # the others are waited for, too
+                failed = error
+        if failed is not None:
+            raise failed
+
     def denoise(
-        self, x: Samples, method: Method, level: int, report: bool = False, out: Samples | None = None
+        self,
+        x: Samples,
+        method: Method,
+        level: int,
+        report: bool = False,
+        out: Samples | None = None,
+        wait: bool = True,
     ) -> Denoised:
         if method.dimensions == 2:
-            return super().denoise(x, method, level, report, out)
+            return super().denoise(x, method, level, report, out, wait)
         if interop.on_device(x):
             member = self._home(x)
             with interop.on_device_of(x):
-                return member.backend.denoise(x, method, level, report, out)
+                return member.backend.denoise(x, method, level, report, out, wait)
         if len(self._members) > 1 and x.size >= LEAST and method.scope == "trace" and len(x) >= len(self._members):
             return self._dealt(x, method, level, report, out)
         first = self._members[0]
@@ -189,7 +157,12 @@ class Several(Cuda):
         return joined([future.result() for future in futures], out, report)
 
     def each(
-        self, parts: Sequence[Samples], method: Method, levels: Sequence[int], outs: Sequence[Samples] | None = None
+        self,
+        parts: Sequence[Samples],
+        method: Method,
+        levels: Sequence[int],
+        outs: Sequence[Samples] | None = None,
+        wait: bool = True,
     ) -> list[Samples | None]:
         """Arrays of rows on GPUs denoised where they are, those on different ones at the same time.
 
@@ -197,7 +170,7 @@ class Several(Cuda):
         no room for all parts at once they are denoised one after the other. Raises MemoryError.
         """
         try:
-            return guarded(partial(self._at_once, parts, method, levels, outs), self.clear)
+            return guarded(partial(self._at_once, parts, method, levels, outs, wait), self.clear)
         except OutOfMemory:
             pass  # what follows needs the memory that the error's traceback keeps
         done: list[Samples | None] = []
@@ -209,71 +182,32 @@ class Several(Cuda):
         return done
 
     def _at_once(
-        self, parts: Sequence[Samples], method: Method, levels: Sequence[int], outs: Sequence[Samples] | None
+        self,
+        parts: Sequence[Samples],
+        method: Method,
+        levels: Sequence[int],
+        outs: Sequence[Samples] | None,
+        wait: bool,
     ) -> list[Samples | None]:
         """`each`, if there is room."""
         if outs is None:
             outs = [self._like(part) for part in parts]
-        key = key_of(parts, outs, method, tuple(levels))
-        last = self._taken()
-        if last is not None and last.key == key and last.again():
-            self._remember(last)
-            return list(outs)
-        if last is not None:
-            last.release()
         begun: list[Callable[[], Denoised]] = []
         try:
             for part, level, out in zip(parts, levels, outs, strict=True):
                 with interop.on_device_of(part):
-                    begun.append(self._home(part).backend.begin(part, method, level, False, out))
+                    begun.append(self._home(part).backend.begin(part, method, level, False, out, wait))
         finally:  # those begun before an error as well: their memory is free once they have ended
             done = []
             for part, finish in zip(parts, begun, strict=False):
                 with interop.on_device_of(part):
                     done.append(finish())
-        if None not in done:
-            self._record(key, parts, method, levels, outs)
         return [None if one is None else one[0] for one in done]
-
-    def _record(
-        self,
-        key: Hashable,
-        parts: Sequence[Samples],
-        method: Method,
-        levels: Sequence[int],
-        outs: Sequence[Samples],
-    ) -> None:
-        """Keep the launches of a batch, if all were recorded, for when it comes again."""
-        found = []
-        for part, level, out in zip(parts, levels, outs, strict=True):
-            with (current := interop.on_device_of(part)):
-                launches = self._home(part).backend.recorded(part, method, level, out)
-            if launches is not None:
-                found.append(Recorded(current, *launches))
-        batch = Batch(key, found)
-        if len(batch.parts) == len(parts):
-            self._remember(batch)
-        else:
-            batch.release()
-
-    def _taken(self) -> Batch | None:
-        """The batch that is remembered, and no longer."""
-        with self._lock:
-            last, self._last = self._last, None
-        return last
-
-    def _remember(self, batch: Batch) -> None:
-        """Keep one batch; of two that end together, the first."""
-        with self._lock:
-            if self._last is None:
-                self._last = batch
-                return
-        batch.release()
 
     def _like(self, part: Samples) -> Samples:
         """Memory of the part's library on its GPU."""
         with interop.on_device_of(part):
-            return interop.empty(part.shape, str(part.dtype).rpartition(".")[2], part)
+            return interop.empty(tuple(part.shape), interop.dtype_name(part), part)
 
     def take(self, x: Samples, *axes: int) -> interop.Traces:
         with self.on_device_of(x):

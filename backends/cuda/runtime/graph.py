@@ -1,17 +1,35 @@
-"""Launches recorded once as a CUDA graph and replayed: a launch costs 30 µs of Python, a whole graph 10 µs."""
+"""Launches recorded once as a CUDA graph: a launch costs 30 µs of Python, a whole graph 10 µs, on any arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from ctypes import c_void_p
+from ctypes import POINTER, addressof, c_char, c_uint64, c_void_p, cast, memmove
+from functools import cache, partial
 from typing import Any
 
-from .interfaces import Stream
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .interfaces import DeviceArray, Stream
 from .target import SIMULATED, cuda
+
+STAND_INS = (0x7FFA << 48, 0x7FFC << 48)
+"""Addresses that stand for the caller's input and output in a recording: of no memory, and as float64 they are NaN.
+
+So no other parameter of a kernel has such a value, and what points into input or output is found by its value.
+"""
+SPAN = 1 << 47
+"""Bytes from one of them on that belong to it."""
+
+
+DEFAULTS = (0, 1, 2)
+"""Numbers of the default streams, which are always there: the legacy one has two, and each thread has another."""
 
 
 def handle(stream: Stream) -> int:
-    """The driver's number of a numba stream."""
+    """The driver's number of a numba stream; 0 where all is simulated."""
+    if SIMULATED:
+        return 0
     value = stream.handle
     return int(value.value or 0) if isinstance(value, c_void_p) else int(value)
 
@@ -27,29 +45,127 @@ def stream() -> Stream:
     return cuda.external_stream(number)  # type: ignore[no-any-return]
 
 
-class Graph:
-    """What ``work(stream)`` launches, ready to be launched again on any stream."""
+def capturing(number: int) -> bool:
+    """Whether the caller records what is launched on the stream of this number; the legacy default stream cannot be."""
+    if number <= 1:
+        return False
+    from cuda.bindings import driver
 
-    def __init__(self, work: Callable[[Stream], None]) -> None:
+    return int(checked(driver.cuStreamIsCapturing(number))) != 0
+
+
+@cache
+def repoints() -> bool:
+    """Whether the driver tells the sizes of a kernel's parameters, without which a `Graph` keeps its arrays."""
+    if SIMULATED:
+        return False
+    from cuda.bindings import driver
+
+    return int(checked(driver.cuDriverGetVersion())) >= 12040
+
+
+def stand_in(which: int, size: int, dtype: DTypeLike, aligned: bool) -> DeviceArray:
+    """A flat array to record a `Graph` with, in the place of input (0) or output (1): at a multiple of 16 or not."""
+    item = np.dtype(dtype).itemsize
+    address = c_void_p(STAND_INS[which] + (0 if aligned else item))
+    memory = cuda.cudadrv.driver.MemoryPointer(cuda.current_context(), address, size * item)
+    return cuda.cudadrv.devicearray.DeviceNDArray((size,), (item,), dtype, gpu_data=memory)  # type: ignore[no-any-return]
+
+
+class Graph:
+    """What ``work(stream)`` launches, ready to be launched again on any stream, by one thread at a time.
+
+    Where ``work`` takes `stand_in` arrays, every launch names the addresses to be used instead: they are written to the
+    kernel nodes that hold them (`cuGraphExecKernelNodeSetParams`), 1 µs each, which leaves alone what was launched
+    before. Raises DriverError where the driver refuses, as it does a copy between such arrays.
+    """
+
+    def __init__(self, work: Callable[[Stream], None], addresses: tuple[int, ...] = ()) -> None:
+        """``addresses`` are those of the stand-ins in ``work``."""
         from cuda.bindings import driver
 
-        self._driver, self._executable = driver, None
+        self._driver, self._graph, self._executable = driver, None, None
         on = stream()
-        checked(driver.cuStreamBeginCapture(handle(on), driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+        # any other mode is ended by memory that the garbage collector frees meanwhile in this thread
+        checked(driver.cuStreamBeginCapture(handle(on), driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
         try:
             work(on)
         finally:
-            graph = checked(driver.cuStreamEndCapture(handle(on)))
+            self._graph = checked(driver.cuStreamEndCapture(handle(on)))  # kept: updates name its nodes
             driver.cuStreamDestroy(handle(on))
-        self._executable = checked(driver.cuGraphInstantiate(graph, 0))
-        checked(driver.cuGraphDestroy(graph))
+        found = [_Node(node, addresses) for node in self._kernels()] if addresses else []
+        self._nodes = [node for node in found if node.pointers]
+        self._pointers = [pointer for node in self._nodes for pointer in node.pointers]
+        self._updates = [(node.node, node.parameters) for node in self._nodes]
+        self._addresses: tuple[int, ...] | None = addresses
+        self._executable = checked(driver.cuGraphInstantiate(self._graph, 0))
 
-    def launch(self, stream: Stream) -> None:
-        checked(self._driver.cuGraphLaunch(self._executable, handle(stream)))
+    def _kernels(self) -> list[Any]:
+        """The nodes that launch kernels."""
+        driver, graph = self._driver, self._graph
+        error, _, count = driver.cuGraphGetNodes(graph)
+        checked((error,))
+        error, nodes, _ = driver.cuGraphGetNodes(graph, count)
+        checked((error,))
+        kernel = driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_KERNEL
+        return [node for node in nodes if checked(driver.cuGraphNodeGetType(node)) == kernel]
+
+    @property
+    def exchanged(self) -> list[int]:
+        """How many parameters point into input and output."""
+        return [sum(which == own for _, own, _ in self._pointers) for which in range(len(STAND_INS))]
+
+    def launch(self, stream: Stream, addresses: tuple[int, ...] = ()) -> None:
+        """Launch, with what begins at these ``addresses`` in the place of the stand-ins."""
+        executable, driver = self._executable, self._driver
+        if addresses != self._addresses:
+            self._addresses = None  # until all nodes have them
+            for value, which, offset in self._pointers:
+                value.value = addresses[which] + offset
+            update = driver.cuGraphExecKernelNodeSetParams
+            for node, parameters in self._updates:
+                checked(update(executable, node, parameters))
+            self._addresses = addresses
+        checked(driver.cuGraphLaunch(executable, handle(stream)))
 
     def __del__(self) -> None:
         if self._executable is not None:
             self._driver.cuGraphExecDestroy(self._executable)
+        if self._graph is not None:
+            self._driver.cuGraphDestroy(self._graph)
+
+
+class _Node:
+    """A kernel node, and parameters for it in memory of ours.
+
+    ``pointers`` are those of them that point into a stand-in: the value, which one, and how far into it.
+    """
+
+    def __init__(self, node: Any, stand_ins: tuple[int, ...]) -> None:
+        from cuda.bindings import driver
+
+        self.node, self.parameters = node, checked(driver.cuGraphKernelNodeGetParams(node))
+        theirs = cast(int(self.parameters.kernelParams), POINTER(c_void_p))
+        function, kernel = int(self.parameters.func or 0), int(self.parameters.kern or 0)
+        if function:
+            size_of: Any = partial(driver.cuFuncGetParamInfo, driver.CUfunction(function))
+        else:
+            size_of = partial(driver.cuKernelGetParamInfo, driver.CUkernel(kernel))
+        self._values: list[Any] = []
+        self.pointers: list[tuple[Any, int, int]] = []
+        while True:
+            error, _, size = size_of(len(self._values))
+            if error == driver.CUresult.CUDA_ERROR_INVALID_VALUE:  # that was the last one
+                break
+            checked((error,))
+            value = (c_uint64 if size == 8 else c_char * size)()
+            memmove(addressof(value), theirs[len(self._values)], size)
+            self._values.append(value)
+            if size == 8:
+                places = [(i, value.value - first) for i, first in enumerate(stand_ins)]
+                self.pointers += [(value, i, offset) for i, offset in places if 0 <= offset < SPAN]
+        self._own = (c_void_p * len(self._values))(*map(addressof, self._values))
+        self.parameters.kernelParams = addressof(self._own)
 
 
 class DriverError(RuntimeError):
@@ -61,7 +177,7 @@ class DriverError(RuntimeError):
 
 def checked(result: tuple[Any, ...]) -> Any:
     """What a function of the driver returns. Raises DriverError."""
-    error, *values = result
-    if int(error) != 0:
+    error = result[0]
+    if error:
         raise DriverError(int(error), error.name)
-    return values[0] if values else None
+    return result[1] if len(result) > 1 else None

@@ -23,6 +23,14 @@ class Stream(Protocol):
     def synchronize(self) -> None: ...
 
 
+class Event(Protocol):
+    """A place in a stream."""
+
+    def record(self, stream: Stream) -> None: ...
+    def wait(self, stream: Stream) -> None: ...
+    def synchronize(self) -> None: ...
+
+
 class DeviceArray(Protocol):
     """Memory on a GPU, with the type of its elements."""
 

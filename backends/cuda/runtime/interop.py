@@ -5,18 +5,19 @@ Arrays of libraries have no types here.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from ctypes import c_void_p
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from wavefilt import arrays
 from wavefilt.arrays import Array, DType, check_axes, compute_dtype, on_gpu
 
 from .graph import checked, handle
@@ -24,8 +25,6 @@ from .interfaces import DeviceArray, Samples, Stream
 from .target import SIMULATED, CudaAPIError, DeviceNDArray, cuda
 
 on_device = on_gpu
-NOWHERE = 1 << 40
-"""An address at which nobody reads or writes, as aligned as that of a whole allocation."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def _cupy() -> Library:
         ordered=lambda x, order: x.transpose(order),
         contiguous=lambda x, dtype: cupy.ascontiguousarray(x, dtype=dtype),
         to_host=lambda x: x.get(),
-        as_floating=lambda y, x: y.astype(x.dtype, copy=False) if x.dtype.kind == "f" else y,
+        as_floating=lambda y, x: y.astype(x.dtype, copy=False) if y.dtype != x.dtype and x.dtype.kind == "f" else y,
     )
 
 
@@ -80,8 +79,14 @@ def _cupy() -> Library:
 def _torch() -> Library:
     import torch
 
+    names = vars(torch)
+
     def own(dtype: DTypeLike) -> Any:
-        return vars(torch)[np.dtype(dtype).name]
+        return names[arrays.dtype_name(np.dtype(dtype))]
+
+    def contiguous(x: Any, dtype: DType) -> Any:
+        x = x.detach() if x.requires_grad else x
+        return x if x.dtype == own(dtype) and x.is_contiguous() else x.to(own(dtype)).contiguous()
 
     return Library(
         name="torch",
@@ -92,10 +97,10 @@ def _torch() -> Library:
         current=torch.cuda.device,
         empty=lambda shape, dtype, like: torch.empty(shape, dtype=own(dtype), device=like.device),
         ordered=lambda x, order: x.permute(order),
-        contiguous=lambda x, dtype: x.detach().to(own(dtype)).contiguous(),
+        contiguous=contiguous,
         to_host=lambda x: x.detach().cpu().numpy(),
         plain=lambda x: x.detach(),
-        as_floating=lambda y, x: y.to(x.dtype) if x.is_floating_point() else y,
+        as_floating=lambda y, x: y.to(x.dtype) if y.dtype != x.dtype and x.is_floating_point() else y,
     )
 
 
@@ -216,7 +221,7 @@ def on_device_of(x: Samples) -> AbstractContextManager[object]:
 
 def dtype_name(x: Samples) -> str:
     """NumPy's name of the dtype of an array of any library."""
-    return str(x.dtype).rpartition(".")[2]
+    return arrays.dtype_name(x.dtype)
 
 
 def flat(x: Samples) -> DeviceArray:
@@ -224,21 +229,12 @@ def flat(x: Samples) -> DeviceArray:
     return cuda.as_cuda_array(library_of(x).plain(x), sync=False).reshape(-1)  # type: ignore[no-any-return]
 
 
-def nowhere(size: int, dtype: str) -> DeviceArray:
-    """A flat array of no memory, for launches that are noted and not made."""
-    element = np.dtype(dtype)
-    pointer = cuda.cudadrv.driver.MemoryPointer(cuda.current_context(), c_void_p(NOWHERE), size * element.itemsize)
-    kind = cuda.cudadrv.devicearray.DeviceNDArray
-    return kind((size,), (element.itemsize,), element, gpu_data=pointer)  # type: ignore[no-any-return]
-
-
 def empty(shape: tuple[int, ...], dtype: DTypeLike, like: Samples) -> Samples:
     """A new array of the library and on the device of ``like``."""
     return library_of(like).empty(shape, dtype, like)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
-class Traces:
+class Traces(NamedTuple):
     """As `wavefilt.arrays.Traces`, for an array on a GPU."""
 
     rows: Samples
@@ -247,10 +243,12 @@ class Traces:
 
     def restore(self, rows: Samples) -> Samples:
         """``rows`` as an array of the original's shape, floating dtype and library."""
-        shape = tuple(self.original.shape)
-        order = _last(len(shape), self.axes)
-        y = _ordered(rows.reshape(*(shape[i] for i in order)), tuple(np.argsort(order).tolist()))
-        return library_of(y).as_floating(y, self.original)  # type: ignore[no-any-return]
+        shape, library = tuple(self.original.shape), library_of(rows)
+        found = _layout(shape, tuple(map(operator.index, self.axes)))
+        y = rows if found.moved == found.rows else rows.reshape(found.moved)
+        if found.orders is not None:
+            y = library.ordered(y, found.orders[1])
+        return library.as_floating(y, self.original)  # type: ignore[no-any-return]
 
 
 def take(x: Samples, *axes: int) -> Traces:
@@ -261,15 +259,20 @@ def take(x: Samples, *axes: int) -> Traces:
     Raises what `wavefilt.arrays.take` raises.
     """
     x = _readable(x)
-    shape = tuple(x.shape)
-    dtype = compute_dtype(np.dtype(dtype_name(x)))
-    if dtype.kind == "c":
+    dtype, library = _computed(x.dtype), library_of(x)
+    found = _layout(tuple(x.shape), tuple(map(operator.index, axes)))
+    ordered = x if found.orders is None else library.ordered(x, found.orders[0])
+    rows = library.contiguous(ordered, dtype)
+    return Traces(rows if found.moved == found.rows else rows.reshape(found.rows), x, axes)
+
+
+@cache
+def _computed(dtype: Any) -> DType:
+    """The dtype in which samples on a GPU are computed."""
+    found = compute_dtype(np.dtype(arrays.dtype_name(dtype)))
+    if found.kind == "c":
         raise TypeError("complex samples on a GPU are not supported; copy them to the host")
-    check_axes(shape, axes)
-    order = _last(len(shape), axes)
-    moved = tuple(shape[i] for i in order)
-    rows = library_of(x).contiguous(_ordered(x, order), dtype)
-    return Traces(rows.reshape(prod(moved[: -len(axes)]), *moved[-len(axes) :]), x, axes)
+    return found
 
 
 def _readable(x: Samples) -> Samples:
@@ -285,17 +288,27 @@ def _readable(x: Samples) -> Samples:
     raise TypeError(f"{type(x).__name__} offers DLPack only; import cupy or torch first, which can read it")
 
 
-def _last(dimensions: int, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The order of the dimensions in which ``axes`` are the last."""
-    last = tuple(axis % dimensions for axis in axes)
-    return (*(i for i in range(dimensions) if i not in last), *last)
+class _Layout(NamedTuple):
+    """How an array becomes rows: the shape with its axes last, that of the rows, and the orders of its dimensions.
+
+    Those are there and back, and None where the axes are the last already.
+    """
+
+    moved: tuple[int, ...]
+    rows: tuple[int, ...]
+    orders: tuple[tuple[int, ...], tuple[int, ...]] | None
 
 
-def _ordered(x: Samples, order: tuple[int, ...]) -> Samples:
-    """A view with the dimensions in another order."""
-    if order == tuple(range(len(order))):
-        return x
-    return library_of(x).ordered(x, order)  # type: ignore[no-any-return]
+@lru_cache(maxsize=1024)
+def _layout(shape: tuple[int, ...], axes: tuple[int, ...]) -> _Layout:
+    """Raises ValueError for axes that an array of this shape does not have."""
+    check_axes(shape, axes)
+    last = tuple(axis % len(shape) for axis in axes)
+    order = (*(i for i in range(len(shape)) if i not in last), *last)
+    moved = tuple(shape[i] for i in order)
+    rows = (prod(moved[: -len(axes)]), *moved[-len(axes) :])
+    there = order == tuple(range(len(shape)))
+    return _Layout(moved, rows, None if there else (order, tuple(np.argsort(order).tolist())))
 
 
 def to_host(x: Samples) -> Array:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array
 
 from . import graph
-from .interfaces import DeviceArray, Stream
+from .interfaces import DeviceArray, Event, Stream
 from .interop import exhausted
 from .target import SIMULATED, CudaAPIError, cuda
 
@@ -54,6 +54,15 @@ def used_up(error: Exception) -> bool:
     return isinstance(error, (OutOfMemory, *exhausted()))
 
 
+class Kept(Protocol):
+    """What is kept with a plan, and takes so many bytes of device memory."""
+
+    bytes: int
+
+
+Made = TypeVar("Made", bound=Kept)
+
+
 class Buffers:
     """Named arrays, made when they are first asked for; ``dtype`` is that of the samples."""
 
@@ -63,13 +72,43 @@ class Buffers:
         self.bytes = 0  # of device memory
         self._buffers: dict[str, DeviceArray] = {}
         self._staging: dict[str, Array] = {}
-        self._kept: OrderedDict[Hashable, object] = OrderedDict()
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self.stream: Stream  # that of the caller, set by whoever lends this
+        self._left: Event | None = None  # recorded behind what was not waited for
+        self._told: list[Callable[[], bool]] = []  # whether that was finite, once it has ended
         self._stream: Stream | None = None
         self._side: Stream | None = None
 
     def release(self) -> None:
         """Let go of all memory at once, not when Python finds the cycles."""
         vars(self).clear()
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the work of many methods was left, none of which can be given up before it is `settled`."""
+        return len(self._told) >= KEPT
+
+    def leave(self, told: Callable[[], bool]) -> None:
+        """Wait for nothing: whoever is next waits for what is on the stream, and ``told`` says if it was finite."""
+        if graph.handle(self.stream) not in graph.DEFAULTS:
+            self._left = self._left or cuda.event()
+            self._left.record(self.stream)
+        if told not in self._told:
+            self._told.append(told)
+
+    def take_over(self) -> None:
+        """Let the stream wait for what was left: by the same number it may be another one, if not a default stream."""
+        if self._told and self._left is not None:
+            self._left.wait(self.stream)
+
+    def settled(self) -> bool:
+        """Whether what was left was finite; waits for it."""
+        if not self._told:
+            return True
+        (self._left or self.stream).synchronize()
+        finite = [told() for told in self._told]
+        self._told = []
+        return all(finite)
 
     def buffer(self, name: str, size: int, dtype: DTypeLike | None = None) -> DeviceArray:
         """The plan's device array of this name, made when it is first asked for."""
@@ -96,11 +135,16 @@ class Buffers:
             self._side = graph.stream()
         return self._side
 
-    def kept(self, key: Hashable, make: Callable[[], Result]) -> Result:
+    def found(self, key: Hashable) -> object:
+        """The object kept under this key; None if there is none."""
+        return self._kept.get(key)
+
+    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The object kept under this key, made when it is first asked for."""
         if key not in self._kept:
             self._kept[key] = make()
+            self.bytes += self._kept[key].bytes
             while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+                self.bytes -= self._kept.popitem(last=False)[1].bytes
         self._kept.move_to_end(key)
-        return cast(Result, self._kept[key])
+        return cast(Made, self._kept[key])

@@ -71,6 +71,12 @@ def lay(state, edge_keys, segment, low, shift, top):
 
 
 @device
+def ended(state, segment):
+    """Whether a segment's middle values are found."""
+    return state[segment * FIELDS + SHIFT] == DONE and state[segment * FIELDS + NEXT] == 0
+
+
+@device
 def last_of(parts, state, field, tally):
     """Whether this block is the last of those that work on a segment; then it sees what the others wrote."""
     cuda.threadfence()

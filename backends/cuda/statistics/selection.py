@@ -83,6 +83,9 @@ class Selection:
         key = key_dtype(self.dtype)
         self._edge_keys, self._middle_keys = self.edges.view(key), self.middle.view(key)
         self._drawn: DeviceArray | None = None
+        arrays = self.middle, self.energy, *self._partial, self._widest, *self._search, self._every, self.edges
+        drawing = SAMPLE * first.rows if self.beside_forward else 0
+        self.bytes = sum(int(array.nbytes) for array in arrays) + drawing
 
     def _chunk(self, layout: DetailLayout) -> int:
         return chunk_for(layout.bands[0].length)
@@ -107,23 +110,33 @@ class Selection:
         launch(x, samples, layout.rows, high_pass, values, keys, self.state, self._edge_keys)
 
     def settle(self, stream: Stream, bands: int = 1) -> None:
-        """Launch what fills ``middle`` of the finest bands from the lists that a pass over all values left."""
+        """Launch what fills ``middle`` of the finest bands from the lists that a pass over all values left.
+
+        The few searches that this does not end are made anew, each by one block; their state tells which.
+        """
         (layout,), threads = self.layouts, self.options.scan
         parts = max(min(-(-listed(layout.bands[0].length) // (4 * threads)), PARTS), 1)
         even = any(n % 2 == 0 for n in self._counts[:bands])
         launch = scanning.settle(self.dtype, threads)[grid(bands * parts, layout.rows), threads, stream]
         for _ in range(SETTLES[self.dtype] + even):
             launch(*layout.arguments[1:], self.groups, parts, *self._search, self._edge_keys, self._middle_keys)
+        self._whole(0, bands, bands, False, True, stream)
+
+    def _whole(self, first: int, bands: int, medians: int, energy: bool, unfinished: bool, stream: Stream) -> None:
+        """Launch a block for each row of some bands."""
+        layout = self.layouts[0]
+        threads = self.options.row_threads(self.depth * layout.rows)
+        launch = short_rows.whole(self.dtype, threads)[grid(bands, layout.rows), threads, stream]
+        launch(*layout.arguments, first, medians, energy, self._middle_keys, self.energy, self.state, unfinished)
 
     def run(self, medians: int, energy: bool, stream: Stream, quick: bool = False) -> None:
         """Launch what fills ``middle`` of the ``medians`` finest bands and, if wanted, ``energy`` of all.
 
-        ``quick`` leaves it to the caller to see if it was enough.
+        ``quick`` is to make passes that nearly always end a search.
         """
         options, layout, rest = self.options, self.layouts[0], (self.depth if energy else medians) - self.big
         if rest > 0:
-            launch = short_rows.whole(self.dtype, options.row)[grid(rest, layout.rows), options.row, stream]
-            launch(*layout.arguments, self.big, medians, energy, self._middle_keys, self.energy)
+            self._whole(self.big, rest, medians, energy, False, stream)
         searched = min(medians, self.big)
         listing = searched > 0 and quick and not self._pooled
         if searched and self._pooled:

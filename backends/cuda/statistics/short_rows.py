@@ -21,13 +21,14 @@ from .search_window import BINS, DONE, WORKSPACE, count_in_bin, first_shift, mag
 def whole(dtype: str, threads: int) -> Kernel:
     """Kernel for bands from ``first`` on of every row, a block for each: the two middle values and the sum of squares.
 
-    Medians are those of the ``medians`` finest bands.
+    Medians are those of the ``medians`` finest bands; if ``unfinished``, of those alone whose search has not ended by
+    their ``state``, which is left as it is.
     """
     widest, infinity = first_shift(np.dtype(dtype).itemsize), magnitudes(np.dtype(dtype).itemsize)
     total, (clear, _, locate, _) = window.summing(threads), window.histogram(threads)
 
     @kernel(dtype, threads)
-    def whole(coefficients, keys, bands, lists, rows, first, medians, with_energy, middle, energy):
+    def whole(coefficients, keys, bands, lists, rows, first, medians, with_energy, middle, energy, state, unfinished):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
         sums = cuda.shared.array(threads, np.float64)
@@ -39,6 +40,8 @@ def whole(dtype: str, threads: int) -> Kernel:
         n = bands[band * PLACES + LENGTH]
         begin = bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH]
         segment = band * rows + row
+        if unfinished and window.ended(state, segment):
+            return
         if with_energy:
             square = 0.0
             for i in range(thread, n, threads):

@@ -12,7 +12,7 @@ from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.statistics.search_window import DONE, FIELDS, NEXT, SHIFT
+from wavefilt.backends.cuda.statistics.search_window import ended
 from wavefilt.backends.cuda.thresholding.kernels import constant
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA, bayes_formula
@@ -70,7 +70,7 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
         """``factors`` has those of `factors`, then the noise's gains; ``numbers`` get sigma, then thresholds."""
         row = cuda.blockIdx.x * threads + cuda.threadIdx.x
         dead = is_constant(x, row, rows if length > 0 else 0, length)
-        if row < searched and (state[row * FIELDS + SHIFT] != DONE or state[row * FIELDS + NEXT] != 0):
+        if row < searched and not ended(state, row):
             flags[UNFINISHED] = 1
         if row >= rows:
             return
