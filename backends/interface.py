@@ -122,6 +122,9 @@ class DeviceBackend(Backend, Protocol):
         dead traces to leave out.
         """
 
+    def at_once(self, x: Any, method: Method, axes: tuple[int, ...], wait: bool) -> Any:
+        """An array on the device denoised as its kind, if that needs neither `take` nor the host; else None."""
+
     def spun(self, x: Any, method: Method, level: int) -> Any:
         """The mean of ``method.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
 

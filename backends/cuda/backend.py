@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from wavefilt.arrays import Array
+from wavefilt.arrays import Array, DType, dtype_name
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined, key_of
 from wavefilt.backends.cuda.dwt import cycle_spinning
@@ -35,6 +37,13 @@ from . import chunked_rows
 __all__ = ["Cuda", "CudaPyramid", "Options"]
 
 CACHE_BYTES = 8 << 30
+
+
+class Asked(NamedTuple):
+    """What a plan is made for, and by which key it keeps a denoiser."""
+
+    shape: Shape
+    key: Hashable
 
 
 class CudaPyramid(Pyramid):
@@ -292,6 +301,28 @@ class Cuda:
         parts = slice(0, half), slice(half, len(out))
         return joined([self.denoise(x[part], method, level, report, out[part]) for part in parts], out, report)
 
+    def at_once(self, x: Samples, method: Method, axes: tuple[int, ...], wait: bool) -> Samples | None:
+        """What `take`, `denoise` and `restore` do, in less time, for an array on the GPU whose last ``axes`` are meant.
+
+        None where more is to be done: there is no room for it, `denoise` gives None, or its options are no plain ones.
+        """
+        if not method.known:
+            return None
+        along = tuple(map(operator.index, axes))
+        simple = _simple(Registry.changes, method, type(x), tuple(x.shape), x.dtype, along)  # type: ignore[arg-type]
+        if simple is None:
+            return None
+        library, dtype, asked = simple
+
+        def denoise() -> Denoised:
+            return self._begun(library.contiguous(x, dtype), asked, method, False, None, wait)()
+
+        try:
+            done = guarded(denoise, self.clear)
+        except OutOfMemory:
+            return None
+        return None if done is None else library.as_floating(done[0], x)
+
     def spun(self, x: Samples, method: Method, level: int) -> Samples | None:
         """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
         once = partial(self.denoise, method=replace(method, spins=1), level=level)
@@ -307,17 +338,25 @@ class Cuda:
         self, x: Samples, method: Method, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Callable[[], Denoised]:
         """Launch a denoise; what is returned waits for it, if that is wanted, and gives `denoise`'s answer."""
+        again = _asked if method.known else _asked.__wrapped__
+        asked = again(Registry.changes, method, level, interop.dtype_name(x), tuple(x.shape), report)
+        return self._begun(x, asked, method, report, out, wait)
+
+    def _begun(
+        self, x: Samples, asked: Asked, method: Method, report: bool, out: Samples | None, wait: bool
+    ) -> Callable[[], Denoised]:
+        """`begin`; an array on the GPU may have any shape."""
         there = interop.on_device(x)
         number = interop.stream_number(x) if there else -1
         if capturing(number):
-            return self._captured(x, method, level, number, wait or report, out)
-        plan, denoiser = self._prepared(x, method, level, report, number)
+            return self._captured(x, asked, number, wait or report, out)
+        plan, denoiser = self._prepared(asked, method, report, number)
         stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
         try:
             if waiting or plan.crowded:
                 self._plans.settled(plan)
-            small = self._small if x.nbytes < Ring.LEAST else self._through_ring
-            y = (self._on_device if there else small)(plan, denoiser, x, out, stream)
+            run = self._on_device if there else self._small if x.nbytes < Ring.LEAST else self._through_ring
+            y = run(plan, denoiser, x, out, stream)
         except BaseException:
             self._plans.give_back(plan)
             raise
@@ -336,7 +375,7 @@ class Cuda:
         return finish
 
     def _captured(
-        self, x: Samples, method: Method, level: int, number: int, wait: bool, out: Samples | None
+        self, x: Samples, asked: Asked, number: int, wait: bool, out: Samples | None
     ) -> Callable[[], Denoised]:
         """Launch into the graph that the caller captures, with a plan that from now on belongs to it.
 
@@ -344,9 +383,8 @@ class Cuda:
         """
         if wait:
             raise RuntimeError("the current stream is being captured, and cannot be waited for: use wait=False")
-        shape, key = _asked(method, level, interop.dtype_name(x), tuple(x.shape), False)
-        plan = self._plans.idle(shape, number)
-        denoiser = plan and plan.found(key)
+        plan = self._plans.idle(asked.shape, number)
+        denoiser = plan and plan.found(asked.key)
         if plan is None or not isinstance(denoiser, Denoiser) or not denoiser.ready:
             if plan is not None:
                 self._plans.give_back(plan)
@@ -359,12 +397,11 @@ class Cuda:
         denoiser.run(interop.flat(x), interop.flat(y), plan.stream)
         return lambda: (y, None)
 
-    def _prepared(self, x: Samples, method: Method, level: int, report: bool, number: int) -> tuple[Plan, Denoiser]:
+    def _prepared(self, asked: Asked, method: Method, report: bool, number: int) -> tuple[Plan, Denoiser]:
         """A plan, which is to be given back, with a denoiser for it."""
-        shape, key = _asked(method, level, interop.dtype_name(x), tuple(x.shape), report)
-        plan = self._plans.borrow(shape, number)
+        plan = self._plans.borrow(asked.shape, number)
         try:
-            return plan, plan.kept(key, partial(self._compiled, plan, method, report))
+            return plan, plan.kept(asked.key, partial(self._compiled, plan, method, report))
         except BaseException:
             self._plans.give_back(plan)
             raise
@@ -409,17 +446,30 @@ class Cuda:
         return out
 
 
-def _asked(method: Method, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> tuple[Shape, Hashable]:
-    """What a plan is made for, and what a denoiser on it."""
-    again = _found if method.known else _found.__wrapped__
-    return again(Registry.changes, method, level, dtype, shape, report)
+@lru_cache(maxsize=1024)
+def _asked(changes: int, method: Method, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
+    return Asked(Shape.of(method.analysis(level), dtype, shape[0], shape[1:]), key_of(method, report))
 
 
 @lru_cache(maxsize=1024)
-def _found(
-    changes: int, method: Method, level: int, dtype: str, shape: tuple[int, ...], report: bool
-) -> tuple[Shape, Hashable]:
-    return Shape.of(method.analysis(level), dtype, shape[0], shape[1:]), key_of(method, report)
+def _simple(
+    changes: int, method: Method, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
+) -> tuple[interop.Library, DType, Asked] | None:
+    """Library, dtype of computation and plan for arrays of a type and shape; None if `Cuda.at_once` is not for them.
+
+    Raises what `take` and `Method.level_for` do.
+    """
+    library, found = interop.library_of_type(kind), interop.layout(shape, axes)
+    level = method.level_for(*found.rows[1:])
+    if library is None or found.orders is not None or not level or not found.rows[0]:
+        return None
+    computed = interop.computed(dtype)
+    name = dtype_name(computed)
+    analysis = method.analysis(level)
+    known = name in Cuda.dtypes and analysis.transform.name in Cuda.transforms and analysis.builtin_modes
+    if not known or not method.plain or method.blend:
+        return None
+    return library, computed, _asked(changes, method, level, name, found.rows, False)
 
 
 def _like(x: Samples) -> Samples:

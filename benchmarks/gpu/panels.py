@@ -27,7 +27,9 @@ def run(cases: Sequence[Case] = CASES, repeats: int = REPEATS) -> Row:
 
 
 def _measure(backend: Any, case: Case, repeats: int) -> Row:
-    from wavefilt.backends.cuda.plan import Shrinking
+    from wavefilt.backends.cuda.backend import Asked
+    from wavefilt.backends.cuda.denoiser import key_of
+    from wavefilt.backends.cuda.plan import Shape, Shrinking
     from wavefilt.backends.cuda.runtime.target import cuda
 
     host, level = noisy(case), case.level
@@ -38,7 +40,8 @@ def _measure(backend: Any, case: Case, repeats: int) -> Row:
     call()
     on_cpu = partial(own_denoise, host, level)
     error = agreement(out.copy_to_host()[0], on_cpu(), TOLERANCE, case.name)
-    plan, denoiser = backend._prepared(x, method, level, False, 0)
+    asked = Asked(Shape.of(method.analysis(level), "float32", 1, tuple(host.shape)), key_of(method, False))
+    plan, denoiser = backend._prepared(asked, method, False, 0)
     source, target, soft = x.reshape(-1), out.reshape(-1), Shrinking("soft", denoiser._thresholds)
     work: dict[str, Callable[[Any], None]] = {
         "denoise": lambda on: denoiser.run(source, target, on),

@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
+import wavefilt
 from tests.support.simulation import arrays_on_device, inside
 from wavefilt.method import Method
 
@@ -267,3 +268,36 @@ def test_searches_that_do_not_end_are_ended_on_the_device(backend, options):
     (denoiser,) = plan._kept.values()
     assert not denoiser.quick
     backend.check()
+
+
+@inside
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_arrays_denoised_at_once(backend):
+    """As step by step; None for what takes more steps."""
+    x, method = (
+        np.random.default_rng(1).standard_normal((2, 3, 60)).astype(np.float32),
+        Method("haar", 2, rule="universal"),
+    )
+    expected = backend.denoise(_there(x.reshape(6, 60)), method, 2)[0].copy_to_host().reshape(x.shape)
+    for wait in (True, False):
+        assert np.array_equal(backend.at_once(_there(x), method, (-1,), wait).copy_to_host(), expected)
+        assert np.array_equal(
+            backend.at_once(_there(x[0, 0]), method, (np.int64(0),), wait).copy_to_host(), expected[0, 0]
+        )
+    panels = backend.at_once(_there(x), Method("haar", 1, rule=0.1, dimensions=2), (-2, -1), True)
+    wanted = backend.denoise(_there(x), Method("haar", 1, rule=0.1, dimensions=2), 1)[0]
+    assert np.array_equal(panels.copy_to_host(), wanted.copy_to_host())
+    more = (
+        {"spins": 2},
+        {"blend": 0.5},
+        {"sigma": ("window", 0, 30)},
+        {"wavelet": wavefilt.wavelets.filters.as_wavelet("haar")},
+    )
+    for options in more:
+        assert backend.at_once(_there(x), Method(**{"wavelet": "haar", "level": 2, **options}), (-1,), True) is None
+    assert backend.at_once(_there(np.ascontiguousarray(x.swapaxes(1, 2))), method, (1,), True) is None
+    assert backend.at_once(_there(np.where(x == x[0, 0, 0], np.nan, x)), method, (-1,), True) is None
+    with pytest.raises(TypeError):
+        backend.at_once(_there(x), method, (-1.0,), True)
+    with pytest.raises(ValueError, match="out of range"):
+        backend.at_once(_there(x), method, (3,), True)

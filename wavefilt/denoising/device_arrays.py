@@ -24,8 +24,11 @@ def denoise(
     name = backend if isinstance(backend, str) else backend.name
     if name not in ("auto", home.name):
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
-    taken = home.take(x, *axes)
     chosen: Any = home if isinstance(backend, str) else backend
+    y = None if return_noise else chosen.at_once(x, method, axes, wait)
+    if y is not None:
+        return y
+    taken = home.take(x, *axes)
     return _given_back(taken, _rows(taken.rows, method, chosen, wait), chosen, return_noise)
 
 

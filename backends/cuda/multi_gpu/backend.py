@@ -156,6 +156,12 @@ class Several(Cuda):
         futures = [m.submit(work(m, part)) for m, part in zip(self._members, parts, strict=True)]
         return joined([future.result() for future in futures], out, report)
 
+    def at_once(self, x: Samples, method: Method, axes: tuple[int, ...], wait: bool) -> Samples | None:
+        if method.dimensions == 2:
+            return super().at_once(x, method, axes, wait)
+        with interop.on_device_of(x):
+            return self._home(x).backend.at_once(x, method, axes, wait)
+
     def each(
         self,
         parts: Sequence[Samples],

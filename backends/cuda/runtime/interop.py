@@ -176,6 +176,12 @@ def library_of(x: object) -> Library:
     return _library_of(type(x))  # type: ignore[arg-type]  # a type of any object is hashable
 
 
+def library_of_type(kind: type) -> Library | None:
+    """That of arrays of a type; None for a type that is known by its interface alone."""
+    found = _library_of(kind)  # type: ignore[arg-type]  # a type is hashable
+    return None if found is _numba and not issubclass(kind, DeviceNDArray) else found
+
+
 def exhausted() -> list[type[Exception]]:
     """What the libraries that are in use raise when a GPU's memory is used up."""
     return [library().exhausted for name, library in LIBRARIES.items() if name in sys.modules]
@@ -244,7 +250,7 @@ class Traces(NamedTuple):
     def restore(self, rows: Samples) -> Samples:
         """``rows`` as an array of the original's shape, floating dtype and library."""
         shape, library = tuple(self.original.shape), library_of(rows)
-        found = _layout(shape, tuple(map(operator.index, self.axes)))
+        found = layout(shape, tuple(map(operator.index, self.axes)))
         y = rows if found.moved == found.rows else rows.reshape(found.moved)
         if found.orders is not None:
             y = library.ordered(y, found.orders[1])
@@ -259,15 +265,15 @@ def take(x: Samples, *axes: int) -> Traces:
     Raises what `wavefilt.arrays.take` raises.
     """
     x = _readable(x)
-    dtype, library = _computed(x.dtype), library_of(x)
-    found = _layout(tuple(x.shape), tuple(map(operator.index, axes)))
+    dtype, library = computed(x.dtype), library_of(x)
+    found = layout(tuple(x.shape), tuple(map(operator.index, axes)))
     ordered = x if found.orders is None else library.ordered(x, found.orders[0])
     rows = library.contiguous(ordered, dtype)
     return Traces(rows if found.moved == found.rows else rows.reshape(found.rows), x, axes)
 
 
 @cache
-def _computed(dtype: Any) -> DType:
+def computed(dtype: Any) -> DType:
     """The dtype in which samples on a GPU are computed."""
     found = compute_dtype(np.dtype(arrays.dtype_name(dtype)))
     if found.kind == "c":
@@ -288,7 +294,7 @@ def _readable(x: Samples) -> Samples:
     raise TypeError(f"{type(x).__name__} offers DLPack only; import cupy or torch first, which can read it")
 
 
-class _Layout(NamedTuple):
+class Layout(NamedTuple):
     """How an array becomes rows: the shape with its axes last, that of the rows, and the orders of its dimensions.
 
     Those are there and back, and None where the axes are the last already.
@@ -300,15 +306,17 @@ class _Layout(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _layout(shape: tuple[int, ...], axes: tuple[int, ...]) -> _Layout:
-    """Raises ValueError for axes that an array of this shape does not have."""
+def layout(shape: tuple[int, ...], axes: tuple[int, ...]) -> Layout:
+    """How an array of this shape becomes rows along these axes.
+
+    Raises ValueError for axes that an array of this shape does not have."""
     check_axes(shape, axes)
     last = tuple(axis % len(shape) for axis in axes)
     order = (*(i for i in range(len(shape)) if i not in last), *last)
     moved = tuple(shape[i] for i in order)
     rows = (prod(moved[: -len(axes)]), *moved[-len(axes) :])
     there = order == tuple(range(len(shape)))
-    return _Layout(moved, rows, None if there else (order, tuple(np.argsort(order).tolist())))
+    return Layout(moved, rows, None if there else (order, tuple(np.argsort(order).tolist())))
 
 
 def to_host(x: Samples) -> Array:
