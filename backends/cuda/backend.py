@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
-from typing import NamedTuple
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from wavefilt.arrays import Array, DType, dtype_name
+from wavefilt.arrays import Array
 from wavefilt.backends.crossover import cuda_crossover
-from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined, key_of
+from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
 from wavefilt.backends.cuda.dwt import cycle_spinning
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.plans import FAMILIES, Plans
+from wavefilt.backends.cuda.requests import DTYPES, Asked, asked, simple
 from wavefilt.backends.cuda.runtime import compiler, interop, target
 from wavefilt.backends.cuda.runtime.graph import capturing, stand_in
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
@@ -37,13 +37,6 @@ from . import chunked_rows
 __all__ = ["Cuda", "CudaPyramid", "Options"]
 
 CACHE_BYTES = 8 << 30
-
-
-class Asked(NamedTuple):
-    """What a plan is made for, and by which key it keeps a denoiser."""
-
-    shape: Shape
-    key: Hashable
 
 
 class CudaPyramid(Pyramid):
@@ -107,7 +100,7 @@ class Cuda:
     """
 
     name = "cuda"
-    dtypes = ("float32", "float64")
+    dtypes = DTYPES
     transforms = tuple(FAMILIES)
     device = True
     whole_bytes_factor, chunk_bytes_factor = 9.0, None
@@ -309,13 +302,13 @@ class Cuda:
         if not method.known:
             return None
         along = tuple(map(operator.index, axes))
-        simple = _simple(Registry.changes, method, type(x), tuple(x.shape), x.dtype, along)  # type: ignore[arg-type]
-        if simple is None:
+        found = simple(Registry.changes, method, type(x), tuple(x.shape), x.dtype, along)  # type: ignore[arg-type]
+        if found is None:
             return None
-        library, dtype, asked = simple
+        library, dtype, request = found
 
         def denoise() -> Denoised:
-            return self._begun(library.contiguous(x, dtype), asked, method, False, None, wait)()
+            return self._begun(library.contiguous(x, dtype), request, method, False, None, wait)()
 
         try:
             done = guarded(denoise, self.clear)
@@ -338,19 +331,19 @@ class Cuda:
         self, x: Samples, method: Method, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Callable[[], Denoised]:
         """Launch a denoise; what is returned waits for it, if that is wanted, and gives `denoise`'s answer."""
-        again = _asked if method.known else _asked.__wrapped__
-        asked = again(Registry.changes, method, level, interop.dtype_name(x), tuple(x.shape), report)
-        return self._begun(x, asked, method, report, out, wait)
+        again = asked if method.known else asked.__wrapped__
+        request = again(Registry.changes, method, level, interop.dtype_name(x), tuple(x.shape), report)
+        return self._begun(x, request, method, report, out, wait)
 
     def _begun(
-        self, x: Samples, asked: Asked, method: Method, report: bool, out: Samples | None, wait: bool
+        self, x: Samples, request: Asked, method: Method, report: bool, out: Samples | None, wait: bool
     ) -> Callable[[], Denoised]:
         """`begin`; an array on the GPU may have any shape."""
         there = interop.on_device(x)
         number = interop.stream_number(x) if there else -1
         if capturing(number):
-            return self._captured(x, asked, number, wait or report, out)
-        plan, denoiser = self._prepared(asked, method, report, number)
+            return self._captured(x, request, number, wait or report, out)
+        plan, denoiser = self._prepared(request, method, report, number)
         stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
         try:
             if waiting or plan.crowded:
@@ -375,7 +368,7 @@ class Cuda:
         return finish
 
     def _captured(
-        self, x: Samples, asked: Asked, number: int, wait: bool, out: Samples | None
+        self, x: Samples, request: Asked, number: int, wait: bool, out: Samples | None
     ) -> Callable[[], Denoised]:
         """Launch into the graph that the caller captures, with a plan that from now on belongs to it.
 
@@ -383,8 +376,8 @@ class Cuda:
         """
         if wait:
             raise RuntimeError("the current stream is being captured, and cannot be waited for: use wait=False")
-        plan = self._plans.idle(asked.shape, number)
-        denoiser = plan and plan.found(asked.key)
+        plan = self._plans.idle(request.shape, number)
+        denoiser = plan and plan.found(request.key)
         if plan is None or not isinstance(denoiser, Denoiser) or not denoiser.ready:
             if plan is not None:
                 self._plans.give_back(plan)
@@ -397,11 +390,11 @@ class Cuda:
         denoiser.run(interop.flat(x), interop.flat(y), plan.stream)
         return lambda: (y, None)
 
-    def _prepared(self, asked: Asked, method: Method, report: bool, number: int) -> tuple[Plan, Denoiser]:
+    def _prepared(self, request: Asked, method: Method, report: bool, number: int) -> tuple[Plan, Denoiser]:
         """A plan, which is to be given back, with a denoiser for it."""
-        plan = self._plans.borrow(asked.shape, number)
+        plan = self._plans.borrow(request.shape, number)
         try:
-            return plan, plan.kept(asked.key, partial(self._compiled, plan, method, report))
+            return plan, plan.kept(request.key, partial(self._compiled, plan, method, report))
         except BaseException:
             self._plans.give_back(plan)
             raise
@@ -444,32 +437,6 @@ class Cuda:
             return result.reshape(x.shape).copy()
         out[...] = result.reshape(x.shape)
         return out
-
-
-@lru_cache(maxsize=1024)
-def _asked(changes: int, method: Method, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
-    return Asked(Shape.of(method.analysis(level), dtype, shape[0], shape[1:]), key_of(method, report))
-
-
-@lru_cache(maxsize=1024)
-def _simple(
-    changes: int, method: Method, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
-) -> tuple[interop.Library, DType, Asked] | None:
-    """Library, dtype of computation and plan for arrays of a type and shape; None if `Cuda.at_once` is not for them.
-
-    Raises what `take` and `Method.level_for` do.
-    """
-    library, found = interop.library_of_type(kind), interop.layout(shape, axes)
-    level = method.level_for(*found.rows[1:])
-    if library is None or found.orders is not None or not level or not found.rows[0]:
-        return None
-    computed = interop.computed(dtype)
-    name = dtype_name(computed)
-    analysis = method.analysis(level)
-    known = name in Cuda.dtypes and analysis.transform.name in Cuda.transforms and analysis.builtin_modes
-    if not known or not method.plain or method.blend:
-        return None
-    return library, computed, _asked(changes, method, level, name, found.rows, False)
 
 
 def _like(x: Samples) -> Samples:

@@ -27,9 +27,9 @@ def run(cases: Sequence[Case] = CASES, repeats: int = REPEATS) -> Row:
 
 
 def _measure(backend: Any, case: Case, repeats: int) -> Row:
-    from wavefilt.backends.cuda.backend import Asked
     from wavefilt.backends.cuda.denoiser import key_of
     from wavefilt.backends.cuda.plan import Shape, Shrinking
+    from wavefilt.backends.cuda.requests import Asked
     from wavefilt.backends.cuda.runtime.target import cuda
 
     host, level = noisy(case), case.level

@@ -178,7 +178,7 @@ def library_of(x: object) -> Library:
 
 def library_of_type(kind: type) -> Library | None:
     """That of arrays of a type; None for a type that is known by its interface alone."""
-    found = _library_of(kind)  # type: ignore[arg-type]  # a type is hashable
+    found = _library_of(kind)
     return None if found is _numba and not issubclass(kind, DeviceNDArray) else found
 
 
