@@ -35,9 +35,13 @@ def fit(dtype: str, threads: int, line: bool) -> Kernel:
             return
         start, first, last = row * samples, part * chunk, min((part + 1) * chunk, samples)
         middle, level, moment = 0.5 * (samples - 1), 0.0, 0.0
-        wide = last // 4 * 4 if aligned else first
-        for i in range(first + 4 * thread, wide, 4 * threads):
-            a, b, c, d = load4(x, start + i)
+        wide, at = last // 4 * 4, start
+        for i in range(first + 4 * thread, wide, 4 * threads):  # in this order wherever the array lies
+            at = start + i
+            if aligned:
+                a, b, c, d = load4(x, at)
+            else:
+                a, b, c, d = x[at], x[at + 1], x[at + 2], x[at + 3]
             level += (np.float64(a) + np.float64(b)) + (np.float64(c) + np.float64(d))
             if line:
                 moment += (i - middle) * np.float64(a) + (i + 1 - middle) * np.float64(b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,8 @@ def test_the_driver_says_the_same_of_every_kernel_and_block():
         wavefilt.denoise(x.reshape(64, -1), "db8", level=8, rule=rule, backend="cuda")
     device = cuda.get_current_device()
     name, count = "{}.{}".format(*device.compute_capability), device.MULTIPROCESSOR_COUNT
-    made = [one for one in gc.get_objects() if type(one).__name__ == "CUDADispatcher"]
+    dispatcher = import_module("numba.cuda.dispatcher").CUDADispatcher
+    made = [one for one in gc.get_objects() if issubclass(type(one), dispatcher)]
     kernels = [kernel for one in made for kernel in getattr(one, "overloads", {}).values()]
     kernels = [kernel for kernel in kernels if hasattr(kernel, "max_cooperative_grid_blocks")]
     assert len(kernels) >= 8
