@@ -30,6 +30,7 @@ from wavefilt.registry import Registry
 from wavefilt.statistics.summation import Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
+from wavefilt.transforms.base import AllCounted
 from wavefilt.vocabulary import Scope
 
 from . import chunked_rows
@@ -78,14 +79,10 @@ class CudaPyramid(Pyramid):
         return found
 
 
-class _AllCounted(CudaPyramid):
+class _AllCounted(AllCounted, CudaPyramid):
     """In the buffers of another pyramid, ``lent``, which has the plan for as long."""
 
     lent: CudaPyramid
-
-    @property
-    def details(self) -> tuple[Array, ...] | tuple[DeviceArray, ...]:
-        return super(CudaPyramid, self.lent).with_approximation.details
 
 
 class Cuda:

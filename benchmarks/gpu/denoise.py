@@ -31,6 +31,7 @@ DEFAULTS: Row = {"wavelet": "db8", "rule": "universal", "sigma": "global"}
 CASES: list[Row] = [
     {"name": "device, universal, db8", "rows": 1, "samples": 64 * MI, "limit": 0.45},
     {"name": "device, bayes, db8", "rows": 1, "samples": 64 * MI, "limit": 0.70, "rule": "bayes", "sigma": "level"},
+    {"name": "device, js, db8", "rows": 1, "samples": 64 * MI, "limit": 1.1, "rule": "js", "sigma": "level"},
     {"name": "device, universal, db4", "rows": 1, "samples": 64 * MI, "limit": 0.40, "wavelet": "db4"},
     {"name": "device, universal, db8", "rows": 4096, "samples": 16384, "limit": 0.70},
     {"name": "device, universal, db8", "rows": 1, "samples": MI, "limit": 0.060},

@@ -213,10 +213,12 @@ class Pyramid:
     @property
     def with_approximation(self) -> Pyramid:
         """The same for rules that count the approximation as well: it is the last of `details`."""
-        return _AllCounted(self.coefficients, self.analysis, self.shape)
+        return AllCounted(self.coefficients, self.analysis, self.shape)
 
 
-class _AllCounted(Pyramid):
+class AllCounted(Pyramid):
+    """`Pyramid.with_approximation`."""
+
     @property
     def details(self) -> tuple[Any, ...]:
         transform = self.analysis.transform
