@@ -103,7 +103,7 @@ TABLE = Table(
         "all bands shrunk,|ms": "{shrink:n}",
         "js/bayes,|times": "{ratio:.2f}",
         "|target": "{limit:g}",
-        "|reached": lambda row: "yes" if row["reached"] else "no",
+        "|reached": "{reached}",
     },
     _rows,
 )

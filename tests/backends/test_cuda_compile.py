@@ -401,7 +401,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
         write(f"panels-inverse-{name}-{periodized}-{function}", kernel, arguments)
     for name, mode, level in (("sym8", "reflect", 6), ("db8", "periodization", 9), ("coif17", "zero", 4)):
         analysis = DWT.analysis(pywt.Wavelet(name), mode, level)
-        for part, one in enumerate(local_shrinkage.launches(DWT.grids(analysis, (1 << 20,)), dtype, 256)):
+        for part, one in enumerate(local_shrinkage.launches(DWT.grids(analysis, (1 << 24,)), dtype, 256, 1)):
             each = types.UniTuple(size, len(one.bands))
             kernel = local_shrinkage.shrinking(one.tile)
             write(f"local-{name}-{mode}-{part}", kernel, (a, a, each, each, each, a, size, size))

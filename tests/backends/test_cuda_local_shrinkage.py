@@ -30,7 +30,8 @@ def small():
     from wavefilt.backends.cuda.statistics import selection, sorting
 
     selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE, sorting.SPAN = 250, 128, 256, 32, 32
-    local_shrinkage.TILE_BYTES, local_shrinkage.LEAST, undecimated.EACH, trend.LEAST, trend.PARTS = 128, 8, 2, 32, 12
+    local_shrinkage.TILE_BYTES, local_shrinkage.LEAST, undecimated.EACH, trend.LEAST, trend.PARTS = 512, 8, 2, 32, 12
+    local_shrinkage.FILL = 4
     return Cuda(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
 
 

@@ -20,8 +20,9 @@ from wavefilt.thresholding.local_shrinkage import REACH, Grid
 
 from .tiling import ROWS, up4
 
-TILE_BYTES = 1 << 12
-"""Of the coefficients of a tile in the finest of its bands."""
+TILE_BYTES = 1 << 14
+"""Of the coefficients of a tile in the finest of its bands; a quarter where there would be fewer blocks than `FILL`."""
+FILL = 528  # four a multiprocessor
 LEAST = 16
 """Coefficients of a tile in the coarsest of its bands: fewer are little beside their neighbours."""
 
@@ -99,10 +100,16 @@ class Launch:
 
 
 @lru_cache(maxsize=256)
-def launches(grids: tuple[Grid, ...], dtype: str, threads: int) -> list[Launch]:
-    """For bands with these grids, finest first: as many together as have tiles of `LEAST` coefficients."""
-    finest, made, begin = TILE_BYTES // np.dtype(dtype).itemsize, [], 0
+def launches(grids: tuple[Grid, ...], dtype: str, threads: int, rows: int) -> list[Launch]:
+    """For bands of so many rows with these grids, finest first: as many together as have tiles of `LEAST` coefficients.
+
+    Tiles are half as large where the next finer band, with twice the coefficients, is a neighbour.
+    """
+    largest_tile, made, begin = TILE_BYTES // np.dtype(dtype).itemsize, [], 0
+    if rows * grids[0].count < FILL * largest_tile:
+        largest_tile //= 4
     while begin < len(grids):
+        finest = largest_tile // 2 if begin else largest_tile
         largest = finest * grids[begin].step // LEAST
         end = next((i for i, grid in enumerate(grids) if grid.step > largest), len(grids))
         first, last = max(begin - 1, 0), min(end + 1, len(grids))
@@ -144,24 +151,32 @@ def _edge(dtype: str, periodic: bool) -> DeviceFunction:
 
 
 @cache
-def _measuring(c: Tile, band: int) -> DeviceFunction:
-    """Device function: the energies of a band into shared memory."""
-    threads, number = c.threads, np.dtype(c.dtype).type
-    size, (head, _), groups = c.sizes[band], c.reaches[band], c.length(band) // 4
-    begin, turn = c.place(band) - head, sum(map(c.length, range(band))) // 4 % threads
-    last = min(band + 1, c.own[-1])
-    last_size = c.sizes[last]
-    most, share, edge = number(np.finfo(c.dtype).max), number(1 / (2 * REACH + 1)), _edge(c.dtype, c.periodic)
+def _first_of(threads: int, others: int) -> DeviceFunction:
+    """Device function: this thread's first group of four, where ``others`` come before: all have as much to do then."""
+    turn = others % threads
 
     @device
-    def group(energies, source, start, count, k, scale, v):
-        if k < 4 or k + 8 > count:
-            for i in range(4):
-                energies[begin + 4 * v + i] = edge(source, start, count, k + i, scale)
-            return
-        _, a1, a2, a3 = load4(source, start + k - 4)
-        b0, b1, b2, b3 = load4(source, start + k)
-        c0, c1, c2, _ = load4(source, start + k + 4)
+    def first():
+        thread = cuda.threadIdx.x + (threads - turn)
+        return thread if thread < threads else thread - threads
+
+    return first
+
+
+@cache
+def _measuring(c: Tile, band: int) -> DeviceFunction:
+    """Device function: the energies of a band into shared memory, or 0 if it is unchanged."""
+    threads, number = c.threads, np.dtype(c.dtype).type
+    size, (head, _), groups = c.sizes[band], c.reaches[band], c.length(band) // 4
+    begin, first_of, asked = c.place(band) - head, _first_of(threads, c.place(band) // 4), _asking(c, band)
+    rounds, rest = groups // threads, groups % threads
+    zero, share, edge = number(0), number(1 / (2 * REACH + 1)), _edge(c.dtype, c.periodic)
+
+    @device
+    def group(energies, source, at, scale, v):
+        _, a1, a2, a3 = load4(source, at + 4 * v - 4)
+        b0, b1, b2, b3 = load4(source, at + 4 * v)
+        c0, c1, c2, _ = load4(source, at + 4 * v + 4)
         a1, a2, a3, c0, c1, c2 = a1 * scale, a2 * scale, a3 * scale, c0 * scale, c1 * scale, c2 * scale
         b0, b1, b2, b3 = b0 * scale, b1 * scale, b2 * scale, b3 * scale
         before, middle, after = a2 * a2, (b0 * b0 + b1 * b1) + (b2 * b2 + b3 * b3), c1 * c1
@@ -171,35 +186,72 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
         store(energies, begin + 4 * v, (s0 * share, s1 * share, s2 * share, s3 * share))
 
     @device
-    def measure(energies, source, begins, strides, counts, thresholds, first, row, rows, tile):
-        t = thresholds[(first + band) * rows + row]
-        # coarser bands go on furthest: where the tile lies beyond their ends, nobody asks for these
-        if t > 0 and tile * last_size < counts[last]:
-            start, scale = begins[band] + row * strides[band], min(number(1) / t, most)
-            # threads begin where those of the band before end, so that all have as much to do
-            for v in range((cuda.threadIdx.x + threads - turn) % threads, groups, threads):
-                group(energies, source, start, counts[band], tile * size - head + 4 * v, scale, v)
+    def at_the_ends(energies, source, start, counts, k, scale, tile, thread):
+        count = counts[band]
+        for v in range(thread, min(asked(counts, tile) + head + 3 >> 2, groups), threads):
+            if k + 4 * v >= 4 and k + 4 * v + 8 <= count:
+                group(energies, source, start + k, scale, v)
+            else:
+                for i in range(4 * v, 4 * v + 4):
+                    energies[begin + i] = edge(source, start, count, k + i, scale)
+
+    @device
+    def measure(energies, scales, source, begins, strides, counts, row, tile):
+        scale, thread, k = scales[band], first_of(), tile * size - head
+        start = begins[band] + row * strides[band]
+        if scale == 0:
+            for v in range(thread, groups, threads):
+                store(energies, begin + 4 * v, (zero, zero, zero, zero))
+        elif k >= 4 and k + 4 * groups + 4 <= counts[band]:
+            for j in range(rounds):  # constant, so that no warp computes when to stop
+                group(energies, source, start + k, scale, thread + j * threads)
+            if thread < rest:
+                group(energies, source, start + k, scale, thread + rounds * threads)
+        else:
+            at_the_ends(energies, source, start, counts, k, scale, tile, thread)
 
     return measure
 
 
 @cache
+def _asking(c: Tile, band: int) -> DeviceFunction:
+    """Device function: up to where, from the tile on, coefficients that there are ask for energies of a band."""
+    asked = device(lambda counts, tile: 0)
+    for i in (band - 1, band, band + 1):
+        if i in c.own:
+            asked = _asked_by(c, band, i, asked)
+    return asked
+
+
+def _asked_by(c: Tile, band: int, i: int, others: DeviceFunction) -> DeviceFunction:
+    size, step, end = c.sizes[i], 2, 0
+    if i != band:
+        link = c.links[i][0 if band < i else 1]
+        assert link is not None
+        step, end = c.step(i, band), max(link) + 1 - c.step(i, band)
+
+    @device
+    def asked(counts, tile):
+        return max(others(counts, tile), (counts[i] - tile * size + 1 >> 1) * step + end)
+
+    return asked
+
+
+@cache
 def _adding(c: Tile, i: int, j: int) -> DeviceFunction:
-    """Device function: four energies and their number, with those of the adjacent band j at the places of band i's."""
+    """Device function: four energies, with those of the adjacent band j at the places of band i's."""
     if j not in range(len(c.sizes)):
-        return device(lambda energies, v, thresholds, limit, found: found)
+        return device(lambda energies, v, found: found)
     (a, b, d, e), step = c.links[i][0 if j < i else 1] or (0, 0, 0, 0), c.step(i, j)
-    width, one = min(2 * step, 4), np.dtype(c.dtype).type(1)
+    width = min(2 * step, 4)
     begin = min(a, b, d, e) // width * width  # windows are read so many at a time
     places = [(a, b), (d, e), (a + step, b + step), (d + step, e + step)]
     first, between = c.place(j) + begin, filters([[(0.5, 0, p - begin) for p in two] for two in places], width)
 
     @device
-    def add(energies, v, thresholds, limit, found):
-        if thresholds[limit] > 0:
-            a, b, c, d = between(energies, first + 2 * step * v, 0)
-            return found[0] + a, found[1] + b, found[2] + c, found[3] + d, found[4] + one
-        return found
+    def add(energies, v, found):
+        a, b, c, d = between(energies, first + 2 * step * v, 0)
+        return found[0] + a, found[1] + b, found[2] + c, found[3] + d
 
     return add
 
@@ -208,26 +260,40 @@ def _adding(c: Tile, i: int, j: int) -> DeviceFunction:
 def _shrinking(c: Tile, band: int) -> DeviceFunction:
     """Device function: a band's own coefficients of a tile, shrunk by its energies and those of the adjacent bands."""
     threads, number, size, place = c.threads, np.dtype(c.dtype).type, c.sizes[band], c.place(band)
-    turn, one, zero = sum(c.sizes[c.own[0] : band]) // 4 % threads, number(1), number(0)
+    first_of, one, zero = _first_of(threads, sum(c.sizes[c.own[0] : band]) // 4), number(1), number(0)
+    rounds, rest = size // 4 // threads, size // 4 % threads
     add_finer, add_coarser = (_adding(c, band, adjacent) for adjacent in (band - 1, band + 1))
+    finer, coarser = max(band - 1, 0), min(band + 1, len(c.sizes) - 1)
 
     @device
     def shrunk(d, energy, count):
         return d * (one - count / energy if energy > count else zero)
 
     @device
-    def shrink(energies, source, target, begins, strides, counts, thresholds, first, row, rows, tile):
-        limit = (first + band) * rows + row
-        start, groups = begins[band] + row * strides[band] + tile * size, min(size, counts[band] - tile * size) + 3 >> 2
-        for v in range((cuda.threadIdx.x + threads - turn) % threads, groups, threads):
-            at = start + 4 * v
-            d0, d1, d2, d3 = load4(source, at)
-            if thresholds[limit] > 0:
-                e0, e1, e2, e3 = load4(energies, place + 4 * v)
-                found = add_finer(energies, v, thresholds, limit - rows, (e0, e1, e2, e3, one))
-                e0, e1, e2, e3, n = add_coarser(energies, v, thresholds, limit + rows, found)
-                d0, d1, d2, d3 = shrunk(d0, e0, n), shrunk(d1, e1, n), shrunk(d2, e2, n), shrunk(d3, e3, n)
-            store(target, at, (d0, d1, d2, d3))
+    def group(energies, source, target, start, count, v):
+        d0, d1, d2, d3 = load4(source, start + 4 * v)
+        if count > 0:
+            e0, e1, e2, e3 = add_coarser(energies, v, add_finer(energies, v, load4(energies, place + 4 * v)))
+            d0, d1, d2, d3 = shrunk(d0, e0, count), shrunk(d1, e1, count), shrunk(d2, e2, count), shrunk(d3, e3, count)
+        store(target, start + 4 * v, (d0, d1, d2, d3))
+
+    @device
+    def shrink(energies, scales, source, target, begins, strides, counts, row, tile):
+        start, thread, count = begins[band] + row * strides[band] + tile * size, first_of(), zero
+        if scales[band] > 0:
+            count = one
+            if finer < band and scales[finer] > 0:
+                count += one
+            if coarser > band and scales[coarser] > 0:
+                count += one
+        if (tile + 1) * size <= counts[band]:
+            for j in range(rounds):
+                group(energies, source, target, start, count, thread + j * threads)
+            if thread < rest:
+                group(energies, source, target, start, count, thread + rounds * threads)
+        else:
+            for v in range(thread, counts[band] - tile * size + 3 >> 2, threads):
+                group(energies, source, target, start, count, v)
 
     return shrink
 
@@ -235,8 +301,9 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
 @cache
 def shrinking(c: Tile) -> Kernel:
     """Kernel that writes coefficients of some bands shrunk to the places in ``target`` that they have in ``source``."""
-    number, shared = np.dtype(c.dtype).type, c.shared
-    measure = in_turn(*(_measuring(c, band) for band in range(len(c.sizes))))
+    number, shared, threads, bands = np.dtype(c.dtype).type, c.shared, c.threads, len(c.sizes)
+    most = number(np.finfo(c.dtype).max)
+    measure = in_turn(*(_measuring(c, band) for band in range(bands)))
     shrink = in_turn(*(_shrinking(c, band) for band in c.own))
 
     @kernel(c)
@@ -246,11 +313,16 @@ def shrinking(c: Tile) -> Kernel:
         Thresholds, band by band, are those of all bands; that of the ``first`` here is 0 where it is unchanged.
         """
         energies = cuda.shared.array(shared, number)
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        scales = cuda.shared.array(bands, number)
+        tile, row = cuda.blockIdx.x, cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
-        measure(energies, source, begins, strides, counts, thresholds, first, row, rows, cuda.blockIdx.x)
+        for band in range(cuda.threadIdx.x, bands, threads):
+            t = thresholds[(first + band) * rows + row]
+            scales[band] = min(number(1) / t, most) if t > 0 else number(0)
         cuda.syncthreads()
-        shrink(energies, source, target, begins, strides, counts, thresholds, first, row, rows, cuda.blockIdx.x)
+        measure(energies, scales, source, begins, strides, counts, row, tile)
+        cuda.syncthreads()
+        shrink(energies, scales, source, target, begins, strides, counts, row, tile)
 
     return local_kernel

@@ -46,7 +46,8 @@ class DwtPlan(Plan):
         end += shape.rows * up4(self.lengths[-1])
         self.details = self.buffer("details", end + end // 8 + 8)  # and the coarsest approximation, then lists
         self.layout = DetailLayout(self.details, bands, lists=end, listed=shape.level)
-        self.all_counted = DetailLayout(self.details, [*bands, coarsest], lists=end, listed=shape.level + 1)
+        # approximations near their median follow one another: no block has room to list them
+        self.all_counted = DetailLayout(self.details, [*bands, coarsest], lists=end, listed=shape.level)
         self._nothing = self.buffer("nothing", 1, np.int64)  # where a kernel wants an array and has no use for it
         self._approximations = list[DeviceArray]()
         self._compiled_for, self._tiles, self._where, tables = [], [], [], []
@@ -103,7 +104,7 @@ class DwtPlan(Plan):
 
     def shrunk_together(self, grids: tuple[Grid, ...], thresholds: DeviceArray, stream: Stream) -> Shrinking:
         s, target, bands = self.shape, self.buffer("shrunk", self.details.size), self.all_counted.bands
-        for one in local_shrinkage.launches(grids, s.dtype, self.options.threads):
+        for one in local_shrinkage.launches(grids, s.dtype, self.options.threads, s.rows):
             begins, pitches, counts, _ = zip(*(bands[i] for i in one.bands), strict=True)
             launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), self.options.threads, stream]
             launch(self.details, target, begins, pitches, counts, thresholds, one.first, s.rows)
