@@ -39,7 +39,7 @@ RANGES = 6  # for each thread, so that one slowed down by other processes leaves
 _WAIT, _WAKE = 128, 129  # of a futex of this process alone
 
 # words of 8 bytes in the state, those that several threads write to on cache lines of their own
-_NUMBER, _WORKING, _NEXT, _HIGHEST, _SLEEPING, _CALLER, _JOB, _MEMBERS = 0, 8, 16, 24, 32, 33, 40, 64
+_NUMBER, _WORKING, _NEXT, _HIGHEST, _SLEEPING, _CALLER, _JOB, _WORDS = 0, 8, 16, 24, 32, 33, 40, 56
 _FIRST, _FIRST_BLOCK, _FIRST_COUNT, _SECOND, _SECOND_BLOCK, _SECOND_COUNT, _RANGES, _LIMIT, _WORKSPACE, _PITCH = range(
     _JOB, _JOB + 10
 )
@@ -51,7 +51,7 @@ _I64, _I32 = ir.IntType(64), ir.IntType(32)
 
 
 class _Program:
-    """``launch(state, helpers)``, which the caller calls, and ``serve(member)``, in which each thread of the team is.
+    """``launch(state, helpers)``, which the caller calls, and ``serve(state)``, in which each thread of the team is.
 
     The word ``_WORKING`` has the tickets left in its upper half and those who work in its lower: that a thread takes a
     ticket and begins to work is one step, so that the caller, who withdraws the rest, knows for whom to wait.
@@ -112,8 +112,8 @@ class _Program:
 
     def _drain(self) -> ir.Function:
         drain = self._begin("drain", 2)
-        (state, member), builder = drain.args, self.builder
-        own = builder.add(self._read(state, _WORKSPACE), builder.mul(member, self._read(state, _PITCH)))
+        (state, ticket), builder = drain.args, self.builder
+        own = builder.add(self._read(state, _WORKSPACE), builder.mul(ticket, self._read(state, _PITCH)))
         ranges, more = self._read(state, _RANGES), self._block("more")
         i = self._change("add", state, _NEXT, 1)
         with builder.if_then(builder.icmp_signed(">=", i, ranges)):
@@ -162,8 +162,7 @@ class _Program:
     def _add_serve(self, drain: ir.Function) -> None:
         serve = self._begin("serve", 1)
         builder = self.builder
-        record = builder.inttoptr(serve.args[0], _I64.as_pointer())
-        state, member = builder.load(record), builder.load(builder.gep(record, [_number(1)]))
+        (state,) = serve.args
         seen = builder.alloca(_I64)
         builder.store(_number(0), seen)
         again, waiting = self._block("again"), self._block("waiting")
@@ -196,7 +195,7 @@ class _Program:
         builder.cbranch(builder.extract_value(swapped, 1), work, ticket)
         builder.position_at_end(work)
         self._wake(state, builder.sub(left, _number(1)))
-        builder.call(drain, [state, member])
+        builder.call(drain, [state, left])
         self._change("sub", state, _WORKING, 1)
         with builder.if_then(builder.icmp_signed("!=", self._shared(state, _CALLER), _number(0))):
             self._system_call(state, self._futex, self._address(state, _WORKING), _WAKE, 1)
@@ -238,7 +237,7 @@ class _Team:
     def _start(self, helpers: int) -> None:
         library = ctypes.CDLL(None)
         if self._state is None:
-            self._state = np.zeros(_MEMBERS + 2 * _MOST + 8, np.int64)
+            self._state = np.zeros(_WORDS + memory.LINE // 8, np.int64)
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._state))  # threads look at it to the very end
             address = memory.address(self._state)
             self._state = self._state[-address % memory.LINE // 8 :]
@@ -247,10 +246,7 @@ class _Team:
             self._launch = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(_functions()["launch"])
         serve, identity = ctypes.c_void_p(_functions()["serve"]), ctypes.c_ulong()
         while self._members < helpers:
-            record = _MEMBERS + 2 * self._members
-            self._state[record : record + 2] = self._address, self._members + 1
-            place = ctypes.c_void_p(self._address + 8 * record)
-            if library.pthread_create(ctypes.byref(identity), None, serve, place):
+            if library.pthread_create(ctypes.byref(identity), None, serve, ctypes.c_void_p(self._address)):
                 self._failed = True  # to start more: those that run do the work
                 return
             library.pthread_detach(identity)
@@ -260,7 +256,7 @@ class _Team:
         """All ranges of a job; the highest result."""
         assert self._state is not None
         pitch = -(-job.workspace // 4096) * 4096 + 3 * memory.LINE  # in different sets of the caches
-        needed = pitch * (self._members + 1) + memory.LINE  # any of them may take a ticket
+        needed = pitch * (helpers + 1) + memory.LINE
         if needed > self._room.nbytes:
             self._room = np.empty(needed, np.uint8)
         room = -(-memory.address(self._room) // memory.LINE) * memory.LINE

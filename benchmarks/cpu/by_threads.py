@@ -64,12 +64,20 @@ def run(numbers: Sequence[int], repeats: int, quick: bool, steps: Callable[[Sequ
                 row = {"name": name, "threads": count, "seconds": times[count], "samples_per_second": rate}
                 row |= {"shape": x.shape, "bytes": x.nbytes, "options": options}
                 rows.append(row | {"speedup": faster, "efficiency": efficiency})
-        copies = _in_turn(_copy(COPIED // 16 if quick else COPIED), numbers, repeats)
     finally:
         threads.set_num_threads(before)
-    size = COPIED // 16 if quick else COPIED
-    rates = [{"threads": count, "bytes_per_second": 2 * size / copies[count]["median"]} for count in numbers]
+    rates = bandwidth(numbers, COPIED // 16 if quick else COPIED, repeats)
     return {"study": "threads", "environment": environment(), "caches": caches(), "rows": rows, "copy": rates}
+
+
+def bandwidth(numbers: Sequence[int], size: int, repeats: int) -> list[Row]:
+    """Bytes read and written in a second by copies of so many bytes, by each number of threads."""
+    before = threads.get_num_threads()
+    try:
+        copies = _in_turn(_copy(size), numbers, repeats)
+    finally:
+        threads.set_num_threads(before)
+    return [{"threads": count, "bytes_per_second": 2 * size / copies[count]["median"]} for count in numbers]
 
 
 def _in_turn(call: Callable[[], object], numbers: Sequence[int], repeats: int) -> dict[int, dict[str, float]]:
@@ -129,6 +137,11 @@ def with_copies(result: Row) -> Iterator[Row]:
 
 def report(result: Row) -> Report:
     """A row a case and number of threads, with the caches and the bandwidth of a copy."""
+    return Report([TABLE(result)], machine(result))
+
+
+def machine(result: Row) -> list[str]:
+    """The caches and the bandwidth in words."""
     rates = ", ".join(f"{row['bytes_per_second'] / 1e9:.1f} by {row['threads']}" for row in result["copy"])
     sizes = ", ".join(f"{level} {size}" for level, size in result["caches"].items()) or "not known"
-    return Report([TABLE(result)], [f"Caches: {sizes}.", f"A copy, GB/s read and written by threads: {rates}."])
+    return [f"Caches: {sizes}.", f"A copy, GB/s read and written by threads: {rates}."]

@@ -15,13 +15,14 @@ import numpy as np
 import pywt
 
 import wavefilt
+from wavefilt import threads
 from wavefilt.arrays import Array
 from wavefilt.backends.numba_cpu import NumbaCPU
 from wavefilt.benchmarks.common.environment import environment
 from wavefilt.benchmarks.common.implementation import agreement
 from wavefilt.benchmarks.common.measuring import peak_beyond, seconds_in_turn, summary
 from wavefilt.benchmarks.common.tables import Report, Row, Table
-from wavefilt.benchmarks.cpu import loops
+from wavefilt.benchmarks.cpu import by_threads, loops
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.transforms import DWT
 from wavefilt.vocabulary import Rule, Sigma
@@ -189,8 +190,11 @@ def run(quick: bool = False, repeats: int = 7) -> Row:
     share = QUICK_SHARE if quick else 1
     whole = Case("memory", 16 * Mi // share, 0, rule="bayes", sigma="level")
     x = np.random.default_rng(7).standard_normal((1, whole.samples)).astype(whole.dtype)
+    numbers = sorted({1, threads.get_num_threads()})
     return {
         "environment": environment(),
+        "caches": by_threads.caches(),
+        "copy": by_threads.bandwidth(numbers, by_threads.COPIED // share, repeats),
         "quick": quick,
         "repeats": repeats,
         "cases": [_measure(case.reduced(share), repeats) for case in CASES],
@@ -229,7 +233,8 @@ TABLE = Table(
 def report(result: Row) -> Report:
     """A row a case, users' loops, the peak of memory and the seconds of first calls."""
     sheets = [TABLE(result), *([loops.TABLE(result)] if "loops" in result else [])]
-    notes = [f"Peak memory beyond input and output: {result['memory']:.2f} of the input."]
+    notes = by_threads.machine(result) if "copy" in result else []
+    notes += [f"Peak memory beyond input and output: {result['memory']:.2f} of the input."]
     for state, seconds in result["first_calls"].items():
         notes.append(f"{state} seconds: {', '.join(f'{name} {s:.2f}' for name, s in seconds.items())}".capitalize())
     return Report(sheets, notes)
