@@ -113,11 +113,19 @@ class DeviceBackend(Backend, Protocol):
         """Host rows as an array of the library and on the device of ``like``."""
 
     def denoise(
-        self, x: Any, method: Method, level: int, report: bool, *, wait: bool = True
+        self,
+        x: Any,
+        method: Method,
+        level: int,
+        report: bool,
+        out: Array | None = None,
+        *,
+        wait: bool = True,
     ) -> tuple[Any, Measured | None] | None:
         """All five steps for a batch (batch, *shape), in host or device memory, and what was measured on request.
 
-        Without ``wait`` an array on the device may be returned before it is computed, whatever its samples are.
+        The result is in ``out`` if that is given: contiguous memory of the kind of ``x`` that is none of it. Without
+        ``wait`` an array on the device may be returned before it is computed, whatever its samples are.
         None if a sample is not finite, or a trace of a record or panel dead: gaps are for the caller to cut out, and
         dead traces to leave out.
         """
@@ -147,6 +155,9 @@ class Taken(Protocol):
     @property
     def rows(self) -> Any:
         """Shape (traces, samples) or (panels, rows, columns), C-contiguous, in the dtype of computation."""
+
+    def rows_of(self, out: Array) -> Array | None:
+        """The memory of ``out`` as rows; None if rows have to be restored first and then copied there."""
 
     def restore(self, rows: Any) -> Any:
         """``rows`` as an array of the original's shape, floating dtype and library."""

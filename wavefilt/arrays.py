@@ -34,6 +34,29 @@ class Traces:
     original: NDArray[Any]
     axes: tuple[int, ...]
 
+    @property
+    def dtype(self) -> DType:
+        """That of the result: the original's if it is floating, else that of computation."""
+        return self.original.dtype if self.original.dtype.kind in "fc" else self.rows.dtype
+
+    def rows_of(self, out: object) -> Array | None:
+        """The memory of ``out`` as rows; None if rows have to be restored first and then copied there.
+
+        Raises TypeError unless ``out`` is a plain array, as the original must be, and ValueError unless it has the
+        shape and dtype of the result and can be written.
+        """
+        if isinstance(self.original, np.ma.MaskedArray):
+            raise TypeError("out= takes no masked samples, and x is a masked array")
+        if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+            raise TypeError(f"out is a {type(out).__name__}, and the result a NumPy array")
+        check_out((out.shape, out.dtype), (self.original.shape, self.dtype))
+        if not out.flags.writeable:
+            raise ValueError("out is read-only")
+        last = self.axes == tuple(range(-len(self.axes), 0))
+        if not (last and out.flags.carray and out.dtype == self.rows.dtype) or np.may_share_memory(out, self.rows):
+            return None
+        return out.reshape(self.rows.shape)
+
     def restore(self, rows: NDArray[Any]) -> NDArray[Any]:
         """``rows`` as an array of the original's shape, floating dtype and kind (plain or masked)."""
         last = tuple(range(-len(self.axes), 0))
@@ -85,6 +108,13 @@ def check_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
             raise ValueError(f"x of shape {shape} has no samples along axis {axis}")
     if len({axis % len(shape) for axis in axes}) < len(axes):
         raise ValueError(f"axes={axes} are one and the same axis of an array of {len(shape)} dimensions")
+
+
+def check_out(given: tuple[tuple[int, ...], DType], wanted: tuple[tuple[int, ...], DType]) -> None:
+    """Raise ValueError unless shape and dtype of an ``out`` are those of the result."""
+    if given != wanted:
+        has, result = (f"{shape} and dtype {dtype}" for shape, dtype in (given, wanted))
+        raise ValueError(f"out has shape {has}, and the result has shape {result}")
 
 
 def take(x: Any, *axes: int) -> Traces:

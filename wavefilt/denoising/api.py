@@ -41,6 +41,7 @@ def denoise(
     devices: Literal["all"] | Sequence[int] | None = None,
     return_noise: bool = False,
     wait: bool = True,
+    out: arrays.Array | None = None,
 ) -> Any:
     """Denoise traces by thresholding their wavelet detail coefficients; the approximation coefficients are unchanged.
 
@@ -134,6 +135,10 @@ def denoise(
         ``wavefilt.backends.get("cuda").check()`` waits and raises ValueError if there was one. Rules whose thresholds
         are computed on the host, ``spins``, ``blend``, noise windows and ``return_noise`` wait in any
         case, and arrays in host memory do.
+    out : array, optional
+        Where the denoised samples go: a plain array with the shape and dtype of the result, of the library of ``x`` if
+        that is on a GPU, else of NumPy. It is returned, may be ``x`` itself, and has no defined values after an error.
+        A C-contiguous array other than ``x`` saves backend "cuda" the memory of a result; the others copy theirs.
 
     Returns
     -------
@@ -148,10 +153,12 @@ def denoise(
     ValueError
         For an unknown wavelet, mode, rule, threshold function or backend, a level above the maximum for the length,
         an infinite sample (named by trace and sample), samples so large that the transform or their squares
-        overflow, no samples, an axis out of range, or an index of pandas that is not evenly spaced.
+        overflow, no samples, an axis out of range, an index of pandas that is not evenly spaced, or an ``out`` that is
+        read-only or has another shape or dtype than the result.
     TypeError
         For samples that are not numbers, complex samples on a GPU, a path, or an object of another library (ObsPy,
-        xarray, DASCore, Dask), with the function that denoises it.
+        xarray, DASCore, Dask), with the function that denoises it; for an ``out`` of another kind than the result, or
+        given with pandas, masked samples or a list of arrays on GPUs.
     BackendUnavailable
         If the requested backend cannot run here.
 
@@ -205,11 +212,13 @@ def denoise(
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
+        if out is not None:
+            raise TypeError(f"out= is for arrays; x is a {arrays.kind_of(x)}, and its samples are x.to_numpy()")
         samples = frames.samples_of(x, axis, axes)
-        found = _of_array(samples, method, (0,) if axes is None else along, backend, return_noise, wait)
+        found = _of_array(samples, method, (0,) if axes is None else along, backend, return_noise, wait, None)
         return tuple(frames.like(x, y) for y in found) if return_noise else frames.like(x, found)
     arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
-    return _of_array(x, method, along, backend, return_noise, wait)
+    return _of_array(x, method, along, backend, return_noise, wait, out)
 
 
 PLAIN = frozenset((str, int, float, type(None)))
@@ -222,21 +231,33 @@ def _method(changes: int, *options: Any) -> Method:
 
 
 def _of_array(
-    x: Any, method: Method, along: tuple[int, ...], backend: str | Backend, return_noise: bool, wait: bool
+    x: Any,
+    method: Method,
+    along: tuple[int, ...],
+    backend: str | Backend,
+    return_noise: bool,
+    wait: bool,
+    out: arrays.Array | None,
 ) -> Any:
     if arrays.on_gpu(x):
-        return device_arrays.denoise(x, method, along, backend, return_noise, wait)
+        return device_arrays.denoise(x, method, along, backend, return_noise, wait, out)
     if isinstance(x, (list, tuple)) and any(map(arrays.on_gpu, x)):
         if method.dimensions == 2:
             raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
         if all(map(arrays.on_gpu, x)):
+            if out is not None:
+                raise TypeError("out= is for one array, and x is a list of arrays on GPUs")
             return device_arrays.denoise_each(x, method, along[0], backend, return_noise, wait)
     taken = arrays.take(x, *along)
-    outcome = run(taken.rows, method, backend)
+    outcome = run(taken.rows, method, backend, out=None if out is None else taken.rows_of(out))
     if method.dimensions == 2 and method.level is None and outcome.level == 0 and taken.rows.size:
         size, name = min(taken.rows.shape[1:]), method.bank.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
         warnings.warn(f"unchanged: {few}; {with_levels(size, method.bank) or 'no wavelet has a level'}", stacklevel=3)
     samples = outcome.samples
     y = taken.restore(samples)
-    return (y, taken.restore(taken.rows - samples)) if return_noise else y
+    residual = taken.restore(taken.rows - samples) if return_noise else None
+    if out is not None and not np.may_share_memory(out, y):
+        out[...] = y
+    y = y if out is None else out
+    return (y, residual) if return_noise else y

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from wavefilt.arrays import dtype_name
+from wavefilt.arrays import Array, dtype_name
 from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
 from wavefilt.denoising.pipeline import run
@@ -16,7 +16,13 @@ from wavefilt.registry import Registry
 
 
 def denoise(
-    x: Any, method: Method, axes: tuple[int, ...], backend: str | Backend, return_noise: bool, wait: bool
+    x: Any,
+    method: Method,
+    axes: tuple[int, ...],
+    backend: str | Backend,
+    return_noise: bool,
+    wait: bool,
+    out: Array | None,
 ) -> Any:
     """`wavefilt.denoise` of an array on a GPU, along an axis or two, as an array of its kind there."""
     home = registry.home(x)
@@ -25,11 +31,18 @@ def denoise(
     if name not in ("auto", home.name):
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
     chosen: Any = home if isinstance(backend, str) else backend
-    y = None if return_noise else chosen.at_once(x, method, axes, wait)
+    y = None if return_noise or out is not None else chosen.at_once(x, method, axes, wait)
     if y is not None:
         return y
     taken = home.take(x, *axes)
-    return _given_back(taken, _rows(taken.rows, method, chosen, wait), chosen, return_noise)
+    into = None if out is None else taken.rows_of(out)
+    rows = _rows(taken.rows, method, chosen, wait, into)
+    found = _given_back(taken, rows, chosen, return_noise)
+    if out is None:
+        return found
+    if rows is not into:
+        out[:] = found[0] if return_noise else found
+    return (out, found[1]) if return_noise else out
 
 
 def denoise_each(
@@ -73,8 +86,8 @@ def _way(changes: int, method: Method, shape: tuple[int, ...], dtype: str, backe
     return level, known and level > 0 and shape[0] > 0 and once.plain and not method.blend
 
 
-def _rows(x: Any, method: Method, backend: DeviceBackend, wait: bool = True) -> Any:
-    """A batch on a device denoised there.
+def _rows(x: Any, method: Method, backend: DeviceBackend, wait: bool, out: Array | None = None) -> Any:
+    """A batch on a device denoised there, in ``out`` where the device does it all.
 
     By way of the host where it has gaps, or a record dead traces, which are cut out there, and for what the device does
     not compute.
@@ -85,7 +98,7 @@ def _rows(x: Any, method: Method, backend: DeviceBackend, wait: bool = True) -> 
         if method.spins > 1:
             y = backend.spun(x, method, level)
         else:
-            done = backend.denoise(x, method, level, False, wait=wait)
+            done = backend.denoise(x, method, level, False, out, wait=wait)
             y = None if done is None else done[0]
         if y is not None:
             return y

@@ -32,12 +32,15 @@ class Outcome:
         return f"<Outcome {size}, {self.method.summary(self.level)}, backend {self.backend}>"
 
 
-def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool = False) -> Outcome:
+def run(
+    x: Array, method: Method, backend: str | Backend = "auto", report: bool = False, out: Array | None = None
+) -> Outcome:
     """Denoise ``x``, of a dtype of computation, and tell how it was done.
 
     Its shape is (traces, samples), with a method of two dimensions (panels, rows, columns), or (rows, columns) of one
     panel. ``report`` has the power of the details measured as well, which costs a pass for rules that do not need it.
-    Without it a backend that denoises on a device gives no estimates.
+    Without it a backend that denoises on a device gives no estimates. ``out``, of the shape and dtype of ``x`` and none
+    of its memory, is memory that a backend may write the samples to, and they may be elsewhere all the same.
     """
     shape = x.shape
     x = x[None] if x.ndim == method.dimensions else x
@@ -50,11 +53,14 @@ def run(x: Array, method: Method, backend: str | Backend = "auto", report: bool 
         if dead.any():
             return _beside_dead(x, dead, method, backend, report, shape, math.isfinite(chosen.peak(x)))
     if level and x.size and method.plain and on_device(chosen):
-        done = chosen.denoise(x, replace(method, blend=0.0), level, report)
+        plain = replace(method, blend=0.0) if method.blend else method
+        done = chosen.denoise(x, plain, level, report, None if out is None else out.reshape(x.shape))
         if done is not None:
-            part = gaps.whole(x)[0]
-            found = [] if done[1] is None else [estimate_of(done[1], part, part.of(x), method, level)]
-            return Outcome(method.blended(x, done[0]).reshape(shape), method, chosen.name, level, found)
+            (y, measured), found = done, []
+            if measured is not None:
+                part = gaps.whole(x)[0]
+                found.append(estimate_of(measured, part, part.of(x), method, level))
+            return Outcome(method.blended(x, y).reshape(shape), method, chosen.name, level, found)
     return _by_steps(x, method, chosen, level, report, shape)
 
 

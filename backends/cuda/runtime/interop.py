@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from wavefilt import arrays
-from wavefilt.arrays import Array, DType, check_axes, compute_dtype, on_gpu
+from wavefilt.arrays import Array, DType, check_axes, check_out, compute_dtype, on_gpu
 
 from .graph import checked, handle
 from .interfaces import DeviceArray, Samples, Stream
@@ -255,6 +255,28 @@ class Traces(NamedTuple):
         if found.orders is not None:
             y = library.ordered(y, found.orders[1])
         return library.as_floating(y, self.original)  # type: ignore[no-any-return]
+
+    def rows_of(self, out: Samples) -> Samples | None:
+        """The memory of ``out`` as rows; None if rows have to be restored first and then copied there.
+
+        Raises TypeError unless ``out`` is of the original's library, and ValueError unless it has the shape and dtype
+        of the result and is on the same GPU.
+        """
+        if not on_gpu(out) or library_of(_readable(out)) is not library_of(self.original):
+            raise TypeError(f"out is a {type(out).__name__}, and the result a {type(self.original).__name__}")
+        out, rows = _readable(out), self.rows
+        dtype, computed = np.dtype(dtype_name(self.original)), np.dtype(dtype_name(rows))
+        own = tuple(out.shape), np.dtype(dtype_name(out))
+        check_out(own, (tuple(self.original.shape), dtype if dtype.kind == "f" else computed))
+        if device_of(out) != device_of(rows):
+            raise ValueError(f"out is on GPU {device_of(out)}, and x on GPU {device_of(rows)}")
+        last = self.axes == tuple(range(-len(self.axes), 0))
+        if not last or dtype_name(out) != computed.name:
+            return None
+        flat, apart = library_of(out).contiguous(out, computed), abs(address(out) - address(rows))
+        if address(flat) != address(out) or apart < prod(rows.shape) * computed.itemsize:
+            return None
+        return flat.reshape(tuple(rows.shape))  # type: ignore[no-any-return]
 
 
 def take(x: Samples, *axes: int) -> Traces:
