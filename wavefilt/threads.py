@@ -140,6 +140,11 @@ def set_num_threads(threads: int | None) -> None:
     _pool.threads = threads
 
 
+def begin(work: Callable[[], None]) -> None:
+    """Have a thread of the pool call ``work``, some time, and nobody wait for it; its exceptions are lost."""
+    _pool.submit(work, 1)
+
+
 def worth(shares: int) -> int:
     """Threads that so many shares of work get."""
     return 1 if shares < 2 else min(get_num_threads(), shares)

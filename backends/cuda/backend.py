@@ -22,7 +22,7 @@ from wavefilt.backends.cuda.runtime import compiler, interop, target
 from wavefilt.backends.cuda.runtime.graph import capturing, stand_in
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
-from wavefilt.backends.cuda.runtime.transfer import Results, Ring, pinned
+from wavefilt.backends.cuda.runtime.transfer import Results, Ring
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.method import Method
@@ -412,10 +412,9 @@ class Cuda:
         return y
 
     def _through_ring(self, plan: Plan, denoiser: Denoiser, x: Samples, out: Samples | None, stream: Stream) -> Samples:
-        size, fresh = plan.shape.rows * plan.shape.samples, out is None
+        size, fresh = plan.shape.rows * plan.shape.samples, False
         if out is None:
-            out = self._results.empty(x.shape, plan.dtype)
-            fresh = not pinned(out)
+            out, fresh = self._results.lend(x.shape, plan.dtype)
         source, target = plan.buffer("x", size), plan.buffer("y", size)
         self.ring.upload(np.ascontiguousarray(x), source, stream, touch=out if fresh else None)
         denoiser.replay("buffers", partial(denoiser.run, source, target), stream)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,6 +46,23 @@ def walls(call: Callable[[], object], repeats: int, warm: int = 4) -> dict[str, 
     for _ in range(warm):
         call()
     return turns({"": call}, repeats)[""]
+
+
+def different(x: Array, limit: int, most: int = 40, least: int = 5) -> list[Array]:
+    """Shifts of a trace, as many as take so many bytes: the arrays of a user's loop, which no cache has seen."""
+    return [np.roll(x, 997 * i) for i in range(max(min(most, limit // x.nbytes), least))]
+
+
+def loop(call: Callable[[Array], object], arrays: Sequence[Array], kept: bool, warm: int = 3) -> dict[str, float]:
+    """Milliseconds of a call, each with the next array, after some that are not timed; results are kept or dropped."""
+    results, times = [], []
+    for x in [*arrays[:warm], *arrays]:
+        start = time.perf_counter()
+        y = call(x)
+        times.append(1e3 * (time.perf_counter() - start))
+        if kept:
+            results.append(y)
+    return summary(times[warm:])
 
 
 def seconds_in_turn(calls: Mapping[Name, Callable[[], object]], repeats: int) -> dict[Name, list[float]]:

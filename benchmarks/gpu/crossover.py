@@ -1,5 +1,7 @@
 """From what size the GPU takes less time than the CPU for arrays in host memory: what `backend="auto"` uses.
 
+Timed as in a user's loop: different arrays, with the results kept.
+
 ``python -m wavefilt.benchmarks.gpu.crossover -o benchmarks/results/cuda_crossover.json``
 """
 
@@ -16,10 +18,12 @@ import wavefilt
 from wavefilt import backends
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.measuring import walls
+from wavefilt.benchmarks.common.measuring import different, loop
 from wavefilt.benchmarks.common.tables import Report, Row, Table
 
 SIZES = [1 << k for k in range(10, 27)]
+BYTES = 2 << 30
+"""Of the arrays of a loop."""
 WAVELETS = ("db1", "db8", "db20")
 FIRST_CALL = """
 import sys, time
@@ -42,10 +46,11 @@ def run(sizes: list[int] = SIZES, repeats: int = 15) -> Row:
     rows = []
     for wavelet in WAVELETS:
         for n in sizes:
-            x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+            arrays = different(np.random.default_rng(n).standard_normal(n).astype(np.float32), BYTES, repeats)
             row: Row = {"wavelet": wavelet, "samples": n}
             for name in ("cuda", "numba", "pywavelets") if n <= 1 << 16 else ("cuda", "numba"):
-                row[name] = 1e-3 * walls(partial(wavefilt.denoise, x, wavelet, backend=name), repeats, 3)["median"]
+                call = partial(wavefilt.denoise, wavelet=wavelet, backend=name)
+                row[name] = 1e-3 * loop(call, arrays, kept=True)["median"]
             rows.append(row)
     device = backends.get("cuda").describe()
     return result("cuda crossover", device=device, cores=os.cpu_count(), first=first, calls=rows)
@@ -66,7 +71,7 @@ def crossover(found: Row) -> tuple[int, int]:
 
 
 TABLE = Table(
-    "NumPy array in and out, ms of a call",
+    "NumPy array in and out, ms of a call in a loop over different arrays whose results are kept",
     {
         "wavelet": "{wavelet}",
         "samples": "{samples:size}",

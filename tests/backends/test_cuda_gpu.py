@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -194,6 +195,73 @@ def test_host_threads_and_streams(backend):
     for thread in threads:
         thread.join()
     assert not failures
+
+
+@pytest.mark.parametrize("n", [70_001, 400_003, 1 << 20, 5_000_011, 1 << 24])
+def test_a_loop_over_numpy_arrays(n):
+    """Kept or dropped, from pageable or pinned memory, into an array of the caller's: the same bits."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    backend, rng = _backend(), np.random.default_rng(n)
+    xs = [rng.standard_normal(n, np.float32) for _ in range(5)]
+    expected = []
+    for x in xs:
+        there = wavefilt.denoise(cuda.to_device(x), backend=backend)
+        expected.append(there.copy_to_host())
+    out, locked = np.empty(n, np.float32), cuda.pinned_array(n, np.float32)
+    kept = [wavefilt.denoise(x, backend=backend) for x in xs]
+    for x, right in zip(xs * 2, expected * 2, strict=True):
+        assert np.array_equal(wavefilt.denoise(x, backend=backend), right)
+        assert wavefilt.denoise(x, backend=backend, out=out) is out
+        assert np.array_equal(out, right)
+        locked[:] = x
+        assert np.array_equal(wavefilt.denoise(locked, backend=backend), right)
+        locked[:] = x
+        wavefilt.denoise(locked, backend=backend, out=locked)
+        assert np.array_equal(locked, right)
+    for y, right in zip(kept, expected, strict=True):
+        assert np.array_equal(y, right)
+
+
+def test_memory_of_results_is_pinned_once_it_is_used_again():
+    from wavefilt.backends.cuda.runtime.transfer import pinned
+
+    backend, x = _backend(), _traces(1, 1 << 20)[0]
+    kept = [wavefilt.denoise(x, backend=backend) for _ in range(5)]
+    assert not any(map(pinned, kept))
+    place = kept.pop().ctypes.data
+    again = wavefilt.denoise(x, backend=backend)
+    assert again.ctypes.data == place
+    assert pinned(again)
+    assert np.array_equal(again, kept[0])
+    del again
+    backend.clear()
+    fresh = [wavefilt.denoise(x, backend=backend) for _ in range(5)]
+    assert not any(map(pinned, fresh))
+
+
+FORKED = """
+import os, sys, numpy as np, wavefilt
+x = np.random.default_rng(0).standard_normal(1 << 20, np.float32)
+for _ in range(4):
+    y = wavefilt.denoise(x, backend="cuda")
+expected = y.copy()
+child = os.fork()
+if not child:
+    same = np.array_equal(y, expected)
+    del y
+    os._exit(0 if same else 3)
+assert os.waitpid(child, 0)[1] == 0, "the child reads something else"
+for _ in range(4):
+    y = wavefilt.denoise(x, backend="cuda")
+    assert np.array_equal(y, expected)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_child_reads_results_and_leaves_the_parent_its_own():
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 AT_ONCE = """

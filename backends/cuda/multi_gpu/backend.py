@@ -134,7 +134,7 @@ class Several(Cuda):
         What fits on one GPU is done sooner there: transfers wait for the host's memory, not for the GPUs. Raises
         `OutOfMemory` if the parts are too large as well.
         """
-        out = self._results.empty(x.shape, x.dtype) if out is None else out
+        out = self._results.lend(x.shape, x.dtype)[0] if out is None else out
         return guarded(partial(split_rows.denoise, self._members, x, out, method, level, report), self.clear)
 
     def _divides(self, x: Samples, method: Method, level: int) -> bool:
@@ -146,7 +146,7 @@ class Several(Cuda):
 
     def _dealt(self, x: Samples, method: Method, level: int, report: bool, out: Samples | None) -> Denoised:
         """Whole rows, some for every GPU."""
-        out = self._results.empty(x.shape, x.dtype) if out is None else out
+        out = self._results.lend(x.shape, x.dtype)[0] if out is None else out
         edges = [len(x) * i // len(self._members) for i in range(len(self._members) + 1)]
         parts = [slice(a, b) for a, b in pairwise(edges)]
 

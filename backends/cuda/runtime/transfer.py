@@ -5,70 +5,82 @@ Pageable memory copied by the driver moves at 6-10 GB/s; threads that stage it i
 
 from __future__ import annotations
 
+import mmap
+import os
+import sys
 import threading
 import weakref
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import pairwise
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from math import prod
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from wavefilt import threads
 from wavefilt.arrays import Array
-from wavefilt.threads import available_cpus
+from wavefilt.threads import available_cpus, parallel
 
-from . import graph, interop
+from . import interop, staging
 from .graph import checked, handle
 from .interfaces import DeviceArray, Samples, Stream
-from .memory import Buffers, used_up
+from .memory import Buffers
 from .target import SIMULATED, cuda
 
-CHUNK = 4 << 20
-THREADS = min(12, available_cpus())
-PAGE = 4096
+PIECE, SMALLEST, PIECES = 1 << 20, 1 << 18, 2
+"""Bytes that are staged and sent at a time, at most and at least, and how many of them a thread has where that lets."""
+SHARE = 1 << 20
+"""Bytes for which another thread is worth waking."""
+THREADS = min(8, available_cpus())
+TOUCHING = min(8, available_cpus())
+"""Threads that make the pages of a result while others stage."""
+SEVERAL = 8 << 20
+"""Bytes of spare results that are made together."""
+PAGE, HUGE = staging.PAGE, 2 << 20
+"""Bytes of a page of memory, and of a huge one: results that fill whole huge pages take a tenth of the faults."""
 
 
 class _Lane:
-    """One thread's stream and two pinned buffers, so that it copies into one while the other travels."""
+    """Pinned buffers for one thread, so that it fills one while the other travels, and an event for each."""
 
     def __init__(self) -> None:
-        self.stream = graph.stream()
-        self.buffers = [cuda.pinned_array(CHUNK, np.uint8) for _ in range(2)]
-        self.events = [cuda.event() for _ in range(2)]
+        self._buffers, self._events = cuda.pinned_array(2 * PIECE, np.uint8), [cuda.event(timing=False) for _ in "12"]
+        first, events = int(self._buffers.ctypes.data), (handle(self._events[0]), handle(self._events[1]))
+        self.words: staging.Lane = (first, first + PIECE, *events)
 
 
 class Ring:
-    """The pinned buffers of this process and the threads that use them; one transfer at a time."""
+    """The pinned buffers of this process for threads to stage in; one transfer at a time."""
 
-    LEAST = CHUNK
-    """Bytes below which the ring is not worth its threads."""
+    LEAST = 1 << 19
+    """Bytes below which staging is not worth what it takes to begin."""
 
     def __init__(self, threads: int = THREADS) -> None:
         self._threads = threads
         self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
-        self._lanes: list[_Lane] = []
-
-    def _start(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            here = cuda.get_current_device().id  # threads begin on the first GPU
-            self._pool = ThreadPoolExecutor(self._threads + 4, "wavefilt-transfer", cuda.select_device, (here,))
-            self._lanes = [_Lane() for _ in range(self._threads)]
-        return self._pool
+        self._lanes: dict[int, list[_Lane]] = {}  # by context
 
     def upload(self, host: Array, device: DeviceArray, stream: Stream, touch: Array | None = None) -> None:
-        """Copy a contiguous host array into a flat device array, then let ``stream`` go on.
+        """Copy a contiguous host array into a flat device array, on ``stream``; the host array is free afterwards.
 
-        ``touch`` is an array to be written later: its pages are made meanwhile, which costs as much as the transfer.
+        Unless it is pinned: then it is once the stream has come that far. ``touch`` is an array to be written later:
+        its pages are made meanwhile, which costs as much as the transfer.
         """
-        if SIMULATED or host.nbytes < CHUNK or pinned(host):
+        if SIMULATED or host.nbytes < self.LEAST:
             device.copy_to_device(host.reshape(-1), stream=stream)
             return
-        with self._lock:
-            pool = self._start()
-            touching = [] if touch is None else _touch(pool, touch)
-            self._move(pool, _bytes(host), device, True)
-            for future in touching:
-                future.result()
+        parts = [] if touch is None else np.array_split(_bytes(touch), min(TOUCHING, -(-touch.nbytes // HUGE)))
+        if pinned(host):
+            from cuda.bindings import driver
+
+            arguments = interop.address(device), host.ctypes.data, host.nbytes, handle(stream)
+            checked(driver.cuMemcpyHtoDAsync(*arguments))
+            if parts:
+                self._move(_bytes(host)[:0], device, stream, True, parts)
+        else:
+            self._move(_bytes(host), device, stream, True, parts)
 
     def brought(self, x: Samples, plan: Buffers, stream: Stream) -> DeviceArray:
         """The rows of ``x`` as a flat device array: where they are, or copied from the host into the plan's."""
@@ -81,128 +93,187 @@ class Ring:
 
     def download(self, device: DeviceArray, host: Array, stream: Stream) -> None:
         """Copy a flat device array into a contiguous host array after what ``stream`` holds, and wait for it."""
-        if SIMULATED or host.nbytes < CHUNK or pinned(host):
+        if SIMULATED or host.nbytes < self.LEAST:
             device.copy_to_host(host.reshape(-1), stream=stream)
             stream.synchronize()
-            return
-        stream.synchronize()
-        with self._lock:
-            self._move(self._start(), _bytes(host), device, False)
+        elif pinned(host):
+            from cuda.bindings import driver
 
-    def _move(self, pool: ThreadPoolExecutor, host: NDArray[np.uint8], device: DeviceArray, up: bool) -> None:
+            arguments = host.ctypes.data, interop.address(device), host.nbytes, handle(stream)
+            checked(driver.cuMemcpyDtoHAsync(*arguments))
+            stream.synchronize()
+        else:
+            self._move(_bytes(host), device, stream, False, [])
+
+    def _move(
+        self, host: NDArray[np.uint8], device: DeviceArray, stream: Stream, up: bool, touched: Sequence[Array]
+    ) -> None:
+        """Threads, the calling one too, each with a lane, take piece after piece; others touch pages.
+
+        Nothing waits for the GPU but the use of a slot that is not free, and the pieces of a download.
+        """
         from cuda.bindings import driver
 
-        address = interop.address(device)
-        starts = iter(range(0, host.size, CHUNK))  # the threads take from it in turn: one at a time, in C
-
-        def work(lane: _Lane) -> None:
-            cuda.current_context()
-            number, moving = handle(lane.stream), dict[int, slice]()
-
-            def wait(turn: int) -> None:
-                """Until what a buffer was last used for is done."""
-                if turn in moving:
-                    lane.events[turn].synchronize()
-                    if not up:
-                        piece = moving[turn]
-                        host[piece] = lane.buffers[turn][: piece.stop - piece.start]
-
-            for i, start in enumerate(starts):
-                turn, piece = i % 2, slice(start, min(start + CHUNK, host.size))
-                wait(turn)
-                buffer, size = lane.buffers[turn], piece.stop - start
-                pinned_address = buffer.ctypes.data
-                if up:
-                    buffer[:size] = host[piece]
-                    checked(driver.cuMemcpyHtoDAsync(address + start, pinned_address, size, number))
-                else:
-                    checked(driver.cuMemcpyDtoHAsync(pinned_address, address + start, size, number))
-                lane.events[turn].record(lane.stream)
-                moving[turn] = piece
-            for turn in sorted(moving, key=lambda turn: moving[turn].start):
-                wait(turn)
-
-        for future in [pool.submit(work, lane) for lane in self._lanes]:
-            future.result()
+        context = int(checked(driver.cuCtxGetCurrent()))
+        count = max(min(self._threads, host.size // SHARE), min(host.size, 1))
+        piece = max(min(PIECE, host.size // (PIECES * max(count, 1))) // PAGE * PAGE, SMALLEST)
+        places = host.ctypes.data, interop.address(device), handle(stream), context
+        with self._lock:
+            lanes = self._lanes.setdefault(context, [])
+            while len(lanes) < count:
+                lanes.append(_Lane())
+            own = [lane.words for lane in lanes[:count]]
+            staging.run(staging.Job(piece, host.size, *places), up, own, touched)
 
 
 class Results:
-    """Host arrays for results: pinned ones, used again once nobody uses them, from the second of a size on.
+    """Host arrays for results, in memory that earlier ones have given back where there is any.
 
-    Fresh memory costs as much in page faults as its transfer takes, and pinned memory needs no copy of its own;
-    but pinning is slow, so a single call does without.
+    Fresh memory costs as much in page faults as its transfer takes. Memory that comes again is pinned, so that the GPU
+    writes it without a copy in between; that of results which are kept never is, as pinning takes longer than both.
     """
 
-    LIMIT = 2 << 30
-    """Bytes of pinned memory in all, in use or free."""
+    LIMIT = 1 << 30
+    """Bytes kept that no array uses."""
+    SPARE = 64 << 20
+    """Bytes of a result up to which, beside the work on one, memory for the next is made where results are kept."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._free: dict[int, list[Array]] = {}
-        self._seen: set[int] = set()
-        self._total = 0
+        # by address, in the order they came free; single operations of a dict are atomic: __del__ could take no lock
+        self._free: dict[int, _Block] = {}
+        self._new: set[int] = set()  # sizes of results that were new memory
+        self._coming: set[int] = set()  # sizes of which a spare block is being made
 
-    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """An uninitialised array."""
-        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        with self._lock:
-            free = self._free.get(size)
-            buffer = free.pop() if free else None
-            fresh = buffer is None and size in self._seen and self._total + size <= self.LIMIT
-            self._seen.add(size)
-            self._total += size if fresh else 0
-        if fresh:
-            buffer = self._pinned(size)
-        if buffer is None:
-            return np.empty(shape, dtype)
-        in_use = _InUse(buffer)
-        weakref.finalize(in_use, self._give_back, buffer).atexit = False
-        result: Array = np.asarray(in_use).view(dtype).reshape(shape)
-        return result
+    def lend(self, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Array, bool]:
+        """An uninitialised array, and whether its pages have yet to be made."""
+        dtype = np.dtype(dtype)
+        size, block = prod(shape) * dtype.itemsize, None
+        for address, free in reversed(list(self._free.items())):
+            if free.size == size and self._free.pop(address, None) is not None:
+                block = free
+                break
+        fresh = block is None
+        if block is None:
+            block = _Block(size)
+        if block.used:
+            block.pin()
+        elif size in self._new and self._lacks(size):
+            self._coming.add(size)
+            threads.begin(partial(self._make_spares, size))
+        self._new.add(size)
+        block.used = True
+        interface = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (block.address, False)}
+        return np.asarray(_InUse(self, block, interface)), fresh
 
-    def _pinned(self, size: int) -> Array | None:
-        """New memory; None where no more can be pinned."""
+    def _lacks(self, size: int) -> bool:
+        """Whether spare blocks are to be made: before the last of those made together is gone."""
+        if size > self.SPARE or size in self._coming:
+            return False
+        return sum(block.size == size for block in list(self._free.values())) < max(_together(size) // 2, 1)
+
+    def give_back(self, block: _Block) -> None:
+        self._free[block.address] = block
+        blocks = list(self._free.items())
+        excess = sum(free.size for _, free in blocks) - self.LIMIT
+        for address, free in blocks:
+            if excess <= 0:
+                return
+            self._free.pop(address, None)  # another thread may have taken it
+            excess -= free.size
+
+    def _make_spares(self, size: int) -> None:
+        """Several if they are small: each time takes the interpreter's lock for a moment."""
         try:
-            return cuda.pinned_array(size, np.uint8)  # type: ignore[no-any-return]
-        except Exception as error:
-            with self._lock:
-                self._total -= size
-            if used_up(error):
-                return None
-            raise
-
-    def _give_back(self, buffer: Array) -> None:
-        with self._lock:
-            self._free.setdefault(buffer.nbytes, []).append(buffer)
+            for _ in range(_together(size)):
+                block = _Block(size)
+                block.touch()
+                self.give_back(block)
+        finally:
+            self._coming.discard(size)
 
     def clear(self) -> None:
-        """Free the arrays that nobody uses."""
-        with self._lock:
-            self._total -= sum(buffer.nbytes for free in self._free.values() for buffer in free)
-            self._free.clear()
-            self._seen.clear()
+        """Free the memory that nobody uses."""
+        self._free.clear()
+        self._new.clear()
+
+
+def _together(size: int) -> int:
+    """Spare blocks that are made at a time."""
+    return max(min(SEVERAL // size, 8), 1)
 
 
 class _InUse:
-    """A pinned buffer in use: it goes back when the last array on it is gone."""
+    """Owner of an array's memory: it gives it back when the last array on it is gone."""
 
-    def __init__(self, buffer: Array) -> None:
-        self.__array_interface__ = buffer.__array_interface__
+    def __init__(self, results: Results, block: _Block, interface: dict[str, object]) -> None:
+        self._results, self._block, self.__array_interface__ = results, block, interface
+
+    def __del__(self) -> None:
+        self._results.give_back(self._block)
+
+
+class _Block:
+    """Whole pages of host memory, pinned on demand."""
+
+    def __init__(self, size: int) -> None:
+        unit, extent = HUGE if size >= HUGE else PAGE, -(-size // PAGE) * PAGE
+        self._memory = _new(extent + unit)
+        place = int(self._memory.ctypes.data)
+        self.size, self.address, self._extent = size, place + -place % unit, extent
+        self.used = self._tried = False
+
+    def touch(self) -> None:
+        """Make its pages."""
+        place = self.address - int(self._memory.ctypes.data)
+        parts = np.array_split(self._memory[place : place + self._extent], min(TOUCHING, -(-self.size // HUGE)))
+
+        def write(begin: int, end: int) -> None:
+            for part in parts[begin:end]:  # of 500 pages or more NumPy lets other threads run meanwhile
+                part[:: max(min(PAGE, len(part) // 512), 1)] = 0
+
+        parallel(write, len(parts))
+
+    def pin(self) -> None:
+        """Where the system refuses, it stays pageable."""
+        if SIMULATED or self._tried:
+            return
+        from cuda.bindings import driver
+
+        self._tried = True
+        cuda.current_context()
+        context = checked(driver.cuCtxGetCurrent())
+        (error,) = driver.cuMemHostRegister(self.address, self._extent, driver.CU_MEMHOSTREGISTER_PORTABLE)
+        if int(error) == 0:
+            facts = driver, context, self.address, self._memory, os.getpid()
+            weakref.finalize(self, _unpin, *facts).atexit = False
+
+
+unfreed: list[Array] = []
+"""Memory that the driver has not let go of: were it used for something else, a GPU could still write there."""
+
+
+def _unpin(driver: ModuleType, context: object, address: int, memory: Array, process: int) -> None:
+    if os.getpid() != process:  # a forked child, whose memory is a copy that no GPU knows
+        return
+    driver.cuCtxPushCurrent(context)
+    (error,) = driver.cuMemHostUnregister(address)
+    driver.cuCtxPopCurrent()
+    if int(error) != 0:
+        unfreed.append(memory)
 
 
 def _bytes(array: Array) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8)
 
 
-def _touch(pool: ThreadPoolExecutor, array: Array) -> list[Future[None]]:
-    """Write a byte of every page of an array that holds nothing yet."""
-    pages = _bytes(array)[::PAGE]
-    edges = [len(pages) * i // 32 for i in range(33)]
-
-    def write(start: int, stop: int) -> None:
-        pages[start:stop] = 0
-
-    return [pool.submit(write, a, b) for a, b in pairwise(edges)]
+def _new(size: int) -> NDArray[np.uint8]:
+    """Memory whose pages are not there yet, in huge pages where the system gives them."""
+    if sys.platform != "linux":
+        return np.empty(size, np.uint8)
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError, AttributeError):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, np.uint8)
 
 
 def pinned(array: Array) -> bool:
