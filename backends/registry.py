@@ -80,7 +80,7 @@ def home(x: Any) -> DeviceBackend | None:
 
     Raises BackendUnavailable if that backend cannot run here.
     """
-    return cast(DeviceBackend, get("cuda")) if on_gpu(x) else None
+    return cast(DeviceBackend, _made("cuda")) if on_gpu(x) else None
 
 
 def available() -> dict[str, str | BackendUnavailable]:

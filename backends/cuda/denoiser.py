@@ -11,7 +11,7 @@ from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
-from wavefilt.backends.cuda.runtime.graph import Graph, repoints, stand_in
+from wavefilt.backends.cuda.runtime.graph import Graph, repoints, stand_in, wait
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stream
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
@@ -162,14 +162,15 @@ class Denoiser:
 
     def outcome(self, stream: Stream) -> bool:
         """Whether all was finite since this was asked last; waits for it."""
-        stream.synchronize()
+        wait(stream)
         return self.told()
 
     def told(self) -> bool:
         """`outcome` of runs that have ended."""
         flags = self._flags.tolist()
-        if any(flags):
-            self._flags[:] = 0
+        if not any(flags):
+            return True
+        self._flags[:] = 0
         if flags[UNFINISHED]:  # as good as never, unless many values are equal: one block has searched on alone
             self.make_all_passes()
         return bool(flags[NOT_FINITE] == 0)

@@ -34,6 +34,19 @@ def handle(stream: Stream) -> int:
     return int(value.value or 0) if isinstance(value, c_void_p) else int(value)
 
 
+@cache
+def _driver() -> Any:
+    from cuda.bindings import driver
+
+    return driver
+
+
+def wait(stream: Stream) -> None:
+    """Until the stream's work is done; numba's own way takes 2 us longer."""
+    if not SIMULATED:
+        checked(_driver().cuStreamSynchronize(handle(stream)))
+
+
 def stream() -> Stream:
     """A new stream that does not wait for the legacy default stream, which a capture must not depend on."""
     if SIMULATED:
@@ -47,11 +60,7 @@ def stream() -> Stream:
 
 def capturing(number: int) -> bool:
     """Whether the caller records what is launched on the stream of this number; the legacy default stream cannot be."""
-    if number <= 1:
-        return False
-    from cuda.bindings import driver
-
-    return int(checked(driver.cuStreamIsCapturing(number))) != 0
+    return number > 1 and int(checked(_driver().cuStreamIsCapturing(number))) != 0
 
 
 @cache
