@@ -21,6 +21,7 @@ from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Shape, Shrinking
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.selection import Selection
+from wavefilt.backends.cuda.work_counts.statistics import ROW
 from wavefilt.benchmarks.common.gpu_timing import LAUNCHES, REPEATS, WARM, measured
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.method import Method
@@ -76,7 +77,7 @@ class Ready(NamedTuple):
 def prepare(case: Case, level: int | None = None) -> Ready:
     """A case ready to be launched; ``level`` instead of the case's own."""
     wavelet, taps = pywt.Wavelet(case.wavelet), pywt.Wavelet(case.wavelet).dec_len
-    options = Options(tile=case.tile, threads=case.threads)
+    options = Options(tile=case.tile, threads=case.threads, row=ROW)
     if SIMULATED:
         options = replace(options, scan=8, select=8, row=8)
     single = fused_levels(Filter(taps, False), LEVEL, case.tile)[0]  # the levels of the first launch

@@ -136,6 +136,7 @@ def test_declared_constants_are_those_of_the_kernels():
     assert declared.PAIRS == inverse.PAIRS
     options = plan.Options()
     assert options == plan.Options(select=statistics.SELECT, scan=statistics.SCAN)
+    assert options.row_threads(1 << 20) == statistics.ROW
 
 
 @inside

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from wavefilt.backends.cuda.options import Options
 from wavefilt.ske.calibrated import Launch
 
 from .transforms import Problem, Warp, forward, inverse
@@ -18,8 +17,11 @@ from .transforms import Problem, Warp, forward, inverse
 BINS, DRAWN_BYTES, PARTS, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 264, 1 << 13, 528, 36 << 10
 MOST_TAPS_SEARCHED = 64
 """Constants of `selection` and `plan`, which import the compiler; a test compares them."""
-SELECT, SCAN = 512, 256
-"""Threads of a block that samples, and that scans: the defaults of `plan.Options`."""
+SELECT, SCAN, ROW = 512, 256, 128
+"""Threads of a block that samples, that scans, and that finishes one of many rows alone, as measured for the model.
+
+The first two are defaults of `plan.Options`, which has few rows finished by more threads.
+"""
 LISTED = 1 / 20
 """Share of values in a sampled window."""
 LOCATE = {"barriers": 12, "shared": 16}
@@ -38,11 +40,10 @@ def energy(problem: Problem) -> list[Launch]:
         n = problem.lengths[big + 1]
         warp = Warp(problem)
         blocks = (problem.level - big) * problem.rows
-        row = Options().row_threads(problem.level * problem.rows)
-        rounds = n / row
+        rounds = n / ROW
         warp.issue(rounds, int=8, fma64=1, other=5)
         warp.wait(0, 4 + rounds / 4)
-        made.append(_launch("whole", warp, blocks, row, sum(problem.lengths[big + 1 :])))
+        made.append(_launch("whole", warp, blocks, ROW, sum(problem.lengths[big + 1 :])))
     if big:
         n, across = sum(problem.lengths[1 : big + 1]), _across(problem, big)
         warp = Warp(problem)
@@ -82,14 +83,14 @@ def median(problem: Problem) -> list[Launch]:
 
 def whole_median(problem: Problem) -> Launch:
     """The finest level of a short row, by one block a row: three passes by 11 bits."""
-    n, warp, row = problem.lengths[1], Warp(problem), Options().row_threads(problem.rows)
-    rounds = 3 * n / (4 * row)
+    n, warp = problem.lengths[1], Warp(problem)
+    rounds = 3 * n / (4 * ROW)
     warp.access(rounds, 4)
     warp.issue(rounds, int=60, other=12)
-    warp.issue(3 * BINS / row, int=4, other=2)
+    warp.issue(3 * BINS / ROW, int=4, other=2)
     warp.wait(3 * (LOCATE["barriers"] + 3), rounds / 3 + 3, rounds + 3 * LOCATE["shared"])
     warp.loads["l1"] += 2 * rounds / 3  # a row that one block finishes stays in L1
-    return _launch("whole", warp, problem.rows, row, n)
+    return _launch("whole", warp, problem.rows, ROW, n)
 
 
 def draw(problem: Problem) -> Launch:
