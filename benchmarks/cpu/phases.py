@@ -42,7 +42,7 @@ def traced(events: list[Event]) -> Iterator[None]:
     of, call, run = native.Kernel.of, native.Work.__call__, team._Team.run
     count = iter(range(1 << 62))
 
-    def named(self: native.Kernel, *arguments: object, **more: Any) -> native.Work:
+    def named(self: native.Kernel, *arguments: Any, **more: Any) -> native.Work:
         work = of(self, *arguments, **more)
         launches[work] = self.name, next(count)
         return work
