@@ -399,7 +399,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
         kernel = panels_inverse.inverse(PanelLevel(back, back, axes, extends, dtype, height, 256), function, False)
         arguments = (*bands, shorts, size, size, tiles, a, size, a, pair, shorts, yes, table, yes)
         write(f"panels-inverse-{name}-{periodized}-{function}", kernel, arguments)
-    for name, mode, level in (("sym8", "reflect", 6), ("db8", "periodization", 9), ("coif17", "zero", 4)):
+    for name, mode, level in (("sym8", "reflect", 6), ("db8", "periodization", 12), ("coif17", "zero", 4)):
         analysis = DWT.analysis(pywt.Wavelet(name), mode, level)
         for part, one in enumerate(local_shrinkage.launches(DWT.grids(analysis, (1 << 24,)), dtype, 256, 1)):
             each = types.UniTuple(size, len(one.bands))
