@@ -86,7 +86,7 @@ def _way(changes: int, method: Method, shape: tuple[int, ...], dtype: str, backe
     return level, known and level > 0 and shape[0] > 0 and once.plain and not method.blend
 
 
-def _rows(x: Any, method: Method, backend: DeviceBackend, wait: bool, out: Array | None = None) -> Any:
+def _rows(x: Any, method: Method, backend: DeviceBackend, wait: bool = True, out: Array | None = None) -> Any:
     """A batch on a device denoised there, in ``out`` where the device does it all.
 
     By way of the host where it has gaps, or a record dead traces, which are cut out there, and for what the device does
