@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.cpu import denoise, panels
+from wavefilt.benchmarks.gpu import fresh_arrays, host_loops
 from wavefilt.benchmarks.quality import real_noise_report
 from wavefilt.benchmarks.quality import report as quality
 from wavefilt.benchmarks.report.sections import kind_of
@@ -24,7 +27,12 @@ VALUE = re.compile(r"(<!-- value ([^<>]+?) -->)[^<>]*(<!-- end -->)")
 """A number in a sentence, see `benchmarks/values.py`."""
 
 
-CHAPTERS = {"quality": quality.markdown, "real_noise": real_noise_report.markdown}
+CHAPTERS: dict[str, Callable[[Row], dict[str, str]]] = {
+    "quality": quality.markdown,
+    "real_noise": real_noise_report.markdown,
+    "fresh_arrays_h200": lambda result: {"table": fresh_arrays.TABLE(result).markdown()},
+    "host_loops_h200": lambda result: {"table": host_loops.TABLE(result).markdown()},
+}
 """Results whose tables are in several places."""
 WITHOUT_TABLE = ("crossover", "cuda_crossover")
 """Results of which the documents only tell values."""

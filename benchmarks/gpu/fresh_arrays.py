@@ -158,7 +158,7 @@ def _profile(shape: tuple[int, int], make: Make, options: Row, gathers: int) -> 
         wavefilt.denoise(fresh[i % 16], wait=False, **options)
     profile.disable()
     text = io.StringIO()
-    pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(25)
+    pstats.Stats(profile, stream=text).strip_dirs().sort_stats("tottime").print_stats(25)
     return text.getvalue()
 
 

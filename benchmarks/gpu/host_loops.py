@@ -167,9 +167,9 @@ def _parts(backend: Cuda, arrays: Sequence[Array], level: int) -> Row:
             whole = loop(partial(wavefilt.denoise, backend=backend), own, name == "kept")["median"]
         found[name] = {part: float(np.median(times)) for part, times in spent.items() if times}
         found[name] |= {"python": whole - found[name]["denoise"], "whole": whole}
-    method = Method()
-    asked = Asked(Shape.of(method.analysis(level), str(x.dtype), 1, x.shape), key_of(method, False))
-    plan, denoiser = backend._prepared(asked, method, False, -1)
+    usual = Method()
+    asked = Asked(Shape.of(usual.analysis(level), str(x.dtype), 1, x.shape), key_of(usual, False))
+    plan, denoiser = backend._prepared(asked, usual, False, -1)
     stream = plan.stream
     source, target = plan.buffer("x", x.size), plan.buffer("y", x.size)
     locked = cuda.pinned_array(x.size, x.dtype)

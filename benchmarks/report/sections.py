@@ -12,7 +12,17 @@ from wavefilt.benchmarks.common import fuzzing
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet
 from wavefilt.benchmarks.cpu import by_threads, crossover, denoise, modwt
 from wavefilt.benchmarks.cpu import panels as two_dimensions
-from wavefilt.benchmarks.gpu import blocks, first_call, first_use, launch_shapes, local_shrinkage, multi_gpu, panels
+from wavefilt.benchmarks.gpu import (
+    blocks,
+    first_call,
+    first_use,
+    fresh_arrays,
+    host_loops,
+    launch_shapes,
+    local_shrinkage,
+    multi_gpu,
+    panels,
+)
 from wavefilt.benchmarks.gpu import crossover as gpu_crossover
 from wavefilt.benchmarks.gpu import denoise as gpu_denoise
 from wavefilt.benchmarks.gpu import modwt as gpu_modwt
@@ -103,6 +113,8 @@ KINDS = (
     Kind("Rule js on a GPU", {"rows"}, local_shrinkage.TABLE, study="js on a GPU"),
     Kind("First calls on a GPU", {"rows", "capability"}, first_call.TABLE, study="first calls on a GPU"),
     Kind("First use of a GPU", {"rows", "released"}, first_use.TABLE, study="first use of a GPU"),
+    Kind("Arrays on a GPU, each met once", {"rows", "gathers"}, fresh_arrays.report, study="arrays met once"),
+    Kind("NumPy arrays in a user's loop", {"rows", "constants"}, host_loops.report, study="loops over NumPy arrays"),
     Kind("Several GPUs of one host", {"gpus"}, multi_gpu.report, study="several GPUs"),
     Kind("Dask: a volume on one and on two processes", {"rows", "merging"}, dask_scaling.report, study="dask"),
     Kind("ObsPy streams: batch and loop", {"rows"}, obspy_streams.TABLE, study="obspy"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -310,6 +311,7 @@ def test_clear_frees_the_memory(backend):
     from wavefilt.backends.cuda.runtime.target import cuda
 
     def held():
+        gc.collect()  # plans of other tests
         context = cuda.current_context()
         context.deallocations.clear()
         return sum(memory.size for memory in context.memory_manager.allocations.values())

@@ -21,6 +21,9 @@ if source.endswith(".raw"):
     options |= {"format": "raw", "dtype": "f4", "endian": "little", "ns": 1 << 13}
 for name in ("numba", backend):  # libraries and kernels are loaded, of the CPU too, which sums up energies
     wavefilt.denoise_file(small, target, **options | {"backend": name})
+if backend == "numba":
+    from wavefilt.backends.numba_cpu import team
+    team._team.hire(1)  # whose program is compiled once
 before = peak()
 wavefilt.denoise_file(source, target, max_memory=limit, **options)
 print(1024 * (peak() - before))

@@ -64,7 +64,7 @@ def kernel(
         dispatcher = _Dispatcher(function, cuda.jit(fastmath=fastmath)(function).targetoptions)
         own = constants, registers, fastmath
         dispatcher.compile = _Compiler(dispatcher, tuple(map(float, taps)), (registers, since), own)
-        return dispatcher  # type: ignore[no-any-return]
+        return dispatcher
 
     return compiled
 
