@@ -143,11 +143,14 @@ class Recording:
     def methods(self, method: Method, sigma: Noise) -> list[tuple[Method, list[int]]]:
         """The method with this noise, which may be in seconds, times and picks, and the traces for which it is that.
 
-        Raises ValueError where noise does not fit a trace, or is at several samples of the traces of a record.
+        A running window is in samples where no trace has a sampling interval, as in arrays. Raises ValueError where
+        noise does not fit a trace, or is at several samples of the traces of a record.
         """
         found: dict[Noise, list[int]] = {}
+        counted = isinstance(sigma, tuple) and sigma[:1] == ("running",) and not any(self.intervals)
         for trace in range(len(self.traces)):
-            found.setdefault(in_samples(sigma, self._clock(trace)), []).append(trace)
+            own = sigma if counted else in_samples(sigma, self._clock(trace))
+            found.setdefault(own, []).append(trace)
         if method.scope == "record" and len(found) > 1:
             raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
         return [(replace(method, sigma=own), traces) for own, traces in found.items()] or [(method, [])]

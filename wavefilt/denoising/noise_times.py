@@ -91,17 +91,13 @@ def on_coordinate(sigma: Noise, coordinate: Array, name: str) -> Noise:
         start = (
             times[0] if times.dtype.kind == "M" else float(times[0] / SECOND if times.dtype.kind == "m" else times[0])
         )
-    clock = Clock(interval, start, count, name)
-    if sigma[:1] == ("running",):
-        clock.samples_in(0.0)  # what has a coordinate has no length in samples
-    return in_samples(sigma, clock)
+    return in_samples(sigma, Clock(interval, start, count, name))
 
 
 def in_samples(sigma: Noise, clock: Clock) -> Noise:
     """``sigma`` as `wavefilt.denoise` takes it, of a trace with this clock.
 
-    Words, numbers, and a window between whole numbers, which are samples, stay as they are, and so does the length of
-    a running window where the sampling interval is not known. Raises ValueError for what
+    Words, numbers, and a window between whole numbers, which are samples, stay as they are. Raises ValueError for what
     it cannot be, and as `Clock` does.
     """
     if not isinstance(sigma, tuple) or not sigma:
@@ -119,7 +115,7 @@ def in_samples(sigma: Noise, clock: Clock) -> Noise:
     if kind == "seconds":
         return clock.window(*map(float, own))
     if kind == "running":
-        return kind, clock.samples_in(own[0]) if clock.interval else own[0]
+        return kind, clock.samples_in(own[0])
     pick = clock.seconds(own[0])
     return clock.window(pick - own[1], pick)
 
