@@ -27,7 +27,7 @@ from . import memory, processes
 from .target import key, kinds
 
 PACKAGE = Path(__file__).parent
-_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)  # which releases the GIL
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)  # which releases the GIL
 
 
 INTEGER, FLOAT, SCATTERED = -1, -2, -3
@@ -196,7 +196,7 @@ def _linked(kernel: Kernel, code: bytes) -> tuple[int, Callable[..., int]]:
     address = engine.get_function_address(kernel.symbol)
     engine.detach()  # never freed: a thread may be in it when the interpreter ends
     _engines.append(engine)
-    return address, _FUNCTION(address)
+    return address, FUNCTION(address)
 
 
 def _name(kernel: Kernel, dtype: DType) -> str:

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import wavefilt
 from wavefilt import backends
+from wavefilt.backends.cuda.runtime.interfaces import Stream
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import agreement
-from wavefilt.benchmarks.common.measuring import events, signal, walls
-from wavefilt.benchmarks.common.tables import Row, Table, size
+from wavefilt.benchmarks.common.measuring import events, signal
+from wavefilt.benchmarks.common.tables import Row, Table
+from wavefilt.benchmarks.gpu.whole_calls import shape_of, timed
 from wavefilt.method import Method
 
-LEVEL, REPEATS, TOLERANCE = 6, 25, 1e-5
+LEVEL, REPEATS = 6, 25
 CASES = ((24, 1 << 10), (1, 1 << 20), (1, 1 << 24), (1, 1 << 26), (4096, 1 << 14))
 """Traces and samples."""
 MOST = {"dwt": 2.0, "modwt": 5.0}
@@ -35,17 +35,10 @@ def run(cases: Sequence[tuple[int, int]] = CASES, repeats: int = REPEATS) -> Row
         for transform, most in MOST.items():
             row: Row = {"traces": traces, "samples": samples, "transform": transform, "limit": most}
             for rule in ("bayes", "js"):
-                method = Method("sym8", LEVEL, "reflect", rule, transform=transform)
-                call = partial(backend.denoise, x, method, LEVEL, out=out)
-                call()
-                first = slice(0, 16)  # traces are independent, and the CPU takes its time
-                choice: Row = {"level": LEVEL, "mode": "reflect", "rule": rule, "transform": transform}
-                expected = wavefilt.denoise(host[first], "sym8", backend="numba", **choice)
-                error = agreement(out.copy_to_host()[first], expected, TOLERANCE, f"{rule}, {traces} x {samples}")
-                row[rule] = walls(call, repeats) | {
-                    "error": error,
-                    "device": _launches(backend, method, x, out, repeats),
-                }
+                options: Row = {"wavelet": "sym8", "level": LEVEL, "mode": "reflect", "rule": rule}
+                options["transform"] = transform
+                row[rule] = timed(backend, host, x, out, options, repeats)
+                row[rule]["device"] = _launches(backend, Method(**options), x, out, repeats)
                 backend.clear()
             rows.append(row)
     return result("js on a GPU", rows=rows)
@@ -65,10 +58,10 @@ def _launches(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> d
     if denoiser._trends is not None:
         trends, grids, thresholds = denoiser._trends, denoiser._grids(), denoiser._thresholds
 
-        def fit(stream: Any) -> None:
+        def fit(stream: Stream) -> None:
             trends.removed(source, stream)
 
-        def shrink(stream: Any) -> None:
+        def shrink(stream: Stream) -> None:
             plan.shrunk_together(grids, thresholds, stream)
 
         found["trend"], found["shrink"] = events(fit, repeats), events(shrink, repeats)
@@ -78,7 +71,6 @@ def _launches(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> d
 
 def _rows(found: Row) -> Iterator[Row]:
     for row in found["rows"]:
-        samples = size(row["samples"]) if row["traces"] == 1 else f"{row['traces']} x {size(row['samples'])}"
         times = {name: times["median"] for name, times in row["js"]["device"].items()}
         bayes = row["bayes"]["device"]["all"]["median"]
         ratio = times["all"] / bayes
@@ -86,7 +78,7 @@ def _rows(found: Row) -> Iterator[Row]:
         yield {
             **row,
             **times,
-            "name": f"{row['transform']}, {samples}",
+            "name": f"{row['transform']}, {shape_of(row)}",
             "by": bayes,
             "ratio": ratio,
             "reached": reached,

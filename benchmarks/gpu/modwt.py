@@ -6,18 +6,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import wavefilt
 from wavefilt import backends
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import agreement
-from wavefilt.benchmarks.common.measuring import events, signal, walls
-from wavefilt.benchmarks.common.tables import Row, Table, size
+from wavefilt.benchmarks.common.measuring import events, signal
+from wavefilt.benchmarks.common.tables import Row, Table
+from wavefilt.benchmarks.gpu.whole_calls import shape_of, timed
 from wavefilt.method import Method
-from wavefilt.transforms import MODWT
 from wavefilt.vocabulary import Rule, Sigma
 
-LEVEL, REPEATS, TOLERANCE = 8, 25, 1e-5
+LEVEL, REPEATS = 8, 25
 CASES = ((1, 1 << 16), (1, 1 << 20), (1, 1 << 24), (1, 1 << 26), (4096, 1 << 14))
 """Traces and samples."""
 RULES: dict[Rule, Sigma] = {"universal": "global", "bayes": "level"}
@@ -36,15 +34,9 @@ def run(cases: Sequence[tuple[int, int]] = CASES, repeats: int = REPEATS) -> Row
         out = cuda.device_array_like(x)
         row: Row = {"traces": traces, "samples": samples, "level": LEVEL}
         for rule, sigma in RULES.items():
-            method = Method("db8", LEVEL, "symmetric", rule, sigma=sigma, transform="modwt")
-            call = partial(backend.denoise, x, method, LEVEL, out=out)
-            call()
-            first = slice(0, 16)  # traces are independent, and the CPU takes its time
-            on_cpu = partial(wavefilt.denoise, wavelet="db8", level=LEVEL, transform="modwt", backend="numba")
-            expected = on_cpu(host[first], rule=rule, sigma=sigma)
-            error = agreement(out.copy_to_host()[first], expected, TOLERANCE, f"{rule}, {traces} x {samples}")
-            row[rule] = walls(call, repeats) | {"error": error}  # a call waits for its result
-        plan = backend.decompose(x, MODWT.analysis(method.bank, "symmetric", LEVEL)).plan
+            options: Row = {"wavelet": "db8", "level": LEVEL, "rule": rule, "sigma": sigma, "transform": "modwt"}
+            row[rule] = timed(backend, host, x, out, options, repeats)
+        plan = backend.decompose(x, Method(**options).analysis(LEVEL)).plan
         row["forward"] = events(partial(plan.forward, x.reshape(-1)), repeats)
         row["inverse"] = events(partial(plan.inverse, out.reshape(-1)), repeats)
         rows.append(row | {"bytes": plan.bytes})
@@ -54,8 +46,7 @@ def run(cases: Sequence[tuple[int, int]] = CASES, repeats: int = REPEATS) -> Row
 
 def _rows(found: Row) -> Iterator[Row]:
     for row in found["rows"]:
-        name = size(row["samples"]) if row["traces"] == 1 else f"{row['traces']} x {size(row['samples'])}"
-        yield {**row, "name": name, "memory": row["bytes"] / (4 * row["traces"] * row["samples"])}
+        yield {**row, "name": shape_of(row), "memory": row["bytes"] / (4 * row["traces"] * row["samples"])}
 
 
 TABLE = Table(

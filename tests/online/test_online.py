@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wavefilt
+from tests.support.pushing import streamed
 from wavefilt.online.sliding_window import UPDATES
 from wavefilt.thresholding.shrinkage import apply
 from wavefilt.vocabulary import MODES
@@ -20,19 +21,6 @@ def _samples(n, channels=None, dtype="f8", seed=0):
     rng = np.random.default_rng(seed)
     shape = (n,) if channels is None else (channels, n)
     return (np.sin(np.arange(n) / 9) + rng.standard_normal(shape) * np.linspace(0.3, 1, n)).astype(dtype)
-
-
-def _streamed(denoiser, x, sizes):
-    """What comes back of pushes of these sizes and the rest, each checked against the latency, and the end."""
-    out, taken = [], 0
-    for size in [*sizes, x.shape[-1]]:
-        part = x[..., taken : taken + size]
-        before = max(taken - denoiser.latency, 0)
-        taken += part.shape[-1]
-        out.append(denoiser.push(part))
-        assert out[-1].shape[-1] == max(taken - denoiser.latency, 0) - before
-    out.append(denoiser.flush())
-    return np.concatenate(out, axis=-1)
 
 
 def _assert_same(x, sizes, wavelet, level, rule, whole_rule=None, **options):
@@ -49,7 +37,7 @@ def _assert_same(x, sizes, wavelet, level, rule, whole_rule=None, **options):
         backend="pywavelets",
         **options,
     )
-    y = _streamed(online, x, sizes)
+    y = streamed(online, x, sizes)
     assert y.dtype == x.dtype
     assert y.shape == x.shape
     assert np.array_equal(y, whole)
@@ -106,15 +94,15 @@ def test_latency_is_the_least_possible():
 def test_the_end_begins_anew():
     online = wavefilt.OnlineDenoiser("db4", 3, 0.5)
     x = _samples(700)
-    first = _streamed(online, x, [50, 200])
-    assert np.array_equal(_streamed(online, x, [1, 2, 3]), first)
+    first = streamed(online, x, [50, 200])
+    assert np.array_equal(streamed(online, x, [1, 2, 3]), first)
     assert online.flush().shape == (0,)
 
 
 @pytest.mark.parametrize("n", [1, 3, 15, 16, 31])
 def test_streams_shorter_than_the_filter_or_a_step_come_back(n):
     x = _samples(n)
-    assert np.array_equal(_streamed(wavefilt.OnlineDenoiser("db8", 5, 9.0), x, [1, 1]), x)
+    assert np.array_equal(streamed(wavefilt.OnlineDenoiser("db8", 5, 9.0), x, [1, 1]), x)
 
 
 @pytest.mark.parametrize("mode", LOCAL)
@@ -130,13 +118,13 @@ def test_streams_too_short_for_a_batch_of_that_level(wavelet, level, mode):
             details.append(apply("soft", d, 0.5))
         for d in reversed(details):
             a = pywt.idwt(a[: len(d)], d, bank, mode)
-        y = _streamed(wavefilt.OnlineDenoiser(bank, level, 0.5, mode=mode), x, [5, 9])
+        y = streamed(wavefilt.OnlineDenoiser(bank, level, 0.5, mode=mode), x, [5, 9])
         assert np.array_equal(y, a[:n])
 
 
 def test_thresholds_of_zero_leave_every_bit():
     x = _samples(500)
-    assert np.array_equal(_streamed(wavefilt.OnlineDenoiser("db4", 3, 0), x, [30] * 10), x)
+    assert np.array_equal(streamed(wavefilt.OnlineDenoiser("db4", 3, 0), x, [30] * 10), x)
 
 
 def _running(x, wavelet, level, window, threshold):
@@ -171,21 +159,21 @@ def _bayes(known, sigma):
 def test_running_noise_is_the_median_of_the_window(rule, threshold, sizes):
     x = _samples(2500)
     online = wavefilt.OnlineDenoiser("db4", 3, rule, window=600)
-    np.testing.assert_allclose(_streamed(online, x, sizes), _running(x, "db4", 3, 600, threshold), atol=1e-12)
+    np.testing.assert_allclose(streamed(online, x, sizes), _running(x, "db4", 3, 600, threshold), atol=1e-12)
 
 
 def test_bayes_with_given_noise_and_running_power():
     x = _samples(2500)
     online = wavefilt.OnlineDenoiser("db4", 3, "bayes", noise=0.4, window=600)
     expected = _running(x, "db4", 3, 600, lambda known, sigma: _bayes(known, 0.4))
-    np.testing.assert_allclose(_streamed(online, x, [100] * 9), expected, atol=1e-12)
+    np.testing.assert_allclose(streamed(online, x, [100] * 9), expected, atol=1e-12)
 
 
 def test_running_noise_follows_the_noise():
     rng = np.random.default_rng(4)
     noise = rng.standard_normal(40000) * np.where(np.arange(40000) < 20000, 0.1, 2)
     online = wavefilt.OnlineDenoiser("db8", 4, "universal", window=2000)
-    y = _streamed(online, noise, [512] * 60)
+    y = streamed(online, noise, [512] * 60)
     for part in (slice(4000, 19000), slice(24000, 39000)):
         assert np.std(y[part]) < 0.35 * np.std(noise[part])
 
@@ -193,9 +181,9 @@ def test_running_noise_follows_the_noise():
 def test_channels_have_thresholds_of_their_own():
     x = _samples(1500, 2)
     x[1] *= 50
-    both = _streamed(wavefilt.OnlineDenoiser("db4", 3, window=400, channels=2), x, [90] * 9)
+    both = streamed(wavefilt.OnlineDenoiser("db4", 3, window=400, channels=2), x, [90] * 9)
     for channel in (0, 1):
-        alone = _streamed(wavefilt.OnlineDenoiser("db4", 3, window=400), x[channel], [40] * 9)
+        alone = streamed(wavefilt.OnlineDenoiser("db4", 3, window=400), x[channel], [40] * 9)
         np.testing.assert_allclose(both[channel], alone, rtol=1e-12, atol=1e-12)
 
 
@@ -215,7 +203,7 @@ def test_memory_does_not_grow():
 def test_a_bad_sample_is_named_and_nothing_taken(bad):
     x = _samples(700, 2)
     online = wavefilt.OnlineDenoiser("db4", 3, 0.5, channels=2)
-    whole = _streamed(online, x, [])
+    whole = streamed(online, x, [])
     begun = online.push(x[:, :400])
     part = x[:, 400:].copy()
     part[1, 7] = bad

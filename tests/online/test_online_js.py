@@ -7,6 +7,7 @@ import pytest
 import pywt
 
 import wavefilt
+from tests.support.pushing import streamed
 from wavefilt.method import Method
 from wavefilt.online.sliding_window import UPDATES
 from wavefilt.thresholding.local_shrinkage import LAMBDA, LAMBDA_MEASURED
@@ -17,18 +18,6 @@ def samples(n, channels=None, seed=0, dtype="f8"):
     shape = (n,) if channels is None else (channels, n)
     wave = 6 * np.exp(-(((np.arange(n) - 0.6 * n) / 60) ** 2)) * np.sin(np.arange(n) / 4)
     return (wave + rng.standard_normal(shape) * np.linspace(0.5, 2, n) + 30).astype(dtype)
-
-
-def streamed(denoiser, x, sizes):
-    """What comes back of pushes of these sizes, each checked against the latency, and of the rest."""
-    out, taken = [], 0
-    for size in [*sizes, x.shape[-1]]:
-        part = x[..., taken : taken + size]
-        before = max(taken - denoiser.latency, 0)
-        taken += part.shape[-1]
-        out.append(denoiser.push(part))
-        assert out[-1].shape[-1] == max(taken - denoiser.latency, 0) - before
-    return np.concatenate([*out, denoiser.flush()], axis=-1)
 
 
 def reference(x, wavelet, level, window, mode="symmetric", noise=None):

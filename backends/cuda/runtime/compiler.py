@@ -103,7 +103,6 @@ if not SIMULATED:
             constants: Hashable,
         ) -> None:
             self._dispatcher, self._taps, self._registers = dispatcher, taps, registers
-            self.taps = len(taps)
             self._released = Released(dispatcher.py_func, constants, len(taps))
             self._binaries = Cache(dispatcher.py_func, (constants, taps))
             self._sources = Cache(dispatcher.py_func, constants) if taps else None
@@ -135,6 +134,11 @@ if not SIMULATED:
             self._dispatcher.add_overload(kernel, types)
             self._binaries.save(types, self._codegen(), kernel)
 
+        @property
+        def taps(self) -> int:
+            """How many the kernel has; 0 for one that all filters share."""
+            return len(self._taps)
+
         def _codegen(self) -> JITCUDACodegen:
             return self._dispatcher.targetctx.codegen()
 
@@ -149,8 +153,7 @@ if not SIMULATED:
             kernel = self._sources and self._sources.load(types, self._codegen())
             kernel = kernel or self._released.load(types)
             if not kernel:
-                with quick():
-                    kernel = _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
+                kernel = self._by_numba(types)
                 if self._sources:
                     self._sources.save(types, self._codegen(), kernel)
             library = kernel._codelibrary
@@ -160,9 +163,12 @@ if not SIMULATED:
 
         def release(self, types: Types) -> tuple[str, dict[str, Any]]:
             """The kernel for `stored.Released`, and its name there, as it is before the taps are known."""
+            return self._released.packed(types, self._by_numba(types))
+
+        def _by_numba(self, types: Types) -> _Kernel:
+            """The kernel as numba makes it, with placeholders instead of taps."""
             with quick():
-                kernel = _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
-            return self._released.packed(types, kernel)
+                return _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
 
 
 def together(launches: Sequence[Launch]) -> None:
