@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wavefilt import backends
+    from wavefilt.decomposition.packets import iwavelet_packets, wavelet_packets
     from wavefilt.decomposition.stationary import imodwt, iswt, modwt, swt
     from wavefilt.decomposition.wavedec import dwt, idwt, wavedec, waverec
     from wavefilt.decomposition.wavedec2 import wavedec2, waverec2
@@ -34,6 +35,7 @@ __all__ = [
     "idwt",
     "imodwt",
     "iswt",
+    "iwavelet_packets",
     "modwt",
     "read",
     "set_num_threads",
@@ -42,12 +44,14 @@ __all__ = [
     "threshold_firm",
     "wavedec",
     "wavedec2",
+    "wavelet_packets",
     "waverec",
     "waverec2",
 ]
 
 
 _HOMES = {
+    "decomposition.packets": ("iwavelet_packets", "wavelet_packets"),
     "decomposition.stationary": ("imodwt", "iswt", "modwt", "swt"),
     "decomposition.wavedec": ("dwt", "idwt", "wavedec", "waverec"),
     "decomposition.wavedec2": ("wavedec2", "waverec2"),

@@ -18,7 +18,7 @@ from wavefilt.arrays import dtype_name, refuse_kinds
 from wavefilt.transforms import DWT, Pyramid
 from wavefilt.vocabulary import MODES, Mode
 from wavefilt.wavelets.boundary import EXTENSIONS
-from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_length, max_level, synthesis_length
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
 
 
 def wavedec(
@@ -72,11 +72,7 @@ def wavedec(
         level = max_level(samples, bank)
     elif operator.index(level) < 0:
         raise ValueError(f"level={level} must be at least 0")
-    lengths = [samples]
-    while len(lengths) < level:
-        lengths.append(detail_length(lengths[-1], bank.dec_len, mode))
-    if level and min(lengths) == 1 and mode in ("reflect", "antireflect"):
-        raise ValueError(f"mode={mode!r} cannot extend a single sample, which level {lengths.index(1) + 1} would meet")
+    check_reflection([samples, *detail_lengths(samples, bank.dec_len, mode, level)], mode)
     x, batch = to_rows(array, axis)
     analysis = DWT.analysis(bank, mode, level)
     chosen = backends.choose(backend, dtype_name(x.dtype), x.shape, analysis)
@@ -199,6 +195,12 @@ def mode_name(mode: Mode | int) -> Mode:
         except ValueError:
             EXTENSIONS.check(mode)
     return cast(Mode, mode)
+
+
+def check_reflection(lengths: Sequence[int], mode: str) -> None:
+    """Raise ValueError where a reflection would have to extend a single sample; ``lengths`` are those of each level."""
+    if 1 in lengths[:-1] and mode in ("reflect", "antireflect"):
+        raise ValueError(f"mode={mode!r} cannot extend a single sample, which level {lengths.index(1) + 1} would meet")
 
 
 def as_floating(data: ArrayLike) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from wavefilt import backends
 from wavefilt.arrays import dtype_name
-from wavefilt.decomposition.wavedec import as_axis, as_floating, mode_name
+from wavefilt.decomposition.wavedec import as_axis, as_floating, check_reflection, mode_name
 from wavefilt.transforms import DWT2, Analysis, Pyramid
 from wavefilt.vocabulary import Mode
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
@@ -80,10 +80,7 @@ def wavedec2(
     elif operator.index(level) < 0:
         raise ValueError(f"level={level} must be at least 0")
     for n, bank, own in zip(sizes, banks, modes, strict=True):
-        lengths = [n, *detail_lengths(n, bank.dec_len, own, level)][:level]
-        if own in ("reflect", "antireflect") and 1 in lengths:
-            place = lengths.index(1) + 1
-            raise ValueError(f"mode={own!r} cannot extend a single sample, which level {place} would meet")
+        check_reflection([n, *detail_lengths(n, bank.dec_len, own, level)], own)
     planes, batch = _to_planes(array, (first, second))
     analysis = Analysis(DWT2, banks, modes, level)
     chosen = backends.choose(backend, dtype_name(planes.dtype), planes.shape, analysis)

@@ -1,0 +1,200 @@
+"""Wavelet packets: PyWavelets' values and names, perfect reconstruction from any basis, and sets that are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import pywt
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wavefilt
+from tests.support.agreement import error
+from wavefilt.vocabulary import MODES
+
+BACKENDS = ["pywavelets", "numba"]
+
+
+def packets_and_pywavelets(x, wavelet, mode, level, axis=-1, backend="pywavelets"):
+    packets = wavefilt.wavelet_packets(x, wavelet, mode, level, axis, backend=backend)
+    theirs = pywt.WaveletPacket(x, wavelet, mode, level, axis)
+    nodes = [theirs, *(node for j in range(1, level + 1) for node in theirs.get_level(j))]
+    return packets, {node.path: node.data for node in nodes}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("mode", MODES)
+def test_nodes_are_those_of_pywavelets(rng, mode, dtype, backend):
+    for shape, axis in ((101,), -1), ((2, 64, 3), 1):
+        x = rng.standard_normal(shape).astype(dtype)
+        packets, theirs = packets_and_pywavelets(x, "db3", mode, 3, axis, backend)
+        assert list(packets) == list(theirs)
+        assert len(packets) == 15
+        for name, data in theirs.items():
+            found = packets[name]
+            assert (found.shape, found.dtype) == (data.shape, data.dtype), name
+            if backend == "pywavelets":
+                assert np.array_equal(found, data), name
+            else:  # what extrapolating modes add is larger than what is left of it
+                assert np.abs(found - data).max() <= 200 * np.finfo(dtype).eps * np.abs(x).max(), name
+
+
+@pytest.mark.parametrize("kind", ["int16", "float16", "complex64"])
+def test_dtypes(rng, kind):
+    x = (10 * rng.standard_normal((3, 40))).astype(kind)
+    packets = wavefilt.wavelet_packets(x, "db2", level=2)
+    assert packets["da"].dtype == {"int16": "f8", "float16": "f4", "complex64": "c8"}[kind]
+    assert error(wavefilt.iwavelet_packets(packets, "db2"), x) < 1e-6
+
+
+@pytest.mark.parametrize("order", ["natural", "freq"])
+def test_names_of_a_level_have_pywavelets_order(order):
+    packets = wavefilt.wavelet_packets(np.arange(64.0), "haar")
+    theirs = pywt.WaveletPacket(np.arange(64.0), "haar", maxlevel=None)
+    assert packets.level == theirs.maxlevel == 6
+    for level in (1, 2, 5):
+        assert packets.names(level, order) == [node.path for node in theirs.get_level(level, order)]
+    assert packets.names() == packets.names(6)
+
+
+def test_nodes_in_order_of_frequency_follow_a_chirp():
+    t = np.arange(4096) / 4096
+    x = np.cos(np.pi * 2048 * t**2)
+    packets = wavefilt.wavelet_packets(x, "db20", "periodization", 3)
+    latest = [int(np.argmax(np.convolve(packets[name] ** 2, np.ones(64)))) for name in packets.names(3, "freq")]
+    assert latest == sorted(latest)
+
+
+@st.composite
+def bases(draw, deepest=4):
+    """Names of the nodes of a random basis."""
+    found, names = [], [""]
+    while names:
+        name = names.pop()
+        if len(name) < deepest and draw(st.booleans()):
+            names += [name + "a", name + "d"]
+        else:
+            found.append(name)
+    return draw(st.permutations(found))
+
+
+@given(
+    basis=bases(),
+    samples=st.integers(1, 90),
+    wavelet=st.sampled_from(["haar", "db3", "bior2.4", "db8"]),
+    mode=st.sampled_from([mode for mode in MODES if "reflect" not in mode]),
+    backend=st.sampled_from(BACKENDS),
+)
+def test_any_basis_reconstructs(basis, samples, wavelet, mode, backend):
+    x = np.random.default_rng(samples).standard_normal((2, samples))
+    packets = wavefilt.wavelet_packets(x, wavelet, mode, max(map(len, basis)), backend=backend)
+    nodes = {name: packets[name] for name in basis}
+    assert error(wavefilt.iwavelet_packets(nodes, wavelet, mode, samples, backend=backend), x) < 1e-10
+    longest = wavefilt.iwavelet_packets(nodes, wavelet, mode, backend=backend)
+    assert longest.shape[1] >= samples
+    again = wavefilt.wavelet_packets(longest, wavelet, mode, packets.level)
+    assert {name: again[name].shape for name in basis} == {name: nodes[name].shape for name in basis}
+
+
+@given(level=st.integers(0, 4), seed=st.integers(0, 99))
+def test_orthogonal_packets_keep_energy_and_inner_products(level, seed):
+    x, y = np.random.default_rng(seed).standard_normal((2, 64))
+    a, b = (wavefilt.wavelet_packets(v, "sym4", "periodization", level) for v in (x, y))
+    for j in range(level + 1):
+        assert np.isclose(sum(a[name] @ b[name] for name in a.names(j)), x @ y)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_whole_mapping_is_inverted(rng, backend):
+    x = rng.standard_normal((2, 37, 3)).astype("f4")
+    packets = wavefilt.wavelet_packets(x, "db2", axis=1, backend=backend)
+    y = wavefilt.iwavelet_packets(packets, "db2", axis=1, backend=backend)
+    assert (y.shape, y.dtype) == (x.shape, x.dtype)
+    assert error(y, x) < 1e-6
+    assert wavefilt.iwavelet_packets(packets, "db2", samples=38, axis=1).shape == (2, 38, 3)  # as asked for
+
+
+def test_level_zero_and_empty_batches():
+    packets = wavefilt.wavelet_packets(np.arange(5.0), "db8")
+    assert list(packets) == [""]
+    assert np.array_equal(wavefilt.iwavelet_packets(packets, "db8"), np.arange(5.0))
+    empty = wavefilt.wavelet_packets(np.empty((0, 64)), "haar", level=2)
+    assert empty["ad"].shape == (0, 16)
+    assert wavefilt.iwavelet_packets(empty, "haar").shape == (0, 64)
+
+
+def test_registered_modes(rng, monkeypatch):
+    from wavefilt.wavelets.boundary import EXTENSIONS
+
+    monkeypatch.setitem(EXTENSIONS._entries, "mirror", EXTENSIONS["symmetric"])
+    x = rng.standard_normal((2, 61))
+    own, theirs = (wavefilt.wavelet_packets(x, "db3", mode, 2) for mode in ("mirror", "symmetric"))
+    assert all(np.allclose(own[name], theirs[name], atol=1e-12) for name in theirs)
+    assert error(wavefilt.iwavelet_packets(own, "db3", "mirror"), x) < 1e-12
+
+
+EIGHT = wavefilt.wavelet_packets(np.arange(16.0), "haar", level=3)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "at least one name"),
+        (["a", "d", "da"], "'da' is a part of node 'd'"),
+        (["", "a"], "'a' is a part of node ''"),
+        (["a"], "'d' is missing"),
+        (["a", "dda", "ddd"], "'da' is missing"),
+        (["d", "aa"], "'ad' is missing"),
+        (["a", "dh", "dd"], "'dh': names of nodes consist of the letters"),
+    ],
+)
+def test_what_is_no_basis_is_named(names, message):
+    nodes = {name: np.zeros(8 if len(name) < 2 else 4) for name in names}
+    with pytest.raises(ValueError, match=message):
+        wavefilt.iwavelet_packets(nodes, "haar")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"a": np.zeros(6)}, {}, "'da' has 4 coefficients, not 3 of 12 samples"),
+        ({"da": np.zeros(3)}, {}, "'da' has 3 coefficients"),
+        ({"da": np.zeros((2, 4))}, {}, r"'da' of shape \(2, 4\) does not fit"),
+        ({}, {"samples": 18}, "'a' has 8 coefficients, not 9 of 18"),
+        ({}, {"samples": 0}, "samples=0 must be at least 1"),
+        ({}, {"mode": "mirror"}, "mirror"),
+        ({}, {"wavelet": "db9", "mode": "symmetric"}, "more for 18 taps|has 8 coefficients"),
+        ({}, {"axis": 1}, "axis 1"),
+    ],
+)
+def test_nodes_that_do_not_fit_are_named(change, options, message):
+    nodes = {name: EIGHT[name] for name in ("a", "da", "dd")} | change
+    with pytest.raises(ValueError, match=message):
+        wavefilt.iwavelet_packets(nodes, **{"wavelet": "haar", **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": -1}, "level=-1 must be at least 0"),
+        ({"wavelet": "db99"}, "unknown wavelet"),
+        ({"axis": 2}, "axis 2"),
+        ({"x": np.empty((3, 0))}, "no samples"),
+        ({"x": np.ones(1), "mode": "reflect", "level": 1}, "cannot extend a single sample"),
+    ],
+)
+def test_bad_input_of_the_analysis(options, message):
+    with pytest.raises(ValueError, match=message):
+        wavefilt.wavelet_packets(**{"x": np.ones(16), "wavelet": "haar", **options})
+
+
+def test_names_that_are_not_there():
+    for name in ("aaaa", "x"):
+        with pytest.raises(KeyError, match=name):
+            EIGHT[name]
+    with pytest.raises(ValueError, match="level=4 must be at least 0 and at most 3"):
+        EIGHT.names(4)
+    with pytest.raises(ValueError, match="natural, freq"):
+        EIGHT.names(2, "frequency")
+    assert repr(EIGHT) == "<WaveletPackets to level 3 of 16 samples>"
