@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wavefilt import backends
+    from wavefilt.decomposition.dual_tree import dtcwt, idtcwt
     from wavefilt.decomposition.packets import iwavelet_packets, wavelet_packets
     from wavefilt.decomposition.stationary import imodwt, iswt, modwt, swt
     from wavefilt.decomposition.wavedec import dwt, idwt, wavedec, waverec
@@ -30,8 +31,10 @@ __all__ = [
     "backends",
     "denoise",
     "denoise_file",
+    "dtcwt",
     "dwt",
     "get_num_threads",
+    "idtcwt",
     "idwt",
     "imodwt",
     "iswt",
@@ -51,6 +54,7 @@ __all__ = [
 
 
 _HOMES = {
+    "decomposition.dual_tree": ("dtcwt", "idtcwt"),
     "decomposition.packets": ("iwavelet_packets", "wavelet_packets"),
     "decomposition.stationary": ("imodwt", "iswt", "modwt", "swt"),
     "decomposition.wavedec": ("dwt", "idwt", "wavedec", "waverec"),

@@ -1,0 +1,180 @@
+"""The dual-tree transform against the package dtcwt's values, which `tests/support/dual_tree_oracle.py` stored."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import wavefilt
+from tests.support.dual_tree_oracle import BIORTS, CASES, QSHIFTS, samples
+from wavefilt.wavelets.dual_tree import DualTree
+
+
+@cache
+def oracle():
+    with np.load(Path(__file__).with_name("dual_tree.npz")) as stored:
+        return dict(stored)
+
+
+def axes_of(shape):
+    return None if len(shape) == 1 else (0, 1)
+
+
+@pytest.mark.parametrize("place", range(len(CASES)))
+def test_values_are_those_of_the_package(place):
+    shape, biort, qshift, level = CASES[place]
+    found = wavefilt.dtcwt(samples(shape), biort, qshift, level, axes=axes_of(shape))
+    assert len(found.highpasses) == level
+    for name, got in {"low": found.lowpass, **dict(enumerate(found.highpasses))}.items():
+        expected = oracle()[f"{place}_{name}"]
+        assert got.dtype == expected.dtype
+        assert_allclose(got, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (3,), (7,), (129,), (1, 1), (1, 9), (2, 3), (5, 9), (37, 129)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_any_shape_is_reconstructed_to_rounding(shape, dtype, rng):
+    x = rng.standard_normal(shape).astype(dtype)
+    for biort, qshift in [("near_sym_b", "qshift_b"), ("antonini", "qshift_06"), ("legall", "qshift_d")]:
+        found = wavefilt.dtcwt(x, biort, qshift, 4, axes=axes_of(shape))
+        assert {c.real.dtype for c in found.highpasses} == {found.lowpass.dtype} == {x.dtype}
+        y = wavefilt.idtcwt(found)
+        assert (y.dtype, y.shape) == (x.dtype, x.shape)
+        assert_allclose(y, x, rtol=0, atol=60 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_other_axes_are_a_batch(axis, rng):
+    x = rng.standard_normal((6, 10, 3))
+    found = wavefilt.dtcwt(x, level=2, axis=axis)
+    assert_allclose(wavefilt.idtcwt(found), x, atol=1e-13)
+    for place in np.ndindex(*np.delete(x.shape, axis)):
+        own = wavefilt.dtcwt(np.moveaxis(x, axis, -1)[place], level=2)
+        assert_allclose(np.moveaxis(found.lowpass, axis, -1)[place], own.lowpass, rtol=0, atol=1e-14)
+        for got, expected in zip(found.highpasses, own.highpasses, strict=True):
+            assert_allclose(np.moveaxis(got, axis, -1)[place], expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("axes", [(0, 2), (2, 0), (-1, 1)])
+def test_two_axes_of_a_batch_in_either_order(axes, rng):
+    x = rng.standard_normal((9, 3, 14))
+    found = wavefilt.dtcwt(x, level=2, axes=axes)
+    assert_allclose(wavefilt.idtcwt(found), x, atol=1e-13)
+    batch = ({0, 1, 2} - {k % 3 for k in axes}).pop()
+    for k in range(x.shape[batch]):
+        plane = np.take(x, k, batch)
+        plane = plane if axes[0] % 3 < axes[1] % 3 else plane.T
+        own = wavefilt.dtcwt(plane, level=2, axes=(0, 1))
+        for got, expected in zip((found.lowpass, *found.highpasses), (own.lowpass, *own.highpasses), strict=True):
+            got = np.take(got, k, batch)
+            got = got if axes[0] % 3 < axes[1] % 3 else got.swapaxes(0, 1)
+            assert_allclose(got, expected, rtol=0, atol=1e-14)
+
+
+def test_levels(rng):
+    x = rng.standard_normal(100)
+    assert len(wavefilt.dtcwt(x).highpasses) == 5  # 50, 25, 13, 7, 4
+    assert wavefilt.dtcwt(x[:3]).highpasses == ()
+    assert_allclose(wavefilt.idtcwt(wavefilt.dtcwt(x[:3])), x[:3])
+    assert_allclose(wavefilt.idtcwt(wavefilt.dtcwt(x, level=12)), x, atol=1e-13)
+
+
+def test_changed_coefficients(rng):
+    """Linear: half of the coefficients are half of the samples."""
+    found = wavefilt.dtcwt(rng.standard_normal((20, 30)), level=3, axes=(0, 1))
+    half = dataclasses.replace(
+        found, lowpass=found.lowpass / 2, highpasses=tuple(c.astype("c8") / 2 for c in found.highpasses)
+    )
+    assert_allclose(wavefilt.idtcwt(half), wavefilt.idtcwt(found) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "message"),
+    [
+        (np.ones(8), {"biort": "near_sym_b_bp"}, "biort"),
+        (np.ones(8), {"qshift": "qshift_b_bp"}, "qshift"),
+        (np.ones(8), {"level": -1}, "level"),
+        (np.ones((3, 0)), {}, "no samples"),
+        (np.ones(8) + 1j, {}, "complex"),
+        (np.ones(8), {"axes": (0, 1)}, "axes"),
+        (np.ones((8, 8)), {"axis": 2}, "axis"),
+    ],
+)
+def test_errors(x, options, message):
+    with pytest.raises(ValueError, match=message):
+        wavefilt.dtcwt(x, **options)
+
+
+def test_coefficients_that_do_not_belong_together():
+    found = wavefilt.dtcwt(np.ones(20), level=2)
+    for wrong in ({"highpasses": found.highpasses[:1]}, {"lowpass": found.lowpass[:-1]}, {"samples": (24,)}):
+        with pytest.raises(ValueError, match="not those of"):
+            wavefilt.idtcwt(dataclasses.replace(found, **wrong))
+
+
+@pytest.mark.parametrize("biort", BIORTS)
+@pytest.mark.parametrize("qshift", QSHIFTS)
+def test_the_frame_is_tight_but_for_the_first_level(biort, qshift, rng):
+    """Energy is kept as the first level's filters keep it, all others are orthogonal: at the ends as well."""
+    response = [np.abs(np.fft.rfft(taps, 512)) ** 2 for taps in DualTree(biort, qshift).first[:2]]
+    least, most = sum(response).min(), sum(response).max()
+    for x in (rng.standard_normal((40, 64)), np.ones((1, 64)), np.eye(64)):
+        for level in (1, 4):
+            found = wavefilt.dtcwt(x, biort, qshift, level)
+            coefficients = (found.lowpass, *found.highpasses)
+            energy = sum((np.abs(c) ** 2).sum(-1) for c in coefficients) / (x**2).sum(-1)
+            assert np.all((least - 1e-9 <= energy) & (energy <= most + 1e-9))
+    assert (least, most) == pytest.approx({"near_sym_b": (0.953, 1.049)}.get(biort, (least, most)), abs=1e-3)
+    assert 0.88 < least < most < 1.35
+
+
+def test_the_inverse_of_later_levels_is_the_transpose(rng):
+    from wavefilt.transforms.dtcwt import analyse_axis, synthesise_axis
+
+    low, high = analyse_axis(np.eye(24), DualTree(), 2)
+    back = synthesise_axis(np.eye(24)[:, :12], np.eye(24)[:, 12:], DualTree(), 2)
+    assert_allclose(back, np.hstack((low, high)).T, atol=1e-15)
+
+
+def test_magnitudes_depend_little_on_shifts():
+    """Kingsbury's test: energy of each level of a step, over its shifts; that of the DWT's varies several times."""
+    step = (np.arange(256) > 100 + np.arange(16)[:, None]).astype(float)
+    complex_levels = wavefilt.dtcwt(step, level=4).highpasses
+    real_levels = wavefilt.wavedec(step, "db8", level=4)[:0:-1]
+    for own, other in zip(complex_levels, real_levels, strict=True):
+        ratios = [e.max() / e.min() for e in ((np.abs(c[:, 2:-2]) ** 2).sum(-1) for c in (own, other))]
+        assert ratios[0] < 1.07
+        assert ratios[1] > 2
+
+
+@pytest.mark.parametrize("qshift", QSHIFTS)
+def test_bands_are_analytic(qshift):
+    """Of the frequencies of a complex coefficient's wavelet nearly all are of one sign."""
+    empty = wavefilt.dtcwt(np.zeros(512), "near_sym_b", qshift, 4)
+    for j in (1, 2, 3):
+        parts = []
+        for unit in (1, 1j):
+            details = [c.copy() for c in empty.highpasses]
+            details[j][details[j].size // 2] = unit
+            parts.append(wavefilt.idtcwt(dataclasses.replace(empty, highpasses=tuple(details))))
+        power = np.abs(np.fft.fft(parts[0] + 1j * parts[1])) ** 2
+        halves = sorted((power[1:256].sum(), power[257:].sum()))
+        assert halves[0] < (0.01 if qshift == "qshift_06" else 0.003) * halves[1]
+
+
+def test_directions():
+    """A plane wave whose crests are at about the angle of a band, from a row towards row 0, is in that band."""
+    rows, columns = np.mgrid[:64, :64]
+    for band, degrees in enumerate((22, 45, 68, 112, 135, 158)):
+        frequency = 1.2 if band in (1, 4) else 0.9
+        angle = np.deg2rad(degrees)
+        wave = np.cos(frequency * (rows * np.cos(angle) + columns * np.sin(angle)))
+        details = wavefilt.dtcwt(wave, level=2, axes=(0, 1)).highpasses[1][4:-4, 4:-4]
+        energies = (np.abs(details) ** 2).sum((0, 1))
+        assert np.argmax(energies) == band
+        assert energies[5 - band] < 0.3 * energies[band]
