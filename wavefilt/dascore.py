@@ -6,10 +6,9 @@ from typing import Unpack
 
 from wavefilt.backends import Backend
 from wavefilt.denoising.api import denoise
-from wavefilt.denoising.coordinates import check_even
+from wavefilt.denoising.coordinates import check_even, transformed
 from wavefilt.denoising.noise_times import on_coordinate
-from wavefilt.denoising.options import Options, check_names, history_line, method
-from wavefilt.vocabulary import check
+from wavefilt.denoising.options import Options, along, check_names, history_line, method
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
@@ -27,7 +26,7 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
     @dc.patch_function(history=None)  # type: ignore[untyped-decorator]
     def denoise(
         patch: dc.Patch,
-        dim: str = "time",
+        dim: str | tuple[str, str] = "time",
         wavelet: WaveletLike = "db8",
         *,
         backend: str | Backend = "auto",
@@ -35,7 +34,10 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
     ) -> dc.Patch:
         """A new patch denoised along ``dim``; coordinates and attributes are kept, a line is added to the history.
 
-        The coordinate of ``dim`` must be evenly spaced (to 1 % of the interval).
+        A pair, such as ``("time", "distance")``, transforms both dimensions together, as ``axes`` of
+        `wavefilt.denoise`: the one called "time", else the first, is along the traces.
+
+        The coordinate of ``dim``, of a pair that along the traces, must be evenly spaced (to 1 % of the interval).
 
         ``options`` are those of `wavefilt.denoise`: level, mode, rule, shrink, sigma, scope, keep, transform, spins,
         detrend and blend. ``sigma`` has seconds instead of samples: ``("seconds", start, stop)`` of noise from the
@@ -46,16 +48,17 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
         Raises ValueError for an unknown dimension or option, an uneven coordinate, and for what `wavefilt.denoise`
         refuses, TypeError for samples that are not numbers.
         """
-        check("dim", dim, patch.dims)
+        dims = transformed(dim, patch.dims)
         check_names(options, backend, "dim")
-        coordinate = patch.get_coord(dim)
+        time, axes = str(dims[-1]), [patch.dims.index(own) for own in dims]
+        coordinate = patch.get_coord(time)
         if not coordinate.evenly_sampled:
-            check_even(coordinate.values, f"coordinate {dim!r}", "use wavefilt.denoise(patch.data, axis=...)")
-        sigma = on_coordinate(options.get("sigma", "level"), coordinate.values, f"coordinate {dim!r}")
+            check_even(coordinate.values, f"coordinate {time!r}", "use wavefilt.denoise(patch.data, axis=...)")
+        sigma = on_coordinate(options.get("sigma", "level"), coordinate.values, f"coordinate {time!r}")
         options = {**options, "sigma": sigma}
-        chosen = method(wavelet, options, backend, "dim")
-        axis = patch.dims.index(dim)
-        samples = denoise(patch.data, wavelet, axis=axis, backend=backend, **options)
+        chosen = method(wavelet, options, backend, "dim", dimensions=2 if len(dims) == 2 else 1)
+        samples = denoise(patch.data, wavelet, backend=backend, **along(axes), **options)
         name = backend if isinstance(backend, str) else backend.name
-        line = history_line(chosen, chosen.level_for(patch.data.shape[axis]), dim=dim, backend=name)
+        level = chosen.level_for(*(patch.data.shape[axis] for axis in axes))
+        line = history_line(chosen, level, dim=dim, backend=name)
         return patch.new(data=samples).update_attrs(history=[*patch.attrs.history, line])

@@ -16,6 +16,7 @@ from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.denoising.noise_times import Clock, in_samples
 from wavefilt.denoising.options import Options, check_names, history_line, method
 from wavefilt.errors import NonFiniteSample
+from wavefilt.method import Method
 from wavefilt.recording import Recording
 from wavefilt.vocabulary import Noise
 from wavefilt.wavelets.filters import WaveletLike
@@ -34,6 +35,7 @@ def denoise(
     data: Data,
     wavelet: WaveletLike = "db8",
     *,
+    two_dimensional: bool = False,
     backend: str | Backend = "auto",
     return_noise: bool = False,
     **options: Unpack[Options],
@@ -55,6 +57,9 @@ def denoise(
         ``("running", seconds)`` and ``("intervals", points)``. Points, and the ends of ``("window", start, stop)``
         unless they are whole numbers, which are samples, may be UTCDateTime; so may a pick, or it is a Pick, or an
         Event, Catalog or list of Picks, of which each trace has the earliest one of its station.
+    two_dimensional : bool
+        Denoise the stream as a panel, along both axes: its traces in their order, neighbours beside each other. They
+        must have one length and sampling rate, and begin together (to half a sample).
     return_noise : bool
         Return the pair (denoised, removed), the second with the same headers.
 
@@ -64,13 +69,13 @@ def denoise(
         If ``data`` is neither stream nor trace, or a trace has samples that are not numbers.
     ValueError
         For an unknown option or word, and for what `wavefilt.denoise` refuses, with the ids of the traces; for
-        ``scope="record"`` with traces of several sampling rates.
+        ``scope="record"`` with traces of several sampling rates; for a panel of traces that are not alike.
     """
     if not isinstance(data, (Stream, Trace)):
         raise TypeError(f"an ObsPy Stream or Trace is needed, not {type(data).__name__}; wavefilt.denoise takes arrays")
     plain: Options = {**options, "sigma": "level"}
-    check_names(options, backend, "return_noise")
-    chosen = method(wavelet, plain, backend, "return_noise")
+    check_names(options, backend, "return_noise", "two_dimensional")
+    chosen = method(wavelet, plain, backend, dimensions=2 if two_dimensional else 1)
     traces = [data] if isinstance(data, Trace) else list(data)
     taken, quiet, noise, lines = dict[int, Traces](), dict[int, Array](), dict[int, Array](), dict[int, str]()
     for i, trace in enumerate(traces):
@@ -80,7 +85,9 @@ def denoise(
         except TypeError as error:
             raise TypeError(f"{trace.id}: {error}") from error
     sigmas = {i: _sigma(options.get("sigma", "level"), traces[i]) for i in taken}
-    for batch in _batches(taken, chosen.scope, traces, sigmas):
+    if two_dimensional:
+        _check_panel(data)
+    for batch in _batches(taken, chosen, traces, sigmas):
         rows = [taken[i].rows[0] for i in batch]
         try:
             own = replace(chosen, sigma=sigmas[batch[0]])
@@ -88,7 +95,8 @@ def denoise(
         except ValueError as error:
             raise _explained(error, [traces[i] for i in batch]) from error
         assert after.outcome is not None
-        line = history_line(own, after.outcome.level, "::", backend=after.outcome.backend)
+        panel = {"two_dimensional": True} if two_dimensional else {}
+        line = history_line(own, after.outcome.level, "::", backend=after.outcome.backend, **panel)
         for i, x, y in zip(batch, rows, after.traces, strict=True):
             lines[i] = line
             quiet[i] = taken[i].restore(y.astype(x.dtype, copy=False))
@@ -162,10 +170,12 @@ def _same_station(pick: Pick, trace: Trace) -> bool:
 
 
 def _batches(
-    taken: dict[int, Traces], scope: str, traces: Sequence[Trace], sigmas: dict[int, Noise]
+    taken: dict[int, Traces], method: Method, traces: Sequence[Trace], sigmas: dict[int, Noise]
 ) -> list[list[int]]:
-    """Which traces are denoised together: all that share thresholds, else those of one length, dtype and noise."""
-    if scope == "record":
+    """Which traces are denoised together: all of a panel or record, else those of one length, dtype and noise."""
+    if method.dimensions == 2:
+        return [list(taken)] if taken else []
+    if method.scope == "record":
         rates = sorted({traces[i].stats.sampling_rate for i in taken})
         if len(rates) > 1:
             raise ValueError(
@@ -179,6 +189,19 @@ def _batches(
     for i, trace in taken.items():
         alike[trace.rows.shape[1], trace.rows.dtype, sigmas[i]].append(i)
     return list(alike.values())
+
+
+def _check_panel(data: Stream | Trace) -> None:
+    """Raise ValueError for traces that are no panel."""
+    if isinstance(data, Trace):
+        raise ValueError("two_dimensional=True is for a Stream, whose traces are a panel, not for one Trace")
+    for what, words in (("npts", "length"), ("sampling_rate", "sampling rate")):
+        found = sorted({trace.stats[what] for trace in data})
+        if len(found) > 1:
+            raise ValueError(f"a panel needs traces of one {words}, not of {found[0]:g} to {found[-1]:g}")
+    starts = [trace.stats.starttime for trace in data]
+    if starts and max(starts) - min(starts) > data[0].stats.delta / 2:
+        raise ValueError(f"a panel needs traces that begin together, not from {min(starts)} to {max(starts)}")
 
 
 def _explained(error: ValueError, traces: Sequence[Trace]) -> ValueError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Unpack
 
@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wavefilt.denoising.api import denoise
-from wavefilt.denoising.coordinates import check_even
+from wavefilt.denoising.coordinates import check_even, transformed
 from wavefilt.denoising.noise_times import on_coordinate
-from wavefilt.denoising.options import Options, check_names, history_line, method
+from wavefilt.denoising.options import Options, along, check_names, history_line, method
 from wavefilt.method import Method
-from wavefilt.vocabulary import check
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
@@ -31,11 +30,21 @@ class DataArrayAccessor:
         self._array = array
 
     def denoise(
-        self, dim: Hashable = "time", wavelet: WaveletLike = "db8", *, backend: str = "auto", **options: Unpack[Options]
+        self,
+        dim: Hashable | tuple[Hashable, Hashable] = "time",
+        wavelet: WaveletLike = "db8",
+        *,
+        backend: str = "auto",
+        **options: Unpack[Options],
     ) -> xarray.DataArray:
         """A new DataArray denoised along ``dim``, lazily with Dask.
 
-        The coordinate of ``dim``, if there is one of numbers or times, must be evenly spaced (to 1 % of the interval).
+        A pair, such as ``("time", "distance")``, transforms both dimensions together, as ``axes`` of
+        `wavefilt.denoise`: the one called "time", else the first, is along the traces. All other dimensions are a
+        batch of panels, which Dask's chunks must not cut.
+
+        The coordinate of ``dim``, of a pair that along the traces, if there is one of numbers or times, must be evenly
+        spaced (to 1 % of the interval).
 
         Name, coordinates and attributes are kept, and a line is added to the attribute ``history``; an encoding, which
         describes how the samples were stored, is dropped. ``options`` are those of `wavefilt.denoise` (of
@@ -49,20 +58,20 @@ class DataArrayAccessor:
         refuses, TypeError for samples that are not numbers.
         """
         array = self._array
-        check("dim", str(dim), map(str, array.dims))
-        options, chosen = _in_samples(array, dim, wavelet, options, backend)
-        if dim in array.coords:
-            check_even(array[dim].values, f"coordinate {dim!r}", f"drop it with x.drop_vars({dim!r})")
-        axis = array.get_axis_num(dim)
+        dims = transformed(dim, array.dims)
+        time, axes = dims[-1], [array.dims.index(own) for own in dims]
+        options, chosen = _in_samples(array, dims, wavelet, options, backend)
+        if time in array.coords:
+            check_even(array[time].values, f"coordinate {time!r}", f"drop it with x.drop_vars({time!r})")
         if array.chunks is None:
-            samples = denoise(array.data, wavelet, axis=axis, backend=backend, **options)
+            samples = denoise(array.data, wavelet, backend=backend, **along(axes), **options)
         else:
             from wavefilt.dask import blocks
 
-            samples = blocks.denoise(array.data, wavelet, axis=axis, backend=backend, **options)
+            samples = blocks.denoise(array.data, wavelet, backend=backend, **along(axes), **options)
         new = array.copy(deep=False, data=samples)
         new.encoding = {}  # integers as stored would round the denoised samples
-        line = history_line(chosen, chosen.level_for(array.sizes[dim]), dim=dim, backend=backend)
+        line = history_line(chosen, chosen.level_for(*(array.sizes[own] for own in dims)), dim=dim, backend=backend)
         return new.assign_attrs(history=_extended(array.attrs, line))
 
 
@@ -74,7 +83,12 @@ class DatasetAccessor:
         self._dataset = dataset
 
     def denoise(
-        self, dim: Hashable = "time", wavelet: WaveletLike = "db8", *, backend: str = "auto", **options: Unpack[Options]
+        self,
+        dim: Hashable | tuple[Hashable, Hashable] = "time",
+        wavelet: WaveletLike = "db8",
+        *,
+        backend: str = "auto",
+        **options: Unpack[Options],
     ) -> xarray.Dataset:
         """A new Dataset with all numeric variables that have ``dim`` denoised, and everything else unchanged.
 
@@ -83,31 +97,39 @@ class DatasetAccessor:
         if no numeric variable has ``dim``.
         """
         dataset = self._dataset
-        check("dim", str(dim), map(str, dataset.dims))
-        _, chosen = _in_samples(dataset, dim, wavelet, options, backend)
+        dims = transformed(dim, tuple(dataset.dims))
+        _, chosen = _in_samples(dataset, dims, wavelet, options, backend)
         denoised = {}
         for name, array in dataset.data_vars.items():
-            if dim in array.dims and array.dtype.kind in "iufc":
+            if set(dims) <= set(array.dims) and array.dtype.kind in "iufc":
                 try:
                     denoised[name] = DataArrayAccessor(array).denoise(dim, wavelet, backend=backend, **options)
                 except (TypeError, ValueError) as error:
                     kind = TypeError if isinstance(error, TypeError) else ValueError
                     raise kind(f"variable {name!r}: {error}") from error
         if not denoised:
-            raise ValueError(f"no numeric variable has the dimension {dim!r}; variables: {list(dataset.data_vars)}")
-        line = history_line(chosen, chosen.level_for(dataset.sizes[dim]), dim=dim, backend=backend)
+            names = list(dataset.data_vars)
+            raise ValueError(
+                f"no numeric variable has the dimension{'s' * (len(dims) - 1)} {dim!r}; variables: {names}"
+            )
+        line = history_line(chosen, chosen.level_for(*(dataset.sizes[own] for own in dims)), dim=dim, backend=backend)
         return dataset.assign(denoised).assign_attrs(history=_extended(dataset.attrs, line))
 
 
 def _in_samples(
-    data: xarray.DataArray | xarray.Dataset, dim: Hashable, wavelet: WaveletLike, options: Options, backend: str
+    data: xarray.DataArray | xarray.Dataset,
+    dims: Sequence[Hashable],
+    wavelet: WaveletLike,
+    options: Options,
+    backend: str,
 ) -> tuple[Options, Method]:
-    """The options with noise in samples, and the method with them."""
+    """The options with noise in samples, and the method with them, for one dimension or a pair."""
     check_names(options, backend, "dim")
+    dim = dims[-1]
     name = f"coordinate {dim!r}" if dim in data.coords else f"dimension {dim!r} without coordinate"
     coordinate = data[dim].values if dim in data.coords else np.array([])
     own: Options = {**options, "sigma": on_coordinate(options.get("sigma", "level"), coordinate, name)}
-    return own, method(wavelet, own, backend, "dim")
+    return own, method(wavelet, own, backend, "dim", dimensions=2 if len(dims) == 2 else 1)
 
 
 def _extended(attributes: Mapping[str, ArrayLike], line: str) -> str:

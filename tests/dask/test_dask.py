@@ -464,7 +464,11 @@ def test_workers_that_die_over_and_over(client):
         ((2, -1), {"level": 20}, "level=20 is above the maximum"),
         ((2, -1), {"backend": "gpu"}, "backend='gpu' is not one of auto, pywavelets"),
         ((2, -1), {"axis": 2}, "axis=2 is out of range"),
-        ((2, -1), {"axes": (0, 1)}, "option='axes' is not one of level, .* axis; did you mean 'axis'"),
+        ((2, -1), {"axes": (0, 1)}, r"axes=\(0, 1\) is not possible for panels cut into chunks: rechunk both to one"),
+        ((2, -1), {"axes": (0, 1), "axis": 0}, r"axes=\(0, 1\) must be a pair of axes, instead of axis=0"),
+        ((2, -1), {"axes": (0, 1, 2)}, "must be a pair of axes"),
+        ((2, -1), {"axes": (0, 3)}, "axis=3 is out of range"),
+        ((2, -1), {"axes": (0, 1), "spins": 2}, "is for traces, not for two dimensions"),
         ((2, -1), {"thershold": 1}, "option='thershold' is not one of level, mode, rule"),
         ((2, -1), {"devices": "all"}, "option='devices' is not one of level, mode, rule"),
         (

@@ -41,6 +41,15 @@ def test_samples_along_a_dimension(patch, dim, options):
     assert tuple(patch.attrs.history) == ("read",)
 
 
+@pytest.mark.parametrize("dim", [("time", "distance"), ("distance", "time")])
+def test_panels_of_two_dimensions(patch, dim):
+    for own in (patch, patch.transpose()):
+        quiet = own.wavefilt.denoise(dim, "haar")
+        axes = tuple(own.dims.index(name) for name in ("distance", "time"))
+        np.testing.assert_array_equal(quiet.data, wavefilt.denoise(own.data, "haar", axes=axes))
+        assert f"dim={dim!r}, keep=0, level=2" in quiet.attrs.history[-1]
+
+
 def test_integers_and_gaps(patch):
     counts = patch.new(data=(100 * patch.data).astype("i2"))
     np.testing.assert_array_equal(counts.wavefilt.denoise().data, wavefilt.denoise(counts.data))

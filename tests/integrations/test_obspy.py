@@ -29,6 +29,11 @@ def stream(rng):
     return obspy.Stream([_trace(data, f"S{i}") for i, data in enumerate(kinds)])
 
 
+def _later(trace, seconds):
+    trace.stats.starttime += seconds
+    return trace
+
+
 def _same(found, expected):
     assert type(found) is type(expected)
     assert found.dtype == expected.dtype
@@ -48,6 +53,39 @@ def test_each_trace_is_denoised_as_its_samples_are(stream, options, backend):
     for old, kept in zip(before, stream, strict=True):  # the input is as it was
         _same(kept.data, old.data)
         assert kept.stats == old.stats
+
+
+def test_a_stream_as_a_panel(rng):
+    x = (100 * rng.standard_normal((24, 300))).astype("i2")
+    x[3] = 0
+    stream = obspy.Stream([_trace(row, f"S{i}") for i, row in enumerate(x)])
+    stream[5].data = np.ma.MaskedArray(x[5], np.arange(300) < 20)
+    stream[7].stats.starttime += 0.004
+    quiet, noise = wavefilt.obspy.denoise(stream, "db3", two_dimensional=True, rule="sure", return_noise=True)
+    filled = np.ma.array(x, mask=np.zeros(x.shape, bool))
+    filled[5, :20] = np.ma.masked
+    expected = wavefilt.denoise(filled, "db3", axes=(0, 1), rule="sure")
+    for row, trace, removed in zip(expected, quiet, noise, strict=True):
+        _same(np.ma.getdata(trace.data)[~np.ma.getmaskarray(row)], np.ma.compressed(row))
+        assert "two_dimensional=True" in trace.stats.processing[-1]
+        assert removed.data.dtype == trace.data.dtype
+    assert np.ma.getmaskarray(quiet[5].data).sum() == 20
+    assert wavefilt.obspy.denoise(obspy.Stream(), two_dimensional=True) == obspy.Stream()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: s[:1].append(_trace(np.ones(50))), "one length, not of 50 to 300"),
+        (lambda s: s[:1].append(_trace(np.ones(300), rate=50.0)), "one sampling rate, not of 50 to 100"),
+        (lambda s: s[:1].append(_later(_trace(np.ones(300)), 0.006)), "begin together, not from 1970-01-01T00:00:00.0"),
+        (lambda s: s[0], "is for a Stream, .* not for one Trace"),
+    ],
+)
+def test_traces_that_are_no_panel(rng, change, words):
+    stream = obspy.Stream([_trace(row) for row in rng.standard_normal((3, 300))])
+    with pytest.raises(ValueError, match=words):
+        wavefilt.obspy.denoise(change(stream), two_dimensional=True)
 
 
 def test_what_was_removed(stream):

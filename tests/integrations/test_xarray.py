@@ -34,6 +34,39 @@ def test_samples_along_a_dimension(array, dim, options):
     assert (quiet.dtype, quiet.name) == (array.dtype, "velocity")
 
 
+@pytest.mark.parametrize(
+    ("dim", "axes"), [(("time", "channel"), (2, 0)), (["channel", "time"], (2, 0)), (("shot", "channel"), (2, 1))]
+)
+def test_panels_of_two_dimensions(rng, dim, axes):
+    """The one called time, else the first, is along the traces; gaps and dead traces tell which is which."""
+    x = rng.standard_normal((40, 8, 50))
+    x[:, 1, 7] = 0
+    x[5:9, 0, 20] = np.nan
+    array = xarray.DataArray(
+        x, {"time": np.arange(40) * 0.01, "channel": np.arange(50.0) ** 2}, ("time", "shot", "channel")
+    )
+    expected = wavefilt.denoise(x, "db2", axes=axes)
+    quiet = array.wavefilt.denoise(dim, "db2")
+    np.testing.assert_array_equal(quiet, expected)
+    assert f"dim={dim!r}" in quiet.attrs["history"]
+    assert "level=3" in array.wavefilt.denoise(("channel", "time"), "db2").attrs["history"]
+    dataset = xarray.Dataset({"a": array, "b": array[:, 0, 0].drop_vars("channel")})
+    both = dataset.wavefilt.denoise(dim, "db2")
+    np.testing.assert_array_equal(both["a"], expected)
+    xarray.testing.assert_identical(both["b"], dataset["b"])
+
+
+def test_panels_are_no_chunks(rng):
+    array = xarray.DataArray(rng.standard_normal((6, 40, 50)), dims=("shot", "channel", "time"))
+    lazy = array.chunk(shot=2).wavefilt.denoise(("time", "channel"), "db2", backend="pywavelets")
+    assert lazy.chunksizes["shot"] == (2, 2, 2)
+    np.testing.assert_array_equal(lazy, wavefilt.denoise(array.values, "db2", axes=(1, 2), backend="pywavelets"))
+    with pytest.raises(ValueError, match=r"axes=\(1, 2\) is not possible for panels cut into chunks: rechunk both"):
+        array.chunk(channel=20).wavefilt.denoise(("time", "channel"))
+    with pytest.raises(ValueError, match='not possible for a record of several chunks: use scope="trace"'):
+        array.chunk(shot=2).wavefilt.denoise(("time", "channel"), scope="record")
+
+
 def test_what_is_kept_and_what_is_not(array):
     quiet = array.wavefilt.denoise().wavefilt.denoise(rule=[1.0, 2], level=2, sigma=0.5)
     assert quiet.attrs["units"] == "m/s"
@@ -97,6 +130,9 @@ def test_gaps_come_back(array):
     ("options", "words"),
     [
         ({"dim": "tme"}, "dim='tme' is not one of time, channel; did you mean 'time'"),
+        ({"dim": ("time", "depth")}, "dim='depth' is not one of time, channel"),
+        ({"dim": ("time", "time")}, "must be one dimension, or a pair of them"),
+        ({"dim": ("time", "channel"), "sigma": ("running", 1.0)}, "is for traces, not for two dimensions"),
         ({"rule": "best"}, "rule='best' is not one of universal"),
         ({"return_noise": True}, "option='return_noise' is not one of level, mode, .*dim"),
         ({"backend": "gpu"}, "backend='gpu' is not one of auto"),

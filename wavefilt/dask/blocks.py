@@ -56,6 +56,7 @@ def denoise(
     wavelet: WaveletLike = "db8",
     *,
     axis: int = -1,
+    axes: tuple[int, int] | None = None,
     backend: str = "auto",
     **options: Unpack[plugins.Options],
 ) -> da.Array:
@@ -72,6 +73,9 @@ def denoise(
     Noise and thresholds are those of the whole traces or record: medians exactly, mean squares to rounding. Dead traces
     of a record are left out.
 
+    Both ``axes`` of panels must be in one chunk, and thresholds each panel's own (``scope="trace"``) unless the array
+    is one chunk: coefficients of two dimensions are not computed across chunks.
+
     Chunks are read anew for each pass, one to four times: persist what is expensive to compute.
 
     Raises
@@ -87,21 +91,30 @@ def denoise(
         raise TypeError(f"a dask array is needed, not {type(array).__name__}: dask.array.from_array(x, chunks=...)")
     if "return_noise" in options:
         raise ValueError("return_noise is no option for dask arrays: what was removed is array - quiet")
-    method = plugins.method(wavelet, options, backend, "axis")
+    method = plugins.method(wavelet, options, backend, "axis", "axes", dimensions=1 if axes is None else 2)
+    if axes is not None and (axis != -1 or np.ndim(axes) != 1 or len(axes) != 2):
+        raise ValueError(f"axes={axes!r} must be a pair of axes, instead of axis={axis}")
+    along = (axis,) if axes is None else tuple(axes)
     check("backend", backend, ["auto", *backends.names()])
     dtype = array.dtype if array.dtype.kind in "fc" else arrays.compute_dtype(array.dtype)
     arrays.compute_dtype(dtype)
-    if not -array.ndim <= axis < array.ndim:
-        raise ValueError(f"axis={axis} is out of range for an array of {array.ndim} dimensions")
+    for own in along:
+        if not -array.ndim <= own < array.ndim:
+            raise ValueError(f"axis={own} is out of range for an array of {array.ndim} dimensions")
     if any(np.isnan(size) for sizes in array.chunks for size in sizes):
         raise ValueError("the sizes of the array's chunks are not known: call its compute_chunk_sizes() first")
     if 0 in array.shape:
         raise ValueError(f"an array of shape {array.shape} has no samples")
-    depth = method.level_for(array.shape[axis])
-    if array.numblocks[axis] == 1 and (method.scope == "trace" or prod(array.numblocks) == 1):
+    depth = method.level_for(*(array.shape[own] for own in along))
+    whole = all(array.numblocks[own] == 1 for own in along)
+    if whole and (method.scope == "trace" or prod(array.numblocks) == 1):
         meta = array._meta.astype(dtype)
-        block = partial(denoise_array, wavelet=wavelet, axis=axis, backend=backend, **options)
+        block = partial(denoise_array, wavelet=wavelet, backend=backend, **plugins.along(along), **options)
         return array.map_blocks(block, dtype=dtype, meta=meta)
+    if axes is not None:
+        what = 'a record of several chunks: use scope="trace", or one chunk' if whole else "panels cut into chunks"
+        chunks = "" if whole else f": rechunk both to one chunk, x.rechunk({{{along[0]}: -1, {along[1]}: -1}})"
+        raise ValueError(f"axes={axes!r} is not possible for {what}{chunks}")
     _check_mergeable(method, cut=array.numblocks[axis] > 1)
     if depth == 0:
         return array.astype(dtype)

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from wavefilt.arrays import Array, DType
+from wavefilt.vocabulary import check
 
 TOLERANCE = 0.01
 """Of the median interval: by so much an interval may differ, or by the resolution of the coordinate's dtype."""
+
+
+def transformed(dim: Hashable | Sequence[Hashable], known: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """The dimension that the option ``dim`` names, or the pair of a panel: the one along the traces last.
+
+    Of a pair that is the one called "time", else the first. Raises ValueError for a dimension that is not ``known``.
+    """
+    pair = isinstance(dim, tuple | list) and dim not in known
+    dims: tuple[Hashable, ...] = tuple(dim) if pair else (dim,)  # type: ignore[arg-type]
+    for one in dims:
+        check("dim", str(one), map(str, known))
+    if pair and len(set(dims)) != 2:
+        raise ValueError(f"dim={dim!r} must be one dimension, or a pair of them for panels")
+    return dims[::-1] if pair and dims[1] != "time" else dims
 
 
 def check_even(coordinate: Any, name: str, otherwise: str) -> None:

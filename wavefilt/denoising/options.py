@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from wavefilt import backends
 from wavefilt._version import __version__
@@ -29,13 +29,31 @@ class Options(TypedDict, total=False):
     blend: float
 
 
-def method(wavelet: WaveletLike, options: Options, backend: str | backends.Backend = "auto", *others: str) -> Method:
+class Along(TypedDict, total=False):
+    """What is transformed, as `wavefilt.denoise` takes it."""
+
+    axis: int
+    axes: tuple[int, int]
+
+
+def along(axes: Sequence[int]) -> Along:
+    """One axis, or the pair of a panel."""
+    return {"axis": axes[0]} if len(axes) == 1 else {"axes": (axes[0], axes[1])}
+
+
+def method(
+    wavelet: WaveletLike,
+    options: Options,
+    backend: str | backends.Backend = "auto",
+    *others: str,
+    dimensions: Literal[1, 2] = 1,
+) -> Method:
     """The method with these options of `wavefilt.denoise`; ``others`` are the caller's own option names.
 
     Raises ValueError for an unknown option or backend, with the known ones, and as `Method` does.
     """
     check_names(options, backend, *others)
-    return Method(wavelet, **options)
+    return Method(wavelet, **options, dimensions=dimensions)
 
 
 def check_names(options: Mapping[str, object], backend: str | backends.Backend, *others: str) -> None:
