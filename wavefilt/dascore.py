@@ -27,7 +27,7 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
     def denoise(
         patch: dc.Patch,
         dim: str | tuple[str, str] = "time",
-        wavelet: WaveletLike = "db8",
+        wavelet: WaveletLike | None = None,
         *,
         backend: str | Backend = "auto",
         **options: Unpack[Options],

@@ -9,13 +9,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pywt
 
 from wavefilt import transforms
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError, Words, options
 from wavefilt.thresholding import rules, shrinkage
-from wavefilt.thresholding.local_shrinkage import REACH, Local, low_pass_lag
+from wavefilt.thresholding.local_shrinkage import REACH, low_pass_lag
 from wavefilt.transforms import Analysis, Band, Transform
 from wavefilt.transforms.base import noise_gains
 from wavefilt.vocabulary import (
@@ -34,7 +33,7 @@ from wavefilt.vocabulary import (
 )
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level, with_levels
+from wavefilt.wavelets.filters import WaveletLike
 
 if TYPE_CHECKING:
     from wavefilt.statistics.interface import Statistics
@@ -54,12 +53,15 @@ NOISE = {
 
 @dataclass(frozen=True)
 class Method:
-    """How to denoise, checked: every option of `denoise` but the axis and the backend."""
+    """How to denoise, checked: every option of `denoise` but the axis and the backend.
 
-    wavelet: WaveletLike = "db8"
+    Where ``wavelet`` and ``rule`` are left out, they are those of the transform from then on.
+    """
+
+    wavelet: WaveletLike | None = None
     level: int | None = None
     mode: Mode = "symmetric"
-    rule: RuleName | float | Sequence[float] = "bayes"
+    rule: RuleName | float | Sequence[float] | None = None
     shrink: Shrink | Estimator | None = None
     sigma: Noise = "level"
     scope: Scope = "trace"
@@ -69,14 +71,21 @@ class Method:
     dimensions: Literal[1, 2] = 1
     detrend: Detrend | None = None
     blend: float = 0.0
-    bank: pywt.Wavelet = field(init=False, repr=False, compare=False)
+    bank: Any = field(init=False, repr=False, compare=False)
+    """The filters, as `Transform.bank` makes them."""
     kind: Transform = field(init=False, repr=False, compare=False)
     """The transform that is meant, of traces or of panels."""
     spec: rules.RuleSpec = field(init=False, repr=False, compare=False)
     """What is known of the rule."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bank", as_wavelet(self.wavelet))
+        object.__setattr__(self, "kind", transforms.find(self.transform, self.dimensions))
+        if self.wavelet is None:
+            object.__setattr__(self, "wavelet", self.kind.default_wavelet)
+        if self.rule is None:
+            object.__setattr__(self, "rule", self.kind.default_rule)
+        assert self.wavelet is not None
+        object.__setattr__(self, "bank", self.kind.bank(self.wavelet))
         boundary.EXTENSIONS.check(self.mode)
         check("scope", self.scope, SCOPES)
         if isinstance(self.rule, str):
@@ -84,8 +93,8 @@ class Method:
         elif not self.fixed_thresholds or not all(0 <= t < math.inf for t in self.fixed_thresholds):
             raise OptionError(options(rule=self.rule), ": thresholds must be finite numbers of at least 0")
         else:  # an array would be compared element by element
-            numbers = self.fixed_thresholds
-            object.__setattr__(self, "rule", tuple(numbers) if np.ndim(self.rule) else numbers[0])
+            numbers, given = self.fixed_thresholds, np.asarray(self.rule)
+            object.__setattr__(self, "rule", tuple(numbers) if given.ndim else numbers[0])
         object.__setattr__(self, "spec", rules.spec(self.rule))
         self._check_shrink()
         object.__setattr__(self, "sigma", _checked_noise(self.sigma))
@@ -97,7 +106,6 @@ class Method:
             )
         if self.level is not None:
             check_whole("level", self.level, 0)
-        object.__setattr__(self, "kind", transforms.find(self.transform, self.dimensions))
         check_whole("spins", self.spins, 1)
         self.kind.check(self)
         check_whole("keep", self.keep, 0)
@@ -145,7 +153,18 @@ class Method:
     @property
     def on_host(self) -> bool:
         """Whether only backends in host memory do it chunk by chunk; in one piece others do rule "js" as well."""
-        return self.spec.local or self.changing
+        return self.spec.together is not None or self.changing
+
+    @property
+    def host_only(self) -> bool:
+        """Whether only backends in host memory do it at all."""
+        together = self.spec.together is not None and not (self.spec.local and self.kind.local_on_device)
+        return together or self.changing
+
+    @property
+    def shrinks_approximation(self) -> bool:
+        """Whether the approximation is a band as well, with noise and a threshold, the last."""
+        return self.spec.local and self.kind.shrinks_approximation
 
     def window_in(self, samples: int) -> slice:
         """The window of noise. Raises ValueError where it does not lie in a trace of so many samples."""
@@ -169,7 +188,7 @@ class Method:
     @property
     def trend(self) -> Detrend | None:
         """What is removed before the transform and added again after: as asked for, or what the rule needs."""
-        return self.detrend or self.spec.detrend
+        return self.detrend or (self.spec.detrend if self.shrinks_approximation else None)
 
     def shifts(self, level: int) -> list[int]:
         """Samples by which cycle spinning shifts, for a transform of so many levels, which repeats after 2^level.
@@ -203,8 +222,8 @@ class Method:
 
     def function(self, samples: int) -> shrinkage.Function:
         """What is done to the coefficients of a trace of so many samples."""
-        if self.spec.local:
-            return Local()
+        if self.spec.together is not None:
+            return self.spec.together
         if self.spec.blocks:
             return self.spec.blocks(samples)
         word: Any = self.shrink_word
@@ -221,7 +240,7 @@ class Method:
     def halo(self, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, as `Transform.halo`."""
         halo = self.kind.halo(self.bank.dec_len, level)
-        if halo is None or not self.spec.local:
+        if halo is None or self.spec.together is None:
             return halo
         lag = math.ceil(abs(low_pass_lag(self.bank.dec_lo)))
         return halo + (REACH + lag + 2 << level)  # coefficients of the last level, to the nearest ones and their means
@@ -237,12 +256,16 @@ class Method:
         are given for another number of levels.
         """
         deepest, samples = self.deepest(*shape), min(shape)
-        level = min(self.spec.auto_level, max_level(samples, self.bank)) if self.level is None else int(self.level)
+        level = (
+            int(self.level)
+            if self.level is not None
+            else min(self.spec.auto_level, self.kind.usual_level(shape, self.bank))
+        )
         if level > deepest:
             size = "samples" if self.dimensions == 1 else "traces or samples"
             filters = f"{self.bank.name} ({self.bank.dec_len} taps)"
             limit = f" is above the maximum of {deepest} for {samples} {size} and {filters}; "
-            others = with_levels(samples, self.bank, deepest)
+            others = self.kind.with_levels(samples, self.bank, deepest)
             raise OptionError(
                 options(level=level), limit, f"use a lower level or a shorter filter{others and ': '}{others}"
             )
@@ -262,10 +285,10 @@ class Method:
         if sigma is None:
             assert statistics is not None
             assert not isinstance(self.sigma, tuple)
-            sigma = rules.noise(statistics, self.sigma)
+            sigma = self.kind.noise(statistics, self.sigma)
             if self.sigma != "level":
                 sigma = sigma * self.noise_gains(len(statistics.counts), self.sigma)
-        level = self.kind.levels(len(sigma) - self.spec.local)
+        level = self.kind.levels(len(sigma) - self.shrinks_approximation)
         bands = self.bands(level)
         with np.errstate(over="ignore", invalid="ignore"):
             if given := self.fixed_thresholds:  # coarsest level first; a segment with fewer levels has the finest ones
@@ -284,7 +307,7 @@ class Method:
         """
         if sigma == "level":
             return np.ones((bands, 1))
-        return noise_gains(self.bands(self.kind.levels(bands - self.spec.local)), relative=sigma == "global")
+        return noise_gains(self.bands(self.kind.levels(bands - self.shrinks_approximation)), relative=sigma == "global")
 
     def bands(self, level: int) -> tuple[Band, ...]:
         """What has a noise and a threshold, to so many levels: details, finest first, and by rule also approximations.
@@ -292,17 +315,21 @@ class Method:
         These have the noise exponent of the details of the last level.
         """
         details = self.kind.bands(level)
-        return (*details, Band(f"A{level}", level, self.kind.noise_exponent(level))) if self.spec.local else details
+        return (
+            (*details, Band(f"A{level}", level, self.kind.noise_exponent(level)))
+            if self.shrinks_approximation
+            else details
+        )
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
         """Number of coefficients of each of `bands` that rules count."""
         details = self.kind.sizes(analysis, shape)
-        return [*details, *details[-1:]] if self.spec.local else details
+        return [*details, *details[-1:]] if self.shrinks_approximation else details
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
         details = self.kind.counted(coefficients, analysis, shape)
-        if not self.spec.local:
+        if not self.shrinks_approximation:
             return details
         return (*details, self.kind.counted_approximation(coefficients[0], analysis, shape))
 
@@ -311,8 +338,8 @@ class Method:
 
         The variance of an approximation is the mean of those of what it holds, by their share of white noise.
         """
-        bands, deeper = self.bands(level), self.bands(self.kind.levels(len(numbers) - self.spec.local))
-        if not self.spec.local or len(deeper) == len(bands):
+        bands, deeper = self.bands(level), self.bands(self.kind.levels(len(numbers) - self.shrinks_approximation))
+        if not self.shrinks_approximation or len(deeper) == len(bands):
             return numbers[: len(bands)]
         parts = zip(deeper[level:], numbers[level:], strict=True)
         variance = sum(row**2 * 2.0 ** (level - band.level - 2 * band.noise_exponent) for band, row in parts)

@@ -33,7 +33,7 @@ Data = TypeVar("Data", Stream, Trace)
 
 def denoise(
     data: Data,
-    wavelet: WaveletLike = "db8",
+    wavelet: WaveletLike | None = None,
     *,
     two_dimensional: bool = False,
     backend: str | Backend = "auto",
@@ -108,7 +108,7 @@ def denoise(
 
 def filter_samples(
     data: Array,
-    wavelet: WaveletLike = "db8",
+    wavelet: WaveletLike | None = None,
     *,
     df: float = 0,
     backend: str | Backend = "auto",

@@ -163,7 +163,7 @@ class Recording:
 
     def denoise(
         self,
-        wavelet: WaveletLike = "db8",
+        wavelet: WaveletLike | None = None,
         *,
         two_dimensional: bool = False,
         backend: str | Backend = "auto",

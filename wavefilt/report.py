@@ -14,7 +14,7 @@ from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats, known
 from wavefilt.denoising.estimation import spread
 from wavefilt.method import Method
-from wavefilt.wavelets.filters import max_level, with_levels
+from wavefilt.wavelets.filters import max_level
 
 if TYPE_CHECKING:
     from wavefilt.denoising.estimation import Estimate
@@ -133,7 +133,7 @@ def unchanged(method: Method, samples: int) -> str:
     """The note for samples that are unchanged because there are no levels, with wavelets that would have some."""
     if method.level == 0:
         return "unchanged: no levels were asked for"
-    name, others = method.bank.name, with_levels(samples, method.bank)
+    name, others = method.bank.name, method.kind.with_levels(samples, method.bank)
     if method.dimensions == 2:
         few = f"too few traces or samples for one level of {name} in two dimensions"
     else:

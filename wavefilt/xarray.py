@@ -32,7 +32,7 @@ class DataArrayAccessor:
     def denoise(
         self,
         dim: Hashable | tuple[Hashable, Hashable] = "time",
-        wavelet: WaveletLike = "db8",
+        wavelet: WaveletLike | None = None,
         *,
         backend: str = "auto",
         **options: Unpack[Options],
@@ -85,7 +85,7 @@ class DatasetAccessor:
     def denoise(
         self,
         dim: Hashable | tuple[Hashable, Hashable] = "time",
-        wavelet: WaveletLike = "db8",
+        wavelet: WaveletLike | None = None,
         *,
         backend: str = "auto",
         **options: Unpack[Options],
@@ -119,7 +119,7 @@ class DatasetAccessor:
 def _in_samples(
     data: xarray.DataArray | xarray.Dataset,
     dims: Sequence[Hashable],
-    wavelet: WaveletLike,
+    wavelet: WaveletLike | None,
     options: Options,
     backend: str,
 ) -> tuple[Options, Method]:

@@ -39,7 +39,7 @@ class Denoiser:
         self.plan, self.method = plan, method
         self.graphs: dict[Hashable, Graph] = {}
         self.ready = False  # to be recorded: its kernels are compiled and its workspace is there
-        s, local = plan.shape, method.spec.local
+        s, local = plan.shape, method.shrinks_approximation
         self._pooled = method.scope == "record"
         self._grids = partial(method.kind.grids, method.analysis(s.depth), s.size)
         self._layout = plan.all_counted if local else plan.layout

@@ -93,7 +93,7 @@ class NumbaCPU(Backend):
         return NumbaStatistics([[d for d in details if d is not None] for details in bands], scope)
 
     def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
-        if not shrinkage.across_bands:
+        if not local_shrinkage.compiled(pyramid, shrinkage):
             return pyramid.shrunk(shrinkage)
         native.load(entries.TRANSFORMS[pyramid.analysis.transform.name], self._check(pyramid.coefficients[0]))
         return local_shrinkage.shrunk(pyramid, shrinkage)
@@ -105,7 +105,7 @@ class NumbaCPU(Backend):
         """
         dtype, name = self._check(pyramid.coefficients[0]), pyramid.analysis.transform.name
         native.load(entries.TRANSFORMS[name], dtype)
-        if shrinkage is not None and shrinkage.across_bands:
+        if shrinkage is not None and local_shrinkage.compiled(pyramid, shrinkage):
             pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None
         if shrinkage is not None and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None

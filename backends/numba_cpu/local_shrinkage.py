@@ -10,7 +10,7 @@ import numpy as np
 from wavefilt.arrays import Array, Counts, DType
 from wavefilt.backends.numba_cpu import entries, launching, memory, team
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.thresholding.local_shrinkage import Grid
+from wavefilt.thresholding.local_shrinkage import Grid, Local
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 
@@ -79,6 +79,11 @@ def _weights(half: int, dtype: DType) -> Array:
     weights = np.full(2 * half + 2, 1 / (2 * half + 1), dtype)
     weights[-1] = 0
     return weights
+
+
+def compiled(pyramid: Pyramid, shrinkage: Shrinkage) -> bool:
+    """Whether `shrunk` does it."""
+    return isinstance(shrinkage.function, Local) and len(pyramid.shape) == 1
 
 
 def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> launching.Packed:

@@ -81,7 +81,7 @@ OUTPUT = [
     click.option("--out-dir", type=FOLDER, metavar="DIR", help="Output folder; the folders of the inputs are kept."),
 ]
 METHOD = [
-    click.option("-w", "--wavelet", type=WAVELET, default="db8", help="Discrete wavelet; db8 has 16 taps."),
+    click.option("-w", "--wavelet", type=WAVELET, help="Discrete wavelet; db8 has 16 taps. [default: db8]"),
     click.option(
         "-l",
         "--level",
@@ -94,8 +94,7 @@ METHOD = [
         "--rule",
         metavar="NAME|T[,T...]",
         type=Text(word_or_numbers, names=RULES),
-        default="bayes",
-        help="Threshold rule: a threshold, one per level (coarsest first), or one of",
+        help="Threshold rule, by default bayes: a threshold, one per level (coarsest first), or one of",
         cls=Named,
     ),
     click.option(

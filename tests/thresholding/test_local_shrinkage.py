@@ -300,7 +300,7 @@ def test_blending(backend, rng, rule):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rule": "js", "axes": (0, 1)}, "rule='js' is for traces"),
+        ({"rule": "blockjs", "axes": (0, 1)}, "rule='blockjs' is for traces"),
         ({"detrend": "mean", "axes": (0, 1)}, "detrend='mean' is for traces"),
         ({"rule": "js", "shrink": "soft"}, "shrinks neighbourhoods its own way"),
         ({"detrend": "parabola"}, "detrend='parabola' is not one of mean, line"),
@@ -312,6 +312,42 @@ def test_blending(backend, rng, rule):
 def test_refusals(options, message):
     with pytest.raises(ValueError, match=message):
         wavefilt.denoise(np.zeros((64, 64)), "haar", **options)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("shape", [(5, 7), (1, 4), (2, 1), (1, 1)])
+def test_planes_are_shrunk_by_three_by_three_neighbours(rng, shape, periodic, parts):
+    bands = rng.standard_normal((2, 2, *shape)) + (parts - 1) * 1j * rng.standard_normal((2, 2, *shape))
+    thresholds = np.array([[1.2, 0.6], [0.0, 2.0]])
+
+    def place(i, n):
+        return i % n if periodic else -1 - i if i < 0 else 2 * n - 1 - i if i >= n else i
+
+    expected = np.empty_like(bands)
+    for band, panel, i, j in np.ndindex(bands.shape):
+        own, limit = bands[band, panel], thresholds[band, panel]
+        near = [own[place(i + a, shape[0]), place(j + b, shape[1])] for a in (-1, 0, 1) for b in (-1, 0, 1)]
+        energy = np.mean(np.abs(near) ** 2) / parts
+        expected[band, panel, i, j] = own[i, j] * max(energy - limit**2, 0) / energy
+    found = Local().shrink_planes(bands, thresholds, parts, periodic)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("backend", HOSTS)
+def test_bands_of_panels_are_shrunk_each_by_itself_and_approximations_kept(rng, backend):
+    panels = rng.standard_normal((2, 70, 90))
+    found = wavefilt.denoise(panels, "db2", level=2, rule="js", axes=(1, 2), backend=backend)
+
+    def shrunk(band):
+        limit = np.median(np.abs(band)) / 0.6744897501960817 * LAMBDA**0.5
+        return Local().shrink_planes([band[None]], np.array([[limit]]))[0][0]
+
+    for panel, quiet in zip(panels, found, strict=True):
+        approximation, *levels = pywt.wavedec2(panel, "db2", level=2)
+        levels = [tuple(map(shrunk, bands)) for bands in levels]
+        expected = pywt.waverec2([approximation, *levels], "db2")
+        np.testing.assert_allclose(quiet, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_backends_with_memory_of_their_own_leave_it_to_the_host():

@@ -73,7 +73,7 @@ def pooled(sigmas: Sequence[Floats], bands: int, method: Method) -> Floats:
     """
     total, count = np.zeros((2, bands, 1))
     for sigma in sigmas:
-        own = sigma if len(sigma) == bands else sigma[: len(sigma) - method.spec.local]
+        own = sigma if len(sigma) == bands else sigma[: len(sigma) - method.shrinks_approximation]
         total[: len(own), 0] += own.sum(axis=1)
         count[: len(own), 0] += np.count_nonzero(own, axis=1)
     return np.asarray(total / np.maximum(count, 1))

@@ -322,7 +322,7 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         if kept is None:
             statistics: Statistics = rows.statistics(job, group)
         else:
-            counted = kept.with_approximation if method.spec.local else kept
+            counted = kept.with_approximation if method.shrinks_approximation else kept
             statistics = rows.backend.statistics([counted], method.scope)
         found = method.thresholds(statistics, samples * (len(own) if as_one else 1), noise)
         sigma[:, own], thresholds[:, own] = found

@@ -53,7 +53,7 @@ Graph = dict[str | Key, tuple[Any, ...] | list[Any]]
 
 def denoise(
     array: da.Array,
-    wavelet: WaveletLike = "db8",
+    wavelet: WaveletLike | None = None,
     *,
     axis: int = -1,
     axes: tuple[int, int] | None = None,

@@ -17,16 +17,16 @@ from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.registry import Registry
 from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform
-from wavefilt.wavelets.filters import WaveletLike, with_levels
+from wavefilt.wavelets.filters import WaveletLike
 
 
 def denoise(
     x: Any,
-    wavelet: WaveletLike = "db8",
+    wavelet: WaveletLike | None = None,
     *,
     level: int | None = None,
     mode: Mode = "symmetric",
-    rule: Rule | float | Sequence[float] = "bayes",
+    rule: Rule | float | Sequence[float] | None = None,
     shrink: Shrink | Estimator | None = None,
     sigma: Noise = "level",
     scope: Scope = "trace",
@@ -120,7 +120,7 @@ def denoise(
         the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning names wavelets
         that have some). The second axis is along the traces. Gaps and dead traces (all samples equal) are
         interpolated for the transform, left out of noise and thresholds, and returned as they are.
-        ``transform="modwt"``, ``spins``, ``detrend``, noise in windows or that changes, block rules, rule "js" and
+        ``transform="modwt"``, ``spins``, ``detrend``, noise in windows or that changes, block rules and
         lists of arrays on GPUs are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
@@ -253,7 +253,9 @@ def _of_array(
     if method.dimensions == 2 and method.level is None and outcome.level == 0 and taken.rows.size:
         size, name = min(taken.rows.shape[1:]), method.bank.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
-        warnings.warn(f"unchanged: {few}; {with_levels(size, method.bank) or 'no wavelet has a level'}", stacklevel=3)
+        warnings.warn(
+            f"unchanged: {few}; {method.kind.with_levels(size, method.bank) or 'no wavelet has a level'}", stacklevel=3
+        )
     samples = outcome.samples
     y = taken.restore(samples)
     residual = taken.restore(taken.rows - samples) if return_noise else None

@@ -31,7 +31,8 @@ def denoise(
     if name not in ("auto", home.name):
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
     chosen: Any = home if isinstance(backend, str) else backend
-    y = None if return_noise or out is not None else chosen.at_once(x, method, axes, wait)
+    by_way = return_noise or out is not None or method.host_only
+    y = None if by_way else chosen.at_once(x, method, axes, wait)
     if y is not None:
         return y
     taken = home.take(x, *axes)
@@ -57,7 +58,13 @@ def denoise_each(
     several: Any = registry.get("cuda", devices="all") if isinstance(backend, str) else backend
     taken = [several.take(part, axis) for part in parts]
     levels = [method.level_for(one.rows.shape[1]) for one in taken]
-    at_once = method.plain and not method.blend and all(levels) and all(len(one.rows) for one in taken)
+    at_once = (
+        method.plain
+        and not method.blend
+        and not method.host_only
+        and all(levels)
+        and all(len(one.rows) for one in taken)
+    )
     found = [None] * len(parts)
     if at_once:
         found = several.each([one.rows for one in taken], method, levels, wait=wait)
@@ -83,7 +90,7 @@ def _way(changes: int, method: Method, shape: tuple[int, ...], dtype: str, backe
     level = method.level_for(*shape[1:])
     known = accelerates(backend, dtype, method.analysis(level))
     once = method if method.trend else replace(method, spins=1)  # a trend is removed before the samples are shifted
-    return level, known and level > 0 and shape[0] > 0 and once.plain and not method.blend
+    return level, known and level > 0 and shape[0] > 0 and once.plain and not method.blend and not method.host_only
 
 
 def _rows(x: Any, method: Method, backend: DeviceBackend, wait: bool = True, out: Array | None = None) -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import pywt
 
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant
 from wavefilt.backends.interface import Backend
@@ -17,13 +16,10 @@ from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.method import Method
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.statistics.interface import Measured, Statistics
-from wavefilt.thresholding import rules
-from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.thresholding.shrinkage import Function, Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.extension import extended
-from wavefilt.wavelets.filters import max_level
 
 LIVE_SHARE = 0.75
 """Of a coefficient's filters' energy, what has to be on live samples for it to be counted."""
@@ -107,7 +103,7 @@ def denoised(
         known = None if curves is None else curves[0]
         if noise is not None:
             own_noise = noise[:, group[0][0].rows if noise.shape[1] > 1 else [0]]
-            known = _completed(method.cut(own_noise, max(depth for _, depth in group)), statistics)
+            known = _completed(method.cut(own_noise, max(depth for _, depth in group)), statistics, method)
         pooled = _thresholds(statistics, method, samples, known)
         power = statistics.mean_square() if report and not turn else None
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
@@ -170,7 +166,7 @@ def _statistics(
             analysis = method.kind.analysis(method.bank, mode, pyramids[i].level)
             measured[i] = backend.decompose(np.ascontiguousarray(batches[i][:, there]), analysis)
             gappy[i] = None if live[there].all() else live[there]
-    if method.spec.local:  # a shallower one's approximation is no band of the others
+    if method.shrinks_approximation:  # a shallower one's approximation is no band of the others
         deepest = max(pyramid.level for pyramid in measured)
         measured = [p.with_approximation if p.level == deepest else p for p in measured]
     if not any(live is not None for live in gappy):
@@ -179,25 +175,10 @@ def _statistics(
     for pyramid, live in zip(measured, gappy, strict=True):
         details = pyramid.details
         if live is not None:
-            shares = _live_shares(live, pyramid.analysis)
+            shares = method.kind.live_shares(live, pyramid.analysis)
             details = tuple(d[s >= min(LIVE_SHARE, s.max())] for d, s in zip(details, shares, strict=True))
         found.append([np.ravel(d) for d in details])
     return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
-
-
-def _live_shares(live: Mask, analysis: Analysis) -> tuple[Array, ...]:
-    """Of each coefficient, finest band first, which part of its filters' energy is on live samples of a panel.
-
-    The transform of the mask by the squared filters.
-    """
-    wavelets, modes = [], []
-    for wavelet, mode in zip(analysis.wavelets, analysis.modes, strict=True):
-        squares = [np.square(taps) / np.sum(np.square(taps)) for taps in wavelet.filter_bank]
-        wavelets.append(pywt.Wavelet("", filter_bank=squares))
-        modes.append(mode if mode in modwt_boundary.ROUND else "symmetric")
-    own = replace(analysis, wavelets=tuple(wavelets), modes=tuple(modes))
-    transform = own.transform
-    return transform.counted(transform.analyse(live[None].astype(np.float32), own), own, live.shape)
 
 
 def _shifted(rows: Array, shift: int, mode: str) -> Array:
@@ -229,14 +210,14 @@ def window_noise(
         raise ValueError(f"the noise window from sample {start} to {stop} has gaps or infinite samples")
     if method.spec.local:
         return _window_energy(traces, batches, method, level, backend)
-    depth = min(level, max_level(stop - start, method.bank))
+    depth = min(level, method.kind.usual_level((stop - start,), method.bank))
     if depth == 0:
         raise ValueError(
             f"the noise window has {stop - start} samples, too few for {method.bank.name} "
             f"({method.bank.dec_len} taps); name a longer one"
         )
     pyramid = backend.decompose(rows, method.analysis(depth))
-    found = rules.noise(backend.statistics([pyramid], method.scope), "level")
+    found = method.kind.noise(backend.statistics([pyramid], method.scope), "level")
     return np.concatenate([found, found[-1:] * method.noise_gains(level - depth + 1, "global")[1:]])
 
 
@@ -249,7 +230,7 @@ def _window_energy(
     `FEWEST` halves of one.
     """
     window = method.window_in(traces.shape[1])
-    squares = np.full((len(method.bands(level)), len(traces)), np.nan)
+    squares, parts = np.full((len(method.bands(level)), len(traces)), np.nan), method.kind.parts
     for part, depth in batches:
         starts = window.start - part.starts
         around = (starts >= 0) & (starts + window.stop - window.start <= part.samples)
@@ -267,7 +248,7 @@ def _window_energy(
                 if last - first >= FEWEST * period and (i < depth or depth == level):
                     times = grid.first + grid.step * np.arange(grid.count)
                     inside = band[:, (times >= first) & (times < last)]
-                    squares[i, part.rows[own]] = np.square(np.abs(inside), dtype=np.float64).mean(axis=1)
+                    squares[i, part.rows[own]] = np.square(np.abs(inside), dtype=np.float64).mean(axis=1) / parts
     if method.scope == "record":
         known = ~np.isnan(squares)
         total, count = np.where(known, squares, 0).sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True)
@@ -275,16 +256,10 @@ def _window_energy(
     return np.asarray(np.sqrt(squares))
 
 
-def _completed(noise: Floats, statistics: Statistics) -> Floats:
-    """The noise (bands, groups), by the median of the band where it is NaN."""
+def _completed(noise: Floats, statistics: Statistics, method: Method) -> Floats:
+    """The noise (bands, groups), by that of the band itself where it is NaN."""
     unknown = np.isnan(noise)
-    if not unknown.any():
-        return noise
-    found, bands = noise.copy(), np.flatnonzero(unknown.any(axis=1))
-    found[bands] = np.where(
-        unknown[bands], MAD_TO_SIGMA * statistics.median_abs([int(i) + 1 for i in bands]), noise[bands]
-    )
-    return found
+    return np.where(unknown, method.kind.noise(statistics, "level"), noise) if unknown.any() else noise
 
 
 def _thresholds(statistics: Statistics, method: Method, samples: int, known: Floats | None) -> tuple[Floats, Floats]:
@@ -309,7 +284,7 @@ def estimate_of(measured: Measured, part: Segments, samples: Array, method: Meth
 
     sigma, thresholds = columns(measured.sigma), columns(measured.thresholds)
     power = None if measured.power is None else columns(measured.power)[:details]
-    approximation = np.stack([sigma[-1], thresholds[-1]]) if method.spec.local else None
+    approximation = np.stack([sigma[-1], thresholds[-1]]) if method.shrinks_approximation else None
     return Estimate(part, sigma[:details], thresholds[:details], power, method.analysis(level), approximation)
 
 

@@ -18,7 +18,7 @@ class Options(TypedDict, total=False):
 
     level: int | None
     mode: Mode
-    rule: Rule | float | Sequence[float]
+    rule: Rule | float | Sequence[float] | None
     shrink: Shrink | Estimator | None
     sigma: Noise
     scope: Scope
@@ -42,7 +42,7 @@ def along(axes: Sequence[int]) -> Along:
 
 
 def method(
-    wavelet: WaveletLike,
+    wavelet: WaveletLike | None,
     options: Options,
     backend: str | backends.Backend = "auto",
     *others: str,

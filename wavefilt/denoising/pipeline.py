@@ -14,7 +14,6 @@ from wavefilt.denoising import gaps
 from wavefilt.denoising.estimation import Estimate, denoised, estimate_of, widened, window_noise
 from wavefilt.method import Method
 from wavefilt.transforms import Pyramid
-from wavefilt.wavelets.filters import gain
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def run(
     x = x[None] if x.ndim == method.dimensions else x
     level = method.level_for(*x.shape[1:])
     analysis = method.analysis(level)
-    dtype, on_host = dtype_name(x.dtype), method.changing
+    dtype, on_host = dtype_name(x.dtype), method.host_only
     chosen = registry.choose(backend, dtype, x.shape, analysis, denoising=True, on_host=on_host)
     if method.dimensions == 1 and method.scope == "record" and x.size:
         dead = constant(x, gaps=True)
@@ -133,6 +132,5 @@ def check_size(x: Array, peak: float, level: int, method: Method) -> None:
     """Raise ValueError where the coefficients of samples of this size could overflow."""
     if math.isnan(peak):
         peak = float(np.nanmax(np.abs(x), initial=0))
-    growth = gain(method.bank) ** (method.dimensions * (level + 1))
-    if peak > np.finfo(x.dtype).max / growth:
+    if peak > np.finfo(x.dtype).max / method.kind.growth(method.bank, level):
         raise ValueError(f"samples of {peak:.3g} overflow {x.dtype} in the transform; scale them down first")

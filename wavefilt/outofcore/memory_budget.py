@@ -170,7 +170,7 @@ class _Budget:
         bins = 1 << max(min(self.limit // 32 // max(level, 1), summation.BINS).bit_length() - 1, 12)
         fixed = self.fixed + kept + 4 * bins * level
         assert backend.chunk_bytes_factor is not None
-        more = "histogram" in self.method.spec.needs or self.method.spec.local
+        more = "histogram" in self.method.spec.needs or self.method.spec.together is not None
         factor = backend.chunk_bytes_factor + (SORTED if more else 0)
 
         def takes(size: int) -> int:
@@ -221,7 +221,7 @@ def _extra(method: Method, level: int) -> float:
     """Bytes for each byte of samples of whole traces that an option takes beside the usual ones."""
     coefficients = method.kind.workspace * (level + 1)
     many = method.spec.needs & {"sorted", "histogram"} or method.spec.own_function
-    shrunk = 1.5 * coefficients if method.spec.local else 0.0  # beside what they were, and energies
+    shrunk = 1.5 * coefficients if method.spec.together is not None else 0.0  # beside what they were, and energies
     changing = 1.0 + coefficients if method.changing else 0.0  # shrunk beside what they were
     return coefficients + shrunk + changing + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
 

@@ -74,7 +74,7 @@ class Report:
 def denoise_file(
     source: str | os.PathLike[str] | Source,
     target: str | os.PathLike[str],
-    wavelet: WaveletLike = "db8",
+    wavelet: WaveletLike | None = None,
     *,
     max_memory: str | int = "1GiB",
     overwrite: bool = False,

@@ -16,7 +16,7 @@ import numpy as np
 from wavefilt.arrays import Floats
 from wavefilt.registry import Registry
 from wavefilt.thresholding.block_shrinkage import ROOT, Blocks
-from wavefilt.thresholding.local_shrinkage import LAMBDA, LAMBDA_MEASURED
+from wavefilt.thresholding.local_shrinkage import LAMBDA, LAMBDA_MEASURED, Local
 from wavefilt.thresholding.minimax import minimax_threshold, minimax_threshold_hard
 from wavefilt.vocabulary import Detrend
 
@@ -201,9 +201,9 @@ class RuleSpec:
         Levels where none are asked for, if the samples and the filter allow so many.
     detrend : {"mean", "line", None}
         What it has removed from traces before the transform, and added again after, if nothing is asked for.
-    local : bool
-        For the rule that shrinks by neighbours in time and in the adjacent levels, the approximation too: it has one
-        more band than others, the last.
+    together : Local, optional
+        For rules that shrink a coefficient by those around it, in its own band and in others: the function that does.
+        `Local` shrinks the approximation too, where the transform says so: it is one more band, the last.
     measured : Rule, optional
         What takes the place of ``function`` where the noise is a number, or measured in a window.
     prior : str
@@ -221,7 +221,7 @@ class RuleSpec:
     blocks: Callable[[int], Blocks] | None = None
     auto_level: int = AUTO_LEVEL
     detrend: Detrend | None = None
-    local: bool = False
+    together: Local | None = None
     measured: Rule | None = None
     prior: str = ""
 
@@ -232,7 +232,12 @@ class RuleSpec:
     @property
     def own_function(self) -> str:
         """What it shrinks in a way of its own, instead of by a threshold function; empty for most rules."""
-        return "blocks" if self.blocks else "neighbourhoods" if self.local else ""
+        return "blocks" if self.blocks else "neighbourhoods" if self.together else ""
+
+    @property
+    def local(self) -> bool:
+        """Whether it is rule "js"."""
+        return isinstance(self.together, Local)
 
 
 def _linear(function: Rule, hard: Rule | None = None) -> RuleSpec:
@@ -268,7 +273,7 @@ RULES = Registry(
             device_kind="linear",
             auto_level=6,
             detrend="mean",
-            local=True,
+            together=Local(),
             measured=local_measured,
         ),
         "ebayes": _of_prior("ebayes"),

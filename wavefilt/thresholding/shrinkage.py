@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from wavefilt.arrays import Array, Floats
 from wavefilt.registry import Registry
 from wavefilt.thresholding.block_shrinkage import Blocks
-from wavefilt.thresholding.local_shrinkage import Grid, Local
+from wavefilt.thresholding.local_shrinkage import Local
 from wavefilt.vocabulary import Estimator, check
 
 FIRM_RATIO = 2.0
@@ -53,8 +53,8 @@ class Shrinkage:
     """What `reconstruct` does to the details: a function and its thresholds.
 
     ``thresholds`` has shape (levels, traces), finest level first, in the data's units; so has ``sigma``, the noise,
-    which only a `Posterior` takes. `Local` shrinks all bands at once, the approximation included, whose numbers are
-    the last row.
+    which only a `Posterior` takes. `Local` shrinks all bands at once; the numbers of the approximation, if it is
+    included, are the last row.
     """
 
     function: Function
@@ -63,13 +63,14 @@ class Shrinkage:
 
     @property
     def across_bands(self) -> bool:
-        """Whether bands are shrunk together, by `of_bands`, instead of one after the other."""
+        """Whether bands are shrunk together, by `Transform.shrunk_together`, instead of one after the other."""
         return isinstance(self.function, Local)
 
-    def of_bands(self, bands: Sequence[Array], grids: Sequence[Grid]) -> list[Array]:
-        """All bands (traces, coefficients) shrunk together, finest first and the approximation last."""
+    @property
+    def together(self) -> Local:
+        """The function, of bands that are shrunk together."""
         assert isinstance(self.function, Local)
-        return self.function.shrink(bands, self.thresholds, grids)
+        return self.function
 
     def of_level(self, place: int, details: Array) -> Array:
         """The details (traces, coefficients) of a level shrunk; the finest level has place 0."""

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pywt
 
-from wavefilt.arrays import Array, Floats
+from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError, options
-from wavefilt.thresholding.local_shrinkage import Grid
-from wavefilt.vocabulary import MODES
-from wavefilt.wavelets.filters import max_level
+from wavefilt.thresholding import rules
+from wavefilt.thresholding.local_shrinkage import Grid, Local
+from wavefilt.vocabulary import MODES, Rule
+from wavefilt.wavelets.filters import WaveletLike, as_wavelet, gain, max_level, with_levels
 
 if TYPE_CHECKING:
     from wavefilt.method import Method
+    from wavefilt.statistics.interface import Statistics
     from wavefilt.thresholding.shrinkage import Shrinkage
 
 
@@ -50,6 +52,15 @@ class Transform(ABC):
         A letter for each band of a level, in the order of thresholds.
     workspace : float
         Memory for the coefficients of a level beyond those of a decimated transform, in units of the samples.
+    default_wavelet, default_rule : str
+        What ``wavelet`` and ``rule`` are where they are left out.
+    parts : int
+        Real numbers that make up a coefficient of real samples: 2 where bands are complex. Noise and thresholds are
+        those of one of them; a rule for complex bands shrinks magnitudes and keeps phases.
+    shrinks_approximation : bool
+        Whether rule "js" shrinks the approximation too, as one more band.
+    local_on_device : bool
+        Whether backend "cuda" has rule "js" for it; otherwise that runs on the CPU.
     """
 
     name: ClassVar[str]
@@ -57,13 +68,37 @@ class Transform(ABC):
     dimensions: ClassVar[int] = 1
     band_names: ClassVar[str] = "D"
     workspace: ClassVar[float] = 0.0
+    default_wavelet: ClassVar[str] = "db8"
+    default_rule: ClassVar[Rule] = "bayes"
+    parts: ClassVar[int] = 1
+    shrinks_approximation: ClassVar[bool] = True
+    local_on_device: ClassVar[bool] = False
 
     def check(self, method: Method) -> None:  # noqa: B027  # most transforms have all options
         """Raise ValueError for options that this transform does not have."""
 
-    def deepest(self, shape: tuple[int, ...], bank: pywt.Wavelet) -> int:
+    def bank(self, wavelet: WaveletLike) -> Any:
+        """The filters that the option ``wavelet`` means, a `wavefilt.wavelets.filters.Bank`.
+
+        Raises ValueError for an unknown name, TypeError for what cannot be one.
+        """
+        return as_wavelet(wavelet)
+
+    def deepest(self, shape: tuple[int, ...], bank: Any) -> int:
         """Levels that a trace or panel of this shape may have at most."""
         return max_level(min(shape), bank)
+
+    def usual_level(self, shape: tuple[int, ...], bank: Any) -> int:
+        """Levels that one of this shape has at most if none are asked for."""
+        return max_level(min(shape), bank)
+
+    def with_levels(self, samples: int, bank: Any, above: int = 0) -> str:
+        """Filters like these that have more levels than ``above`` for so many samples, in words; empty for none."""
+        return with_levels(samples, bank, above)
+
+    def growth(self, bank: Any, level: int) -> float:
+        """By how much the largest sample may grow in so many levels and back."""
+        return gain(bank) ** (self.dimensions * (level + 1))
 
     def analysis(self, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int = 0) -> Analysis:
         """This transform by the same filters and mode along every axis."""
@@ -109,6 +144,36 @@ class Transform(ABC):
     def margin(self, analysis: Analysis, level: int) -> int:
         """Coefficients of this level, and of an approximation, that lie before those that rules count."""
         return 0
+
+    def noise(self, statistics: Statistics, sigma: str | float) -> Floats:
+        """Standard deviation of the noise (bands, groups) by the option ``sigma``: "level", "global" or a number.
+
+        Of one of the `parts` of a coefficient. A number, and "global", are those of the finest band for all.
+        """
+        return rules.noise(statistics, sigma)
+
+    def shrunk_together(
+        self,
+        function: Local,
+        coefficients: tuple[Array, ...],
+        thresholds: Floats,
+        analysis: Analysis,
+        shape: tuple[int, ...],
+    ) -> list[Array]:
+        """Coefficients in the order of `analyse` shrunk by a function of several, as `Pyramid.shrunk` has them.
+
+        ``thresholds`` (bands, batch) are in the order of `bands`, that of the approximation last if it is shrunk.
+        """
+        count, bands, grids = len(thresholds), coefficients[::-1], self.grids(analysis, shape)
+        shrunk = function.shrink(bands[:count], thresholds * self.parts**0.5, grids[:count])
+        return [*coefficients[: len(bands) - count], *shrunk[::-1]]
+
+    def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:
+        """Of each coefficient of a panel, finest band first, which part of its filters' energy is on ``live`` samples.
+
+        Arrays (1, coefficients), of a mask (rows, columns).
+        """
+        raise NotImplementedError(f"gaps in panels with transform {self.name!r}")
 
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
         """Where the coefficients of each band are in time, in the order of `bands`, the approximation last.
@@ -204,8 +269,9 @@ class Pyramid:
     def shrunk(self, shrinkage: Shrinkage | None) -> Pyramid:
         """The same with the details, and by a rule for it the approximation, shrunk on the host."""
         if shrinkage is not None and shrinkage.across_bands:
-            grids = self.analysis.transform.grids(self.analysis, self.shape)
-            coefficients = shrinkage.of_bands(self.coefficients[::-1], grids)[::-1]
+            coefficients = self.analysis.transform.shrunk_together(
+                shrinkage.together, self.coefficients, shrinkage.thresholds, self.analysis, self.shape
+            )
         else:
             coefficients = [self.coefficients[0], *self.shrunk_details(shrinkage)]
         return Pyramid(tuple(coefficients), self.analysis, self.shape)

@@ -20,6 +20,7 @@ from .base import Analysis, Transform
 
 class _DWT(Transform):
     name = word = "dwt"
+    local_on_device = True
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
         return detail_lengths(shape[0], analysis.wavelets[0].dec_len, analysis.modes[0], analysis.level)

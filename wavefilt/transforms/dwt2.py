@@ -8,36 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pywt
 
 from wavefilt.arrays import Array
-from wavefilt.errors import OptionError, options
 from wavefilt.vocabulary import MODES
 from wavefilt.wavelets.filters import detail_lengths
 
-from .base import Analysis, Transform
+from .base import Analysis
 from .dwt import one_level, synthesis_mode
-
-if TYPE_CHECKING:
-    from wavefilt.method import Method
+from .planes import PlaneTransform
 
 
-class _DWT2(Transform):
-    name, word, dimensions, band_names = "dwt2", "dwt", 2, "DVH"
-
-    def check(self, method: Method) -> None:
-        refused = {
-            "spins": method.spins > 1,
-            "sigma": isinstance(method.sigma, tuple),
-            "rule": method.spec.blocks is not None or method.spec.local,
-            "detrend": method.detrend is not None,
-        }
-        for option, wrong in refused.items():
-            if wrong:
-                raise OptionError(options(**{option: vars(method)[option]}), " is for traces, not for two dimensions")
+class _DWT2(PlaneTransform):
+    name, word, band_names = "dwt2", "dwt", "DVH"
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
         return [prod(size) for size in self.planes(analysis, shape)[1:] for _ in self.band_names]
@@ -66,9 +51,6 @@ class _DWT2(Transform):
             rows, columns = bands[0].shape[1:]
             y = pywt.idwt2((y[:, :rows, :columns], bands), analysis.wavelets, modes)
         return np.ascontiguousarray(y[:, : shape[0], : shape[1]])
-
-    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
-        return tuple(c.reshape(len(c), -1) for c in coefficients[:0:-1])
 
 
 DWT2 = _DWT2()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 class _MODWT(Transform):
     name = word = "modwt"
+    local_on_device = True
     workspace = 2.0
 
     def check(self, method: Method) -> None:

@@ -22,6 +22,18 @@ class FilterBank(Protocol):
     rec_hi: list[float]
 
 
+class Bank(Protocol):
+    """What the filters of any transform have: see `Transform.bank`; they are hashable."""
+
+    @property
+    def name(self) -> str:
+        """As ``wavelet`` takes it."""
+
+    @property
+    def dec_len(self) -> int:
+        """Taps of the longest filter."""
+
+
 WaveletLike: TypeAlias = "str | FilterBank"
 
 
