@@ -158,8 +158,7 @@ class Method:
     @property
     def host_only(self) -> bool:
         """Whether only backends in host memory do it at all."""
-        together = self.spec.together is not None and not (self.spec.local and self.kind.local_on_device)
-        return together or self.changing
+        return self.changing or not self.kind.on_device(self.spec)
 
     @property
     def shrinks_approximation(self) -> bool:

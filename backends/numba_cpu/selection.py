@@ -18,7 +18,7 @@ import numpy as np
 from wavefilt import threads
 from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.statistics import counts as host_counts
-from wavefilt.statistics.batch import RANKS, least_risk
+from wavefilt.statistics.batch import RANKS, least_risk, quantile
 from wavefilt.statistics.interface import Risk
 
 from . import entries, memory, native, team
@@ -109,6 +109,17 @@ class NumbaStatistics:
     def median_abs(self, levels: Sequence[int]) -> Floats:
         self._survey(levels)
         return self._medians.take([i - 1 for i in levels], axis=0)
+
+    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
+        found = np.empty((len(levels), self.groups))
+        tasks = [(i, level - 1, group) for i, level in enumerate(levels) for group in range(self.groups)]
+
+        def work(begin: int, end: int) -> None:
+            for i, place, group in tasks[begin:end]:
+                found[i, group] = quantile(np.abs(self._joined(place)[group]), share)
+
+        threads.parallel(work, len(tasks))
+        return found
 
     def mean_square(self) -> Floats:
         self._survey(range(1, len(self._levels) + 1))
@@ -229,7 +240,7 @@ class NumbaStatistics:
         threads.parallel(work, len(parts))
         return totals
 
-    def minimise(self, risk: Risk, sigma: Floats) -> Floats:
+    def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
         best = np.zeros_like(sigma)
         tasks = []
         for level, count in enumerate(self.counts):
@@ -240,7 +251,7 @@ class NumbaStatistics:
             for level, rows in tasks[begin:end]:
                 magnitudes = np.abs(self._joined(level)[rows])
                 magnitudes.sort(axis=-1)
-                best[level, rows] = least_risk(risk, magnitudes, sigma[level, rows])
+                best[level, rows] = least_risk(risk, magnitudes, sigma[level, rows], inverse)
 
         threads.parallel(work, len(tasks))
         return best

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from wavefilt.arrays import Array, Counts, Floats
 
-Risk = Callable[[Array, Array, Array, int], Array]
+Risk = Callable[..., Array]
 """``risk(square, rank, sum_below, count)``: a function of the k-th smallest squared coefficient (in units of the
 noise variance), k, the sum of the k smallest, and their number; see `Statistics.minimise`."""
 
@@ -31,6 +31,12 @@ class Statistics(Protocol):
     def median_abs(self, levels: Sequence[int]) -> Floats:
         """Median of |d| at the levels asked for, shape (len(levels), groups); the mean of the middle two if even."""
 
+    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
+        """The quantile of |d| below which this share of them lies, shape (len(levels), groups).
+
+        Of n magnitudes in order, counted from 0, that of rank ``share`` (n - 1), linear between the two nearest.
+        """
+
     def mean_square(self) -> Floats:
         """Mean of |d|², shape (levels, groups)."""
 
@@ -43,11 +49,12 @@ class Statistics(Protocol):
         All of a group are in the first bin where its width is 0.
         """
 
-    def minimise(self, risk: Risk, sigma: Floats) -> Floats:
+    def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
         """The |d| of the level, or 0, at which ``risk`` is least, shape (levels, groups); the smallest such value.
 
         For 0 the risk sees square, rank and sum of 0. ``sigma`` (levels, groups) scales the squares the risk sees;
-        where it is 0 the result is 0.
+        where it is 0 the result is 0. With ``inverse`` the risk takes one more argument: the sum of 1/|d| of the larger
+        ones, in units of 1/sigma.
         """
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.statistics.batch import least_risk
+from wavefilt.statistics.batch import around, between, least_risk
 from wavefilt.statistics.interface import Risk
 from wavefilt.statistics.radix_select import Interval
 
@@ -68,8 +68,8 @@ class State:
 
     ``search`` has, for each level (finest 1), group and rank that is wanted, the interval where that magnitude lies and
     how many lie below it, or an interval where it may lie and None; intervals have ``bins`` bins at most and magnitudes
-    ``dtype``. ``medians`` has those found of each level, shape (groups,). The next pass sums squares if ``squares`` and
-    no ``mean_square`` (levels, groups) is known.
+    ``dtype``. ``medians`` has those found of each level, shape (groups,), or the quantiles of another ``share``. The
+    next pass sums squares if ``squares`` and no ``mean_square`` (levels, groups) is known.
     """
 
     counts: Counts
@@ -80,12 +80,14 @@ class State:
     search: Mapping[tuple[int, int, int], tuple[Interval, int | None]] = field(default_factory=dict)
     medians: Mapping[int, Floats] = field(default_factory=dict)
     mean_square: Floats | None = None
+    share: float = 0.5
 
     @staticmethod
     def of(method: Method, counts: Counts, groups: int, dtype: DType) -> State:
         """Before the first pass for a mergeable rule, whose passes are known before: tables are small."""
         levels = {"level": range(1, len(counts) + 1), "global": range(1, 2)}.get(str(method.sigma), range(0))
-        state = State(counts, groups, dtype, TRAVELLING[method.scope], "mean_square" in method.spec.needs)
+        squares = "mean_square" in method.spec.needs
+        state = State(counts, groups, dtype, TRAVELLING[method.scope], squares, share=method.kind.noise_share)
         return state if method.fixed_thresholds else state.searching(levels)
 
     def searching(self, levels: Sequence[int], guesses: Mapping[int, Interval] | None = None) -> State:
@@ -95,7 +97,8 @@ class State:
         for level in levels:
             begin = (first, 0) if guesses is None else (guesses[level], None)
             count = int(self.counts[level - 1])
-            search |= {(level, group, rank): begin for group in range(self.groups) for rank in middle(count)}
+            ranks, _ = around(count, self.share)
+            search |= {(level, group, rank): begin for group in range(self.groups) for rank in ranks}
         return replace(self, search=search)
 
     @property
@@ -140,19 +143,13 @@ class State:
         return state if state.places else replace(state, search={}, medians=medians | state._found())
 
     def _found(self) -> dict[int, Floats]:
-        """The medians searched, once all are found: the means of the middle two."""
+        """The medians searched, once all are found, between the middle two."""
         found = {}
         for level in {level for level, _, _ in self.search}:
-            ranks = middle(int(self.counts[level - 1]))
+            ranks, part = around(int(self.counts[level - 1]), self.share)
             bits = [[self.search[level, g, rank][0].low for rank in ranks] for g in range(self.groups)]
-            pairs = np.array(bits, f"u{self.dtype.itemsize}")
-            found[level] = np.asarray(pairs.view(self.dtype).mean(axis=1, dtype=np.float64))
+            found[level] = between(np.array(bits, f"u{self.dtype.itemsize}").view(self.dtype), part)
         return found
-
-
-def middle(count: int) -> tuple[int, int]:
-    """The ranks whose mean is the median."""
-    return (count - 1) // 2, count // 2
 
 
 def _settled(interval: Interval, below: int | None) -> bool:
@@ -233,10 +230,15 @@ class PassStatistics:
         return self.state.groups
 
     def median_abs(self, levels: Sequence[int]) -> Floats:
+        return self.quantile_abs(levels, 0.5)
+
+    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
+        if share != self.state.share:
+            self.state = replace(self.state, share=share, search={}, medians={})
         missing = [i for i in levels if i not in self.state.medians]
         longer = [i for i in missing if self.counts[i - 1] > self.whole]
         if longer:
-            self.state = self.state.searching(longer, self.guesses(longer))
+            self.state = self.state.searching(longer, self.guesses(longer) if share == 0.5 else None)
         while any(i not in self.state.medians for i in missing):
             self._pass()
         return np.array([self.state.medians[i] for i in levels])
@@ -284,7 +286,7 @@ class PassStatistics:
 
         return np.asarray(sum(self.run(begin)))
 
-    def minimise(self, risk: Risk, sigma: Floats) -> Floats:
+    def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
         """As the protocol says, from all magnitudes of one level after the other in host memory.
 
         Raises MemoryError if they do not fit.
@@ -292,7 +294,7 @@ class PassStatistics:
         best = np.zeros_like(sigma)
         for i in np.flatnonzero(sigma[:, 0] > 0):
             try:
-                best[i] = least_risk(risk, self._magnitudes(int(i))[None], sigma[i])
+                best[i] = least_risk(risk, self._magnitudes(int(i))[None], sigma[i], inverse)
             except MemoryError as error:
                 raise MemoryError(
                     f"rule='sure' sorts all details of a level, and {self.counts[i]} of level {i + 1} do not fit in "

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
-from wavefilt.statistics.batch import ReferenceStatistics
+from wavefilt.statistics.batch import ReferenceStatistics, quantile
 from wavefilt.statistics.mergeable import Counted, Details, State, tabulate
 from wavefilt.statistics.radix_select import Interval
 
@@ -185,7 +185,10 @@ class RowTally:
     def _measure(self, level: int, own: Sequence[int], blocks: slice, details: Array) -> None:
         """Blocks of a level, for which the intervals of these places ask."""
         if self._state.counts[level - 1] <= self._summation.whole:
-            self._whole[level] = self._summation.measure_whole(details)
+            median, square = self._summation.measure_whole(details)
+            if self._state.share != 0.5:
+                median = float(quantile(np.abs(details), self._state.share))
+            self._whole[level] = median, square
             return
         ends, sums = self._ends[level - 1][blocks.start : blocks.stop + 1], self._sums[level - 1]
         ends = ends - ends[0]

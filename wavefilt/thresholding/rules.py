@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -37,19 +39,35 @@ TINY = 1e-9
 """Threshold in units of σ for a level without any noise-only details: 0 would mean to leave it alone."""
 
 
-def noise(statistics: Statistics, sigma: str | float) -> Floats:
+def noise(statistics: Statistics, sigma: str | float, parts: int = 1, share: float = 0.5) -> Floats:
     """Standard deviation of the noise in the details, shape (levels, groups).
 
     ``"global"`` takes the median absolute detail of the finest level for all levels (Donoho and Johnstone 1994),
-    ``"level"`` that of each level (Johnstone and Silverman 1997), a number is used as it is.
+    ``"level"`` that of each level (Johnstone and Silverman 1997), a number is used as it is. Of details with several
+    ``parts`` it is that of one; ``share`` is another quantile in place of the median.
     """
     levels = len(statistics.counts)  # and the approximation, for a rule that shrinks it
     if sigma == "level":
-        return MAD_TO_SIGMA * statistics.median_abs(range(1, levels + 1))
+        return _quantile(statistics, range(1, levels + 1), share) * quantile_to_sigma(parts, share)
     if sigma == "global":
-        finest = MAD_TO_SIGMA * statistics.median_abs([1])
+        finest = _quantile(statistics, [1], share) * quantile_to_sigma(parts, share)
         return np.repeat(finest, levels, axis=0)
     return np.full((levels, statistics.groups), float(sigma))
+
+
+def _quantile(statistics: Statistics, levels: Sequence[int], share: float) -> Floats:
+    return statistics.median_abs(levels) if share == 0.5 else statistics.quantile_abs(levels, share)
+
+
+@cache
+def quantile_to_sigma(parts: int, share: float) -> float:
+    """Standard deviation of a part of noise over the quantile of its magnitudes below which this share of them lies.
+
+    Magnitudes of two normal parts have a Rayleigh distribution.
+    """
+    if parts == 2:
+        return 1 / math.sqrt(-2 * math.log1p(-share))
+    return MAD_TO_SIGMA if share == 0.5 else 1 / NormalDist().inv_cdf((1 + share) / 2)
 
 
 def universal(statistics: Statistics, sigma: Floats, samples: int) -> Floats:

@@ -59,8 +59,8 @@ class Transform(ABC):
         those of one of them; a rule for complex bands shrinks magnitudes and keeps phases.
     shrinks_approximation : bool
         Whether rule "js" shrinks the approximation too, as one more band.
-    local_on_device : bool
-        Whether backend "cuda" has rule "js" for it; otherwise that runs on the CPU.
+    noise_share : float
+        The quantile of |d| from which its noise is estimated.
     """
 
     name: ClassVar[str]
@@ -72,7 +72,7 @@ class Transform(ABC):
     default_rule: ClassVar[Rule] = "bayes"
     parts: ClassVar[int] = 1
     shrinks_approximation: ClassVar[bool] = True
-    local_on_device: ClassVar[bool] = False
+    noise_share: ClassVar[float] = 0.5
 
     def check(self, method: Method) -> None:  # noqa: B027  # most transforms have all options
         """Raise ValueError for options that this transform does not have."""
@@ -150,7 +150,11 @@ class Transform(ABC):
 
         Of one of the `parts` of a coefficient. A number, and "global", are those of the finest band for all.
         """
-        return rules.noise(statistics, sigma)
+        return rules.noise(statistics, sigma, self.parts, self.noise_share)
+
+    def on_device(self, spec: rules.RuleSpec) -> bool:
+        """Whether backend "cuda" has the rule for this transform; otherwise that runs on the CPU."""
+        return spec.together is None
 
     def shrunk_together(
         self,

@@ -10,6 +10,7 @@ import pywt
 
 from wavefilt.arrays import Array
 from wavefilt.thresholding.local_shrinkage import REACH, Grid, details_first, low_pass_lag
+from wavefilt.thresholding.rules import RuleSpec
 from wavefilt.vocabulary import MODES
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.extension import extended
@@ -20,7 +21,6 @@ from .base import Analysis, Transform
 
 class _DWT(Transform):
     name = word = "dwt"
-    local_on_device = True
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
         return detail_lengths(shape[0], analysis.wavelets[0].dec_len, analysis.modes[0], analysis.level)
@@ -39,6 +39,9 @@ class _DWT(Transform):
         for detail in details:
             y = pywt.idwt(y[:, : detail.shape[-1]], detail, wavelet, mode)
         return np.ascontiguousarray(y[:, : shape[0]])
+
+    def on_device(self, spec: RuleSpec) -> bool:
+        return spec.together is None or spec.local
 
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
         wavelet, mode, level = analysis.wavelets[0], analysis.modes[0], analysis.level

@@ -17,6 +17,7 @@ import pywt
 from wavefilt.arrays import Array
 from wavefilt.errors import OptionError, options
 from wavefilt.thresholding.local_shrinkage import REACH, Grid, details_first, low_pass_lag
+from wavefilt.thresholding.rules import RuleSpec
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.extension import extended
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 class _MODWT(Transform):
     name = word = "modwt"
-    local_on_device = True
     workspace = 2.0
 
     def check(self, method: Method) -> None:
@@ -96,6 +96,9 @@ class _MODWT(Transform):
     def margin(self, analysis: Analysis, level: int) -> int:
         wavelet, mode, _, start_level = parts(analysis)
         return modwt_boundary.kept(wavelet.dec_len, mode, level, start_level)[0]
+
+    def on_device(self, spec: RuleSpec) -> bool:
+        return spec.together is None or spec.local
 
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
         wavelet, mode, level, start_level = parts(analysis)

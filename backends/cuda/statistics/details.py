@@ -7,13 +7,14 @@ from functools import cache, partial
 
 import numpy as np
 
-from wavefilt.arrays import Counts, Floats
+from wavefilt.arrays import Array, Counts, Floats
 from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.runtime.compiler import kernel as compiled
 from wavefilt.backends.cuda.runtime.interfaces import Kernel, Stream
 from wavefilt.backends.cuda.runtime.memory import guarded
 from wavefilt.backends.cuda.runtime.target import cuda
+from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.statistics.interface import Risk
 
 from . import sorting
@@ -103,6 +104,10 @@ class CudaStatistics:
         middle = found.middle.copy_to_host().reshape(depth, self.groups, 2)
         return np.asarray(middle.mean(axis=-1, dtype=np.float64)[np.array(levels) - 1])
 
+    def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
+        """On the host."""
+        return self._on_host.quantile_abs(levels, share)
+
     def mean_square(self) -> Floats:
         depth = len(self._layouts[0])
         energy = guarded(partial(self._searched, depth, True), self._clear).energy.copy_to_host()
@@ -146,8 +151,24 @@ class CudaStatistics:
         self._stream.synchronize()
         return np.asarray(found.reshape(self.groups, bins))
 
-    def minimise(self, risk: Risk, sigma: Floats) -> Floats:
+    def minimise(self, risk: Risk, sigma: Floats, inverse: bool = False) -> Floats:
+        if inverse:
+            return self._on_host.minimise(risk, sigma, inverse)
         return np.array([guarded(partial(self._least, i, risk, row), self._clear) for i, row in enumerate(sigma)])
+
+    @property
+    def _on_host(self) -> ReferenceStatistics:
+        """Of copies of all details in host memory."""
+        found = [list[Array]() for _ in self._layouts[0].bands]
+        for layout in self._layouts:
+            host = layout.array.copy_to_host(stream=self._stream)
+            self._stream.synchronize()
+            for own, band in zip(found, layout.bands, strict=False):
+                strides = (host.itemsize * band.pitch, host.itemsize)
+                own.append(np.lib.stride_tricks.as_strided(host[band.offset :], (band.rows, band.length), strides))
+        if self._pooled:
+            return ReferenceStatistics([np.concatenate([rows.ravel() for rows in own])[None] for own in found])
+        return ReferenceStatistics([rows for (rows,) in found])
 
     def _least(self, i: int, risk: Risk, sigma: Floats) -> Floats:
         """`minimise` for one band: sort its |d|, then evaluate the risk at every one."""
