@@ -284,7 +284,7 @@ class Method:
         if sigma is None:
             assert statistics is not None
             assert not isinstance(self.sigma, tuple)
-            sigma = self.kind.noise(statistics, self.sigma)
+            sigma = self.kind.noise(statistics, self.sigma, self.bands_of(len(statistics.counts)))
             if self.sigma != "level":
                 sigma = sigma * self.noise_gains(len(statistics.counts), self.sigma)
         level = self.kind.levels(len(sigma) - self.shrinks_approximation)
@@ -306,19 +306,19 @@ class Method:
         """
         if sigma == "level":
             return np.ones((bands, 1))
-        return noise_gains(self.bands(self.kind.levels(bands - self.shrinks_approximation)), relative=sigma == "global")
+        return noise_gains(self.bands_of(bands), relative=sigma == "global")
 
     def bands(self, level: int) -> tuple[Band, ...]:
         """What has a noise and a threshold, to so many levels: details, finest first, and by rule also approximations.
 
-        These have the noise exponent of the details of the last level.
+        These have the noise of the details of the last level, but where the transform knows more.
         """
-        details = self.kind.bands(level)
-        return (
-            (*details, Band(f"A{level}", level, self.kind.noise_exponent(level)))
-            if self.shrinks_approximation
-            else details
-        )
+        details = self.kind.bands(level, self.bank)
+        return (*details, self.kind.approximation_band(level, self.bank)) if self.shrinks_approximation else details
+
+    def bands_of(self, count: int) -> tuple[Band, ...]:
+        """`bands`, of which there are so many."""
+        return self.bands(self.kind.levels(count - self.shrinks_approximation))
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
         """Number of coefficients of each of `bands` that rules count."""
@@ -337,7 +337,7 @@ class Method:
 
         The variance of an approximation is the mean of those of what it holds, by their share of white noise.
         """
-        bands, deeper = self.bands(level), self.bands(self.kind.levels(len(numbers) - self.shrinks_approximation))
+        bands, deeper = self.bands(level), self.bands_of(len(numbers))
         if not self.shrinks_approximation or len(deeper) == len(bands):
             return numbers[: len(bands)]
         parts = zip(deeper[level:], numbers[level:], strict=True)

@@ -217,7 +217,8 @@ def window_noise(
             f"({method.bank.dec_len} taps); name a longer one"
         )
     pyramid = backend.decompose(rows, method.analysis(depth))
-    found = method.kind.noise(backend.statistics([pyramid], method.scope), "level")
+    statistics = backend.statistics([pyramid], method.scope)
+    found = method.kind.noise(statistics, "level", method.bands(depth))
     return np.concatenate([found, found[-1:] * method.noise_gains(level - depth + 1, "global")[1:]])
 
 
@@ -259,7 +260,9 @@ def _window_energy(
 def _completed(noise: Floats, statistics: Statistics, method: Method) -> Floats:
     """The noise (bands, groups), by that of the band itself where it is NaN."""
     unknown = np.isnan(noise)
-    return np.where(unknown, method.kind.noise(statistics, "level"), noise) if unknown.any() else noise
+    if not unknown.any():
+        return noise
+    return np.where(unknown, method.kind.noise(statistics, "level", method.bands_of(len(noise))), noise)
 
 
 def _thresholds(statistics: Statistics, method: Method, samples: int, known: Floats | None) -> tuple[Floats, Floats]:

@@ -31,12 +31,14 @@ class Band:
 
     ``noise_exponent`` is log2 of their standard deviation for white noise of unit variance. ``parent`` is the name of
     the band of the next coarser level that covers the same part of the spectrum's orientation, "" for the coarsest.
+    ``correlation`` is that of the real and the imaginary part of complex coefficients, for the same noise.
     """
 
     name: str
     level: int
     noise_exponent: float = 0.0
     parent: str = ""
+    correlation: float = 0.0
 
 
 class Transform(ABC):
@@ -108,9 +110,16 @@ class Transform(ABC):
         """log2 of the standard deviation, at this level, of white noise of unit variance."""
         return 0.0
 
-    def bands(self, level: int) -> tuple[Band, ...]:
-        """The bands of so many levels, finest first: thresholds and statistics have a row for each."""
+    def bands(self, level: int, bank: Any = None) -> tuple[Band, ...]:
+        """The bands of so many levels, finest first: thresholds and statistics have a row for each.
+
+        Their noise is that of these filters, or of the default ones, where it depends on them.
+        """
         return _bands(self, level)
+
+    def approximation_band(self, level: int, bank: Any) -> Band:
+        """The approximation of the last level as one more band, for rules that shrink it."""
+        return Band(f"A{level}", level, self.noise_exponent(level))
 
     def levels(self, bands: int) -> int:
         """How many levels so many bands are."""
@@ -145,10 +154,11 @@ class Transform(ABC):
         """Coefficients of this level, and of an approximation, that lie before those that rules count."""
         return 0
 
-    def noise(self, statistics: Statistics, sigma: str | float) -> Floats:
+    def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:
         """Standard deviation of the noise (bands, groups) by the option ``sigma``: "level", "global" or a number.
 
-        Of one of the `parts` of a coefficient. A number, and "global", are those of the finest band for all.
+        ``bands`` are those that the statistics are of. The noise is that of one of the `parts` of a coefficient. A
+        number, and "global", are those of the finest band for all.
         """
         return rules.noise(statistics, sigma, self.parts, self.noise_share)
 
