@@ -96,6 +96,15 @@ class Method:
             numbers, given = self.fixed_thresholds, np.asarray(self.rule)
             object.__setattr__(self, "rule", tuple(numbers) if given.ndim else numbers[0])
         object.__setattr__(self, "spec", rules.spec(self.rule))
+        if self.kind.parts == 2 and self.spec.magnitudes is None:
+            others = ", ".join(rules.RULES.where(lambda spec: spec.magnitudes is not None))
+            transform = options(transform=self.transform)
+            raise OptionError(
+                options(rule=self.rule),
+                " is for real coefficients, and ",
+                transform,
+                f" has complex ones: use {others}",
+            )
         self._check_shrink()
         object.__setattr__(self, "sigma", _checked_noise(self.sigma))
         if self.changing and self.fixed_thresholds:
@@ -104,6 +113,9 @@ class Method:
             raise OptionError(
                 options(rule=self.rule), what, f"one of the rules {named}, or leave ", options("sigma"), " out"
             )
+        if self.changing and self.kind.parts == 2:
+            transform = options(transform=self.transform)
+            raise OptionError(options(sigma=self.sigma), " is for real coefficients: leave ", transform, " out")
         if self.level is not None:
             check_whole("level", self.level, 0)
         check_whole("spins", self.spins, 1)
@@ -350,6 +362,8 @@ class Method:
         """The function that finds the thresholds."""
         if self.spec.measured and not isinstance(self.sigma, str) and not self.changing:
             return self.spec.measured
+        if self.kind.parts == 2 and self.spec.magnitudes:
+            return self.spec.magnitudes
         return self.spec.hard if self.spec.hard and self.shrink_word == "hard" else self.spec.function
 
 

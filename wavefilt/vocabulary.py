@@ -13,7 +13,18 @@ Mode = Literal[
     "periodization", "reflect", "antisymmetric", "antireflect",
 ]  # fmt: skip
 Rule = Literal[
-    "universal", "minimax", "sure", "hybrid", "bayes", "fdr", "blockjs", "neighblock", "js", "ebayes", "ebayes-cauchy"
+    "universal",
+    "minimax",
+    "sure",
+    "hybrid",
+    "bayes",
+    "fdr",
+    "blockjs",
+    "neighblock",
+    "js",
+    "bivariate",
+    "ebayes",
+    "ebayes-cauchy",
 ]
 Shrink = Literal["soft", "hard", "garrote", "firm"]
 Estimator = Literal["median", "mean"]

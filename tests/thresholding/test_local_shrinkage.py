@@ -17,7 +17,7 @@ from wavefilt.backends import registry
 from wavefilt.chunking.trend import BLOCK, fit_read, of_rows
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
-from wavefilt.thresholding.local_shrinkage import LAMBDA, LAMBDA_MEASURED, Local
+from wavefilt.thresholding.local_shrinkage import LAMBDA, LAMBDA_MEASURED, Grid, Local
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.wavelets import modwt_boundary
 
@@ -330,7 +330,8 @@ def test_planes_are_shrunk_by_three_by_three_neighbours(rng, shape, periodic, pa
         near = [own[place(i + a, shape[0]), place(j + b, shape[1])] for a in (-1, 0, 1) for b in (-1, 0, 1)]
         energy = np.mean(np.abs(near) ** 2) / parts
         expected[band, panel, i, j] = own[i, j] * max(energy - limit**2, 0) / energy
-    found = Local().shrink_planes(bands, thresholds, parts, periodic)
+    grids = [tuple(Grid(n, 2, 0.0, 1, 1, periodic) for n in shape)] * 2
+    found = Local().shrink_planes(bands, thresholds, grids, parts)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
@@ -341,7 +342,8 @@ def test_bands_of_panels_are_shrunk_each_by_itself_and_approximations_kept(rng, 
 
     def shrunk(band):
         limit = np.median(np.abs(band)) / 0.6744897501960817 * LAMBDA**0.5
-        return Local().shrink_planes([band[None]], np.array([[limit]]))[0][0]
+        grids = tuple(Grid(n, 1, 0.0, 1, 1, False) for n in band.shape)
+        return Local().shrink_planes([band[None]], np.array([[limit]]), [grids])[0][0]
 
     for panel, quiet in zip(panels, found, strict=True):
         approximation, *levels = pywt.wavedec2(panel, "db2", level=2)

@@ -45,7 +45,7 @@ def denoise(
 ) -> Any:
     """Denoise traces by thresholding their wavelet detail coefficients; the approximation coefficients are unchanged.
 
-    Rule "js" shrinks the approximation coefficients as well.
+    Rule "js" shrinks the approximation coefficients of traces as well.
 
     Parameters
     ----------
@@ -56,23 +56,24 @@ def denoise(
         ``axes``. Arrays on a GPU (CuPy, PyTorch, Numba, anything with ``__cuda_array_interface__`` or DLPack) are
         denoised there. A pandas Series or DataFrame is denoised along its index, which must be evenly spaced; each
         column is a trace.
-    wavelet : str, pywt.Wavelet or object with four filters
-        ``"db8"`` is the Daubechies wavelet with 8 vanishing moments, 16 taps.
+    wavelet : str, pywt.Wavelet or object with four filters, optional
+        By default ``"db8"``, the Daubechies wavelet with 8 vanishing moments, 16 taps.
     level : int, optional
-        Number of levels; by default 5, with rule "js" 6, or the maximum for this length and filter. A segment between
-        gaps uses at most its own maximum; a segment shorter than the filter is returned unchanged.
+        Number of levels; by default 5, with the rules "js" and "bivariate" 6, or the maximum for this length and
+        filter. A segment between gaps uses at most its own maximum; a segment shorter than the filter is returned
+        unchanged.
     mode : str
         One of the nine boundary modes of PyWavelets, or a registered one.
     rule : str, float, or one float per level
         Threshold rule (`wavefilt.thresholding.rules`): "universal", "minimax", "sure", "hybrid", "bayes", "fdr",
-        "blockjs", "neighblock", "js", "ebayes" or "ebayes-cauchy". Numbers are thresholds in the units of ``x``,
-        coarsest level first like the details of `wavedec`.
+        "blockjs", "neighblock", "js", "bivariate", "ebayes" or "ebayes-cauchy"; by default "bayes". Numbers are
+        thresholds in the units of ``x``, coarsest level first like the details of `wavedec`.
     shrink : {"soft", "hard", "garrote", "firm", "median", "mean"}, optional
         Threshold function; by default the one that the rule is derived for. Hard keeps |d| = threshold, as PyWavelets
         does; WaveLab removes it, which differs by one coefficient per level with ``rule="sure"``, whose threshold is
         one of the |d|. Firm keeps |d| above twice the threshold.
-        The posterior median (their default) and mean are for the rules "ebayes" and "ebayes-cauchy"; block rules
-        and "js" have no other threshold function.
+        The posterior median (their default) and mean are for the rules "ebayes" and "ebayes-cauchy"; block rules,
+        "js" and "bivariate" have no other threshold function.
     sigma : {"level", "global"}, float, or tuple
         Standard deviation of the noise: estimated from the median absolute detail coefficient of each level, from
         that of the finest level for all levels, given in the units of ``x``, or one of these, in samples:
@@ -107,7 +108,7 @@ def denoise(
     detrend : {"mean", "line"}, optional
         What is removed from every trace (or segment between gaps) before the transform and added again after it: its
         mean, or the straight line of least squares. By default the mean with rule "js", which also shrinks the
-        approximation coefficients, and nothing with the others.
+        approximation coefficients of traces, and nothing with the others.
     blend : float
         Share of the removed samples that is put back, from 0 to below 1: the result is y + ``blend`` (x - y). Pickers
         that compare variances need some noise before the onset.

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,6 @@ LAMBDA_MEASURED = 2.5
 REACH = 3
 """Intervals of 2^j samples, at level j, over which |W|² is averaged to either side: some two to three periods."""
 
-PLANE = 3
-"""Coefficients along each axis of a panel's band over which |W|² is averaged."""
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -46,6 +43,8 @@ class Grid:
     Coefficient k, from 0 to ``count`` - 1, is at ``first`` + ``step`` k, in samples; those of all bands of a transform
     count from the same sample. The mean takes every ``spacing``-th coefficient, ``half`` of them to either side: the
     square of a band from f to 2f is sampled well enough twice in 1/f. ``periodic`` bands go round.
+
+    Bands of panels have a grid along each axis, with the reach of `in_plane`.
     """
 
     count: int
@@ -54,6 +53,11 @@ class Grid:
     spacing: int
     half: int
     periodic: bool
+
+    @property
+    def in_plane(self) -> Grid:
+        """The same for panels, whose means take 3 x 3 intervals of 2^j samples."""
+        return replace(self, half=self.half // REACH)
 
     def nearest(self, own: slice, band: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of coefficients of this band, the nearest of another one, which may lie beyond its ends.
@@ -73,17 +77,19 @@ class Grid:
 class Local:
     """Shrinks all bands together; thresholds are σ √λ."""
 
-    def shrink(self, bands: Sequence[Array], thresholds: Floats, grids: Sequence[Grid]) -> list[Array]:
+    def shrink(self, bands: Sequence[Array], thresholds: Floats, grids: Sequence[Grid], parts: int = 1) -> list[Array]:
         """Bands (rows, coefficients), finest first and the approximation last, shrunk by ``thresholds`` (bands, rows).
 
-        Real or complex; energies are summed in float64. This is the reference for compiled backends.
+        Real or complex; thresholds are those of one of the ``parts`` of a coefficient. Energies are summed in float64.
+        This is the reference for compiled backends.
         """
+        thresholds = thresholds * parts**0.5
         energies, shrunk = dict[int, Floats](), list[Array]()
         counts = (thresholds > 0).astype(np.float64)[..., None]
         for i, (band, grid) in enumerate(zip(bands, grids, strict=True)):
             for j in range(max(i - 1, 0), min(i + 2, len(bands))):
                 if j not in energies:
-                    energies[j] = _mean(bands[j], thresholds[j], grids[j])
+                    energies[j] = mean(relative_energy(bands[j], thresholds[j]), grids[j])
             energies.pop(i - 2, None)  # three are needed at a time
             total, number = energies[i].copy(), counts[i].copy()
             for j in (i - 1, i + 1):
@@ -98,18 +104,23 @@ class Local:
         return shrunk
 
     def shrink_planes(
-        self, bands: Sequence[Array], thresholds: Floats, parts: int = 1, periodic: bool = False
+        self,
+        bands: Sequence[Array],
+        thresholds: Floats,
+        grids: Sequence[tuple[Grid, Grid]],
+        parts: int = 1,
+        directions: int = 1,
     ) -> list[Array]:
-        """Bands (panels, rows, columns), each shrunk by the energy in `PLANE` by `PLANE` coefficients of its own.
+        """Bands (panels, rows, columns), each shrunk by the energy around in the band itself, as ``grids`` say.
 
         Real or complex, in the order of ``thresholds`` (bands, panels), which are those of one of the ``parts`` of a
-        coefficient. Beyond its ends a band is reflected, or goes round.
+        coefficient. How many ``directions`` a level has is nothing to it.
         """
         shrunk = []
-        for band, limit in zip(bands, thresholds, strict=True):
-            energy = _relative_energy(band, limit)
-            for axis in (1, 2):
-                energy = _plane_mean(energy, axis, periodic)
+        for band, limit, pair in zip(bands, thresholds, grids, strict=True):
+            energy = relative_energy(band, limit)
+            for axis, grid in enumerate(pair, 1):
+                energy = plane_mean(energy, axis, grid)
             with np.errstate(divide="ignore"):
                 gain = np.maximum(1 - parts / energy, 0)
             gain = np.where(limit[:, None, None] > 0, gain, 1).astype(band.real.dtype)
@@ -117,24 +128,26 @@ class Local:
         return shrunk
 
 
-def _plane_mean(x: Floats, axis: int, periodic: bool) -> Floats:
-    """The mean of `PLANE` neighbours along an axis."""
-    reach, n = PLANE // 2, x.shape[axis]
+def plane_mean(x: Floats, axis: int, grid: Grid) -> Floats:
+    """The mean around each element along an axis, reflected beyond its ends, or round it."""
+    reach, count, sums = grid.half * grid.spacing, 2 * grid.half + 1, np.zeros_like(x)
     padding = [(reach, reach) if i == axis else (0, 0) for i in range(x.ndim)]
-    padded = np.moveaxis(np.pad(x, padding, "wrap" if periodic else "symmetric"), axis, 0)
-    return np.moveaxis(np.sum([padded[k : k + n] for k in range(PLANE)], axis=0) / PLANE, 0, axis)
+    padded = np.pad(x, padding, "wrap" if grid.periodic else "symmetric")
+    for k in range(count):
+        own = slice(k * grid.spacing, k * grid.spacing + x.shape[axis])
+        sums += padded[(slice(None),) * axis + (own,)]
+    return sums / count
 
 
-def _relative_energy(band: Array, limit: Floats) -> Floats:
+def relative_energy(band: Array, limit: Floats) -> Floats:
     """|W|²/limit² of a band (rows, ...); 0 where the limit of the row is 0."""
     scale = np.divide(1, limit, out=np.zeros_like(limit), where=limit > 0).reshape(-1, *[1] * (band.ndim - 1))
     with np.errstate(over="ignore"):
         return np.square(np.abs(band).astype(np.float64) * np.minimum(scale, np.finfo(np.float64).max))
 
 
-def _mean(band: Array, limit: Floats, grid: Grid) -> Floats:
-    """The mean of |W|²/limit² around each coefficient, over those that there are; 0 where the limit is 0."""
-    power = _relative_energy(band, limit)
+def mean(power: Floats, grid: Grid) -> Floats:
+    """The mean around each coefficient in time, over those that there are."""
     total, number = np.zeros(power.shape), np.zeros(grid.count)
     for k in range(-grid.half, grid.half + 1):
         places = np.arange(grid.count) + k * grid.spacing

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from wavefilt.arrays import Floats
+from wavefilt.arrays import Array, Floats
 from wavefilt.registry import Registry
+from wavefilt.thresholding.bivariate import ROOT as BIVARIATE
+from wavefilt.thresholding.bivariate import Bivariate, Together
 from wavefilt.thresholding.block_shrinkage import ROOT, Blocks
 from wavefilt.thresholding.local_shrinkage import LAMBDA, LAMBDA_MEASURED, Local
 from wavefilt.thresholding.minimax import minimax_threshold, minimax_threshold_hard
@@ -135,15 +137,17 @@ def fdr(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     from scipy.special import ndtri
 
     m = statistics.counts[:, None].astype(np.float64)
+    return _fdr(statistics, sigma, lambda k: -ndtri(FALSE * np.maximum(k, 1) / (2 * m)))
 
-    def threshold(k: Floats) -> Floats:
-        return np.asarray(-ndtri(FALSE * np.maximum(k, 1) / (2 * m)) * sigma)
 
-    k = np.broadcast_to(m, sigma.shape)
+def _fdr(statistics: Statistics, sigma: Floats, tail: Formula) -> Floats:
+    """`fdr` with t_k/σ by ``tail(k)``."""
+    k = np.broadcast_to(statistics.counts[:, None].astype(np.float64), sigma.shape)
     while True:
-        found = statistics.exceeding(threshold(k))
+        thresholds = np.asarray(tail(k) * sigma)
+        found = statistics.exceeding(thresholds)
         if np.all(found >= k):
-            return threshold(k)
+            return thresholds
         k = np.minimum(found, k)
 
 
@@ -160,6 +164,48 @@ def local(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
 def local_measured(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """`local` with the λ for noise that is known."""
     return sigma * math.sqrt(LAMBDA_MEASURED)
+
+
+def bivariate(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
+    """σ ∜3, from which `wavefilt.thresholding.bivariate` has the threshold of each coefficient."""
+    return sigma * BIVARIATE
+
+
+def sure_of_magnitudes(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
+    """`sure` for magnitudes |y| of complex details whose parts have noise σ.
+
+    Stein's estimate for soft shrinkage of pairs (Stein 1981) is the sum of |y|² - 2σ² over those up to the threshold T
+    and of 2σ² + T² - 2σ²T/|y| over those above.
+    """
+
+    def risk(square: Array, rank: Array, below: Array, count: int, above: Array) -> Array:
+        larger = count - rank
+        return below - 2 * rank + larger * (2 + square) - 2 * np.sqrt(square) * above
+
+    return statistics.minimise(risk, sigma, inverse=True)
+
+
+def hybrid_of_magnitudes(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
+    """`hybrid` for magnitudes: at most σ √(2 ln m), and of 2m parts in the test for noise alone."""
+    m = np.maximum(statistics.counts, 2)[:, None]
+    most = sigma * np.sqrt(2 * np.log(m))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sparse = statistics.mean_square() / (2 * sigma**2) - 1 < np.log2(2 * m) ** 1.5 / np.sqrt(2 * m)
+    return np.asarray(np.where(sparse, most, np.minimum(sure_of_magnitudes(statistics, sigma, samples), most)))
+
+
+def bayes_of_magnitudes(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
+    """`bayes` with the variance of a part, mean(|y|²)/2 - σ²."""
+    power = statistics.mean_square()
+    threshold = bayes_formula(np.maximum, np.fmin, np.divide)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(sigma > 0, threshold(power / 2, power * statistics.counts[:, None], sigma), 0.0)
+
+
+def fdr_of_magnitudes(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
+    """`fdr` with the tail of a Rayleigh distribution: t_k = σ √(-2 ln(qk/m))."""
+    m = statistics.counts[:, None].astype(np.float64)
+    return _fdr(statistics, sigma, lambda k: np.sqrt(-2 * np.log(FALSE * np.maximum(k, 1) / m)))
 
 
 def _empirical_bayes(name: str) -> Rule:
@@ -219,9 +265,12 @@ class RuleSpec:
         Levels where none are asked for, if the samples and the filter allow so many.
     detrend : {"mean", "line", None}
         What it has removed from traces before the transform, and added again after, if nothing is asked for.
-    together : Local, optional
+    together : Local or Bivariate, optional
         For rules that shrink a coefficient by those around it, in its own band and in others: the function that does.
         `Local` shrinks the approximation too, where the transform says so: it is one more band, the last.
+    magnitudes : Rule, optional
+        What takes the place of ``function`` for transforms whose coefficients are complex, with the noise of a real or
+        imaginary part and statistics of magnitudes. Without it the rule is not for them.
     measured : Rule, optional
         What takes the place of ``function`` where the noise is a number, or measured in a window.
     prior : str
@@ -239,7 +288,8 @@ class RuleSpec:
     blocks: Callable[[int], Blocks] | None = None
     auto_level: int = AUTO_LEVEL
     detrend: Detrend | None = None
-    together: Local | None = None
+    together: Together | None = None
+    magnitudes: Rule | None = None
     measured: Rule | None = None
     prior: str = ""
 
@@ -258,8 +308,8 @@ class RuleSpec:
         return isinstance(self.together, Local)
 
 
-def _linear(function: Rule, hard: Rule | None = None) -> RuleSpec:
-    return RuleSpec(function, mergeable=True, causal=True, device_kind="linear", hard=hard)
+def _linear(function: Rule, hard: Rule | None = None, magnitudes: Rule | None = None) -> RuleSpec:
+    return RuleSpec(function, mergeable=True, causal=True, device_kind="linear", hard=hard, magnitudes=magnitudes)
 
 
 def _of_blocks(blocks: Callable[[int], Blocks]) -> RuleSpec:
@@ -275,12 +325,19 @@ MEAN_SQUARE: frozenset[Statistic] = frozenset({"mean_square"})
 RULES = Registry(
     "rule",
     {
-        "universal": _linear(universal),
+        "universal": _linear(universal, magnitudes=universal),
         "minimax": _linear(minimax, minimax_hard),
-        "sure": RuleSpec(sure, needs=frozenset({"sorted"})),
-        "hybrid": RuleSpec(hybrid, needs=frozenset({"sorted", "mean_square"})),
-        "bayes": RuleSpec(bayes, needs=MEAN_SQUARE, mergeable=True, causal=True, device_kind="bayes"),
-        "fdr": RuleSpec(fdr, "hard", frozenset({"exceeding"}), passes=20),
+        "sure": RuleSpec(sure, needs=frozenset({"sorted"}), magnitudes=sure_of_magnitudes),
+        "hybrid": RuleSpec(hybrid, needs=frozenset({"sorted", "mean_square"}), magnitudes=hybrid_of_magnitudes),
+        "bayes": RuleSpec(
+            bayes,
+            needs=MEAN_SQUARE,
+            mergeable=True,
+            causal=True,
+            device_kind="bayes",
+            magnitudes=bayes_of_magnitudes,
+        ),
+        "fdr": RuleSpec(fdr, "hard", frozenset({"exceeding"}), passes=20, magnitudes=fdr_of_magnitudes),
         "blockjs": _of_blocks(Blocks.js),
         "neighblock": _of_blocks(Blocks.neighbour),
         "js": RuleSpec(
@@ -293,6 +350,10 @@ RULES = Registry(
             detrend="mean",
             together=Local(),
             measured=local_measured,
+            magnitudes=local,
+        ),
+        "bivariate": RuleSpec(
+            bivariate, "bivariate", mergeable=True, auto_level=6, together=Bivariate(), magnitudes=bivariate
         ),
         "ebayes": _of_prior("ebayes"),
         "ebayes-cauchy": _of_prior("ebayes-cauchy"),
@@ -306,7 +367,7 @@ def spec(rule: object) -> RuleSpec:
     if isinstance(rule, str):
         return RULES[rule]
     values = np.atleast_1d(np.asarray(rule, np.float64)).tolist()
-    return RuleSpec(fixed(values), mergeable=True, causal=True, device_kind="fixed")
+    return RuleSpec(fixed(values), mergeable=True, causal=True, device_kind="fixed", magnitudes=fixed(values))
 
 
 def fixed(values: Sequence[float]) -> Rule:

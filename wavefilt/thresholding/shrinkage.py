@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Array, Floats
 from wavefilt.registry import Registry
+from wavefilt.thresholding.bivariate import Together
 from wavefilt.thresholding.block_shrinkage import Blocks
-from wavefilt.thresholding.local_shrinkage import Local
 from wavefilt.vocabulary import Estimator, check
 
 FIRM_RATIO = 2.0
@@ -44,7 +44,7 @@ class Posterior:
         return _array(np.copysign(kept, data))
 
 
-Function = str | Posterior | Blocks | Local
+Function = str | Posterior | Blocks | Together
 """What is done to detail coefficients: a name in `FUNCTIONS`, or a function of more than one coefficient."""
 
 
@@ -53,8 +53,8 @@ class Shrinkage:
     """What `reconstruct` does to the details: a function and its thresholds.
 
     ``thresholds`` has shape (levels, traces), finest level first, in the data's units; so has ``sigma``, the noise,
-    which only a `Posterior` takes. `Local` shrinks all bands at once; the numbers of the approximation, if it is
-    included, are the last row.
+    which only a `Posterior` takes. `Local` and `Bivariate` shrink all bands at once; the numbers of the approximation,
+    if it is included, are the last row.
     """
 
     function: Function
@@ -64,18 +64,18 @@ class Shrinkage:
     @property
     def across_bands(self) -> bool:
         """Whether bands are shrunk together, by `Transform.shrunk_together`, instead of one after the other."""
-        return isinstance(self.function, Local)
+        return isinstance(self.function, Together)
 
     @property
-    def together(self) -> Local:
+    def together(self) -> Together:
         """The function, of bands that are shrunk together."""
-        assert isinstance(self.function, Local)
+        assert isinstance(self.function, Together)
         return self.function
 
     def of_level(self, place: int, details: Array) -> Array:
         """The details (traces, coefficients) of a level shrunk; the finest level has place 0."""
         value = self.thresholds[place, :, None]
-        assert not isinstance(self.function, Local)
+        assert not isinstance(self.function, Together)
         if isinstance(self.function, Blocks):
             return self.function.shrink(details, value)
         if isinstance(self.function, Posterior):

@@ -15,7 +15,8 @@ import pywt
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError, options
 from wavefilt.thresholding import rules
-from wavefilt.thresholding.local_shrinkage import Grid, Local
+from wavefilt.thresholding.bivariate import Together
+from wavefilt.thresholding.local_shrinkage import Grid
 from wavefilt.vocabulary import MODES, Rule
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, gain, max_level, with_levels
 
@@ -168,7 +169,7 @@ class Transform(ABC):
 
     def shrunk_together(
         self,
-        function: Local,
+        function: Together,
         coefficients: tuple[Array, ...],
         thresholds: Floats,
         analysis: Analysis,
@@ -179,7 +180,7 @@ class Transform(ABC):
         ``thresholds`` (bands, batch) are in the order of `bands`, that of the approximation last if it is shrunk.
         """
         count, bands, grids = len(thresholds), coefficients[::-1], self.grids(analysis, shape)
-        shrunk = function.shrink(bands[:count], thresholds * self.parts**0.5, grids[:count])
+        shrunk = function.shrink(bands[:count], thresholds, grids[:count], self.parts)
         return [*coefficients[: len(bands) - count], *shrunk[::-1]]
 
     def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:

@@ -6,19 +6,20 @@ The bands of a level are, in the order of thresholds, "D" (high-pass along both 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
 import pywt
 
 from wavefilt.arrays import Array
+from wavefilt.thresholding.local_shrinkage import Grid
 from wavefilt.vocabulary import MODES
 from wavefilt.wavelets.filters import detail_lengths
 
 from .base import Analysis
-from .dwt import one_level, synthesis_mode
-from .planes import PlaneTransform
+from .dwt import DWT, one_level, synthesis_mode
+from .planes import PlaneTransform, separable_grids
 
 
 class _DWT2(PlaneTransform):
@@ -51,6 +52,9 @@ class _DWT2(PlaneTransform):
             rows, columns = bands[0].shape[1:]
             y = pywt.idwt2((y[:, :rows, :columns], bands), analysis.wavelets, modes)
         return np.ascontiguousarray(y[:, : shape[0], : shape[1]])
+
+    def plane_grids(self, analysis: Analysis, shape: tuple[int, ...]) -> Sequence[tuple[Grid, Grid]]:
+        return separable_grids(DWT, analysis, shape)
 
 
 DWT2 = _DWT2()

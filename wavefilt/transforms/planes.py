@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,8 @@ import pywt
 
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError, options
-from wavefilt.thresholding.local_shrinkage import Local
+from wavefilt.thresholding.bivariate import Together
+from wavefilt.thresholding.local_shrinkage import Grid, low_pass_lag
 from wavefilt.wavelets import modwt_boundary
 
 from .base import Analysis, Transform
@@ -41,13 +44,19 @@ class PlaneTransform(Transform):
 
     def shrunk_together(
         self,
-        function: Local,
+        function: Together,
         coefficients: tuple[Array, ...],
         thresholds: Floats,
         analysis: Analysis,
         shape: tuple[int, ...],
     ) -> list[Array]:
-        return [coefficients[0], *function.shrink_planes(coefficients[:0:-1], thresholds, self.parts)[::-1]]
+        bands, grids = coefficients[:0:-1], self.plane_grids(analysis, shape)
+        directions = len(bands) // analysis.level
+        return [coefficients[0], *function.shrink_planes(bands, thresholds, grids, self.parts, directions)[::-1]]
+
+    @abstractmethod
+    def plane_grids(self, analysis: Analysis, shape: tuple[int, ...]) -> Sequence[tuple[Grid, Grid]]:
+        """Where the coefficients of each band are along both axes, as `Grid.in_plane`, in the order of `bands`."""
 
     def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:
         """The transform of the mask by the squared filters."""
@@ -58,3 +67,19 @@ class PlaneTransform(Transform):
             modes.append(mode if mode in modwt_boundary.ROUND else "symmetric")
         own = replace(analysis, wavelets=tuple(wavelets), modes=tuple(modes))
         return self.counted(self.analyse(live[None].astype(np.float32), own), own, live.shape)
+
+
+def separable_grids(along: Transform, analysis: Analysis, shape: tuple[int, ...]) -> list[tuple[Grid, Grid]]:
+    """`PlaneTransform.plane_grids` of bands "DVH" of a transform ``along`` one axis after the other.
+
+    Low-pass coefficients are later than high-pass ones by the lag of their filter.
+    """
+    high, low = [], []
+    for wavelet, mode, samples in zip(analysis.wavelets, analysis.modes, shape, strict=True):
+        one = Analysis(along, (wavelet,), (mode,), analysis.level, analysis.start_level)
+        details = [grid.in_plane for grid in along.grids(one, (samples,))[:-1]]
+        lag = low_pass_lag(wavelet.dec_lo)
+        high.append(details)
+        low.append([replace(grid, first=grid.first + lag * 2**j) for j, grid in enumerate(details, 1)])
+    levels = zip(high[0], high[1], low[0], low[1], strict=True)
+    return [pair for rows, columns, a, b in levels for pair in ((rows, columns), (a, columns), (rows, b))]
