@@ -281,8 +281,8 @@ class Cuda:
             if out is None:
                 out = guarded(partial(_like, x), self.clear)
             if len(x) == 1 or method.scope == "record":
-                name, halo = method.kind.name, method.kind.halo(method.bank.dec_len, level)
-                if halo is None:
+                name = method.kind.name
+                if name != "dwt":
                     raise OutOfMemory(f"transform={name!r} is not computed in chunks; use the host's memory")
                 return chunked_rows.denoise(self, x, out, method, level, report)
         except OutOfMemory as error:

@@ -88,6 +88,17 @@ def test_every_rule(backend, rule, scope, sigma):
         _assert_same(_traces(3, n, dtype), method, backend, most, exact=rule != "bayes")
 
 
+@pytest.mark.usefixtures("small_tables")
+@pytest.mark.parametrize("mode", MODES)
+def test_coefficients_that_are_not_decimated(backend, mode):
+    for wavelet, level, sigma in [("sym8", 3, "level"), ("bior3.5", 2, "global"), ("haar", 4, ("running", 500))]:
+        method = Method(wavelet, level, mode, "universal", sigma=sigma, transform="modwt")
+        _assert_same(_traces(2, 2700, "f8"), method, backend, 400, exact=isinstance(sigma, str))
+    x, method = _traces(1, 5000), Method("db4", 3, mode, "js", transform="modwt", detrend="mean")
+    found, _ = _chunked(x, method, 3, backend, 700)
+    np.testing.assert_allclose(found, run(x, method, backend).samples, atol=1e-6)
+
+
 @pytest.mark.parametrize("shrink", ["soft", "hard", "garrote", "firm"])
 def test_every_function(backend, shrink):
     _assert_same(_traces(1, 2000, "f8"), Method("sym8", 4, shrink=shrink, rule="universal"), backend, 0)

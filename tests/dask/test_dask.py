@@ -93,6 +93,11 @@ def test_ends_of_cut_traces(mode):
     assert np.array_equal(*_both(_samples((2, 3001)), (2, 700), "sym8", level=4, mode=mode, rule="universal"))
 
 
+def test_cut_traces_of_a_transform_that_is_not_decimated():
+    options = {"level": 3, "rule": "universal", "transform": "modwt"}
+    assert np.array_equal(*_both(_samples((2, 3001)), (2, 700), "db4", **options))
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -458,7 +463,6 @@ def test_workers_that_die_over_and_over(client):
         ((2, -1), {"rule": "fdr", "scope": "record"}, "rule='fdr' .* for a record of several chunks"),
         ((2, 500), {"mode": "periodic"}, "mode='periodic', which joins the ends"),
         ((2, 500), {"spins": 2}, "spins=2 is not possible"),
-        ((2, 500), {"transform": "modwt"}, "transform='modwt' with"),
         ((2, 500), {"sigma": ("window", 0, 100)}, "a noise window is not possible"),
         ((2, 500), {"sigma": ("running", 100)}, r"sigma=\('running', 100\) is not possible for traces cut"),
         ((2, -1), {"level": 20}, "level=20 is above the maximum"),

@@ -250,6 +250,15 @@ def test_details_enough_for_every_step_at_its_real_size(tmp_path, backend):
         )
 
 
+@pytest.mark.parametrize(
+    "options", [{"rule": "universal"}, {"rule": "js"}, {"rule": "bayes", "sigma": ("running", 800)}]
+)
+def test_chunks_of_a_transform_that_is_not_decimated(tmp_path, tiny, backend, options):
+    tiny(3000)
+    report = _same(tmp_path, _traces(2, 9000), wavelet="db4", level=3, transform="modwt", backend=backend, **options)
+    assert report.passes > 1
+
+
 def test_raw_files(tmp_path, tiny):
     source, whole, parts = (tmp_path / name for name in ("x.raw", "whole.raw", "parts.raw"))
     for dtype, endian, code in [("f4", "little", "<f4"), ("i2", "big", ">i2"), ("i4", "little", "<i4")]:
@@ -273,7 +282,6 @@ def test_raw_files(tmp_path, tiny):
         ({"rule": "blockjs"}, "rule='blockjs' needs whole traces"),
         ({"sigma": ("intervals", "find")}, "sigma=.*'find'.* needs whole traces"),
         ({"rule": "sure", "scope": "record"}, "rule='sure' needs the whole record"),
-        ({"transform": "modwt"}, "transform='modwt' needs whole traces"),
         ({"spins": 4}, "spins=4 needs whole traces"),
         ({"sigma": ("window", 0, 99)}, r"sigma=\('window', 0, 99\) needs whole traces"),
     ],

@@ -44,18 +44,22 @@ class Chunk:
         """Samples of the joined row."""
         return sum(part.last - part.first for part in self.parts)
 
-    def owned(self, level: int) -> list[slice]:
-        """Which coefficients of this level belong to this chunk: over all chunks every one of a row's, once."""
+    def owned(self, spacing: int) -> list[slice]:
+        """Which coefficients, 2^spacing samples apart, belong to this chunk: over all chunks all of a row's, once."""
         ends = self.samples
-        return [slice(a >> level, None if p.stop == ends else b >> level) for a, b, p in self._placed()]
+        return [slice(a >> spacing, None if p.stop == ends else b >> spacing) for a, b, p in self._placed()]
 
-    def placed(self, level: int) -> list[tuple[slice, int]]:
-        """Which coefficients of this level are of each part, and the place of the first among those of a whole row."""
+    def placed(self, spacing: int, margin: int = 0) -> list[tuple[slice, int]]:
+        """Which such coefficients are of each part, and the place of the first among those of a whole row.
+
+        ``margin`` of them lie before the first that is counted; they are of the first part.
+        """
         found, offset = [], 0
         for part in self.parts:
             stop = offset + part.last - part.first
-            own = slice(offset >> level, None if stop == self.length else stop >> level)
-            found.append((own, part.first >> level))
+            begin = (offset >> spacing) + margin if offset else 0
+            own = slice(begin, None if stop == self.length else (stop >> spacing) + margin)
+            found.append((own, (part.first >> spacing) - (0 if offset else margin)))
             offset = stop
         return found
 

@@ -45,9 +45,9 @@ class NoiseCurves:
         for rows, curves in self.lots:
             for i, (band, curve) in enumerate(zip(bands, curves, strict=False)):  # approximations by some rules
                 level = min(i + 1, analysis.level)
-                places = chunk.placed(level) if chunk else [(slice(None), 0)]
-                for own, first in places:
-                    curve.change(operation, band[rows, own], first - analysis.transform.margin(analysis, level))
+                spacing, margin = analysis.transform.spacing(level), analysis.transform.margin(analysis, level)
+                for own, first in chunk.placed(spacing, margin) if chunk else [(slice(None), -margin)]:
+                    curve.change(operation, band[rows, own], first)
 
 
 def of_pyramid(pyramid: Pyramid, method: Method, starts: Sequence[int] = (0,)) -> NoiseCurves:

@@ -75,8 +75,9 @@ class Job:
         bands, found = self.method.bands(self.level), []
         counted = self.method.counted(coefficients, self.analysis, (chunk.length,))
         for band, details, length in zip(bands, counted, self.lengths.tolist(), strict=True):
-            starts = [(chunk.place - first) * length + (part.start >> band.level) for part in chunk.parts]
-            owned = chunk.owned(band.level)
+            spacing = self.method.kind.spacing(band.level)
+            starts = [(chunk.place - first) * length + (part.start >> spacing) for part in chunk.parts]
+            owned = chunk.owned(spacing)
             found.append([(start, details[:, own]) for start, own in zip(starts, owned, strict=True)])
         return found
 

@@ -171,7 +171,7 @@ class _Budget:
         fixed = self.fixed + kept + 4 * bins * level
         assert backend.chunk_bytes_factor is not None
         more = "histogram" in self.method.spec.needs or self.method.spec.together is not None
-        factor = backend.chunk_bytes_factor + (SORTED if more else 0)
+        factor = backend.chunk_bytes_factor + (SORTED if more else 0) + _undecimated(self.method, level)
 
         def takes(size: int) -> int:
             """A limit with chunks of so many bytes."""
@@ -219,11 +219,15 @@ def whole_bytes_factor(backend: str) -> float:
 
 def _extra(method: Method, level: int) -> float:
     """Bytes for each byte of samples of whole traces that an option takes beside the usual ones."""
-    coefficients = method.kind.workspace * (level + 1)
     many = method.spec.needs & {"sorted", "histogram"} or method.spec.own_function
-    shrunk = 1.5 * coefficients if method.spec.together is not None else 0.0  # beside what they were, and energies
-    changing = 1.0 + coefficients if method.changing else 0.0  # shrunk beside what they were
-    return coefficients + shrunk + changing + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
+    changing = 1.0 if method.changing else 0.0  # shrunk beside what they were
+    return _undecimated(method, level) + changing + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
+
+
+def _undecimated(method: Method, level: int) -> float:
+    """The same for coefficients that are not decimated."""
+    shrunk = 1.5 if method.spec.together is not None else 0.0  # beside what they were, and energies
+    return method.kind.workspace * (level + 1) * (1.0 + shrunk + (1.0 if method.changing else 0.0))
 
 
 def _check_chunks(method: Method, backend: Backend, whole: str) -> None:

@@ -198,6 +198,10 @@ class Transform(ABC):
         what = " and noise that changes are not for transform "
         raise OptionError(options(rule="js"), what, f"{self.name!r}, whose coefficients have no known place in time")
 
+    def spacing(self, level: int) -> int:
+        """log2 of the samples from one coefficient of this level to the next."""
+        return level
+
     def halo(self, taps: int, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, a multiple of 2^level.
 

@@ -55,9 +55,7 @@ class _DWT(Transform):
         return (*found, replace(found[-1], first=found[-1].first + lag))
 
     def halo(self, taps: int, level: int) -> int:
-        """A level of analysis and one of synthesis reach taps - 1 coefficients, all levels (taps - 1)(2^level - 1)
-        samples, rounded up to a multiple of 2^level."""
-        return -(-(taps - 1) * ((1 << level) - 1) >> level) << level
+        return reach(taps, level)
 
 
 DWT = _DWT()
@@ -74,6 +72,14 @@ def one_level(x: Array, wavelet: pywt.Wavelet, mode: str, axis: int = -1) -> tup
     both = pywt.dwt(np.ascontiguousarray(longer), wavelet, "zero")
     low, high = (np.moveaxis(c[..., taps // 2 : taps // 2 + count], -1, axis) for c in both)
     return low, high
+
+
+def reach(taps: int, level: int) -> int:
+    """`Transform.halo` where a level of analysis and one of synthesis together reach taps - 1 coefficients.
+
+    All levels reach (taps - 1)(2^level - 1) samples, rounded up to a multiple of 2^level.
+    """
+    return -(-(taps - 1) * ((1 << level) - 1) >> level) << level
 
 
 def synthesis_mode(mode: str) -> str:

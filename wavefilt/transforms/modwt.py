@@ -22,6 +22,7 @@ from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.extension import extended
 
 from .base import Analysis, Transform
+from .dwt import reach
 
 AT_ONCE = 1 << 14
 """Sums computed at a time: they and their terms fit the second-level cache."""
@@ -99,6 +100,12 @@ class _MODWT(Transform):
 
     def on_device(self, spec: RuleSpec) -> bool:
         return spec.together is None or spec.local
+
+    def spacing(self, level: int) -> int:
+        return 0
+
+    def halo(self, taps: int, level: int) -> int:
+        return reach(taps, level)
 
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
         wavelet, mode, level, start_level = parts(analysis)

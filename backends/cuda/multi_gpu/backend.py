@@ -140,7 +140,7 @@ class Several(Cuda):
     def _divides(self, x: Samples, method: Method, level: int) -> bool:
         """Whether samples can be cut into parts that are more than halo."""
         halo = method.halo(level)
-        if halo is None or method.spec.blocks:
+        if halo is None or method.spec.blocks or method.kind.name != "dwt":
             return False
         return len(x) > 1 or x.size > 8 * len(self._members) * halo
 
