@@ -118,15 +118,15 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
         "energy_removed": energy_removed(before, after),
         "backend": outcome.backend,
         "seconds": seconds,
-        "notes": [*after.notes, *([] if outcome.estimates else [unchanged(method, transformed(before, method))])],
+        "notes": [*after.notes, *([] if outcome.estimates else [unchanged(method, min(transformed(before, method)))])],
         "versions": versions(),
     }
 
 
-def transformed(recording: Recording, method: Method) -> int:
-    """The samples that limit the levels: of the longest trace, of a panel those along its shorter side."""
+def transformed(recording: Recording, method: Method) -> tuple[int, ...]:
+    """The shape of what is transformed at once: of the longest trace, or of a panel."""
     longest = max(len(trace) for trace in recording.traces)
-    return min(longest, len(recording.traces)) if method.dimensions == 2 else longest
+    return (len(recording.traces), longest) if method.dimensions == 2 else (longest,)
 
 
 def unchanged(method: Method, samples: int) -> str:
@@ -192,7 +192,7 @@ def examine(recording: Recording) -> Facts:
     after = recording.apply(Method(rule=0.0), report=True)
     outcome = after.outcome
     assert outcome is not None
-    longest = transformed(recording, outcome.method)
+    (longest,) = transformed(recording, outcome.method)
     samples = [known(trace) for trace in recording.traces]
     facts = contents(recording)
     interval = facts["interval_s"]

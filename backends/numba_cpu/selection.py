@@ -89,9 +89,12 @@ class NumbaStatistics:
     def __init__(self, levels: Sequence[Sequence[Array]], scope: str, begins: Counts | None = None) -> None:
         """``levels`` holds the (rows, coefficients) arrays of each level: one if every row is a group.
 
-        ``begins`` tells where each of them begins if there is one for each level, in C order.
+        Of complex ones the magnitudes are kept. ``begins`` tells where each of them begins if there is one for each
+        level, in C order.
         """
         self._pooled = scope == "record"
+        if levels[0][0].dtype.kind == "c":
+            levels = _magnitudes(levels)
         self._levels, self._begins = levels, begins
         self._dtype = self._levels[0][0].dtype
         sizes = [sum(d.size for d in ds) if self._pooled else ds[0].shape[1] for ds in levels]
@@ -227,9 +230,7 @@ class NumbaStatistics:
         totals, lock = np.zeros((self.groups, bins), np.int64), threading.Lock()
         parts = []
         for d in self._levels[place]:
-            share = max(COUNTED // max(d.shape[1], 1), 1)
-            parts += [(slice(r, min(r + share, len(d))), d[r : r + share, a : a + COUNTED])
-                      for r in range(0, len(d), share) for a in range(0, d.shape[1], COUNTED)]  # fmt: skip
+            parts += [(own[0], d[own]) for own in _parts(d)]
 
         def work(begin: int, end: int) -> None:
             for rows, part in parts[begin:end]:
@@ -255,6 +256,33 @@ class NumbaStatistics:
 
         threads.parallel(work, len(tasks))
         return best
+
+
+def _magnitudes(levels: Sequence[Sequence[Array]]) -> list[list[Array]]:
+    """|d| of complex details."""
+    found = [[memory.empty(d.shape, d.real.dtype) for d in details] for details in levels]
+    tasks = []
+    for details, targets in zip(levels, found, strict=True):
+        for d, target in zip(details, targets, strict=True):
+            tasks += [(d[own], target[own]) for own in _parts(d)]
+
+    def work(begin: int, end: int) -> None:
+        for d, target in tasks[begin:end]:
+            np.abs(d, out=target)
+
+    threads.parallel(work, len(tasks))
+    return found
+
+
+def _parts(d: Array) -> list[tuple[slice, slice]]:
+    """Rows and columns of details that one thread takes at a time."""
+    rows, columns = d.shape
+    share = max(COUNTED // max(columns, 1), 1)
+    return [
+        (slice(r, min(r + share, rows)), slice(a, min(a + COUNTED, columns)))
+        for r in range(0, rows, share)
+        for a in range(0, columns, COUNTED)
+    ]
 
 
 class _Rows:

@@ -81,14 +81,16 @@ OUTPUT = [
     click.option("--out-dir", type=FOLDER, metavar="DIR", help="Output folder; the folders of the inputs are kept."),
 ]
 METHOD = [
-    click.option("-w", "--wavelet", type=WAVELET, help="Discrete wavelet; db8 has 16 taps. [default: db8]"),
+    click.option(
+        "-w", "--wavelet", type=WAVELET, help="Discrete wavelet, by default that of the transform: db8, of 16 taps."
+    ),
     click.option(
         "-l",
         "--level",
         metavar="N|auto",
         type=Text(whole_or_auto, names=["auto"]),
         default="auto",
-        help="auto: at most 5, with rule js 6.",
+        help="auto: at most 5, with the rules js and bivariate 6.",
     ),
     click.option(
         "--rule",

@@ -60,7 +60,8 @@ class Options:
         dimensions: Literal[1, 2] = 2 if parsed["two_dimensional"] else 1
         method = Method(**{name: parsed[name] for name in METHOD}, dimensions=dimensions)
         rest = {field.name: parsed[field.name] for field in fields(cls) if field.name in parsed}
-        options = cls(method=method, layout=layout, given=parsed, noise=_noise(parsed, method), **rest)
+        given = {**parsed, "wavelet": method.wavelet, "rule": method.rule}
+        options = cls(method=method, layout=layout, given=given, noise=_noise(parsed, method), **rest)
         options.check()
         return options
 

@@ -94,9 +94,9 @@ def _intended(before: Recording, options: Options) -> Facts:
 
     before.check(options.method)
     method = options.method if options.noise is None else before.methods(options.method, options.noise)[0][0]
-    size = report.transformed(before, method)
-    level = method.level_for(size)
-    notes = [*before.notes, *([] if level else [report.unchanged(method, size)])]
+    shape = report.transformed(before, method)
+    level = method.level_for(*shape)
+    notes = [*before.notes, *([] if level else [report.unchanged(method, min(shape))])]
     facts = {**report.contents(before), **report.resolved(method, level), "notes": notes}
     return {**facts, "bytes": sum(trace.nbytes for trace in before.traces), "dry_run": True}
 

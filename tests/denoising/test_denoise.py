@@ -234,7 +234,7 @@ class TestEdges:
             (np.ones(100), {"rule": float("nan")}, ValueError, "finite"),
             (np.ones(100), {"sigma": "mad"}, ValueError, "sigma='mad'"),
             (np.ones(100), {"sigma": [1.0, 2.0]}, ValueError, "sigma="),
-            (np.ones(100), {"rule": None}, ValueError, "rule=None"),
+            (np.ones(100), {"shrink": True}, ValueError, "shrink=True"),
             (np.ones(100), {"rule": 1j}, ValueError, "rule=1j"),
             (np.ones(100), {"level": np.inf}, ValueError, "whole number"),
             (np.ones(100), {"level": True}, ValueError, "whole number"),
