@@ -15,7 +15,7 @@ from pathlib import Path
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.cpu import denoise, panels
 from wavefilt.benchmarks.gpu import fresh_arrays, host_loops
-from wavefilt.benchmarks.quality import real_noise_report
+from wavefilt.benchmarks.quality import real_noise_report, sections_report
 from wavefilt.benchmarks.quality import report as quality
 from wavefilt.benchmarks.report.sections import kind_of
 from wavefilt.benchmarks.ske import validation
@@ -30,6 +30,7 @@ VALUE = re.compile(r"(<!-- value ([^<>]+?) -->)[^<>]*(<!-- end -->)")
 CHAPTERS: dict[str, Callable[[Row], dict[str, str]]] = {
     "quality": quality.markdown,
     "real_noise": real_noise_report.markdown,
+    "sections_quality": sections_report.markdown,
     "fresh_arrays_h200": lambda result: {"table": fresh_arrays.TABLE(result).markdown()},
     "host_loops_h200": lambda result: {"table": host_loops.TABLE(result).markdown()},
 }

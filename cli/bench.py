@@ -166,17 +166,23 @@ def laplace2d(
         write_atomically(filtered, drawn, overwrite=results.overwrite)
 
 
-@command.command("quality", epilog="Example: wavefilt bench quality -o quality.json")
-@click.option("--quick", is_flag=True, help="Few draws of noise: half a minute.")
+@command.command("quality", epilog="Example: wavefilt bench quality sections -o sections.json")
+@click.argument("what", type=click.Choice(["signals", "sections"]), default="signals")
+@click.option("--quick", is_flag=True, help="Few draws of noise, of sections a small part: half a minute.")
 @with_results
-def quality(quick: bool, results: Results) -> None:
-    """The error of every rule on known signals, beside published results and scikit-image.
+def quality(what: str, quick: bool, results: Results) -> None:
+    """The error of every rule on known signals, or the gain of transforms and other methods on gathers and sections.
 
-    Errors are of fixed draws of noise, so that they are reproducible. What is not installed is left out, and the reason
-    given.
+    Signals, the default, are beside published results and scikit-image; sections beside f-x deconvolution, rank
+    reduction, a dip filter and others. Errors are of fixed draws of noise, so that they are reproducible. What is not
+    installed is left out, and the reason given.
     """
-    from wavefilt.benchmarks.quality import report, study
+    from wavefilt.benchmarks.quality import report, sections, sections_report, study
 
+    if what == "sections":
+        describe = partial(progress, describe=lambda step: step.label)
+        results.report(sections.run(quick, describe, results.keep), sections_report.report)
+        return
     steps = partial(progress, describe=lambda step: f"{step.part}: {step.label}")
     results.report(study.run(quick, steps, results.keep), report.report)
 

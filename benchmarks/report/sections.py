@@ -28,7 +28,7 @@ from wavefilt.benchmarks.gpu import denoise as gpu_denoise
 from wavefilt.benchmarks.gpu import modwt as gpu_modwt
 from wavefilt.benchmarks.laplace1d import study as laplace1d
 from wavefilt.benchmarks.laplace2d import study as laplace2d
-from wavefilt.benchmarks.quality import leakage, real_noise_report
+from wavefilt.benchmarks.quality import leakage, real_noise_report, sections_report
 from wavefilt.benchmarks.quality import report as quality
 from wavefilt.benchmarks.scaling import report as scaling
 from wavefilt.benchmarks.ske import validation
@@ -137,6 +137,12 @@ KINDS = (
         "Quality: errors of each rule on known signals", {"parts", "columns"}, quality.report, plots.quality, "quality"
     ),
     Kind("Real noise: what is gained, and picks", {"gains", "picks"}, real_noise_report.report, study="real noise"),
+    Kind(
+        "Sections: what is gained beside other methods",
+        {"cases", "tuned"},
+        sections_report.report,
+        study="quality of sections",
+    ),
     Kind("Leakage test: false alarms and power", {"alarms", "power"}, leakage.report, study="leakage"),
     Kind("Another study", {"study", "columns", "rows"}, outline_report, outline),
 )
