@@ -14,7 +14,7 @@ from wavefilt import transforms
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError, Words, options
 from wavefilt.thresholding import rules, shrinkage
-from wavefilt.thresholding.local_shrinkage import REACH, low_pass_lag
+from wavefilt.thresholding.local_shrinkage import REACH
 from wavefilt.transforms import Analysis, Band, Transform
 from wavefilt.transforms.base import noise_gains
 from wavefilt.vocabulary import (
@@ -253,7 +253,7 @@ class Method:
         halo = self.kind.halo(self.bank.dec_len, level)
         if halo is None or self.spec.together is None:
             return halo
-        lag = math.ceil(abs(low_pass_lag(self.bank.dec_lo)))
+        lag = math.ceil(abs(self.kind.lag(self.bank)))
         return halo + (REACH + lag + 2 << level)  # coefficients of the last level, to the nearest ones and their means
 
     def blended(self, x: Array, y: Array) -> Array:

@@ -57,7 +57,7 @@ def of_pyramid(pyramid: Pyramid, method: Method, starts: Sequence[int] = (0,)) -
     counts = np.array([band.shape[1] for band in bands], np.int64)
     if method.running is not None:
         half = half_windows(method, analysis, shape)
-        return NoiseCurves([(slice(None), tuple(map(running, bands, half)))], counts)
+        return NoiseCurves([(slice(None), tuple(map(running, bands, half, scales(method, analysis.level))))], counts)
     alike = method.intervals != "find" and len(set(starts)) == 1
     lots = list[Lot]()
     for rows in [slice(None)] if alike else [slice(i, i + 1) for i in range(len(bands[0]))]:
@@ -86,6 +86,11 @@ def half_windows(method: Method, analysis: Analysis, shape: tuple[int, ...]) -> 
     return [half_window(method.running, band.level, step) for band, (_, step) in pairs]
 
 
+def scales(method: Method, level: int) -> list[float]:
+    """The noise of each of `Method.bands` over the median of its magnitudes."""
+    return [method.kind.median_to_sigma(band) for band in method.bands(level)]
+
+
 def _in_intervals(
     bands: Sequence[Array], method: Method, analysis: Analysis, shape: tuple[int, ...], start: int
 ) -> tuple[Curve, ...]:
@@ -101,7 +106,7 @@ def _in_intervals(
     found = []
     for band, (first, step), own in zip(bands, grids, method.bands(analysis.level), strict=True):
         edges = at_samples(points, first, step, band.shape[1])
-        found.append(in_intervals(band, edges, (LEAST << own.level) // step))
+        found.append(in_intervals(band, edges, (LEAST << own.level) // step, method.kind.median_to_sigma(own)))
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.chunking.chunks import Chunk, cut
-from wavefilt.chunking.noise_curves import NoiseCurves, half_windows, pooled
+from wavefilt.chunking.noise_curves import NoiseCurves, half_windows, pooled, scales
 from wavefilt.chunking.trend import Trend, fit_read, of_rows
 from wavefilt.method import Method
 from wavefilt.statistics import mergeable
@@ -129,7 +129,7 @@ class Rows:
         `decompose` divides by its curves from then on.
         """
         self.noise = {}
-        half = half_windows(job.method, job.analysis, (job.samples,))
+        half, scale = half_windows(job.method, job.analysis, (job.samples,)), scales(job.method, job.level)
         tallies = dict[int, list[BlockTally]]()
 
         def visit(chunk: Chunk, pyramid: Pyramid) -> None:
@@ -144,7 +144,7 @@ class Rows:
         self.run(group, job, lambda: (visit, lambda: None))
         found = NoiseCurves(
             [
-                (slice(i, i + 1), tuple(curve_of(t.medians, h) for t, h in zip(own, half, strict=True)))
+                (slice(i, i + 1), tuple(curve_of(t.medians, h, s) for t, h, s in zip(own, half, scale, strict=True)))
                 for i, own in enumerate(tallies.values())
             ],
             job.lengths,

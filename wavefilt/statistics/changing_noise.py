@@ -102,9 +102,9 @@ def halves(count: int, half: int) -> Counts:
     return np.append(np.minimum(half * np.arange(blocks + 1), count), count)
 
 
-def running(band: Array, half: int) -> Curve:
-    """Running noise of a band (rows, coefficients)."""
-    return curve_of(block_medians(band, half), half)
+def running(band: Array, half: int, scale: float = MAD_TO_SIGMA) -> Curve:
+    """Running noise of a band (rows, coefficients), ``scale`` times the medians."""
+    return curve_of(block_medians(band, half), half, scale)
 
 
 def block_medians(band: Array, half: int) -> Floats:
@@ -159,15 +159,15 @@ class BlockTally:
             self._waiting[block] = half.copy()
 
 
-def curve_of(medians: Floats, half: int) -> Curve:
+def curve_of(medians: Floats, half: int, scale: float = MAD_TO_SIGMA) -> Curve:
     """Running noise from the medians of blocks (rows, blocks)."""
-    sigma = MAD_TO_SIGMA * _alive(medians)
+    sigma = scale * _alive(medians)
     low = np.concatenate([sigma[:, :1], sigma], axis=1)
     rise = np.diff(np.concatenate([low, sigma[:, -1:]], axis=1), axis=1)
     return Curve(half * np.arange(1, low.shape[1]), low, rise, half)
 
 
-def in_intervals(band: Array, edges: Counts, least: int) -> Curve:
+def in_intervals(band: Array, edges: Counts, least: int, scale: float = MAD_TO_SIGMA) -> Curve:
     """Noise of a band (rows, coefficients) in intervals, which end at these coefficients but the last.
 
     Of so many coefficients at ``least``.
@@ -177,7 +177,7 @@ def in_intervals(band: Array, edges: Counts, least: int) -> Curve:
         more = max(least - (end - begin), 0)
         last = min(max(begin - more // 2, 0) + max(least, end - begin), count)
         found.append(noise_median(np.abs(band[:, max(min(begin, last - least), 0) : last])))
-    sigma = MAD_TO_SIGMA * _alive(np.stack(found, axis=1))
+    sigma = scale * _alive(np.stack(found, axis=1))
     return Curve(edges, sigma, np.zeros_like(sigma), 1)
 
 

@@ -8,13 +8,28 @@ from wavefilt.registry import Registry
 from wavefilt.vocabulary import check
 
 from .base import Analysis, Band, Pyramid, Transform
+from .dtcwt import DTCWT
+from .dtcwt2 import DTCWT2
 from .dwt import DWT
 from .dwt2 import DWT2
 from .modwt import MODWT
 
-__all__ = ["DWT", "DWT2", "MODWT", "TRANSFORMS", "Analysis", "Band", "Pyramid", "Transform", "find", "words"]
+__all__ = [
+    "DTCWT",
+    "DTCWT2",
+    "DWT",
+    "DWT2",
+    "MODWT",
+    "TRANSFORMS",
+    "Analysis",
+    "Band",
+    "Pyramid",
+    "Transform",
+    "find",
+    "words",
+]
 
-TRANSFORMS: Registry[Transform] = Registry("transform", {kind.name: kind for kind in (DWT, MODWT, DWT2)})
+TRANSFORMS: Registry[Transform] = Registry("transform", {kind.name: kind for kind in (DWT, MODWT, DWT2, DTCWT, DTCWT2)})
 """Every transform by its own name: the only list of transforms there is."""
 
 

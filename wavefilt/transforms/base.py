@@ -16,7 +16,7 @@ from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError, options
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.bivariate import Together
-from wavefilt.thresholding.local_shrinkage import Grid
+from wavefilt.thresholding.local_shrinkage import Grid, low_pass_lag
 from wavefilt.vocabulary import MODES, Rule
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, gain, max_level, with_levels
 
@@ -167,6 +167,10 @@ class Transform(ABC):
         """Whether backend "cuda" has the rule for this transform; otherwise that runs on the CPU."""
         return spec.together is None
 
+    def median_to_sigma(self, band: Band) -> float:
+        """The noise of one of the `parts` of a coefficient over the median of the magnitudes of noise."""
+        return rules.quantile_to_sigma(self.parts, 0.5)
+
     def shrunk_together(
         self,
         function: Together,
@@ -201,6 +205,10 @@ class Transform(ABC):
     def spacing(self, level: int) -> int:
         """log2 of the samples from one coefficient of this level to the next."""
         return level
+
+    def lag(self, bank: Any) -> float:
+        """By how much an approximation coefficient lies later than the detail coefficient of its level, in its steps."""
+        return low_pass_lag(bank.dec_lo)
 
     def halo(self, taps: int, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, a multiple of 2^level.

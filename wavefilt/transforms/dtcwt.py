@@ -5,17 +5,162 @@ by `DualTree.first`, all others by `DualTree.later`, tree b by the same filters 
 every second of its coefficients: four of the sequence become two low-pass and two high-pass ones. A complex coefficient
 is two neighbouring high-pass ones. Beyond the ends the sequence goes on as in mode "symmetric", which changes the
 trees over. All levels but the first are orthogonal then, the ends included.
+
+The transform object first extends a trace at its end, by reflection, to a multiple of 2^level samples: then every level
+is half as long as the one before it, wherever the trace is cut.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.wavelets.dual_tree import DualTree
+from wavefilt.errors import OptionError, options
+from wavefilt.thresholding.local_shrinkage import REACH, Grid
+from wavefilt.wavelets.dual_tree import DualTree, Moments, Trees, as_dual_tree, deepest, magnitude_quantile, noise
+from wavefilt.wavelets.filters import WaveletLike
+
+from .base import Analysis, Band, Transform
+
+if TYPE_CHECKING:
+    from wavefilt.method import Method
+    from wavefilt.statistics.interface import Statistics
+
+SHARE = 0.3
+"""The quantile of magnitudes from which the noise is found: signal raises it less than the median."""
 
 
-def analyse_axis(x: Array, tree: DualTree, level: int, axis: int = -1) -> tuple[Array, Array]:
+class DualTreeTransform(Transform):
+    """What the transforms of one and of two axes have in common."""
+
+    word = "dtcwt"
+    default_wavelet, default_rule = "near_sym_b,qshift_b", "js"
+    parts = 2
+    workspace = 1.0
+
+    def check(self, method: Method) -> None:
+        super().check(method)
+        if method.mode != "symmetric":
+            raise OptionError(
+                options(transform=self.word),
+                " reflects the samples at the ends: leave ",
+                options(mode=method.mode),
+                " out",
+            )
+        if method.spins > 1:
+            raise OptionError(
+                options(transform=self.word), " depends little on shifts: leave ", options("spins"), " out"
+            )
+        if method.spec.blocks:
+            raise OptionError(options(rule=method.rule), " shrinks blocks of ", options(transform="dwt"))
+
+    def bank(self, wavelet: WaveletLike) -> DualTree:
+        return as_dual_tree(wavelet)
+
+    def deepest(self, shape: tuple[int, ...], bank: Any) -> int:
+        return deepest(shape)
+
+    def usual_level(self, shape: tuple[int, ...], bank: Any) -> int:
+        return deepest(shape)
+
+    def with_levels(self, samples: int, bank: Any, above: int = 0) -> str:
+        return ""
+
+    def growth(self, bank: DualTree, level: int) -> float:
+        return bank.gain ** (self.dimensions * (level + 1))
+
+    def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:
+        """From the quantile `SHARE` of the magnitudes, with parts as correlated as they are in white noise."""
+        if not isinstance(sigma, str):
+            return super().noise(statistics, sigma, bands)
+        scale = np.array([[magnitude_quantile(SHARE, band.correlation)] for band in bands])
+        found = statistics.quantile_abs(list(range(1, len(bands) + 1)), SHARE) / scale
+        return found if sigma == "level" else np.broadcast_to(found[:1], found.shape)
+
+    def median_to_sigma(self, band: Band) -> float:
+        return 1 / magnitude_quantile(0.5, band.correlation)
+
+
+def padded(x: Array, level: int) -> Array:
+    """Traces or panels extended at the end of each of their axes by reflection to a multiple of 2^level."""
+    ends = [(0, -n % (1 << level)) for n in x.shape[1:]]
+    return np.pad(x, [(0, 0), *ends], "symmetric") if any(map(any, ends)) else x
+
+
+class _DTCWT(DualTreeTransform):
+    name = "dtcwt"
+
+    def bands(self, level: int, bank: Any = None) -> tuple[Band, ...]:
+        return _bands(bank or DualTree(), level)
+
+    def approximation_band(self, level: int, bank: DualTree) -> Band:
+        return _band(f"A{level}", level, "", noise(bank, level)[0])
+
+    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+        return [-(-shape[0] >> analysis.level) << analysis.level - j for j in range(1, analysis.level + 1)]
+
+    def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
+        """The approximation as complex numbers too, of which tree a is the real part."""
+        low, details = decomposed(padded(real(x, self), analysis.level), analysis.wavelets[0], analysis.level)
+        return (paired(low), *reversed(details))
+
+    def synthesise(
+        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
+    ) -> Array:
+        found = list(details)[::-1]
+        y = recomposed(unpaired(approximation), found, analysis.wavelets[0], 2 * found[0].shape[1])
+        return np.ascontiguousarray(y[:, : shape[0]])
+
+    def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
+        """Both trees' filters together are symmetric about the middle of 2^j samples."""
+        found = [
+            Grid(count, 1 << j, ((1 << j) - 1) / 2, 1, REACH, False)
+            for j, count in enumerate(self.sizes(analysis, shape), 1)
+        ]
+        return (*found, found[-1])
+
+    def lag(self, bank: DualTree) -> float:
+        return 0
+
+    def halo(self, taps: int, level: int) -> int:
+        """A coefficient of level j is of 2^j samples, and of fewer than (taps - 2) 2^(j - 1) on either side of them.
+
+        So is a sample of coefficients.
+        """
+        return taps - 1 << level
+
+
+DTCWT = _DTCWT()
+
+
+def real(x: Array, transform: Transform) -> Array:
+    """The samples. Raises OptionError for complex ones."""
+    if np.iscomplexobj(x):
+        raise OptionError(options(transform=transform.word), " is for real samples")
+    return x
+
+
+@lru_cache(maxsize=256)
+def _bands(tree: DualTree, level: int) -> tuple[Band, ...]:
+    names = [f"D{j}" for j in range(1, level + 1)]
+    parents = [*names[1:], ""]
+    return tuple(
+        _band(name, j, parent, noise(tree, j)[1])
+        for j, (name, parent) in enumerate(zip(names, parents, strict=False), 1)
+    )
+
+
+def _band(name: str, level: int, parent: str, moments: Moments) -> Band:
+    variance, covariance = moments
+    return Band(name, level, math.log2(variance) / 2, parent, covariance / variance)
+
+
+def analyse_axis(x: Array, tree: DualTree | Trees, level: int, axis: int = -1) -> tuple[Array, Array]:
     """Low-pass and high-pass coefficients of one level along an axis, both trees in turn.
 
     The axis has an even length at the first level, and a multiple of 4 at others.
@@ -61,7 +206,7 @@ def decomposed(x: Array, tree: DualTree, level: int) -> tuple[Array, list[Array]
     details = []
     for j in range(1, level + 1):
         x, high = analyse_axis(even(x, j), tree, j)
-        details.append(high[..., ::2] + 1j * high[..., 1::2])
+        details.append(paired(high))
     return x, details
 
 
@@ -69,9 +214,19 @@ def recomposed(low: Array, details: list[Array], tree: DualTree, samples: int) -
     """The inverse of `decomposed`."""
     lengths = [samples, *(2 * detail.shape[-1] for detail in details)]
     for j in range(len(details), 0, -1):
-        high = _joined(details[j - 1].real, details[j - 1].imag)
+        high = unpaired(details[j - 1])
         low = cropped(synthesise_axis(low, high, tree, j), lengths[j - 1], j)
     return low
+
+
+def paired(x: Array) -> Array:
+    """Neighbours along the last axis as real and imaginary parts."""
+    return np.ascontiguousarray(x).view(np.result_type(x.dtype, np.complex64))
+
+
+def unpaired(x: Array) -> Array:
+    """The inverse of `paired`."""
+    return np.ascontiguousarray(x).view(x.real.dtype)
 
 
 def _reflected(x: Array, count: int) -> Array:

@@ -6,14 +6,92 @@ coefficients, sums and differences over sqrt 2 are two complex coefficients of o
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from wavefilt.arrays import Array
-from wavefilt.wavelets.dual_tree import DualTree
+from wavefilt.arrays import Array, Floats, Mask
+from wavefilt.wavelets.dual_tree import DualTree, noise
 
-from .dtcwt import analyse_axis, cropped, even, synthesise_axis
+from .base import Analysis, Band
+from .dtcwt import DualTreeTransform, analyse_axis, cropped, even, padded, real, synthesise_axis
+from .planes import PlaneTransform
+
+if TYPE_CHECKING:
+    from wavefilt.statistics.interface import Statistics
 
 HALF = np.sqrt(0.5)
+
+
+class _DTCWT2(DualTreeTransform, PlaneTransform):
+    name = "dtcwt2"
+    band_names = "FEDCBA"
+    """Edges at 165, 135, 105, 75, 45 and 15 degrees."""
+
+    def bands(self, level: int, bank: Any = None) -> tuple[Band, ...]:
+        return _bands(bank or DualTree(), level)
+
+    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+        level = analysis.level
+        rows, columns = (-(-n >> level) for n in shape)
+        return [rows * columns << 2 * (level - j) for j in range(1, level + 1) for _ in self.band_names]
+
+    def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
+        low, levels = decomposed(padded(real(x, self), analysis.level), analysis.wavelets[0], analysis.level)
+        return (np.ascontiguousarray(low), *(band for bands in reversed(levels) for band in bands))
+
+    def synthesise(
+        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
+    ) -> Array:
+        found = list(details)
+        levels = [found[i : i + 6] for i in range(len(found) - 6, -1, -6)]
+        rows, columns = (2 * n for n in levels[0][0].shape[1:])
+        y = recomposed(approximation, levels, analysis.wavelets[0], (rows, columns))
+        return np.ascontiguousarray(y[:, : shape[0], : shape[1]])
+
+    def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:
+        """The smaller one of those of mirrored directions, which noise that is independent between traces has alike."""
+        found = super().noise(statistics, sigma, bands)
+        pairs = found.reshape(-1, 6, found.shape[1])
+        return np.minimum(pairs, pairs[:, ::-1]).reshape(found.shape)
+
+    def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:
+        """The mean over both trees along each axis of the transform of the mask by the squared filters."""
+        x, shares = padded(live[None].astype(np.float32), analysis.level), list[Array]()
+        for j in range(1, analysis.level + 1):
+            low, high = analyse_axis(x, analysis.wavelets[0].squared, j, -2)
+            (x, columns), (rows, both) = (analyse_axis(part, analysis.wavelets[0].squared, j) for part in (low, high))
+            found = [_four(part).reshape(1, -1) for part in (rows, both, columns)]
+            shares += [*found, *found[::-1]]
+        return tuple(shares)
+
+
+DTCWT2 = _DTCWT2()
+
+
+@lru_cache(maxsize=256)
+def _bands(tree: DualTree, level: int) -> tuple[Band, ...]:
+    """In white noise the variances of the parts of a coefficient are the product of the variances of both axes, plus or
+    minus that of their covariances between the trees: as if the parts were correlated so."""
+    found = []
+    for j in range(1, level + 1):
+        low, high = noise(tree, j)
+        of = dict(
+            zip("FEDCBA", ((high, low), (high, high), (low, high), (low, high), (high, high), (high, low)), strict=True)
+        )
+        for name, (rows, columns) in of.items():
+            variance, product = rows.variance * columns.variance, rows.covariance * columns.covariance
+            parent = f"{name}{j + 1}" if j < level else ""
+            found.append(Band(f"{name}{j}", j, math.log2(variance) / 2, parent, product / variance))
+    return tuple(found)
+
+
+def _four(x: Array) -> Array:
+    """The mean of each square of four coefficients."""
+    return (x[..., ::2, ::2] + x[..., ::2, 1::2] + x[..., 1::2, ::2] + x[..., 1::2, 1::2]) / 4
 
 
 def decomposed(x: Array, tree: DualTree, level: int) -> tuple[Array, list[list[Array]]]:

@@ -79,6 +79,13 @@ class Filters(NamedTuple):
     rec_hi: Floats
 
 
+class Trees(NamedTuple):
+    """Filters of the first level, and of tree a at all others; those of tree b are reversed in time."""
+
+    first: Filters
+    later: Filters
+
+
 @dataclass(frozen=True)
 class DualTree:
     """The filters of all levels, by their names in `BIORTS` and `QSHIFTS`. Raises ValueError for others."""
@@ -99,6 +106,11 @@ class DualTree:
         """Taps of the longest filter."""
         return max(len(taps) for taps in (*self.first, *self.later))
 
+    @property
+    def gain(self) -> float:
+        """The most by which a level multiplies the largest sample, in magnitude."""
+        return float(max(np.abs(taps).sum() for taps in (*self.first, *self.later)) * 2**0.5)
+
     @cached_property
     def first(self) -> Filters:
         """Of the first level, of odd lengths, symmetric about their middle."""
@@ -112,10 +124,31 @@ class DualTree:
         high = low[::-1] * (-1.0) ** np.arange(len(low))
         return Filters(low, high, low[::-1], high[::-1])
 
+    @cached_property
+    def squared(self) -> Trees:
+        """The squares of all taps, over their sums."""
+        first, later = (Filters(*(taps**2 / np.sum(taps**2) for taps in bank)) for bank in (self.first, self.later))
+        return Trees(first, later)
+
 
 def _alternating(taps: Floats) -> Floats:
     """A filter of odd length with every second sign changed, that of the middle kept."""
     return np.asarray(taps * (-1.0) ** (np.arange(len(taps)) - len(taps) // 2))
+
+
+def as_dual_tree(wavelet: object) -> DualTree:
+    """The filters that the option ``wavelet`` means: a `DualTree`, or the names of both kinds with a comma in between.
+
+    Raises ValueError for unknown names, TypeError for anything else.
+    """
+    if isinstance(wavelet, DualTree):
+        return wavelet
+    if not isinstance(wavelet, str):
+        raise TypeError(f"wavelet must be names as in {DualTree().name!r} or a DualTree, not {type(wavelet).__name__}")
+    biort, comma, qshift = (part.strip() for part in wavelet.partition(","))
+    if not comma:
+        raise ValueError(f"wavelet={wavelet!r} must be the names of two filters, as in {DualTree().name!r}")
+    return DualTree(biort, qshift)
 
 
 def deepest(samples: tuple[int, ...]) -> int:
@@ -162,3 +195,19 @@ def _next(same: Floats, cross: Floats, taps: Floats) -> tuple[Floats, Floats]:
 def _even(lags: Floats) -> Floats:
     """Every second one, among them the middle."""
     return lags[len(lags) // 2 % 2 :: 2]
+
+
+@lru_cache(maxsize=256)
+def magnitude_quantile(share: float, correlation: float) -> float:
+    """The value below which this share of |a + ib| is, a and b normal of unit variance and this correlation.
+
+    Exact: with variances 1 + correlation and 1 - correlation along the main axes, the magnitude is Rayleigh-distributed
+    in each direction of the normalised plane.
+    """
+    width = 1 + correlation * np.cos(np.linspace(0, 2 * np.pi, 256, endpoint=False))
+    least, most = 0.0, 40.0
+    while most - least > 1e-14 * most:
+        middle = (least + most) / 2
+        below = 1 - np.exp(-(middle**2) / (2 * width)).mean()
+        least, most = (middle, most) if below < share else (least, middle)
+    return (least + most) / 2
