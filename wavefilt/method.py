@@ -113,9 +113,6 @@ class Method:
             raise OptionError(
                 options(rule=self.rule), what, f"one of the rules {named}, or leave ", options("sigma"), " out"
             )
-        if self.changing and self.kind.parts == 2:
-            transform = options(transform=self.transform)
-            raise OptionError(options(sigma=self.sigma), " is for real coefficients: leave ", transform, " out")
         if self.level is not None:
             check_whole("level", self.level, 0)
         check_whole("spins", self.spins, 1)

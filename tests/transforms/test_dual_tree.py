@@ -112,7 +112,7 @@ def test_noise_of_traces(sigma, rng):
 
 
 def test_a_number_is_the_noise_of_the_samples(rng):
-    clean, x = gather(rng)
+    _, x = gather(rng)
     found = wavefilt.denoise(x, transform="dtcwt", axes=(0, 1))
     assert np.std(wavefilt.denoise(x, transform="dtcwt", axes=(0, 1), sigma=0.5) - found) < 0.03
     assert np.std(wavefilt.denoise(x, transform="dtcwt", axes=(0, 1), sigma="global") - found) < 0.03

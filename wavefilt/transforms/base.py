@@ -207,7 +207,7 @@ class Transform(ABC):
         return level
 
     def lag(self, bank: Any) -> float:
-        """By how much an approximation coefficient lies later than the detail coefficient of its level, in its steps."""
+        """By how much an approximation coefficient lies later than the detail of its level, in its own steps."""
         return low_pass_lag(bank.dec_lo)
 
     def halo(self, taps: int, level: int) -> int | None:

@@ -56,8 +56,6 @@ class DualTreeTransform(Transform):
             raise OptionError(
                 options(transform=self.word), " depends little on shifts: leave ", options("spins"), " out"
             )
-        if method.spec.blocks:
-            raise OptionError(options(rule=method.rule), " shrinks blocks of ", options(transform="dwt"))
 
     def bank(self, wavelet: WaveletLike) -> DualTree:
         return as_dual_tree(wavelet)
@@ -86,6 +84,12 @@ class DualTreeTransform(Transform):
         return 1 / magnitude_quantile(0.5, band.correlation)
 
 
+def axis_grids(level: int, samples: int) -> list[Grid]:
+    """Where the coefficients of each level are along an axis of so many samples."""
+    whole = -(-samples >> level)
+    return [Grid(whole << level - j, 1 << j, ((1 << j) - 1) / 2, 1, REACH, periodic=False) for j in range(1, level + 1)]
+
+
 def padded(x: Array, level: int) -> Array:
     """Traces or panels extended at the end of each of their axes by reflection to a multiple of 2^level."""
     ends = [(0, -n % (1 << level)) for n in x.shape[1:]]
@@ -102,7 +106,7 @@ class _DTCWT(DualTreeTransform):
         return _band(f"A{level}", level, "", noise(bank, level)[0])
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
-        return [-(-shape[0] >> analysis.level) << analysis.level - j for j in range(1, analysis.level + 1)]
+        return [grid.count for grid in axis_grids(analysis.level, shape[0])]
 
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
         """The approximation as complex numbers too, of which tree a is the real part."""
@@ -118,10 +122,7 @@ class _DTCWT(DualTreeTransform):
 
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:
         """Both trees' filters together are symmetric about the middle of 2^j samples."""
-        found = [
-            Grid(count, 1 << j, ((1 << j) - 1) / 2, 1, REACH, False)
-            for j, count in enumerate(self.sizes(analysis, shape), 1)
-        ]
+        found = axis_grids(analysis.level, shape[0])
         return (*found, found[-1])
 
     def lag(self, bank: DualTree) -> float:

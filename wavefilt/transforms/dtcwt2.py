@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wavefilt.arrays import Array, Floats, Mask
+from wavefilt.thresholding.local_shrinkage import Grid
 from wavefilt.wavelets.dual_tree import DualTree, noise
 
 from .base import Analysis, Band
-from .dtcwt import DualTreeTransform, analyse_axis, cropped, even, padded, real, synthesise_axis
+from .dtcwt import DualTreeTransform, analyse_axis, axis_grids, cropped, even, padded, real, synthesise_axis
 from .planes import PlaneTransform
 
 if TYPE_CHECKING:
@@ -35,9 +36,11 @@ class _DTCWT2(DualTreeTransform, PlaneTransform):
         return _bands(bank or DualTree(), level)
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
-        level = analysis.level
-        rows, columns = (-(-n >> level) for n in shape)
-        return [rows * columns << 2 * (level - j) for j in range(1, level + 1) for _ in self.band_names]
+        return [rows.count * columns.count for rows, columns in self.plane_grids(analysis, shape)]
+
+    def plane_grids(self, analysis: Analysis, shape: tuple[int, ...]) -> list[tuple[Grid, Grid]]:
+        rows, columns = ([grid.in_plane for grid in axis_grids(analysis.level, n)] for n in shape)
+        return [pair for pair in zip(rows, columns, strict=True) for _ in self.band_names]
 
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
         low, levels = decomposed(padded(real(x, self), analysis.level), analysis.wavelets[0], analysis.level)
