@@ -22,6 +22,7 @@ MIDDLES = Kernel("selection_kernels", "middles", "i[] i[,] B[] T[] B[] B[] B[,] 
 TABULATE = Kernel("selection_kernels", "tabulate", "B[] B B B i i[]")
 TABULATE_FEW = Kernel("selection_kernels", "tabulate_few", "B[] B B B i u[]")
 LOCAL = Kernel("local_kernels", "shrink", "i[,] i[,] i[,] i i i i[] i[] d[,] T[]")
+LOCAL_PLANES = Kernel("plane_kernels", "shrink", "i[,] i i d[,] T[]")
 ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
 
 TRANSFORMS = {
@@ -34,4 +35,4 @@ TRANSFORMS = {
 LONG = (MIDDLES, BRACKETS, LONG_CHUNKS, DRAW, MEAN_SQUARES)
 """What statistics of long rows call besides."""
 
-ALL = tuple(dict.fromkeys([*chain(*TRANSFORMS.values()), *LONG, TABULATE, TABULATE_FEW, LOCAL, ENERGIES]))
+ALL = tuple(dict.fromkeys([*chain(*TRANSFORMS.values()), *LONG, TABULATE, TABULATE_FEW, LOCAL, LOCAL_PLANES, ENERGIES]))

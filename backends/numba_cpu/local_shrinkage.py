@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType
-from wavefilt.backends.numba_cpu import entries, launching, memory, team
+from wavefilt.backends.numba_cpu import entries, launching, memory, plane_shrinkage, team
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.local_shrinkage import Grid, Local
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -82,12 +82,14 @@ def _weights(half: int, dtype: DType) -> Array:
 
 
 def compiled(pyramid: Pyramid, shrinkage: Shrinkage) -> bool:
-    """Whether `shrunk` does it."""
-    return isinstance(shrinkage.function, Local) and len(pyramid.shape) == 1
+    """Whether there are kernels for it: not for functions of coefficients and their parents."""
+    return isinstance(shrinkage.function, Local)
 
 
-def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> launching.Packed:
-    """`Pyramid.shrunk` of rows."""
+def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
+    """`Pyramid.shrunk` of rows, or of panels."""
+    if len(pyramid.shape) > 1:
+        return plane_shrinkage.shrunk(pyramid, shrinkage)
     grids = pyramid.analysis.transform.grids(pyramid.analysis, pyramid.shape)
     rows, dtype = len(pyramid.coefficients[0]), pyramid.coefficients[0].dtype
     if not isinstance(pyramid, launching.Packed):

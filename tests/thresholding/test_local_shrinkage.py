@@ -19,6 +19,8 @@ from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.thresholding.local_shrinkage import LAMBDA, LAMBDA_MEASURED, Grid, Local
 from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import Pyramid
+from wavefilt.transforms.planes import PlaneTransform
 from wavefilt.wavelets import modwt_boundary
 
 HOSTS = [name for name in usable_backends() if name != "cuda"]
@@ -333,6 +335,46 @@ def test_planes_are_shrunk_by_three_by_three_neighbours(rng, shape, periodic, pa
     grids = [tuple(Grid(n, 2, 0.0, 1, 1, periodic) for n in shape)] * 2
     found = Local().shrink_planes(bands, thresholds, grids, parts)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+class Directions(PlaneTransform):
+    """Two complex bands a level, of which nothing but the places is asked."""
+
+    name = word = "directions"
+    parts, sizes, analyse, synthesise = 2, None, None, None
+
+    def plane_grids(self, analysis, shape):
+        down, across = ([Grid(n >> j, 1 << j, 0.0, 1, 1, axis == 1) for j in (1, 1, 2, 2)]
+                        for axis, n in enumerate(shape))  # fmt: skip
+        return list(zip(down, across, strict=True))
+
+
+@pytest.mark.parametrize(("dtype", "rounding"), [("c8", 1e-5), ("c16", 1e-13)])
+def test_compiled_planes_are_those_of_the_reference(rng, monkeypatch, dtype, rounding):
+    pytest.importorskip("numba")
+    from wavefilt.backends.numba_cpu import local_shrinkage, plane_shrinkage
+
+    for rows, columns, tile in ((4, 4, 1), (60, 36, 1), (60, 36, 200), (8, 4, 1 << 15)):
+        monkeypatch.setattr(plane_shrinkage, "TILE", tile)
+        shapes = [(3, rows >> j, columns >> j) for j in (2, 2, 2, 1, 1)]
+        bands = tuple((rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype(dtype) for s in shapes)
+        thresholds = rng.uniform(0.3, 1.2, (4, 3))
+        thresholds[1, 2] = 0
+        pyramid = Pyramid(bands, Directions().analysis(Method().bank, "symmetric", 2), (rows, columns))
+        shrinkage = Shrinkage(Local(), thresholds)
+        found = local_shrinkage.shrunk(pyramid, shrinkage).coefficients
+        for own, wanted in zip(found, pyramid.shrunk(shrinkage).coefficients, strict=True):
+            assert own.dtype == dtype
+            assert np.abs(own - wanted).max() < rounding
+
+
+@pytest.mark.parametrize("mode", ["symmetric", "periodization"])
+@pytest.mark.parametrize("options", [{}, {"keep": 1}, {"scope": "record"}, {"sigma": 0.5}])
+def test_backends_agree_on_panels(rng, mode, options):
+    panels = rng.standard_normal((2, 37, 129))
+    options = {"level": 3, "rule": "js", "axes": (1, 2), "mode": mode, **options}
+    found = [wavefilt.denoise(panels, "haar", backend=name, **options) for name in HOSTS]
+    assert all(np.abs(y - found[0]).max() < 1e-12 for y in found)
 
 
 @pytest.mark.parametrize("backend", HOSTS)
