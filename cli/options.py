@@ -96,7 +96,7 @@ WAVELET = Text(names=wavelets)
 DEVICE = click.option(
     "--device",
     type=Text(names=calibrations, files=True),
-    help="For estimates: a calibration by its name, or FILE.json of `ske calibrate`. [default: of this GPU]",
+    help="For estimates: a calibration by its name, or FILE.json of `ske calibrate`. [default: of this GPU, or h200]",
 )
 """The device that the SKE model estimates."""
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

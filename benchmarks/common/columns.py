@@ -48,6 +48,8 @@ def not_run(result: Row) -> list[str]:
 
 
 def estimated(result: Row) -> str:
-    """What device the estimates are of, or why there are none."""
-    device = result["estimates"]["calibration"]
-    return f"Estimates for {device}." if device else f"No estimates: {result['estimates']['missing']}."
+    """What device the estimates are of, and whether it is here; or why there are none."""
+    device, there = result["estimates"]["calibration"], result["environment"]["gpu"]
+    if not device:
+        return f"No estimates: {result['estimates']['missing']}."
+    return f"Estimates for {device}{'' if there else '; there is no GPU here to measure'}."

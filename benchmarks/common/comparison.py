@@ -26,16 +26,14 @@ Progress = Callable[[Sequence[Implementation]], Iterable[Implementation]]
 
 
 def calibration(device: str | None, no_gpu: str | None) -> tuple[Calibration | None, str | None]:
-    """The calibration for the estimates, or why there are none.
+    """The calibration for the estimates, by default that of this GPU or, where there is none, the one shipped for it.
 
-    Raises ValueError or OSError for one that is unknown or of another device than this GPU.
+    Or why there are none. Raises ValueError or OSError for one that is unknown or of another device than this GPU.
     """
     from wavefilt.ske import calibration as shipped
 
     if no_gpu:  # the counts need neither a GPU nor a compiler
-        if device is None:
-            return None, "no GPU to estimate for; choose a calibration with --device"
-        return shipped.load(device), None
+        return shipped.default() if device is None else shipped.load(device), None
     from wavefilt.benchmarks.ske.calibration import Device
 
     here = Device.current().name

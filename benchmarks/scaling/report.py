@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from wavefilt.benchmarks.common.columns import grouped, labels, not_run, place
+from wavefilt.benchmarks.common.columns import estimated, grouped, labels, not_run, place
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table, size
 
 LIMITS = (
@@ -94,7 +94,7 @@ def notes(result: Row) -> list[str]:
     found += not_run(result)
     found += [f"No {words}: {result[what]['missing']}." for what, words in ABSENT if result[what]["missing"]]
     if result["estimates"]["calibration"]:
-        found.append(f"Estimates for {result['estimates']['calibration']}.")
+        found.append(estimated(result))
     for row in result["rows"]:
         at = f"{row['wavelet']}, {size(row['samples'])}"
         found += [f"Skipped: {label[name]}, {at}: {why}." for name, why in row["skipped"].items()]

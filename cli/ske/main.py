@@ -23,16 +23,18 @@ CORRECTIONS: dict[str | None, Literal[1, 2] | None] = {None: None, "1": 1, "2": 
 DEVICES = Text(names=CAPABILITIES)
 HIDING = "Latency hiding by warps and blocks: on all of the time, or each on its own part."
 
+KERNELS = ("forward", "inverse", "energy", "median", "denoise")
+"""What `ske explain` knows: the keys of `work_counts.statistics.OF`, which takes long to load."""
 EXISTING = click.Path(exists=True, dir_okay=False)
 PROBLEM: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--samples", type=SIZE, required=True, help="Samples of a trace: 65536, 64Ki, 64Mi."),
     click.option("-w", "--wavelet", type=WAVELET, default="db8", help="A discrete wavelet."),
     click.option("--rows", type=SIZE, default="1", help="Traces."),
-    click.option("--level", type=COUNT, default=8, help="Levels."),
     DEVICE,
     with_results,
 ]
 """What is to be denoised, and on which device."""
+LEVELS = click.option("--level", type=COUNT, default=8, help="Levels.")
 
 
 @click.group("ske")
@@ -111,6 +113,7 @@ def calibrate(alone: bool, results: Results) -> None:
 
 @command.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi")
 @add(*PROBLEM)
+@LEVELS
 @click.option("--block", type=click.IntRange(32, 1024), help="Threads of a block. [default: the backend's choice]")
 @click.option("--tile", type=SIZE, help="Samples of a tile. [default: the backend's choice]")
 def estimate(device: str | None, results: Results, **problem: Any) -> None:
@@ -123,8 +126,54 @@ def estimate(device: str | None, results: Results, **problem: Any) -> None:
     results.finish([asdict(one) for one in found], lambda: study.table(found, calibration))
 
 
+@command.command("explain", epilog="Example: wavefilt ske explain denoise --samples 64Mi --plot denoise.png")
+@click.argument("kernel", type=click.Choice(KERNELS))
+@add(*PROBLEM)
+@click.option("--block", type=click.IntRange(32, 1024), help="Threads of a block. [default: the backend's choice]")
+@click.option("--tile", type=SIZE, help="Samples of a tile. [default: the backend's choice]")
+@click.option(
+    "--validation", "measured", type=EXISTING, metavar="FILE", help="Take the measured time from `ske validate`."
+)
+@click.option("--measure/--no-measure", default=None, help="Measure as well. [default: if this GPU is meant]")
+@click.option("--plot", type=FILE, metavar="FILE", help="Draw it (png, pdf, svg).")
+def explain(
+    kernel: str,
+    device: str | None,
+    measured: str | None,
+    measure: bool | None,
+    plot: Path | None,
+    results: Results,
+    **problem: Any,
+) -> None:
+    """Divide the predicted time of a kernel into its parts, beside the measured one.
+
+    KERNEL is forward or inverse, the launch of the finest of 8 levels, or energy, median or denoise, all launches.
+    """
+    from wavefilt.io import write_atomically
+
+    results.claim(plot)
+    with usage_errors():
+        from wavefilt.benchmarks.ske import estimate as study
+        from wavefilt.benchmarks.ske import explanation
+
+        calibration = _calibration(device)
+        rows = None
+        if measured is not None:
+            known = json.loads(Path(measured).read_text())
+            calibration.require(known["device"]["name"])
+            rows = known["rows"]
+        here = rows is None and _here(calibration, measure)
+        of = study.problem(**problem)
+        found = explanation.explained(kernel, problem["wavelet"], of, calibration, rows, here)
+        picture = None if plot is None else explanation.to_file(found, str(plot))
+    if picture is not None and plot is not None:
+        write_atomically(plot, picture, overwrite=results.overwrite)
+    results.finish(explanation.facts(found), lambda: explanation.text(found))
+
+
 @command.command("tune", epilog="Example: wavefilt ske tune --samples 64Mi")
 @add(*PROBLEM)
+@LEVELS
 @click.option("--measure/--no-measure", default=None, help="Measure as well, a minute. [default: if this GPU is meant]")
 def tune(device: str | None, measure: bool | None, results: Results, **problem: Any) -> None:
     """Rank threads of a block and samples of a tile by the predicted time of a denoise, and by the measured one."""
@@ -168,14 +217,21 @@ def validate(
 
 
 def _calibration(device: str | None) -> Calibration:
-    """The one asked for, or the shipped one of this GPU."""
+    """The one asked for, or the shipped one of this GPU; where there is none that of another, which is said."""
+    from wavefilt.errors import BackendUnavailable
     from wavefilt.ske import calibration
 
     if device is not None:
         return calibration.load(device)
-    from wavefilt.benchmarks.ske.calibration import Device
+    try:
+        from wavefilt.benchmarks.ske.calibration import Device
 
-    return calibration.of(Device.current().name)
+        here = Device.current().name
+    except BackendUnavailable:
+        found = calibration.default()
+        click.echo(f"No GPU here: for {found.name}; --device takes others.", err=True)
+        return found
+    return calibration.of(here)
 
 
 def _here(calibration: Calibration, wanted: bool | None) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,6 +94,72 @@ def test_mistakes_give_no_number(arguments, words, capsys, tmp_path, monkeypatch
     assert (code, out) == (2, "")
     assert words in err
     assert "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
+ROWS = ROOT / "benchmarks/results/ske_h200.json"
+"""Measured on an H200."""
+
+
+def test_estimates_without_a_gpu_are_for_the_device_that_is_named(capsys, monkeypatch):
+    from wavefilt.errors import BackendUnavailable
+
+    class Device:
+        @staticmethod
+        def current():
+            raise BackendUnavailable("no GPU")
+
+    monkeypatch.setitem(sys.modules, "wavefilt.benchmarks.ske.calibration", SimpleNamespace(Device=Device))
+    code, out, err = run(capsys, "ske", "estimate", "--samples", "1Mi", "--json")
+    assert code == 0
+    assert err == "No GPU here: for NVIDIA H200; --device takes others.\n"
+    known = run(capsys, "ske", "estimate", "--samples", "1Mi", "--json", "--device", "h200")
+    assert known == (0, out, "")
+
+
+def test_a_kernel_is_explained_beside_its_measured_time(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    options = ["--samples", "64Mi", "--block", "256", "--tile", "4096", "--device", "h200", "--validation", ROWS]
+    code, out, _ = run(capsys, "ske", "explain", "denoise", *options, "--json")
+    found = json.loads(out)
+    assert code == 0
+    of = {"kernel": "denoise", "wavelet": "db8", "threads": 256, "samples": 64 << 20, "rows": 1, "tile": 4096}
+    (row,) = [row for row in json.loads(ROWS.read_text())["rows"] if of.items() <= row.items()]
+    assert found["measured"] == row["seconds"]
+    assert found["estimate"] == pytest.approx(sum(sum(one["parts"].values()) for one in found["launches"]))
+    code, out, _ = run(capsys, "ske", "explain", "denoise", *options, "--plot", tmp_path / "parts.png")
+    assert (tmp_path / "parts.png").read_bytes().startswith(b"\x89PNG")
+    error = found["estimate"] / found["measured"] - 1
+    assert out.splitlines()[-1].endswith(f"estimated {1e6 * found['estimate']:.2f} us ({error:+.1%})")
+
+
+def test_the_bars_are_the_parts():
+    pytest.importorskip("matplotlib")
+    from wavefilt.benchmarks.ske import estimate, explanation
+    from wavefilt.ske import calibration
+
+    of, device = estimate.problem("db4", 1 << 22, block=256, tile=4096), calibration.load("h200")
+    found = explanation.explained("median", "db4", of, device, None, False)
+    bars = explanation.draw(found).axes[0].patches
+    drawn = sum(bar.get_width() for bar in bars)
+    assert drawn == pytest.approx(2e6 * found.seconds)  # the launches, and the whole
+    assert found.comparison.startswith("not measured")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["explain", "backward", "--samples", "1Mi"], "backward"),
+        (["explain", "forward", "--samples", "100", "--device", "h200"], "level"),
+        (["explain", "forward", "--samples", "3Mi", "--device", "h200", "--validation", ROWS], "no row has"),
+        (["explain", "forward", "--samples", "3Mi", "--device", "h200", "--plot", "x.docx"], "docx"),
+    ],
+)
+def test_what_cannot_be_explained(arguments, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "ske", *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
     assert not list(tmp_path.iterdir())
 
 

@@ -15,6 +15,7 @@ from wavefilt.vocabulary import check
 
 FORMAT = 1
 FOLDER = Path(__file__).parent / "devices"
+DEFAULT = "h200"
 
 Table = tuple[tuple[float, float], ...]
 """Pairs (where, value), by increasing ``where``."""
@@ -107,6 +108,11 @@ def load(device: str) -> Calibration:
         return Calibration.from_json(Path(device).read_text())
     check("device", device.lower(), names(), "a file NAME.json that wavefilt ske calibrate wrote")
     return Calibration.from_json((FOLDER / f"{device.lower()}.json").read_text())
+
+
+def default() -> Calibration:
+    """The shipped one that is used where there is no GPU."""
+    return load(DEFAULT)
 
 
 def of(name: str) -> Calibration:
