@@ -226,7 +226,8 @@ class Method:
         """Transform, wavelet, level, rule and threshold function in a few words."""
         numbers = [f"{threshold:g}" for threshold in self.fixed_thresholds]
         rule = f"threshold {', '.join(numbers)}" if numbers else self.rule
-        return f"{self.transform} {self.bank.name} level {level}, {rule} {self.shrink_word}"
+        deep = f" level {level}" if self.kind.has_levels else ""
+        return f"{self.transform} {self.bank.name}{deep}, {rule} {self.shrink_word}"
 
     def function(self, samples: int) -> shrinkage.Function:
         """What is done to the coefficients of a trace of so many samples."""
@@ -267,7 +268,7 @@ class Method:
         level = (
             int(self.level)
             if self.level is not None
-            else min(self.spec.auto_level, self.kind.usual_level(shape, self.bank))
+            else min(self.kind.auto_level or self.spec.auto_level, self.kind.usual_level(shape, self.bank))
         )
         if level > deepest:
             size = "samples" if self.dimensions == 1 else "traces or samples"

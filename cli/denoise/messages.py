@@ -53,15 +53,18 @@ def _method(facts: Facts) -> str:
     rule = facts["rule"] if isinstance(facts["rule"], str) else "thresholds"
     transform = "" if facts["transform"] == "dwt" else f"{facts['transform'].upper()} "
     if "dimensions" in facts:
-        transform = "2-D "
+        transform = f"2-D {transform}"
+    deep = f"L{facts['level']} " if find(facts["transform"], facts.get("dimensions", 1)).has_levels else ""
     spins = f" {facts['spins']} spins" if facts["spins"] > 1 else ""
-    return f"{facts['wavelet']} {transform}L{facts['level']} {rule} {facts['shrink']}{spins}"
+    return f"{facts['wavelet']} {transform}{deep}{rule} {facts['shrink']}{spins}"
 
 
 def _details(facts: Facts) -> list[str]:
     kind = find(facts["transform"], facts.get("dimensions", 1))
     bands = [f" {band}" for band in kind.band_names] if kind.dimensions > 1 else [""]
     names = [f"level {i}{band}" for i in range(1, facts["level"] + 1) for band in bands]
+    if not kind.has_levels:
+        names = [band.name for band in kind.bands(facts["level"])]
     columns = [
         spreads(facts[name], facts.get(f"{name}_range", [None] * len(facts[name]))) for name in ("sigma", "thresholds")
     ]

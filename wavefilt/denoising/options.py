@@ -70,7 +70,7 @@ def history_line(method: Method, level: int, separator: str = ", ", **more: obje
     ``level`` is the one that was used, ``more`` are the caller's own options.
     """
     used = {name: vars(method)[name] for name in _names()} | more
-    used |= {"wavelet": method.bank.name, "level": level}
+    used |= {"wavelet": method.bank.name, "level": level if method.kind.has_levels else None}
     if not method.spec.own_function:
         used["shrink"] = method.shrink_word
     used["detrend"], used["blend"] = method.trend, method.blend or None

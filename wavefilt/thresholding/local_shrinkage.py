@@ -27,11 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.arrays import Array, Floats
+from wavefilt.threads import parallel
 
 LAMBDA = 2.0
 """λ where σ is estimated from medians, which the signal raises a little."""
 LAMBDA_MEASURED = 2.5
 """λ where σ is known: from a window of noise alone, or given."""
+SPECTRA = 1 << 16
+"""Coefficients of windows that are shrunk at a time: they fit the cache of a core."""
+
 REACH = 3
 """Intervals of 2^j samples, at level j, over which |W|² is averaged to either side: some two to three periods."""
 
@@ -126,6 +130,48 @@ class Local:
             gain = np.where(limit[:, None, None] > 0, gain, 1).astype(band.real.dtype)
             shrunk.append(np.asarray(band * gain))
         return shrunk
+
+    def shrink_spectra(self, bands: Sequence[Array], thresholds: Floats, parts: int = 2) -> list[Array]:
+        """Spectra of windows (panels, ..., wavenumbers), a band a frequency, by the mean over 3 x 3 of their energy.
+
+        Frequencies in order, from zero to Nyquist's or back: beyond them are the conjugates at opposite wavenumbers, as
+        samples are real. Each neighbour counts by its own threshold (bands, panels), that of one of its ``parts``.
+        """
+        waves, real = bands[0].shape[-1], bands[0].real.dtype
+        flat = [band.reshape(-1, waves) for band in bands]
+        shrunk, each = list(map(np.empty_like, flat)), len(flat[0]) // thresholds.shape[1]
+        there = (thresholds > 0).astype(real)
+        scale = np.divide(1, thresholds, out=np.zeros_like(thresholds), where=thresholds > 0)
+        scale = np.minimum(scale, np.finfo(real).max).astype(real)
+        number = 3 * parts * _over_frequencies(there[..., None])
+        together = max(SPECTRA // (len(bands) * waves), 1)
+
+        def shrink(start: int, stop: int) -> None:
+            for first in range(start, stop, together):
+                own = slice(first, min(first + together, stop))
+                panel = np.arange(own.start, own.stop) // each
+                block = np.stack([band[own] for band in flat])
+                with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                    relative = block * scale[:, panel, None]
+                    energy = _over_frequencies(np.square(relative.real) + np.square(relative.imag))
+                    energy += np.roll(energy, 1, -1) + np.roll(energy, -1, -1)
+                    gain = np.maximum(1 - number[:, panel] / energy, 0)
+                gain[there[:, panel] == 0] = 1
+                for band, values in zip(shrunk, block * gain, strict=True):
+                    band[own] = values
+
+        parallel(shrink, len(flat[0]), together)
+        return [values.reshape(band.shape) for values, band in zip(shrunk, bands, strict=True)]
+
+
+def _over_frequencies(x: Array) -> Array:
+    """The sum of three neighbours along the first axis, of which the ends are reflected at opposite wavenumbers."""
+    total, opposite = x.copy(), -np.arange(x.shape[-1]) % x.shape[-1]
+    total[1:] += x[:-1]
+    total[:-1] += x[1:]
+    total[0] += x[1][:, opposite]
+    total[-1] += x[-2][:, opposite]
+    return total
 
 
 def plane_mean(x: Floats, axis: int, grid: Grid) -> Floats:

@@ -12,6 +12,7 @@ from .dtcwt import DTCWT
 from .dtcwt2 import DTCWT2
 from .dwt import DWT
 from .dwt2 import DWT2
+from .fk import FK
 from .modwt import MODWT
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "DTCWT2",
     "DWT",
     "DWT2",
+    "FK",
     "MODWT",
     "TRANSFORMS",
     "Analysis",
@@ -29,7 +31,9 @@ __all__ = [
     "words",
 ]
 
-TRANSFORMS: Registry[Transform] = Registry("transform", {kind.name: kind for kind in (DWT, MODWT, DWT2, DTCWT, DTCWT2)})
+TRANSFORMS: Registry[Transform] = Registry(
+    "transform", {kind.name: kind for kind in (DWT, MODWT, DWT2, DTCWT, DTCWT2, FK)}
+)
 """Every transform by its own name: the only list of transforms there is."""
 
 

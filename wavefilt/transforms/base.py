@@ -64,6 +64,10 @@ class Transform(ABC):
         Whether rule "js" shrinks the approximation too, as one more band.
     noise_share : float
         The quantile of |d| from which its noise is estimated.
+    has_levels : bool
+        Whether ``level`` is an option.
+    auto_level : int
+        Levels where none are asked for, if the samples and the filters allow so many; 0 leaves it to the rule.
     """
 
     name: ClassVar[str]
@@ -76,6 +80,8 @@ class Transform(ABC):
     parts: ClassVar[int] = 1
     shrinks_approximation: ClassVar[bool] = True
     noise_share: ClassVar[float] = 0.5
+    has_levels: ClassVar[bool] = True
+    auto_level: ClassVar[int] = 0
 
     def check(self, method: Method) -> None:  # noqa: B027  # most transforms have all options
         """Raise ValueError for options that this transform does not have."""

@@ -29,15 +29,7 @@ class PlaneTransform(Transform):
     shrinks_approximation = False
 
     def check(self, method: Method) -> None:
-        refused = {
-            "spins": method.spins > 1,
-            "sigma": isinstance(method.sigma, tuple),
-            "rule": method.spec.blocks is not None,
-            "detrend": method.detrend is not None,
-        }
-        for option, wrong in refused.items():
-            if wrong:
-                raise OptionError(options(**{option: vars(method)[option]}), " is for traces, not for two dimensions")
+        check_panels(method)
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         return tuple(c.reshape(len(c), -1) for c in coefficients[:0:-1])
@@ -67,6 +59,19 @@ class PlaneTransform(Transform):
             modes.append(mode if mode in modwt_boundary.ROUND else "symmetric")
         own = replace(analysis, wavelets=tuple(wavelets), modes=tuple(modes))
         return self.counted(self.analyse(live[None].astype(np.float32), own), own, live.shape)
+
+
+def check_panels(method: Method) -> None:
+    """Raise ValueError for options that are for traces."""
+    refused = {
+        "spins": method.spins > 1,
+        "sigma": isinstance(method.sigma, tuple),
+        "rule": method.spec.blocks is not None,
+        "detrend": method.detrend is not None,
+    }
+    for option, wrong in refused.items():
+        if wrong:
+            raise OptionError(options(**{option: vars(method)[option]}), " is for traces, not for two dimensions")
 
 
 def separable_grids(along: Transform, analysis: Analysis, shape: tuple[int, ...]) -> list[tuple[Grid, Grid]]:
