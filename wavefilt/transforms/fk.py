@@ -22,9 +22,9 @@ import numpy as np
 
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError, options
+from wavefilt.threads import parallel
 from wavefilt.thresholding.bivariate import Together
 from wavefilt.thresholding.local_shrinkage import Local
-from wavefilt.threads import parallel
 from wavefilt.wavelets.extension import extended
 from wavefilt.wavelets.filters import WaveletLike
 from wavefilt.wavelets.fk_windows import Window, as_window
