@@ -36,8 +36,14 @@ def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
     thresholds = np.ascontiguousarray(shrinkage.thresholds, float)
     parts = 2 if bands[0].dtype.kind == "c" else 1
     work = entries.LOCAL_PLANES.of(
-        floats.dtype, table, parts, longest, thresholds, floats,
-        workspace=(5 * longest + 2) * floats.itemsize, kept=(bands, targets),
-    )  # fmt: skip
+        floats.dtype,
+        table,
+        parts,
+        longest,
+        thresholds,
+        floats,
+        workspace=(5 * longest + 2) * floats.itemsize,
+        kept=(bands, targets),
+    )
     team.parallel(work, strips)
     return Pyramid((pyramid.coefficients[0], *targets[::-1]), pyramid.analysis, pyramid.shape)

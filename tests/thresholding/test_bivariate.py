@@ -36,13 +36,16 @@ def test_planes_by_a_loop(rng, parts):
     shapes = [(6, 10)] * 2 + [(3, 5)] * 2
     noise = np.array([0.7, 0.4, 1.1, 0.6])
     bands = [rng.standard_normal((1, *shape)) + (parts - 1) * 1j * rng.standard_normal((1, *shape)) for shape in shapes]
-    grids = [tuple(Grid(n, 2**j, first, 1, 1, False) for n in shape)
-             for (j, first), shape in zip([(1, 0.0), (1, 0.0), (2, 1.0), (2, 1.0)], shapes, strict=True)]  # fmt: skip
+    grids = [
+        tuple(Grid(n, 2**j, first, 1, 1, False) for n in shape)
+        for (j, first), shape in zip([(1, 0.0), (1, 0.0), (2, 1.0), (2, 1.0)], shapes, strict=True)
+    ]
     found = Bivariate().shrink_planes(bands, ROOT * noise[:, None], grids, parts, 2)
     for b, (band, (rows, columns)) in enumerate(zip(bands, shapes, strict=True)):
         for i, j in np.ndindex(rows, columns):
-            near = [band[0, reflected(i + p, rows), reflected(j + q, columns)]
-                    for p, q in product(range(-2, 3), repeat=2)]  # fmt: skip
+            near = [
+                band[0, reflected(i + p, rows), reflected(j + q, columns)] for p, q in product(range(-2, 3), repeat=2)
+            ]
             parent, of_parent = (abs(bands[b + 2][0, i // 2, j // 2]), noise[b + 2]) if b < 2 else (0.0, 1.0)
             expected = by_formula(band[0, i, j], parent, near, noise[b], of_parent, parts)
             assert found[b][0, i, j] == pytest.approx(expected, abs=1e-12)

@@ -344,8 +344,9 @@ class Directions(PlaneTransform):
     parts, sizes, analyse, synthesise = 2, None, None, None
 
     def plane_grids(self, analysis, shape):
-        down, across = ([Grid(n >> j, 1 << j, 0.0, 1, 1, axis == 1) for j in (1, 1, 2, 2)]
-                        for axis, n in enumerate(shape))  # fmt: skip
+        down, across = (
+            [Grid(n >> j, 1 << j, 0.0, 1, 1, axis == 1) for j in (1, 1, 2, 2)] for axis, n in enumerate(shape)
+        )
         return list(zip(down, across, strict=True))
 
 
