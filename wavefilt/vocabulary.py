@@ -40,7 +40,7 @@ Noise = (
 )
 """Samples, and where it is known when they were taken, seconds, times and picks: `wavefilt.denoising.noise_times`."""
 Scope = Literal["trace", "record"]
-Transform = Literal["dwt", "modwt", "dtcwt", "fk"]
+Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"]
 Detrend = Literal["mean", "line"]
 Hiding = Literal["product", "separate", "swapped"]
 

@@ -41,7 +41,7 @@ def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     name, taps, samples = analysis.transform.name, analysis.taps, prod(shape)
     if dtype not in DTYPES:
         return False
-    if name == "dwt":
+    if name == "dwt" or analysis.transform.chooses_basis:  # wavelet packets, by the same kernels
         least = LOADED if dtype in loaded else FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
         return shape[-1] >= ROW and samples >= least
     work = {"modwt": samples * taps * analysis.level / FIRST_MODWT, "dwt2": samples * taps / FIRST2}

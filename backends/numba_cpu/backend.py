@@ -21,7 +21,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import entries, launching, local_shrinkage, memory, native, partial_sums
+from . import entries, launching, local_shrinkage, memory, native, partial_sums, wavelet_packets
 from .dwt import plan
 from .dwt import transform as dwt
 from .dwt2 import transform as dwt2
@@ -37,6 +37,7 @@ _TRANSFORMS = {
     "dwt": (dwt.decompose, dwt.reconstruct),
     "modwt": (modwt.decompose, modwt.reconstruct),
     "dwt2": (dwt2.decompose, dwt2.reconstruct),
+    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (wavelet_packets.decompose, wavelet_packets.reconstruct)),
 }
 """``decompose(x, analysis, tile, peak)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
 
@@ -107,7 +108,8 @@ class NumbaCPU(Backend):
         native.load(entries.TRANSFORMS[name], dtype)
         if shrinkage is not None and local_shrinkage.compiled(pyramid, shrinkage):
             pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None
-        if shrinkage is not None and shrinkage.function not in launching.FUNCTIONS:
+        own = pyramid.analysis.transform.chooses_basis
+        if shrinkage is not None and not own and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
         y = _TRANSFORMS[name][1](pyramid, shrinkage, out, self._tile)
         numba_crossover.note(name, _DTYPES[dtype])

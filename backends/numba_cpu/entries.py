@@ -29,6 +29,7 @@ TRANSFORMS = {
     "dwt": (INVERSE, FORWARD, SHORT_ROWS, PEAK),
     "modwt": (MODWT_INVERSE, MODWT_FORWARD, SHORT_ROWS, PEAK),
     "dwt2": (PANEL_INVERSE, PANEL_FORWARD, SHORT_ROWS, PEAK),
+    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (INVERSE, FORWARD, SHORT_ROWS, PEAK)),
 }
 """What a run of each transform calls, those first that take longest to compile."""
 

@@ -41,7 +41,4 @@ class PyWavelets(Backend):
         return ReferenceStatistics([d for (d,) in bands])  # by trace there is one pyramid
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None) -> Array:
-        if shrinkage is not None and shrinkage.across_bands:
-            pyramid, shrinkage = pyramid.shrunk(shrinkage), None
-        details, analysis = pyramid.shrunk_details(shrinkage), pyramid.analysis
-        return analysis.transform.synthesise(pyramid.coefficients[0], details, analysis, pyramid.shape)
+        return pyramid.analysis.transform.reconstructed(pyramid, shrinkage)

@@ -282,6 +282,7 @@ def test_raw_files(tmp_path, tiny):
         ({"rule": "blockjs"}, "rule='blockjs' needs whole traces"),
         ({"sigma": ("intervals", "find")}, "sigma=.*'find'.* needs whole traces"),
         ({"rule": "sure", "scope": "record"}, "rule='sure' needs the whole record"),
+        ({"transform": "wp"}, "transform='wp' needs whole traces"),
         ({"spins": 4}, "spins=4 needs whole traces"),
         ({"sigma": ("window", 0, 99)}, r"sigma=\('window', 0, 99\) needs whole traces"),
     ],

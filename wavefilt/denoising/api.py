@@ -97,13 +97,15 @@ def denoise(
     keep : int
         Number of coarsest levels whose detail coefficients are unchanged; with rule "js" and one level or more, the
         approximation coefficients too.
-    transform : {"dwt", "modwt", "fk"}
+    transform : {"dwt", "modwt", "fk", "wp", "wp-entropy", "wp-full"}
         The decimated transform, or the maximal overlap transform, whose result does not depend on where a trace
         starts: it has one coefficient per sample and level, and needs (level + 1) times the memory and several times
         the run time. Numeric ``rule`` and ``sigma`` refer to the decimated transform; at level j they are divided by
         2^(j/2).
         "fk", for ``axes`` alone, shrinks Fourier transforms of overlapping windows, named by ``wavelet``
         ("sine32x64", of 32 traces by 64 samples), by temporal frequency, with rule "js" unless another is given.
+        The packets "wp" are in a basis that suits each trace, or with ``scope="record"`` all of them: of least risk,
+        of least entropy ("wp-entropy"), or all of the deepest level; for chirps and tones, see `docs/packets.md`.
     spins : int
         With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level. They are
         spread through 2^level samples, after which the transform repeats (`Method.shifts`).

@@ -51,9 +51,9 @@ class Estimate:
         """The runs whose thresholds are all 0, shape (runs,)."""
         return np.asarray(~self._all_thresholds.any(axis=0))
 
-    def shrinkage(self, function: Function) -> Shrinkage:
+    def shrinkage(self, function: Function, pooled: bool) -> Shrinkage:
         """What shrinks its coefficients."""
-        return Shrinkage(function, self._all_thresholds, self.sigma)
+        return Shrinkage(function, self._all_thresholds, self.sigma, pooled)
 
     @property
     def _all_thresholds(self) -> Floats:
@@ -108,7 +108,7 @@ def denoised(
         power = statistics.mean_square() if report and not turn else None
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
             estimate = estimate_of(Measured(*pooled, power), part, given[i], method, depth)
-            shrinkage = estimate.shrinkage(method.function(pyramid.samples))
+            shrinkage = estimate.shrinkage(method.function(pyramid.samples), method.scope == "record")
             if curves is None:
                 rows = backend.reconstruct(pyramid, shrinkage)
             else:

@@ -54,12 +54,14 @@ class Shrinkage:
 
     ``thresholds`` has shape (levels, traces), finest level first, in the data's units; so has ``sigma``, the noise,
     which only a `Posterior` takes. `Local` and `Bivariate` shrink all bands at once; the numbers of the approximation,
-    if it is included, are the last row.
+    if it is included, are the last row. What a transform chooses by its coefficients is the same for all traces if they
+    are ``pooled``.
     """
 
     function: Function
     thresholds: Floats
     sigma: Floats | None = None
+    pooled: bool = False
 
     @property
     def across_bands(self) -> bool:
@@ -86,7 +88,7 @@ class Shrinkage:
     def of_rows(self, rows: slice) -> Shrinkage:
         """That of some of the traces."""
         sigma = None if self.sigma is None else self.sigma[:, rows]
-        return Shrinkage(self.function, self.thresholds[:, rows], sigma)
+        return Shrinkage(self.function, self.thresholds[:, rows], sigma, self.pooled)
 
 
 def _array(values: Any) -> Array:

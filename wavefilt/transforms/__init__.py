@@ -14,6 +14,7 @@ from .dwt import DWT
 from .dwt2 import DWT2
 from .fk import FK
 from .modwt import MODWT
+from .wp import WP, WP_ENTROPY, WP_FULL
 
 __all__ = [
     "DTCWT",
@@ -31,9 +32,8 @@ __all__ = [
     "words",
 ]
 
-TRANSFORMS: Registry[Transform] = Registry(
-    "transform", {kind.name: kind for kind in (DWT, MODWT, DWT2, DTCWT, DTCWT2, FK)}
-)
+KINDS: tuple[Transform, ...] = (DWT, MODWT, DWT2, DTCWT, DTCWT2, FK, WP, WP_ENTROPY, WP_FULL)
+TRANSFORMS: Registry[Transform] = Registry("transform", {kind.name: kind for kind in KINDS})
 """Every transform by its own name: the only list of transforms there is."""
 
 

@@ -68,6 +68,8 @@ class Transform(ABC):
         Whether ``level`` is an option.
     auto_level : int
         Levels where none are asked for, if the samples and the filters allow so many; 0 leaves it to the rule.
+    chooses_basis : bool
+        Whether what is shrunk and put together depends on the coefficients: `reconstructed` does both then.
     """
 
     name: ClassVar[str]
@@ -82,6 +84,7 @@ class Transform(ABC):
     noise_share: ClassVar[float] = 0.5
     has_levels: ClassVar[bool] = True
     auto_level: ClassVar[int] = 0
+    chooses_basis: ClassVar[bool] = False
 
     def check(self, method: Method) -> None:  # noqa: B027  # most transforms have all options
         """Raise ValueError for options that this transform does not have."""
@@ -148,6 +151,13 @@ class Transform(ABC):
         self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
     ) -> Array:
         """The samples (batch, *shape), C-contiguous, from coefficients in the order of `analyse`."""
+
+    def reconstructed(self, pyramid: Pyramid, shrinkage: Shrinkage | None) -> Array:
+        """The samples (batch, *shape) again, the coefficients shrunk on the way."""
+        if shrinkage is not None and shrinkage.across_bands:
+            pyramid, shrinkage = pyramid.shrunk(shrinkage), None
+        details = pyramid.shrunk_details(shrinkage)
+        return self.synthesise(pyramid.coefficients[0], details, pyramid.analysis, pyramid.shape)
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The detail coefficients that rules count, arrays (batch, coefficients) in the order of `bands`."""
