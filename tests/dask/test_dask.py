@@ -93,9 +93,11 @@ def test_ends_of_cut_traces(mode):
     assert np.array_equal(*_both(_samples((2, 3001)), (2, 700), "sym8", level=4, mode=mode, rule="universal"))
 
 
-def test_cut_traces_of_a_transform_that_is_not_decimated():
-    options = {"level": 3, "rule": "universal", "transform": "modwt"}
-    assert np.array_equal(*_both(_samples((2, 3001)), (2, 700), "db4", **options))
+@pytest.mark.parametrize("transform", ["modwt", "dtcwt"])
+@pytest.mark.parametrize(("scope", "sigma"), [("trace", "level"), ("record", "level"), ("trace", "global")])
+def test_cut_traces_of_other_transforms(transform, scope, sigma):
+    options = {"level": 3, "rule": "universal", "transform": transform, "scope": scope, "sigma": sigma}
+    assert np.array_equal(*_both(_samples((2, 3001)), (2, 700), None, **options))
 
 
 @pytest.mark.parametrize(

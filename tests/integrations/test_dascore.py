@@ -41,6 +41,12 @@ def test_samples_along_a_dimension(patch, dim, options):
     assert tuple(patch.attrs.history) == ("read",)
 
 
+@pytest.mark.parametrize("transform", ["dtcwt", "fk"])
+def test_panels_by_other_transforms(patch, transform):
+    quiet = patch.wavefilt.denoise(("time", "distance"), transform=transform)
+    np.testing.assert_array_equal(quiet.data, wavefilt.denoise(patch.data, transform=transform, axes=(0, 1)))
+
+
 @pytest.mark.parametrize("dim", [("time", "distance"), ("distance", "time")])
 def test_panels_of_two_dimensions(patch, dim):
     for own in (patch, patch.transpose()):

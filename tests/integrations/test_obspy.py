@@ -73,6 +73,13 @@ def test_a_stream_as_a_panel(rng):
     assert wavefilt.obspy.denoise(obspy.Stream(), two_dimensional=True) == obspy.Stream()
 
 
+@pytest.mark.parametrize("transform", ["dtcwt", "fk"])
+def test_a_stream_as_a_panel_by_other_transforms(rng, transform):
+    x = rng.standard_normal((24, 300))
+    quiet = wavefilt.obspy.denoise(obspy.Stream(map(_trace, x)), transform=transform, two_dimensional=True)
+    np.testing.assert_array_equal([t.data for t in quiet], wavefilt.denoise(x, transform=transform, axes=(0, 1)))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -56,6 +56,17 @@ def test_panels_of_two_dimensions(rng, dim, axes):
     xarray.testing.assert_identical(both["b"], dataset["b"])
 
 
+@pytest.mark.parametrize("transform", ["dtcwt", "fk"])
+def test_panels_by_other_transforms(rng, transform):
+    array = xarray.DataArray(rng.standard_normal((2, 60, 90)), dims=("shot", "time", "distance"))
+    expected = wavefilt.denoise(array.values, transform=transform, axes=(2, 1))
+    for own in (array, array.chunk(shot=1)):
+        quiet = own.wavefilt.denoise(("time", "distance"), transform=transform)
+        np.testing.assert_allclose(quiet, expected, atol=1e-12)
+        assert f"rule='js', scope='trace', sigma='level', spins=1, transform='{transform}'" in quiet.attrs["history"]
+    assert ("level=" in quiet.attrs["history"].replace("'level'", "")) == (transform != "fk")
+
+
 def test_panels_are_no_chunks(rng):
     array = xarray.DataArray(rng.standard_normal((6, 40, 50)), dims=("shot", "channel", "time"))
     lazy = array.chunk(shot=2).wavefilt.denoise(("time", "channel"), "db2", backend="pywavelets")

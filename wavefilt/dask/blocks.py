@@ -14,6 +14,7 @@ from math import prod
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
+import pywt
 
 from wavefilt import arrays, backends
 from wavefilt.arrays import Array, DType, Floats, Mask
@@ -68,10 +69,10 @@ def denoise(
     Where chunks hold whole traces and thresholds are each trace's own, every option serves and gaps (NaN) are cut out.
     Where traces are cut (chunks along ``axis``) or all traces share thresholds (``scope="record"``), there are several
     passes over the chunks: rules are then mergeable ("universal", "minimax", "bayes", "js" and numbers), ``sigma`` is
-    no tuple (noise in a window, or that changes), ``transform`` "dwt" or "modwt" without spins, every sample finite;
-    and where traces are cut, the mode is none that joins the ends of a trace, and nothing is detrended, which excludes
-    "js". Noise and thresholds are those of the whole traces or record: medians exactly, mean squares to rounding. Dead
-    traces of a record are left out.
+    no tuple (noise in a window, or that changes), ``transform`` "dwt", "modwt" or "dtcwt", without
+    spins, every sample finite; and where traces are cut, the mode is none that joins the ends of a trace, and nothing
+    is detrended, which excludes "js". Noise and thresholds are those of the whole traces or record: medians exactly,
+    mean squares to rounding. Dead traces of a record are left out.
 
     Both ``axes`` of panels must be in one chunk, and thresholds each panel's own (``scope="trace"``) unless the array
     is one chunk: coefficients of two dimensions are not computed across chunks.
@@ -265,7 +266,9 @@ def _by_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
     lots = _lots(x, job.method.scope)
     looked_for: list[State | Key] = [State.of(job.method, job.lengths * n, groups, real) for _, groups, n in lots]
     states, passes = [*looked_for], State.of(job.method, job.lengths, 1, real).passes
-    name = f"wavefilt-{tokenize(x.name, repr(job.method), job.method.bank.filter_bank, job.level, job.backend)}"
+    bank = job.method.bank
+    filters = bank.filter_bank if isinstance(bank, pywt.Wavelet) else bank  # those of users may have any name
+    name = f"wavefilt-{tokenize(x.name, repr(job.method), filters, job.level, job.backend)}"
     source, needed = around, list[Delayed]()
     dead, live = dict[Block, Key](), list[Delayed]()
     if job.method.scope == "record" and not job.method.fixed_thresholds:

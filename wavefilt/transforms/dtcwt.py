@@ -42,6 +42,7 @@ class DualTreeTransform(Transform):
     default_wavelet, default_rule = "near_sym_b,qshift_b", "js"
     parts = 2
     workspace = 1.0
+    noise_share = SHARE
 
     def check(self, method: Method) -> None:
         super().check(method)
@@ -76,9 +77,10 @@ class DualTreeTransform(Transform):
         """From the quantile `SHARE` of the magnitudes, with parts as correlated as they are in white noise."""
         if not isinstance(sigma, str):
             return super().noise(statistics, sigma, bands)
-        scale = np.array([[magnitude_quantile(SHARE, band.correlation)] for band in bands])
-        found = statistics.quantile_abs(list(range(1, len(bands) + 1)), SHARE) / scale
-        return found if sigma == "level" else np.broadcast_to(found[:1], found.shape)
+        own = bands if sigma == "level" else bands[:1]
+        scale = np.array([[magnitude_quantile(SHARE, band.correlation)] for band in own])
+        found = statistics.quantile_abs(list(range(1, len(own) + 1)), SHARE) / scale
+        return np.broadcast_to(found, (len(bands), found.shape[1]))
 
     def median_to_sigma(self, band: Band) -> float:
         return 1 / magnitude_quantile(0.5, band.correlation)
