@@ -270,7 +270,7 @@ def test_options_that_it_cannot_have(options, words):
 
 
 def test_what_else_is_refused(rng):
-    with pytest.raises(ValueError, match="transform='fk' is for panels"):
+    with pytest.raises(ValueError, match=r"transform='fk' is for panels: add axes=\(-2, -1\)"):
         wavefilt.denoise(np.ones((40, 100)), transform="fk")
     with pytest.raises(ValueError, match="transform='fk' is for real samples"):
         wavefilt.denoise(rng.standard_normal((40, 100)) * 1j, transform="fk", axes=(0, 1))

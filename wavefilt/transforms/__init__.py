@@ -3,7 +3,7 @@
 Each is computed here with PyWavelets and NumPy, which is the reference; backends accelerate those they name.
 """
 
-from wavefilt.errors import OptionError, options
+from wavefilt.errors import OptionError, Words, options
 from wavefilt.registry import Registry
 from wavefilt.vocabulary import check
 
@@ -54,5 +54,6 @@ def find(word: str, dimensions: int) -> Transform:
                 return kind
         TRANSFORMS.names()
     check("transform", word, words())
-    meant = "traces, not for two dimensions" if dimensions == 2 else "panels"
-    raise OptionError(options(transform=word), f" is for {meant}")
+    if dimensions == 2:
+        raise OptionError(options(transform=word), " is for traces, not for two dimensions")
+    raise OptionError(options(transform=word), " is for panels: add ", Words("axes=(-2, -1)", "--two-dimensional"))
