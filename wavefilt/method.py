@@ -167,7 +167,7 @@ class Method:
     @property
     def host_only(self) -> bool:
         """Whether only backends in host memory do it at all."""
-        return self.changing or not self.kind.on_device(self.spec)
+        return self.changing or not self.kind.on_device(self.spec) or (self.dimensions == 2 and self.spins > 1)
 
     @property
     def shrinks_approximation(self) -> bool:
@@ -208,6 +208,21 @@ class Method:
         period = 1 << level
         step = int(GOLDEN * period) | 1
         return [k * step % period for k in range(min(self.spins, period))]
+
+    def axis_shifts(self, level: int) -> list[tuple[int, ...]]:
+        """`shifts` along every axis.
+
+        Along the second axis of panels multiple k is replaced by multiple p_k, where bit i of p_k is the parity of the
+        bits r of k for which the binomial coefficient C(r, i) is odd: the second dimension of Sobol's sequence (1967),
+        read backwards. The first 2^(i+j) pairs are then all different in their phases at level i of one axis and level
+        j of the other, and there are 4^level.
+        """
+        if self.dimensions == 1:
+            return [(shift,) for shift in self.shifts(level)]
+        period = 1 << level
+        step = int(GOLDEN * period) | 1
+        count = min(self.spins, period * period)
+        return [(k * step % period, _sobol(k) * step % period) for k in range(count)]
 
     @property
     def fixed_thresholds(self) -> list[float]:
@@ -363,6 +378,15 @@ class Method:
         if self.kind.parts == 2 and self.spec.magnitudes:
             return self.spec.magnitudes
         return self.spec.hard if self.spec.hard and self.shrink_word == "hard" else self.spec.function
+
+
+def _sobol(k: int) -> int:
+    """The number p_k of `Method.axis_shifts`: the sum modulo 2 of the rows of Pascal's triangle named by its bits."""
+    found, row = 0, 1
+    while k:
+        found ^= row if k & 1 else 0
+        row, k = row ^ row << 1, k >> 1
+    return found
 
 
 def is_number(value: Any) -> bool:

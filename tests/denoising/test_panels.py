@@ -376,7 +376,7 @@ GAP = np.where(np.arange(50) == 7, np.nan, X)
     ("x", "options", "message"),
     [
         (X, {"transform": "modwt"}, "transform='modwt' is for traces"),
-        (X, {"spins": 4}, "spins=4 is for traces"),
+        (X, {"spins": 4, "transform": "fk"}, "transform='fk' depends little on shifts: leave spins out"),
         (X, {"sigma": ("window", 0, 20)}, "is for traces"),
         (X, {"rule": "blockjs"}, "rule='blockjs' is for traces"),
         (X, {"axes": (0,)}, "must be a pair"),
@@ -491,9 +491,7 @@ def test_the_study_in_small():
     assert result["ratios"]["pywavelets"] == result["pywavelets"]["median"] / result["numba"]["median"]
 
 
-@pytest.mark.parametrize(
-    "option", [("--spins", 2), ("--noise-window", 0, 1), ("--max-memory", "1GiB"), ("--scheduler", "local:1")]
-)
+@pytest.mark.parametrize("option", [("--noise-window", 0, 1), ("--max-memory", "1GiB"), ("--scheduler", "local:1")])
 def test_the_command_refuses_what_is_for_traces(tmp_path, option):
     from wavefilt.cli import main
 
@@ -501,3 +499,46 @@ def test_the_command_refuses_what_is_for_traces(tmp_path, option):
     with pytest.raises(SystemExit, match="2"):
         main(["denoise", str(tmp_path / "x.npy"), "--two-dimensional", *map(str, option)])
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("mode", ["symmetric", "periodization"])
+def test_spins_are_the_mean_of_denoised_shifted_panels(backend, rng, mode):
+    _, x = section(rng, (48, 70))
+    x = x[:, :64]
+    options = {"wavelet": "db2", "level": 2, "mode": mode, "rule": "universal", "axes": (0, 1), "backend": backend}
+    shifts = [(0, 0), (1, 1), (2, 3), (3, 2), (0, 1)]  # the step of 4 samples is 1
+    expected = np.zeros_like(x)
+    for down, across in shifts:
+        if mode == "symmetric":
+            y = wavefilt.denoise(np.pad(x, ((down, 0), (across, 0)), "symmetric"), **options)[down:, across:]
+        else:
+            y = np.roll(wavefilt.denoise(np.roll(x, (down, across), (0, 1)), **options), (-down, -across), (0, 1))
+        expected += y / len(shifts)
+    found = wavefilt.denoise(x, spins=5, **options)
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(x).max()
+    assert np.abs(found - wavefilt.denoise(x, **options)).max() > 1e-2 * np.abs(x).max()
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_shifts_of_panels_are_spread_over_the_phases_of_both_axes(level):
+    pairs = Method(spins=10**4, dimensions=2).axis_shifts(level)
+    assert len(set(pairs)) == len(pairs) == 4**level
+    for i in range(level + 1):
+        for j in range(level + 1):
+            first = pairs[: 2 ** (i + j)]
+            assert len({(down % 2**i, across % 2**j) for down, across in first}) == 2 ** (i + j)
+    for axis in (0, 1):  # alone, a new phase at every shift
+        assert sorted(pair[axis] for pair in pairs[: 2**level]) == list(range(2**level))
+
+
+def test_spins_gain_and_keep_gaps(backend, rng):
+    clean, x = section(rng, (64, 128))
+    left = [
+        np.linalg.norm(wavefilt.denoise(x, "db4", axes=(0, 1), spins=k, backend=backend) - clean) for k in (1, 4, 16)
+    ]
+    assert max(left[1:]) < 0.9 * left[0]
+    x[20, 30:50], x[40] = np.nan, 3
+    y = wavefilt.denoise(x, "db4", axes=(0, 1), spins=3, backend=backend)
+    assert np.isnan(y[20, 30:50]).all()
+    assert (y[40] == 3).all()
+    assert np.isfinite(np.delete(y, 20, 0)).all()

@@ -107,8 +107,9 @@ def denoise(
         The packets "wp" are in a basis that suits each trace, or with ``scope="record"`` all of them: of least risk,
         of least entropy ("wp-entropy"), or all of the deepest level; for chirps and tones, see `docs/packets.md`.
     spins : int
-        With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level. They are
-        spread through 2^level samples, after which the transform repeats (`Method.shifts`).
+        With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, of panels
+        4^level. They are spread through 2^level samples along every axis, after which the transform repeats
+        (`Method.axis_shifts`).
     detrend : {"mean", "line"}, optional
         What is removed from every trace (or segment between gaps) before the transform and added again after it: its
         mean, or the straight line of least squares. By default the mean with rule "js", which also shrinks the
@@ -125,7 +126,7 @@ def denoise(
         the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning names wavelets
         that have some). The second axis is along the traces. Gaps and dead traces (all samples equal) are
         interpolated for the transform, left out of noise and thresholds, and returned as they are.
-        ``transform="modwt"``, ``spins``, ``detrend``, noise in windows or that changes, block rules and
+        ``transform="modwt"``, ``detrend``, noise in windows or that changes, block rules and
         lists of arrays on GPUs are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.

@@ -88,8 +88,8 @@ def denoised(
     if method.trend is not None:
         trends = [of_rows(own, method.trend) for own in batches]
         batches = [trend.removed(own) for own, trend in zip(batches, trends, strict=True)]
-    for turn, shift in enumerate(method.shifts(max(depth for _, depth in group))):
-        own_shifts = [shift % (1 << depth) for _, depth in group]
+    for turn, shift in enumerate(method.axis_shifts(max(depth for _, depth in group))):
+        own_shifts = [tuple(along % (1 << depth) for along in shift) for _, depth in group]
         pyramids = [
             begun.pop() if begun else backend.decompose(_shifted(own, at, method.mode), method.analysis(depth))
             for own, at, (_, depth) in zip(batches, own_shifts, group, strict=True)
@@ -126,7 +126,10 @@ def denoised(
 
 
 def _steady(
-    pyramids: Sequence[Pyramid], group: Sequence[tuple[Segments, int]], shifts: Sequence[int], method: Method
+    pyramids: Sequence[Pyramid],
+    group: Sequence[tuple[Segments, int]],
+    shifts: Sequence[tuple[int, ...]],
+    method: Method,
 ) -> tuple[Floats, list[NoiseCurves]]:
     """Divide the coefficients of a group in place by the curves of their noise, which are relative to its mean.
 
@@ -134,7 +137,7 @@ def _steady(
     """
     found = [
         of_pyramid(pyramid, method, (part.starts - shift).tolist())
-        for pyramid, (part, _), shift in zip(pyramids, group, shifts, strict=True)
+        for pyramid, (part, _), (shift,) in zip(pyramids, group, shifts, strict=True)
     ]
     if method.scope == "trace":
         sigma = found[0].sigma
@@ -181,18 +184,27 @@ def _statistics(
     return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
 
 
-def _shifted(rows: Array, shift: int, mode: str) -> Array:
-    """Rows that begin so many samples earlier: in their extension, or circularly where the mode is periodic."""
-    if not shift or mode in modwt_boundary.ROUND:
-        return np.roll(rows, shift, axis=1) if shift else rows
-    return np.ascontiguousarray(extended(rows, mode, shift, 0))
+def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
+    """Rows or panels that begin so many samples earlier: in their extension, or circularly where the mode is periodic.
+
+    ``shifts`` has one for each axis but the first.
+    """
+    for axis, shift in enumerate(shifts, 1):
+        if shift and mode in modwt_boundary.ROUND:
+            x = np.roll(x, shift, axis=axis)
+        elif shift:
+            x = np.moveaxis(extended(np.moveaxis(x, axis, -1), mode, shift, 0), -1, axis)
+    return np.ascontiguousarray(x)
 
 
-def _back(rows: Array, shift: int, mode: str) -> Array:
+def _back(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
     """The opposite of `_shifted`."""
-    if not shift:
-        return rows
-    return np.roll(rows, -shift, axis=1) if mode in modwt_boundary.ROUND else rows[:, shift:]
+    for axis, shift in enumerate(shifts, 1):
+        if shift and mode in modwt_boundary.ROUND:
+            x = np.roll(x, -shift, axis=axis)
+        elif shift:
+            x = x[(slice(None),) * axis + (slice(shift, None),)]
+    return x
 
 
 def window_noise(

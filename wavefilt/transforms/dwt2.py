@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pywt
@@ -19,11 +20,17 @@ from wavefilt.wavelets.filters import detail_lengths
 
 from .base import Analysis
 from .dwt import DWT, one_level, synthesis_mode
-from .planes import PlaneTransform, separable_grids
+from .planes import PlaneTransform, check_panels, separable_grids
+
+if TYPE_CHECKING:
+    from wavefilt.method import Method
 
 
 class _DWT2(PlaneTransform):
     name, word, band_names = "dwt2", "dwt", "DVH"
+
+    def check(self, method: Method) -> None:
+        check_panels(method, spins=True)
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
         return [prod(size) for size in self.planes(analysis, shape)[1:] for _ in self.band_names]

@@ -61,10 +61,13 @@ class PlaneTransform(Transform):
         return self.counted(self.analyse(live[None].astype(np.float32), own), own, live.shape)
 
 
-def check_panels(method: Method) -> None:
-    """Raise ValueError for options that are for traces."""
+def check_panels(method: Method, spins: bool = False) -> None:
+    """Raise ValueError for options that are for traces, and for ``spins`` unless they are of use."""
+    if method.spins > 1 and not spins:
+        raise OptionError(
+            options(transform=method.transform), " depends little on shifts: leave ", options("spins"), " out"
+        )
     refused = {
-        "spins": method.spins > 1,
         "sigma": isinstance(method.sigma, tuple),
         "rule": method.spec.blocks is not None,
         "detrend": method.detrend is not None,
