@@ -63,8 +63,11 @@ def _details(facts: Facts) -> list[str]:
     kind = find(facts["transform"], facts.get("dimensions", 1))
     bands = [f" {band}" for band in kind.band_names] if kind.dimensions > 1 else [""]
     names = [f"level {i}{band}" for i in range(1, facts["level"] + 1) for band in bands]
-    if not kind.has_levels:
-        names = [band.name for band in kind.bands(facts["level"])]
+    if not kind.has_levels:  # bands are frequencies
+        step, own = facts["interval_s"], kind.bands(facts["level"])
+        known = isinstance(step, float) and step > 0
+        names = [f"{i / (2 * facts['level'] * step):.4g} Hz" if known else own[-1 - i].name for i in range(len(own))]
+        names.reverse()
     columns = [
         spreads(facts[name], facts.get(f"{name}_range", [None] * len(facts[name]))) for name in ("sigma", "thresholds")
     ]

@@ -11,6 +11,7 @@ from tests.denoising.test_panels import section
 from tests.support.checkout import run
 from wavefilt.denoising.options import history_line
 from wavefilt.method import Method
+from wavefilt.recording import Recording
 from wavefilt.thresholding.local_shrinkage import Local
 from wavefilt.transforms.fk import FK
 from wavefilt.vocabulary import MODES
@@ -294,10 +295,31 @@ def test_in_history_and_the_command(tmp_path, rng, capsys):
     code, _, told = run(capsys, *command, "-o", tmp_path / "y.npy")
     assert code == 0
     assert "sine32x64 2-D FK js" in told
-    assert "  f0: sigma" in told
+    assert told.index("  f32: sigma") < told.index("  f0: sigma")
     assert_array_equal(
         np.load(tmp_path / "y.npy"), wavefilt.denoise(np.load(tmp_path / "x.npy"), transform="fk", axes=(0, 1))
     )
     method = Method(transform="fk", dimensions=2)
     assert method.summary(32) == "fk sine32x64, js local"
     assert "level" not in history_line(method, 32).replace("sigma='level'", "")
+
+
+def test_bands_are_told_in_hertz_where_the_interval_is_known(tmp_path, rng, capsys):
+    section(rng, (24, 200))[1].astype("<f4").tofile(tmp_path / "x.raw")
+    layout = ["--format", "raw", "--dtype", "f4", "--endian", "little", "--ns", "200", "--dt", "0.004"]
+    command = ["denoise", tmp_path / "x.raw", *layout, "--two-dimensional", "--transform", "fk", "-v"]
+    code, _, told = run(capsys, *command, "-o", tmp_path / "y.raw")
+    assert code == 0, told
+    assert told.index("  125 Hz: sigma") < told.index("  3.906 Hz: sigma") < told.index("  0 Hz: sigma")
+
+
+def test_the_noise_of_a_picture_is_that_of_both_parts(rng):
+    from wavefilt.plot import draw
+
+    recording = Recording(rng.standard_normal((64, 300)), (0.004,) * 64, "npy", None)
+    after = recording.apply(Method(transform="fk", dimensions=2), report=True)
+    (estimate,) = after.outcome.estimates
+    assert_allclose(estimate.power, 2 * estimate.sigma**2, rtol=0.3)
+    figure = draw(recording, after)
+    (axes,) = [axes for axes in figure.axes if axes.get_ylabel() == "energy (%)"]
+    assert_allclose(axes.lines[0].get_ydata().sum(), 100, rtol=0.1)

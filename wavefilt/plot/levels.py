@@ -54,7 +54,7 @@ def _draw_energies(axes: Axes, estimates: list[Estimate], depth: int) -> None:
             return
         own, counts = slice(len(estimate.sigma)), estimate.counts[:, None]
         energy[own] += (estimate.power * counts).sum(axis=1)
-        noise[own] += (estimate.sigma**2 * counts).sum(axis=1)
+        noise[own] += estimate.analysis.transform.parts * (estimate.sigma**2 * counts).sum(axis=1)
     total = energy.sum()
     if not 0 < total < math.inf:
         say(axes, "no energy")
