@@ -15,6 +15,17 @@ def families() -> list[str]:
     return sorted({as_wavelet(name).short_family_name for name in names()})
 
 
+def others() -> str:
+    """What takes the place of wavelets with the transforms that have other filters."""
+    from wavefilt.transforms import DTCWT, FK
+    from wavefilt.wavelets.dual_tree import BIORTS, QSHIFTS
+
+    return (
+        f"\n--transform dtcwt: FIRST,LATER such as {DTCWT.default_wavelet}; FIRST is {', '.join(BIORTS)}, LATER "
+        f"{', '.join(QSHIFTS)}\n--transform fk: sineTxN, windows of T traces by N samples, such as {FK.default_wavelet}"
+    )
+
+
 @click.command("wavelets")
 @click.argument("family", required=False, type=Text(names=families))
 @as_json
@@ -51,3 +62,5 @@ def command(family: str | None, as_json: bool) -> None:
         values["vanishing_moments"] = row["vanishing_moments"] or "-"
         line = "{name:8} {taps:4} {vanishing_moments:>7}  {family:24} {orthogonal:10} {symmetry}"
         click.echo(line.format(**values))
+    if family is None:
+        click.echo(others())

@@ -306,6 +306,8 @@ def test_wavelets(capsys):
     assert len(rows) == 106
     assert {"name": "db8", "taps": 16}.items() <= {r["name"]: r for r in rows}["db8"].items()
     assert len(run(capsys, "wavelets", "sym")[1].splitlines()) == 20
+    assert "qshift_b" in run(capsys, "wavelets")[1].splitlines()[-2]
+    assert "such as sine32x64" in run(capsys, "wavelets")[1].splitlines()[-1]
     assert run(capsys, "wavelets", "dab")[0] == 2
 
 

@@ -253,7 +253,7 @@ def test_gaps_and_dead_traces(rng):
     [
         ({"wavelet": "db8"}, "wavelet='db8' is no window of transform \"fk\".* sine32x64"),
         ({"wavelet": "sine31x64"}, "both even"),
-        ({"level": 3}, "level=3 is not for transform='fk', whose window is named by wavelet"),
+        ({"level": 3}, "level=3 is not for transform='fk', which has windows instead"),
         ({"keep": 1}, "keep=1 is not for transform='fk', which has no levels"),
         ({"rule": [1.0, 2.0]}, "give one threshold"),
         ({"rule": "bivariate"}, "rule='bivariate' is not for transform='fk', whose bands have no parents"),

@@ -95,7 +95,7 @@ def denoise(
     method = plugins.method(wavelet, options, backend, "axis", "axes", dimensions=1 if axes is None else 2)
     if axes is not None and (axis != -1 or np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes, instead of axis={axis}")
-    along = (axis,) if axes is None else tuple(axes)
+    along: tuple[int, ...] = (axis,) if axes is None else tuple(axes)
     check("backend", backend, ["auto", *backends.names()])
     dtype = array.dtype if array.dtype.kind in "fc" else arrays.compute_dtype(array.dtype)
     arrays.compute_dtype(dtype)
@@ -114,8 +114,8 @@ def denoise(
         return array.map_blocks(block, dtype=dtype, meta=meta)
     if axes is not None:
         what = 'a record of several chunks: use scope="trace", or one chunk' if whole else "panels cut into chunks"
-        chunks = "" if whole else f": rechunk both to one chunk, x.rechunk({{{along[0]}: -1, {along[1]}: -1}})"
-        raise ValueError(f"axes={axes!r} is not possible for {what}{chunks}")
+        hint = "" if whole else f": rechunk both to one chunk, x.rechunk({{{along[0]}: -1, {along[1]}: -1}})"
+        raise ValueError(f"axes={axes!r} is not possible for {what}{hint}")
     _check_mergeable(method, cut=array.numblocks[axis] > 1)
     if depth == 0:
         return array.astype(dtype)

@@ -106,6 +106,7 @@ def denoised(
             known = _completed(method.cut(own_noise, max(depth for _, depth in group)), statistics, method)
         pooled = _thresholds(statistics, method, samples, known)
         power = statistics.mean_square() if report and not turn else None
+        del statistics  # and the coefficients that it has copied
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
             estimate = estimate_of(Measured(*pooled, power), part, given[i], method, depth)
             shrinkage = estimate.shrinkage(method.function(pyramid.samples), method.scope == "record")

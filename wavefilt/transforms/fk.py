@@ -93,18 +93,17 @@ class _FK(Transform):
 
     def check(self, method: Method) -> None:
         check_panels(method)
-        refused = {
-            "level": (method.level is not None, ", whose window is named by ", options("wavelet"), ": sine32x64"),
-            "keep": (method.keep > 0, ", which has no levels"),
-            "sigma": (method.sigma == "global", ", where every frequency has noise of its own"),
-            "rule": (len(method.fixed_thresholds) > 1, ", which has no levels: give one threshold"),
-        }
-        if method.rule == "bivariate":
-            refused["rule"] = (True, ", whose bands have no parents")
-        for option, (wrong, *why) in refused.items():
+        refused = [
+            ("level", method.level is not None, ", which has windows instead, such as wavelet sine32x64"),
+            ("keep", method.keep > 0, ", which has no levels"),
+            ("sigma", method.sigma == "global", ", where every frequency has noise of its own"),
+            ("rule", len(method.fixed_thresholds) > 1, ", which has no levels: give one threshold"),
+            ("rule", method.rule == "bivariate", ", whose bands have no parents"),
+        ]
+        for option, wrong, why in refused:
             if wrong:
                 given = options(**{option: vars(method)[option]})
-                raise OptionError(given, " is not for ", options(transform=self.word), *why)
+                raise OptionError(given, " is not for ", options(transform=self.word), why)
 
     def bank(self, wavelet: WaveletLike) -> Window:
         return as_window(wavelet)
@@ -231,7 +230,8 @@ class _FK(Transform):
 
     def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:
         """The share of a window's energy, for all of its coefficients."""
-        (across, along), shares = self.windows(analysis, live.shape), live.astype(np.float32)
+        across, along = self.windows(analysis, live.shape)
+        shares: Array = live.astype(np.float32)
         for axis in (along, across):  # the other one last in turn
             windows = axis.cut(axis.extended(shares, "symmetric"), -1)
             shares = (windows @ sine(axis.size, "f") / axis.half).T
