@@ -82,7 +82,10 @@ OUTPUT = [
 ]
 METHOD = [
     click.option(
-        "-w", "--wavelet", type=WAVELET, help="Discrete wavelet, by default that of the transform: db8, of 16 taps."
+        "-w",
+        "--wavelet",
+        type=WAVELET,
+        help="Discrete wavelet (see `wavefilt wavelets`). [default: db8, of 16 taps; dtcwt and fk have their own]",
     ),
     click.option(
         "-l",
@@ -96,7 +99,7 @@ METHOD = [
         "--rule",
         metavar="NAME|T[,T...]",
         type=Text(word_or_numbers, names=RULES),
-        help="Threshold rule, by default bayes: a threshold, one per level (coarsest first), or one of",
+        help="Threshold rule, by default bayes (dtcwt, fk: js): T, one T per level (coarsest first), or one of",
         cls=Named,
     ),
     click.option(

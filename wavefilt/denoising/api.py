@@ -57,7 +57,9 @@ def denoise(
         denoised there. A pandas Series or DataFrame is denoised along its index, which must be evenly spaced; each
         column is a trace.
     wavelet : str, pywt.Wavelet or object with four filters, optional
-        By default ``"db8"``, the Daubechies wavelet with 8 vanishing moments, 16 taps.
+        By default that of the transform: ``"db8"``, the Daubechies wavelet with 8 vanishing moments, 16 taps; for
+        "dtcwt" ``"near_sym_b,qshift_b"``, Kingsbury's filters of the first level and of all others; for "fk" the
+        windows ``"sine32x64"``.
     level : int, optional
         Number of levels; by default 5, with the rules "js" and "bivariate" 6, or the maximum for this length and
         filter. A segment between gaps uses at most its own maximum; a segment shorter than the filter is returned
@@ -66,8 +68,10 @@ def denoise(
         One of the nine boundary modes of PyWavelets, or a registered one.
     rule : str, float, or one float per level
         Threshold rule (`wavefilt.thresholding.rules`): "universal", "minimax", "sure", "hybrid", "bayes", "fdr",
-        "blockjs", "neighblock", "js", "bivariate", "ebayes" or "ebayes-cauchy"; by default "bayes". Numbers are
-        thresholds in the units of ``x``, coarsest level first like the details of `wavedec`.
+        "blockjs", "neighblock", "js", "bivariate", "ebayes" or "ebayes-cauchy"; by default that of the transform,
+        "bayes", or "js" for "dtcwt" and "fk". Numbers are thresholds in the units of ``x``, coarsest level first like
+        the details of `wavedec`. Of complex coefficients ("dtcwt", "fk") magnitudes are shrunk and phases kept, by
+        all but "minimax", block rules and empirical Bayes.
     shrink : {"soft", "hard", "garrote", "firm", "median", "mean"}, optional
         Threshold function; by default the one that the rule is derived for. Hard keeps |d| = threshold, as PyWavelets
         does; WaveLab removes it, which differs by one coefficient per level with ``rule="sure"``, whose threshold is
@@ -97,11 +101,13 @@ def denoise(
     keep : int
         Number of coarsest levels whose detail coefficients are unchanged; with rule "js" and one level or more, the
         approximation coefficients too.
-    transform : {"dwt", "modwt", "fk", "wp", "wp-entropy", "wp-full"}
+    transform : {"dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"}
         The decimated transform, or the maximal overlap transform, whose result does not depend on where a trace
         starts: it has one coefficient per sample and level, and needs (level + 1) times the memory and several times
         the run time. Numeric ``rule`` and ``sigma`` refer to the decimated transform; at level j they are divided by
         2^(j/2).
+        "dtcwt", the dual-tree complex transform, has coefficients whose magnitudes hardly depend on where events are,
+        and with ``axes`` six bands a level, each of one direction: twice, or four times, as many as samples.
         "fk", for ``axes`` alone, shrinks Fourier transforms of overlapping windows, named by ``wavelet``
         ("sine32x64", of 32 traces by 64 samples), by temporal frequency, with rule "js" unless another is given.
         The packets "wp" are in a basis that suits each trace, or with ``scope="record"`` all of them: of least risk,
@@ -121,13 +127,13 @@ def denoise(
         Time axis.
     axes : pair of int, optional
         Transform both axes together instead of ``axis``, such as ``(-2, -1)`` for gathers, panels and images; all
-        other axes are a batch. Each level then has three bands with their own noise and threshold;
-        ``sigma="global"`` uses the finest diagonal band. ``scope="trace"`` refers to single panels, ``"record"`` to
-        the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning names wavelets
-        that have some). The second axis is along the traces. Gaps and dead traces (all samples equal) are
-        interpolated for the transform, left out of noise and thresholds, and returned as they are.
-        ``transform="modwt"``, ``detrend``, noise in windows or that changes, block rules and
-        lists of arrays on GPUs are not supported.
+        other axes are a batch. Each level then has three bands, with "dtcwt" six, with their own noise and threshold;
+        ``sigma="global"`` uses the finest diagonal band of the DWT. ``scope="trace"`` refers to single panels,
+        ``"record"`` to the batch. The number of levels is limited by the shorter axis (if that leaves none, a warning
+        names wavelets that have some). The second axis is along the traces. Gaps and dead traces (all samples equal)
+        are interpolated for the transform, left out of noise and thresholds, and returned as they are.
+        ``transform="modwt"``, ``detrend``, noise in windows or that changes, block rules and lists of arrays on GPUs
+        are not supported.
     backend : str or Backend
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional
