@@ -459,7 +459,7 @@ def test_workers_that_die_over_and_over(client):
         (
             (2, 500),
             {"rule": "sure"},
-            r"rule='sure' \(possible are universal, minimax, bayes and numbers\) is not possible "
+            r"rule='sure' \(possible are universal, minimax, bayes, bivariate and numbers\) is not possible "
             r"for traces cut into chunks: rechunk the samples' axis to one chunk",
         ),
         ((2, -1), {"rule": "fdr", "scope": "record"}, "rule='fdr' .* for a record of several chunks"),
@@ -474,7 +474,7 @@ def test_workers_that_die_over_and_over(client):
         ((2, -1), {"axes": (0, 1), "axis": 0}, r"axes=\(0, 1\) must be a pair of axes, instead of axis=0"),
         ((2, -1), {"axes": (0, 1, 2)}, "must be a pair of axes"),
         ((2, -1), {"axes": (0, 3)}, "axis=3 is out of range"),
-        ((2, -1), {"axes": (0, 1), "spins": 2}, "is for traces, not for two dimensions"),
+        ((2, -1), {"axes": (0, 1), "detrend": "mean"}, "is for traces, not for two dimensions"),
         ((2, -1), {"thershold": 1}, "option='thershold' is not one of level, mode, rule"),
         ((2, -1), {"devices": "all"}, "option='devices' is not one of level, mode, rule"),
         (

@@ -261,7 +261,7 @@ def test_gaps_and_dead_traces(rng):
         ({"rule": "blockjs"}, "rule='blockjs' is for"),
         ({"sigma": "global"}, "every frequency has noise of its own"),
         ({"sigma": ("window", 0, 50)}, "is for traces, not for two dimensions"),
-        ({"spins": 2}, "spins=2 is for traces"),
+        ({"spins": 2}, "transform='fk' depends little on shifts: leave spins out"),
         ({"detrend": "mean"}, "is for traces"),
     ],
 )

@@ -68,11 +68,11 @@ def denoise(
 
     Where chunks hold whole traces and thresholds are each trace's own, every option serves and gaps (NaN) are cut out.
     Where traces are cut (chunks along ``axis``) or all traces share thresholds (``scope="record"``), there are several
-    passes over the chunks: rules are then mergeable ("universal", "minimax", "bayes", "js" and numbers), ``sigma`` is
-    no tuple (noise in a window, or that changes), ``transform`` "dwt", "modwt" or "dtcwt", without
-    spins, every sample finite; and where traces are cut, the mode is none that joins the ends of a trace, and nothing
-    is detrended, which excludes "js". Noise and thresholds are those of the whole traces or record: medians exactly,
-    mean squares to rounding. Dead traces of a record are left out.
+    passes over the chunks: rules are then mergeable ("universal", "minimax", "bayes", "js", "bivariate" and numbers),
+    ``sigma`` is no tuple (noise in a window, or that changes), ``transform`` "dwt", "modwt" or "dtcwt", without spins,
+    every sample finite; and where traces are cut, the mode is none that joins the ends of a trace, and nothing is
+    detrended, which excludes "js". Noise and thresholds are those of the whole traces or record: medians exactly, mean
+    squares to rounding. Dead traces of a record are left out.
 
     Both ``axes`` of panels must be in one chunk, and thresholds each panel's own (``scope="trace"``) unless the array
     is one chunk: coefficients of two dimensions are not computed across chunks.
