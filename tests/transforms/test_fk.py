@@ -248,6 +248,18 @@ def test_gaps_and_dead_traces(rng):
     ]
 
 
+@pytest.mark.parametrize("live", [0, 1, 2, 3])
+@pytest.mark.parametrize("mode", ["symmetric", "reflect"])
+def test_few_live_traces(rng, live, mode):
+    x = np.zeros((12, 150))
+    x[4 : 4 + live] = section(rng, (live, 150))[1]
+    x[5, 20:30] = np.nan
+    y = wavefilt.denoise(x, transform="fk", axes=(0, 1), mode=mode)
+    assert_array_equal(np.isnan(y), np.isnan(x))
+    assert_array_equal(y[8:], x[8:])
+    assert np.nanvar(y - x) < np.nanvar(x) + 1e-30
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -56,8 +56,8 @@ class Windows:
 
     @property
     def inside(self) -> slice:
-        """The windows that have nothing but samples of the panel."""
-        return slice(1, self.samples // self.half)
+        """The windows that have nothing but samples of the panel; all of a single trace."""
+        return slice(1, self.samples // self.half) if self.samples > 1 else slice(None)
 
     def extended(self, x: Array, mode: str) -> Array:
         """``x`` (..., samples) as far as the windows reach, (..., (count + 1) half)."""
@@ -135,7 +135,7 @@ class _FK(Transform):
     def windows(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Windows, Windows]:
         """Along the traces of a panel and along time; not larger than the panel."""
         bank: Any = analysis.wavelets[0]
-        across = min(bank.traces, shape[0] // 2 * 2)
+        across = min(bank.traces, max(shape[0] // 2 * 2, 2))  # a single live trace is a panel of its own for its noise
         return Windows(shape[0], across), Windows(shape[1], 2 * analysis.level)
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
