@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from wavefilt.decomposition.dual_tree import dtcwt, idtcwt
     from wavefilt.decomposition.packets import iwavelet_packets, wavelet_packets
     from wavefilt.decomposition.stationary import imodwt, iswt, modwt, swt
+    from wavefilt.decomposition.stationary2 import imodwt2, modwt2
     from wavefilt.decomposition.wavedec import dwt, idwt, wavedec, waverec
     from wavefilt.decomposition.wavedec2 import wavedec2, waverec2
     from wavefilt.denoising.api import denoise
@@ -37,9 +38,11 @@ __all__ = [
     "idtcwt",
     "idwt",
     "imodwt",
+    "imodwt2",
     "iswt",
     "iwavelet_packets",
     "modwt",
+    "modwt2",
     "read",
     "set_num_threads",
     "swt",
@@ -57,6 +60,7 @@ _HOMES = {
     "decomposition.dual_tree": ("dtcwt", "idtcwt"),
     "decomposition.packets": ("iwavelet_packets", "wavelet_packets"),
     "decomposition.stationary": ("imodwt", "iswt", "modwt", "swt"),
+    "decomposition.stationary2": ("imodwt2", "modwt2"),
     "decomposition.wavedec": ("dwt", "idwt", "wavedec", "waverec"),
     "decomposition.wavedec2": ("wavedec2", "waverec2"),
     "denoising.api": ("denoise",),

@@ -242,7 +242,7 @@ def test_what_would_work_is_told(tmp_path, monkeypatch, capsys, options, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--two-dimensional", "--transform", "modwt"], "--transform modwt is for traces, not for two dimensions"),
+        (["--two-dimensional", "--transform", "wp"], "--transform wp is for traces, not for two dimensions"),
         (["--two-dimensional", "--transform", "fk", "--spins", "2"], "fk depends little on shifts: leave --spins out"),
         (["--two-dimensional", "--rule", "blockjs"], "--rule blockjs is for traces"),
         (["--transform", "modwt", "--spins", "3"], "--transform modwt does not depend on shifts: leave --spins out"),

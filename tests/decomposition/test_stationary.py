@@ -270,7 +270,7 @@ def test_errors_say_what_is_wrong(call, words):
 
 
 def test_an_unknown_transform_is_refused():
-    with pytest.raises(ValueError, match="transform='modwd' is not one of dwt, modwt; did you mean 'modwt'"):
+    with pytest.raises(ValueError, match=r"transform='modwd' is not one of dwt, modwt, .*; did you mean 'modwt'"):
         find("modwd", 1)
 
 

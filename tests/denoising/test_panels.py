@@ -375,7 +375,7 @@ GAP = np.where(np.arange(50) == 7, np.nan, X)
 @pytest.mark.parametrize(
     ("x", "options", "message"),
     [
-        (X, {"transform": "modwt"}, "transform='modwt' is for traces"),
+        (X, {"transform": "wp"}, "transform='wp' is for traces"),
         (X, {"spins": 4, "transform": "fk"}, "transform='fk' depends little on shifts: leave spins out"),
         (X, {"sigma": ("window", 0, 20)}, "is for traces"),
         (X, {"rule": "blockjs"}, "rule='blockjs' is for traces"),

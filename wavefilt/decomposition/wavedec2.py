@@ -69,7 +69,7 @@ def wavedec2(
     BackendUnavailable
         If the requested backend cannot run here.
     """
-    banks, modes = _banks(wavelet), _modes(mode)
+    banks, modes = wavelet_pair(wavelet), mode_pair(mode)
     array = as_floating(data)
     first, second = as_axes(array, axes)
     sizes = array.shape[first], array.shape[second]
@@ -81,11 +81,11 @@ def wavedec2(
         raise ValueError(f"level={level} must be at least 0")
     for n, bank, own in zip(sizes, banks, modes, strict=True):
         check_reflection([n, *detail_lengths(n, bank.dec_len, own, level)], own)
-    planes, batch = _to_planes(array, (first, second))
+    planes, batch = to_planes(array, (first, second))
     analysis = Analysis(DWT2, banks, modes, level)
     chosen = backends.choose(backend, dtype_name(planes.dtype), planes.shape, analysis)
     found = chosen.decompose(planes, analysis).coefficients
-    arrays = [_from_planes(c, batch, (first, second)) for c in found]
+    arrays = [from_planes(c, batch, (first, second)) for c in found]
     return [arrays[0], *(tuple(arrays[i : i + 3]) for i in range(1, len(arrays), 3))]
 
 
@@ -117,10 +117,10 @@ def waverec2(
         For an empty list, levels that are not three bands, coefficients with inconsistent shapes, and as
         `wavedec2`.
     """
-    banks, modes = _banks(wavelet), _modes(mode)
+    banks, modes = wavelet_pair(wavelet), mode_pair(mode)
     if not isinstance(coeffs, (list, tuple)) or len(coeffs) == 0:
         raise ValueError("coeffs must be a list [cA_n, (cH_n, cV_n, cD_n), ..., (cH_1, cV_1, cD_1)]")
-    levels = [_bands(level, i) for i, level in enumerate(coeffs[1:], 1)]
+    levels = [bands_of(level, i) for i, level in enumerate(coeffs[1:], 1)]
     if coeffs[0] is None:
         if not levels or levels[0] is None:
             raise ValueError("coeffs[0] must be an array: there is no band that tells its shape")
@@ -131,13 +131,13 @@ def waverec2(
     dtype = np.result_type(*map(as_floating, (coeffs[0], *known)))
     smooth = np.asarray(coeffs[0], dtype)
     pair = as_axes(smooth, axes)
-    planes, batch = _to_planes(smooth, pair)
+    planes, batch = to_planes(smooth, pair)
     shape, found = planes.shape[1:], []
     for i, bands in enumerate(levels, 1):
         if bands is None:
-            bands = (_from_planes(np.zeros((len(planes), *shape), dtype), batch, pair),) * 3
+            bands = (from_planes(np.zeros((len(planes), *shape), dtype), batch, pair),) * 3
         own = tuple(bands[0].shape[axis] for axis in pair) if bands[0].ndim == smooth.ndim else ()
-        arrays = [_to_planes(np.asarray(band, dtype), pair) for band in bands] if own else []
+        arrays = [to_planes(np.asarray(band, dtype), pair) for band in bands] if own else []
         # an odd length makes the approximation one sample longer than the details it meets
         if not arrays or arrays[0][1] != batch or any(n - m not in (0, 1) for n, m in zip(shape, own, strict=True)):
             raise ValueError(f"coeffs[{i}] of shape {bands[0].shape} does not fit the coarser coefficients")
@@ -148,7 +148,7 @@ def waverec2(
     analysis = Analysis(DWT2, banks, modes, len(levels))
     chosen = backends.choose(backend, dtype_name(dtype), (len(planes), *shape), analysis)
     y = chosen.reconstruct(Pyramid(tuple(found), analysis, (shape[0], shape[1])))
-    return _from_planes(y, batch, pair)
+    return from_planes(y, batch, pair)
 
 
 def as_axes(array: Array, axes: tuple[int, int]) -> tuple[int, int]:
@@ -165,7 +165,7 @@ def as_axes(array: Array, axes: tuple[int, int]) -> tuple[int, int]:
     return first, second
 
 
-def _banks(wavelet: Wavelets) -> tuple[pywt.Wavelet, pywt.Wavelet]:
+def wavelet_pair(wavelet: Wavelets) -> tuple[pywt.Wavelet, pywt.Wavelet]:
     """One wavelet for both axes, or one for each."""
     pair = wavelet if isinstance(wavelet, (tuple, list)) else (wavelet, wavelet)
     if len(pair) != 2:
@@ -173,14 +173,14 @@ def _banks(wavelet: Wavelets) -> tuple[pywt.Wavelet, pywt.Wavelet]:
     return as_wavelet(pair[0]), as_wavelet(pair[1])
 
 
-def _modes(mode: Modes) -> tuple[Mode, Mode]:
+def mode_pair(mode: Modes) -> tuple[Mode, Mode]:
     pair = mode if isinstance(mode, (tuple, list)) else (mode, mode)
     if len(pair) != 2:
         raise ValueError(f"{len(pair)} modes for two axes: give one, or a pair")
     return mode_name(pair[0]), mode_name(pair[1])
 
 
-def _bands(level: Any, place: int) -> Bands | None:
+def bands_of(level: Any, place: int) -> Bands | None:
     """The three arrays of a level, zeros for None; None for three of them. Raises ValueError for anything else."""
     if not isinstance(level, (list, tuple)):
         kind = type(level).__name__
@@ -197,12 +197,12 @@ def _bands(level: Any, place: int) -> Bands | None:
     return cH, cV, cD
 
 
-def _to_planes(array: Array, axes: tuple[int, int]) -> tuple[Array, tuple[int, ...]]:
+def to_planes(array: Array, axes: tuple[int, int]) -> tuple[Array, tuple[int, ...]]:
     """C-contiguous planes (batch, first axis, second axis), and the shape of the batch."""
     moved = np.moveaxis(array, axes, (-2, -1))
     batch = moved.shape[:-2]
     return np.ascontiguousarray(moved.reshape(int(np.prod(batch)), *moved.shape[-2:])), batch
 
 
-def _from_planes(planes: Array, batch: tuple[int, ...], axes: tuple[int, int]) -> Array:
+def from_planes(planes: Array, batch: tuple[int, ...], axes: tuple[int, int]) -> Array:
     return np.moveaxis(planes.reshape(*batch, *planes.shape[-2:]), (-2, -1), axes)

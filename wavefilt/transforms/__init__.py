@@ -14,6 +14,7 @@ from .dwt import DWT
 from .dwt2 import DWT2
 from .fk import FK
 from .modwt import MODWT
+from .modwt2 import MODWT2
 from .wp import WP, WP_ENTROPY, WP_FULL
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "DWT2",
     "FK",
     "MODWT",
+    "MODWT2",
     "TRANSFORMS",
     "Analysis",
     "Band",
@@ -32,7 +34,7 @@ __all__ = [
     "words",
 ]
 
-KINDS: tuple[Transform, ...] = (DWT, MODWT, DWT2, DTCWT, DTCWT2, FK, WP, WP_ENTROPY, WP_FULL)
+KINDS: tuple[Transform, ...] = (DWT, MODWT, DWT2, MODWT2, DTCWT, DTCWT2, FK, WP, WP_ENTROPY, WP_FULL)
 TRANSFORMS: Registry[Transform] = Registry("transform", {kind.name: kind for kind in KINDS})
 """Every transform by its own name: the only list of transforms there is."""
 

@@ -59,12 +59,12 @@ class _MODWT(Transform):
         modwt_boundary.check(x.shape[-1], mode)
         samples, half = x.shape[-1], wavelet.dec_len // 2
         before, after = modwt_boundary.needed(wavelet.dec_len, mode, 0, level, start_level)
-        v, details = extended(x, _outside(mode), before, after), []
+        v, details = outside(x, mode, before, after), []
         for j in range(1, level + 1):
             step = 1 << start_level + j - 1
             if mode in modwt_boundary.ROUND:
-                v = extended(v, _outside(mode), step * (half - 1), step * half)
-            v, detail = _filtered(v, wavelet.dec_lo, step), _filtered(v, wavelet.dec_hi, step)
+                v = outside(v, mode, step * (half - 1), step * half)
+            v, detail = filtered(v, wavelet.dec_lo, step), filtered(v, wavelet.dec_hi, step)
             first, _ = modwt_boundary.needed(wavelet.dec_len, mode, j, level, start_level)
             before, after = modwt_boundary.kept(wavelet.dec_len, mode, j, start_level)
             details.append(detail[:, first - before : first + samples + after])
@@ -78,8 +78,8 @@ class _MODWT(Transform):
         for j, detail in zip(range(level, 0, -1), details, strict=True):
             step = 1 << start_level + j - 1
             if mode in modwt_boundary.ROUND:
-                v, detail = (extended(c, _outside(mode), step * half, step * (half - 1)) for c in (v, detail))
-            v = _filtered(v, wavelet.rec_lo, step) + _filtered(detail, wavelet.rec_hi, step)
+                v, detail = (outside(c, mode, step * half, step * (half - 1)) for c in (v, detail))
+            v = filtered(v, wavelet.rec_lo, step) + filtered(detail, wavelet.rec_hi, step)
         return np.ascontiguousarray(v)
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -127,12 +127,13 @@ def parts(analysis: Analysis) -> tuple[pywt.Wavelet, str, int, int]:
     return analysis.wavelets[0], analysis.modes[0], analysis.level, analysis.start_level
 
 
-def _outside(mode: str) -> str:
-    """The mode that continues the samples; no sample is repeated in periodization."""
-    return "periodic" if mode in modwt_boundary.ROUND else mode
+def outside(x: Array, mode: str, before: int, after: int, axis: int = -1) -> Array:
+    """Samples with so many before and after them along an axis; no sample is repeated in periodization."""
+    name = "periodic" if mode in modwt_boundary.ROUND else mode
+    return np.moveaxis(extended(np.moveaxis(x, axis, -1), name, before, after), -1, axis)
 
 
-def _filtered(x: Array, taps: list[float], step: int) -> Array:
+def filtered(x: Array, taps: list[float], step: int) -> Array:
     """The filter over sqrt 2, its taps ``step`` apart, at every place where it finds all of its samples.
 
     Summed in float64: this is the reference, and sums of many float32 products are off by several of their digits.
