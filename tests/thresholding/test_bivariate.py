@@ -44,7 +44,7 @@ def test_planes_by_a_loop(rng, parts):
     for b, (band, (rows, columns)) in enumerate(zip(bands, shapes, strict=True)):
         for i, j in np.ndindex(rows, columns):
             near = [
-                band[0, reflected(i + p, rows), reflected(j + q, columns)] for p, q in product(range(-2, 3), repeat=2)
+                band[0, reflected(i + p, rows), reflected(j + q, columns)] for p, q in product(range(-3, 4), repeat=2)
             ]
             parent, of_parent = (abs(bands[b + 2][0, i // 2, j // 2]), noise[b + 2]) if b < 2 else (0.0, 1.0)
             expected = by_formula(band[0, i, j], parent, near, noise[b], of_parent, parts)

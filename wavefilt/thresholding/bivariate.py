@@ -27,8 +27,11 @@ from wavefilt.thresholding.local_shrinkage import Grid, Local, mean, plane_mean,
 
 ROOT = 3**0.25
 """Thresholds in units of σ_n."""
-WIDER = 2
-"""Times the reach of rule js in two dimensions: 5 x 5 coefficients."""
+WIDER = 3
+"""Times the reach of rule js in two dimensions: 7 x 7 coefficients, as in their paper.
+
+With the dual tree 5 x 5 gain 0.1 to 0.7 dB less on crossing dips, in white and in pink noise.
+"""
 
 
 @dataclass(frozen=True)
