@@ -22,6 +22,7 @@ from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
 from . import entries, launching, local_shrinkage, memory, native, partial_sums, wavelet_packets
+from .dual_tree import transform as dual_tree
 from .dwt import plan
 from .dwt import transform as dwt
 from .dwt2 import transform as dwt2
@@ -37,6 +38,7 @@ _TRANSFORMS = {
     "dwt": (dwt.decompose, dwt.reconstruct),
     "modwt": (modwt.decompose, modwt.reconstruct),
     "dwt2": (dwt2.decompose, dwt2.reconstruct),
+    "dtcwt2": (dual_tree.decompose, dual_tree.reconstruct),
     **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (wavelet_packets.decompose, wavelet_packets.reconstruct)),
 }
 """``decompose(x, analysis, tile, peak)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""

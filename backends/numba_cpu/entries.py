@@ -13,6 +13,10 @@ PANEL_FORWARD = Kernel("dwt2.kernels", "forward", "i[] i[] i i[] i i T[] T[] i i
 PANEL_INVERSE = Kernel("dwt2.kernels", "inverse", "i[] i[] i i[] i T[] T[] i T[] T[] i i d[,]")
 MODWT_FORWARD = Kernel("modwt.kernels", "forward", "i i i[,] i i i i i[] i i T[] T[]")
 MODWT_INVERSE = Kernel("modwt.kernels", "inverse", "i i i[,] i i i i i[] i i d[,] i T[]")
+DUAL_FIRST = Kernel("dual_tree.kernels", "first_forward", "i[] i[] i i[] T[] T[]")
+DUAL_FIRST_INVERSE = Kernel("dual_tree.kernels", "first_inverse", "i[] i[] i i[] T[]")
+DUAL = Kernel("dual_tree.kernels", "forward", "i[] i[] i i[] T[] T[] T[] T[]")
+DUAL_INVERSE = Kernel("dual_tree.kernels", "inverse", "i[] i[] i i[] T[] T[] T[] T[] i")
 SHORT_ROWS = Kernel("selection_kernels", "short_rows", "i[,] B[] T[] d[,] d[,]")
 MEAN_SQUARES = Kernel("selection_kernels", "mean_squares", "i[] i[] T[] d[]")
 DRAW = Kernel("selection_kernels", "draw", "i[] i[] i[] i[] B[] B[]")
@@ -29,6 +33,7 @@ TRANSFORMS = {
     "dwt": (INVERSE, FORWARD, SHORT_ROWS, PEAK),
     "modwt": (MODWT_INVERSE, MODWT_FORWARD, SHORT_ROWS, PEAK),
     "dwt2": (PANEL_INVERSE, PANEL_FORWARD, SHORT_ROWS, PEAK),
+    "dtcwt2": (DUAL_INVERSE, DUAL, DUAL_FIRST_INVERSE, DUAL_FIRST, SHORT_ROWS, PEAK),
     **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (INVERSE, FORWARD, SHORT_ROWS, PEAK)),
 }
 """What a run of each transform calls, those first that take longest to compile."""

@@ -183,6 +183,22 @@ def split(typing, x, x_at, even, even_at, odd, odd_at):
 
 
 @intrinsic
+def join(typing, even, even_at, odd, odd_at, x, x_at):
+    """The opposite of `split`: a vector each of ``even`` and ``odd``, alternating in two of ``x``."""
+
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+        emit = _Emitter(context, builder, x.dtype)
+        a, b = (emit.load(emit.pointer(even, *values[:2]), 0), emit.load(emit.pointer(odd, *values[2:4]), 0))
+        target, lanes = emit.pointer(x, *values[4:]), emit.lanes
+        for half in range(2):
+            order = [(half * lanes + i) // 2 + i % 2 * lanes for i in range(lanes)]
+            emit.store(emit.shuffle(a, b, order), target, half * lanes)
+        return context.get_dummy_value()
+
+    return types.void(even, even_at, odd, odd_at, x, x_at), generate
+
+
+@intrinsic
 def list_inside(typing, bits, at, sign_off, low, high, listed, k):
     """Magnitudes of one vector within [low, high] to listed[k:]; how many they are, and how many lie below."""
     signature = types.UniTuple(types.int64, 2)(bits, at, sign_off, low, high, listed, k)

@@ -1,0 +1,1 @@
+"""The dual-tree transform of two axes, compiled."""
