@@ -259,6 +259,13 @@ def test_chunks_of_a_transform_that_is_not_decimated(tmp_path, tiny, backend, op
     assert report.passes > 1
 
 
+@pytest.mark.parametrize("option", [{"axes": (0, 1)}, {"two_dimensional": True}])
+def test_panels_are_denoised_in_memory(tmp_path, option):
+    np.save(tmp_path / "x.npy", _traces(4, 100))
+    with pytest.raises(ValueError, match=r"in memory: wavefilt.read\(path\).denoise\(two_dimensional=True\)"):
+        wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", **option)
+
+
 def test_raw_files(tmp_path, tiny):
     source, whole, parts = (tmp_path / name for name in ("x.raw", "whole.raw", "parts.raw"))
     for dtype, endian, code in [("f4", "little", "<f4"), ("i2", "big", ">i2"), ("i4", "little", "<i4")]:

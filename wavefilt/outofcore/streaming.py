@@ -123,6 +123,8 @@ def denoise_file(
     OSError
         If a file cannot be read or written, the disk is full, or the source is truncated or modified during the run.
     """
+    if {"axes", "two_dimensional"} & options.keys():
+        raise ValueError("panels are denoised in memory: wavefilt.read(path).denoise(two_dimensional=True)")
     method, limit = plugins.method(wavelet, options, backend), in_bytes(max_memory)
     if not isinstance(source, (str, os.PathLike)):
         return stream(source, Path(target), method, limit, backend, overwrite, progress)
