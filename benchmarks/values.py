@@ -65,6 +65,19 @@ def _pick(result: Result, argument: str) -> dict[str, float]:
     return {what: row[what][ratio] for what in ("median", "outliers")}
 
 
+def _sections(result: Result, argument: str) -> list[float]:
+    """dB of GROUP; NOISE; METHOD, case by case: any noise where it is "any", less another method after "minus"."""
+    group, noise, words = argument.split("; ")
+    method, _, base = words.partition(" minus ")
+    rows = [row for row in result["cases"] if row["group"] == group and noise in ("any", row["noise"])]
+    return [row["gain_db"][method] - (row["gain_db"][base] if base else 0) for row in rows]
+
+
+def _sections_mean(result: Result, argument: str) -> str:
+    gains = _sections(result, argument)
+    return f"{sum(gains) / len(gains):.1f}"
+
+
 VALUES: dict[str, dict[str, Callable[[Result, str], str]]] = {
     "cpu.json": {
         # of a case: how many times faster numba is than PyWavelets; per cent that a copy takes of its time
@@ -94,6 +107,12 @@ VALUES: dict[str, dict[str, Callable[[Result, str], str]]] = {
         # per cent of picks more than 0.2 s away, and seconds of the median error: PICKER; METHOD; RATIO[; no floor]
         "outliers": lambda result, argument: f"{100 * _pick(result, argument)['outliers']:.0f}",
         "median": lambda result, argument: f"{_pick(result, argument)['median']:.2f}",
+    },
+    "sections_quality.json": {
+        # dB of GROUP; NOISE; METHOD: the mean over its cases, the least and the largest
+        "mean": _sections_mean,
+        "least": lambda result, argument: f"{min(_sections(result, argument)):.1f}",
+        "largest": lambda result, argument: f"{max(_sections(result, argument)):.1f}",
     },
     "quality.json": {
         # dB: on the sample record with its own noise, and over records with a noise as METHOD; NOISE

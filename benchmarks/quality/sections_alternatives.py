@@ -19,17 +19,30 @@ from wavefilt.benchmarks.quality.signals import Samples
 
 PANEL: Options = {"axes": (-2, -1)}
 BASE, MEAN = "bayes", "ebayes, mean"
+POSTERIOR: Options = PANEL | {"rule": "ebayes", "shrink": "mean"}
+DUAL: Options = PANEL | {"transform": "dtcwt"}
 LIBRARY: dict[str, Options] = {
     BASE: PANEL,
     "sure": PANEL | {"rule": "sure"},
-    MEAN: PANEL | {"rule": "ebayes", "shrink": "mean"},
+    MEAN: POSTERIOR,
+    "ebayes, mean, 16 spins": POSTERIOR | {"spins": 16},
     "bayes, db2": PANEL | {"wavelet": "db2"},
     "bivariate": PANEL | {"rule": "bivariate"},
     "js": PANEL | {"rule": "js"},
+    "modwt bayes": PANEL | {"transform": "modwt"},
+    "modwt js": PANEL | {"transform": "modwt", "rule": "js"},
     "traces, modwt bayes": {"transform": "modwt"},
+    "traces, wp bayes": {"transform": "wp"},
+    "traces, dtcwt js": {"transform": "dtcwt"},
+    "dtcwt bayes": DUAL | {"rule": "bayes"},
+    "dtcwt sure": DUAL | {"rule": "sure"},
+    "dtcwt bivariate": DUAL | {"rule": "bivariate"},
+    "dtcwt js": DUAL,
+    "fk js, 16x32": PANEL | {"transform": "fk", "wavelet": "sine16x32"},
+    "fk js, 32x64": PANEL | {"transform": "fk"},
 }
 """Options of `denoise`; the first is what the others are compared with."""
-COMPARED = tuple(name for name in ("dtcwt js", "fk js, 32x64") if name in LIBRARY)
+COMPARED = ("dtcwt js", "fk js, 32x64", "fk js, 16x32")
 """Held to the targets."""
 Windowed = Callable[[Samples], Samples]
 TIME = 128
@@ -167,13 +180,13 @@ def scikit_wavelet(x: Samples, method: float, wavelet: float) -> Samples:
 ALTERNATIVES: dict[str, tuple[Alternative, ...]] = {
     "": (
         Alternative("f-x deconvolution", fx_deconvolution, {"order": (2, 4, 8), "traces": (24, 48)}),
-        Alternative("rank reduction", rank_reduction, {"rank": (2, 4), "damping": (2,)}),
+        Alternative("rank reduction", rank_reduction, {"rank": (2, 4, 8), "damping": (2,)}),
         Alternative("Wiener, SciPy", wiener, {"size": (3, 5, 9)}),
     ),
-    "dascore": (Alternative("dip filter", dip_filter, {"steepest": (0.5, 1, 2, 4), "highest": (0.2, 0.4, 1)}),),
+    "dascore": (Alternative("dip filter", dip_filter, {"steepest": (0.5, 1, 2, 4, 8), "highest": (0.2, 0.4, 1)}),),
     "scikit-image": (
-        Alternative("Wiener, scikit-image", scikit_wiener, {"balance": (0.1, 0.3, 1, 3, 10)}),
-        Alternative("total variation", total_variation, {"weight": (0.1, 0.3, 1, 2)}),
+        Alternative("Wiener, scikit-image", scikit_wiener, {"balance": (0.01, 0.03, 0.1, 0.3, 1, 3, 10)}),
+        Alternative("total variation", total_variation, {"weight": (0.03, 0.1, 0.3, 1, 2)}),
         Alternative("denoise_wavelet", scikit_wavelet, {"method": (0, 1), "wavelet": (1, 4, 8)}),
     ),
 }
