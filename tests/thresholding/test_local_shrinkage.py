@@ -405,6 +405,21 @@ def test_backends_with_memory_of_their_own_leave_it_to_the_host():
     assert not registry.choose(chosen, "float32", (2, 500), analysis, True, on_host=True).device
 
 
+@pytest.mark.parametrize(
+    ("options", "host_only"),
+    [
+        ({"rule": "js"}, False),
+        ({"rule": "js", "transform": "modwt"}, False),
+        ({"rule": "js", "dimensions": 2}, True),
+        ({"rule": "bayes", "dimensions": 2}, False),
+        ({"rule": "bivariate"}, True),
+        ({"rule": "bayes", "sigma": ("running", 200)}, True),
+    ],
+)
+def test_methods_without_kernels_of_a_gpu_are_for_the_host(options, host_only):
+    assert Method(**options).host_only == host_only
+
+
 def test_reports_tell_the_noise_of_the_approximation(tmp_path, rng, capsys):
     np.save(tmp_path / "x.npy", rng.standard_normal((3, 2000)) + 100)
     command = ["denoise", str(tmp_path / "x.npy"), "--rule", "js", "--detrend", "line", "--blend", "0.25", "-w", "sym8"]

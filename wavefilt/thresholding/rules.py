@@ -180,7 +180,7 @@ def sure_of_magnitudes(statistics: Statistics, sigma: Floats, samples: int) -> F
 
     def risk(square: Array, rank: Array, below: Array, count: int, above: Array) -> Array:
         larger = count - rank
-        return below - 2 * rank + larger * (2 + square) - 2 * np.sqrt(square) * above
+        return np.asarray(below - 2 * rank + larger * (2 + square) - 2 * np.sqrt(square) * above)
 
     return statistics.minimise(risk, sigma, inverse=True)
 
