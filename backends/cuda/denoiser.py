@@ -102,7 +102,8 @@ class Denoiser:
             if drawing:
                 found.settle(on)
             elif measuring:
-                found.run(self._medians, self._energy, on, self.quick)
+                side = None if beside or SIMULATED else plan.side_stream()
+                found.run(self._medians, self._energy, on, self.quick, side)
 
         def fork() -> None:
             """Measure the first bands while the forward transform goes on to the others."""
@@ -134,7 +135,7 @@ class Denoiser:
         searched = min(self._medians, found.big) * found.groups
         given = float(sigma) if isinstance(sigma, (int, float)) else 0.0
         kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype, threads)
-        launch = kernel[-(-max(s.rows, searched) // threads), threads, stream]
+        launch = kernel[-(-s.rows // choosing.rows_at_once(self._bands, threads)), threads, stream]
         length = s.samples if len(s.size) == 1 else 0
         measured = found.middle, found.energy, found.amounts, self._factors, given
         numbers = self._numbers, self._thresholds, self._live, self._flags

@@ -188,7 +188,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
     from wavefilt.backends.cuda.options import Options
     from wavefilt.backends.cuda.plan import Beside, Shape, Shrinking
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.backends.cuda.statistics import sampling, scanning, selection
+    from wavefilt.backends.cuda.statistics import lists, sampling, selection
 
     found = []
     options = Options()
@@ -202,7 +202,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
         drawn, taps = selection.drawn("float32"), method.bank.dec_len
         drawing = sampling.draw("float32", taps, drawn, options.select)
         high_pass: Any = plan.high_pass
-        settle, draw = scanning.settle("float32", options.scan), partial(search.draw, x, x.size, high_pass)
+        settle, draw = lists.settle("float32", options.scan), partial(search.draw, x, x.size, high_pass)
         launches: list[tuple[str, Work, int, Any, int, Work | None]] = [
             ("draw a sample", draw, 4 * drawn * taps, drawing, options.select, None)
         ]

@@ -14,7 +14,7 @@ import wavefilt
 from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared
-from wavefilt.benchmarks.common.measuring import on_gpu_in_turn, signal
+from wavefilt.benchmarks.common.measuring import different, loop, on_gpu_in_turn, signal
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.cpu.denoise import Case, pywavelets_denoise
 from wavefilt.benchmarks.gpu.denoise import LEVEL, graph_time, torch_denoise
@@ -24,6 +24,8 @@ from wavefilt.vocabulary import Mode
 
 from . import gsl
 
+KEPT = 1 << 30
+"""Bytes of the arrays of a loop, but five at least."""
 SYMMETRIC, PERIODIC = "float32, symmetric ends", "float64, periodic ends"
 
 
@@ -77,6 +79,16 @@ def _pywavelets(problem: Problem) -> Prepared:
 
 def _host(backend: str, problem: Problem) -> Prepared:
     return Prepared(partial(problem.denoised, problem.x, backend))
+
+
+def _kept(backend: str, problem: Problem) -> Prepared:
+    """As in a user's loop: different arrays, whose results are kept."""
+    call = partial(problem.denoised, backend=backend)
+
+    def clock(repeats: int, warm: int) -> dict[str, float]:
+        return loop(call, different(problem.x, KEPT, repeats), True, warm)
+
+    return Prepared(partial(call, problem.x), clock=clock)
 
 
 def _torch(device: str) -> Any:
@@ -139,14 +151,17 @@ _OURS = "wavefilt.denoise, backend numba"
 _THERE = "the same on the GPU, the data resident there"
 _PINNED, _DEVICE = "the same from and to pinned arrays", "the same from and to device memory, 64 arrays in turn"
 _AGAIN = "the same from and to device memory, one array again and again"
+_KEPT = "the same, different arrays in turn, their results kept"
 _gsl_options: Row = {"oracle": PERIODIC, "reference": 48, "tolerance": 1e-10}
 IMPLEMENTATIONS = (
     Implementation("gsl", ("GSL", "1 core"), _IN_GSL, _gsl, gsl.load, 32, **_gsl_options),
     _single("pywavelets", ("PyWavelets", "1 core"), _STEPS, _pywavelets, lambda: None, 16),
     _single("numba", ("numba", "all cores"), _OURS, partial(_host, "numba"), lambda: backends.get("numba"), 16),
+    _single("numba_kept", ("numba", "kept"), _KEPT, partial(_kept, "numba"), lambda: backends.get("numba"), 64),
     _single("ptwt_cpu", ("ptwt", "CPU"), _PTWT, partial(_ptwt, "cpu"), lambda: _torch("cpu"), 48),
     _single("ptwt_gpu", ("ptwt", "GPU"), _THERE, partial(_ptwt, "cuda"), lambda: _torch("cuda"), 12, 48),
     _single("cuda", ("CUDA", "pageable"), _PAGEABLE, partial(_host, "cuda"), _gpu, 16, 20),
+    _single("cuda_kept", ("CUDA", "kept"), _KEPT, partial(_kept, "cuda"), _gpu, 64, 20),
     _single("cuda_pinned", ("CUDA", "pinned"), _PINNED, partial(_cuda, "pinned"), _gpu, 20, 20),
     _single("cuda_resident", ("CUDA", "resident"), _DEVICE, partial(_cuda, "resident"), _gpu, 16, 20),
     _single("cuda_again", ("CUDA", "again"), _AGAIN, partial(_cuda, "again"), _gpu, 16, 20),

@@ -35,8 +35,8 @@ def _ptxas() -> str | None:
 GPUS = [(7, 5, ""), (8, 0, ""), (8, 6, ""), (8, 9, ""), (9, 0, "a"), (10, 0, "a"), (12, 0, "a")]
 """Compute capabilities as numba names them to the linker."""
 EVERYWHERE = (
-    r"forward-db8-False-256x\d+-searching",
-    r"inverse-db8-False-soft-256x",
+    r"forward-db8-False-256x\d+x4-searching",
+    r"inverse-db8-False-soft-256x\d+x4",
     "draw$",
     "settle$",
     "choose-linear$",
@@ -70,6 +70,37 @@ def test_numpy_without_row_stack():
         "assert 'row_stack' not in vars(numpy)"
     )
     subprocess.run([sys.executable, "-W", "error::DeprecationWarning", "-c", code], check=True, timeout=60, cwd=ROOT)
+
+
+@pytest.mark.sm_90
+def test_places_are_not_negative(tmp_path):
+    """An access whose index is a thread's place computes one address, and does not compare the place with 0."""
+    pytest.importorskip("numba_cuda")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run = [sys.executable, "-c", PLACES]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=300, cwd=ROOT, env=environment, check=False)
+    assert done.stdout == "False\nTrue\n", done.stderr[-3000:]
+
+
+PLACES = """
+from wavefilt.backends.cuda.runtime import rehearsal
+rehearsal.begin((9, 0))
+from numba import types
+from wavefilt.backends.cuda.runtime import compiler
+from wavefilt.backends.cuda.runtime.target import cuda
+
+def code():
+    @compiler.kernel()
+    def place(x):
+        x[cuda.threadIdx.x] = 1
+
+    compiled = place.compile.code((types.Array(types.float32, 1, "C"),))
+    return compiled._codelibrary.get_lto_ptx((9, 0, "a"))
+
+print("setp" in code() or "shr.s" in code())
+compiler.not_negative = lambda code: code
+print("setp" in code() or "shr.s" in code())
+"""
 
 
 TAPS = """
@@ -284,7 +315,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
     from wavefilt.backends.cuda.dwt.forward import forward
     from wavefilt.backends.cuda.dwt.inverse import inverse
     from wavefilt.backends.cuda.dwt.plan import MOST_TAPS_SEARCHED
-    from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, FusedLevels, launches
+    from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, FusedLevels, at_once, launches
     from wavefilt.backends.cuda.dwt2 import forward as panels_forward
     from wavefilt.backends.cuda.dwt2 import inverse as panels_inverse
     from wavefilt.backends.cuda.dwt2.columns import PanelLevel
@@ -292,7 +323,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
     from wavefilt.backends.cuda.modwt import local_shrinkage as modwt_local_shrinkage
     from wavefilt.backends.cuda.modwt import tiling
     from wavefilt.backends.cuda.options import SHAPES
-    from wavefilt.backends.cuda.statistics import details, sampling, scanning, selection, short_rows, sorting
+    from wavefilt.backends.cuda.statistics import details, lists, sampling, scanning, selection, short_rows, sorting
     from wavefilt.backends.cuda.thresholding import choosing
     from wavefilt.backends.cuda.thresholding import kernels as shrinking
     from wavefilt.transforms import DWT
@@ -322,8 +353,9 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
         cases += [({8: "db4", 16: "db8"}[taps], ("soft",), (False,), *shape) for taps, _, _, *shape in SHAPES]
     for name, functions, modes, threads, tile in cases:
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
-        for periodized in modes:
-            levels = launches(Filter(len(lo), periodized), 8, tile)[0]
+        fused = {(p, launches(Filter(len(lo), p), 8, tile)[0]) for p in modes}
+        fused |= {(p, 5) for p in modes if at_once(Filter(len(lo), p), 5, tile, 4 if dtype == "float32" else 8, 1)}
+        for periodized, levels in sorted(fused):
             each = types.UniTuple(size, levels)
             arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, a, size, a)
             analysis = FusedLevels(lo, hi, periodized, dtype, levels, tile, threads)
@@ -331,26 +363,27 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
             searched = len(lo) <= MOST_TAPS_SEARCHED
             if not searched or (threads, tile) == (256, fixed):
                 kernel = forward(analysis, False)
-                write(f"forward-{name}-{periodized}-{threads}x{tile}", kernel, arguments)
+                write(f"forward-{name}-{periodized}-{threads}x{tile}x{levels}", kernel, arguments)
             if searched:
                 kernel = forward(analysis, False, True)
-                write(f"forward-{name}-{periodized}-{threads}x{tile}-searching", kernel, arguments)
+                write(f"forward-{name}-{periodized}-{threads}x{tile}x{levels}-searching", kernel, arguments)
             back = (a, a, each, each, a, size, a, size, yes, size, size, size, table, a, table, yes, a)
             for function in functions:
                 kernel = inverse(synthesis, function, False)
-                write(f"inverse-{name}-{periodized}-{function}-{threads}x{tile}", kernel, back)
+                write(f"inverse-{name}-{periodized}-{function}-{threads}x{tile}x{levels}", kernel, back)
             if name == "db8":
                 kernel = forward(analysis, False, False, True)
-                write(f"forward-{name}-{periodized}-{threads}x{tile}-centred", kernel, arguments)
+                write(f"forward-{name}-{periodized}-{threads}x{tile}x{levels}-centred", kernel, arguments)
                 kernel = inverse(synthesis, "keep", False, True)
-                write(f"inverse-{name}-{periodized}-keep-{threads}x{tile}-centred", kernel, back)
+                write(f"inverse-{name}-{periodized}-keep-{threads}x{tile}x{levels}-centred", kernel, back)
     drawn, how = selection.drawn(dtype), types.Tuple((size, yes, yes, yes))
     searches = {
-        short_rows.whole(dtype, 256): (a, k, i, size, size, size, size, yes, k, d, i, yes),
+        short_rows.whole(dtype, 512, short_rows.ROOMS[1]): (a, k, i, size, size, size, size, yes, k, d),
         sampling.sample(dtype, drawn, 256): (k, i, size, i, k),
         sampling.draw(dtype, 16, drawn, 256): (a, size, size, a, a, k, i, k),
-        scanning.scan(dtype, selection.STAGE, 256): (a, k, i, size, size, size, size, how, i, i, i, a, k, k, d),
-        scanning.settle(dtype, 256): (k, i, size, size, size, size, i, i, i, k, k),
+        scanning.scan(dtype, selection.STAGE, 256): (a, k, i, size, size, size, size, how, i, i, i, a, k, k, d, d),
+        lists.settle(dtype, 256): (k, i, size, size, size, size, i, i, i, k, k),
+        lists.finish(dtype, 256, selection.CLOSE): (k, i, size, size, size, i, k, k),
         scanning.narrow(dtype, 256): (i, i, i, k, k),
         scanning.gather(256): (d, i, size, size, size, size, yes, d),
     }

@@ -95,6 +95,40 @@ def test_equal_values_need_every_pass(backend):
 
 
 @inside
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_searched_by_a_block_each(dtype):
+    """Longer than what a block lists: by the window of a sample, or where that misses or holds too many by all values.
+
+    The sample is drawn all over the row; spikes at its places alone make the window miss.
+    """
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.backends.cuda.statistics import short_rows
+    from wavefilt.backends.cuda.statistics.layout import DetailLayout
+
+    n, room, drawn, rng = 1101, 400, 64, np.random.default_rng(2)
+    x = rng.standard_normal((5, n)).astype(dtype)
+    x[1, ::2] = -3  # half of all values are equal
+    for i in range(drawn):
+        x[2, i * n // drawn + ((((i * 2654435761) & 0xFFFFFFFF) * (n // drawn)) >> 32)] += 100
+    x[3] = np.arange(n) % 7
+    lengths = [n, n - 1, room, room // 2 + 1]
+    flat = np.zeros((5, 1104), dtype)
+    flat[:, :n] = x
+    layout = DetailLayout(cuda.to_device(flat.ravel()), [(0, 1104, length, 5) for length in lengths])
+    middle, energy = cuda.device_array(2 * len(lengths) * 5, dtype), cuda.device_array(len(lengths) * 5, np.float64)
+    keys = middle.view(layout.keys.dtype)
+    kernel = short_rows.whole(dtype, 8, room, drawn)[(len(lengths), 5, 1), 8]
+    kernel(*layout.arguments, 0, len(lengths) - 1, True, keys, energy)
+    magnitudes = [np.sort(np.abs(x[:, :length])) for length in lengths]
+    found = middle.copy_to_host().reshape(len(lengths), 5, 2)
+    for own, values in zip(found[:-1], magnitudes, strict=False):
+        count = values.shape[1]
+        assert np.array_equal(own, values[:, [(count - 1) // 2, count // 2]])
+    squares = [(values.astype(np.float64) ** 2).sum(axis=1) for values in magnitudes]
+    np.testing.assert_allclose(energy.copy_to_host().reshape(len(lengths), 5), squares, rtol=1e-13)
+
+
+@inside
 @pytest.mark.parametrize("rule", ["universal", "bayes", "sure", 0.3])
 def test_denoise(backend, rule):
     x, method = _traces(2, 300), Method(wavelet="db2", level=2, rule=rule)

@@ -123,15 +123,17 @@ def test_validation_recovers_what_rows_were_made_with(device):
 @inside
 def test_declared_constants_are_those_of_the_kernels():
     from wavefilt.backends.cuda.dwt import inverse, plan
-    from wavefilt.backends.cuda.statistics import selection
+    from wavefilt.backends.cuda.statistics import selection, short_rows
     from wavefilt.backends.cuda.work_counts import statistics
     from wavefilt.backends.cuda.work_counts import transforms as declared
 
-    assert (statistics.BINS, statistics.PARTS, statistics.BLOCKS) == (
+    assert (statistics.BINS, statistics.PARTS, statistics.BLOCKS, statistics.CLOSE) == (
         selection.BINS,
         selection.PARTS,
         selection.BLOCKS,
+        selection.CLOSE,
     )
+    assert (short_rows.ROOMS[0], short_rows.DRAWN) == (statistics.ROW_ROOM, statistics.ROW_DRAWN)
     assert statistics.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
     assert declared.PAIRS == inverse.PAIRS
     options = plan.Options()
@@ -151,7 +153,7 @@ def test_commands(device, tmp_path, capsys):
         "draw",
         "forward",
         "settle",
-        "settle",
+        "finish",
         "forward",
         "choose",
         "inverse",

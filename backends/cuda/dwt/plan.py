@@ -14,7 +14,7 @@ from wavefilt.thresholding.local_shrinkage import Grid
 from . import local_shrinkage
 from .forward import extensions, forward
 from .inverse import inverse
-from .tiling import Filter, FusedLevels, forward_tiling, grid, inverse_tiling, launches, up4
+from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, up4
 
 MOST_TAPS_SEARCHED = 64
 
@@ -33,7 +33,8 @@ class DwtPlan(Plan):
         f = Filter(len(lo), mode == "periodization")
         super().__init__(shape, options.suited(f.taps, shape.dtype, shape.rows, shape.samples))
         tile, threads = self.options.tile_for(shape.dtype), self.options.threads
-        self.fused = launches(f, shape.level, tile)
+        one = at_once(f, shape.level, tile, np.dtype(shape.dtype).itemsize, shape.rows * shape.samples)
+        self.fused = [shape.level] if one else launches(f, shape.level, tile)
         self.firsts = [sum(self.fused[:i]) for i in range(len(self.fused))]
         self.launches, self.early, self.together = len(self.fused), self.fused[0], shape.level
         self.lengths, bands, end = [shape.samples], [], 0

@@ -30,7 +30,7 @@ def _put(wanted, d, i, staged):
 def tally(a, b, c, d, search):
     """List those of four values that lie in the window; how many lie below."""
     counts, staged, _, _, _, _, _, _, bottom, top = search
-    inside = within(a, b, c, d, bottom, top)
+    inside = within(np.uint32(0), a, b, c, d, bottom, top, 0)
     if inside != 0:
         i = cuda.atomic.add(counts, 1, cuda.popc(inside))
         i = _put(inside & 1, a, i, staged)

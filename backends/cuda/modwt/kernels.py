@@ -82,7 +82,7 @@ def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str
     @device
     def end(x, place, row, p, beyond):
         start, pitch, low, high = place
-        extension, before, after, flags = beyond
+        extension, before, after, _ = beyond
         value = zero
         if circular:
             p %= high
@@ -90,8 +90,6 @@ def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str
             value = x[start + row * pitch + p]
         elif finest and -before <= p < high + after:
             value = extension[row * (before + after) + before + (p if p < 0 else p - high)]
-        if finest and value - value != 0:
-            flags[NOT_FINITE] = 1
         return value
 
     @device
@@ -109,8 +107,19 @@ def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str
         else:
             for v in range(thread, last + 1, threads):
                 p = base + distance(4 * v - head, spread)
-                for k in range(4):
-                    target[offset + 4 * v + k] = shrunk(end(x, place, row, p + k, beyond), limit)
+                if aligned and low <= p and p + 3 < high:
+                    values = load4(x, start + row * pitch + p)
+                else:
+                    values = (
+                        end(x, place, row, p, beyond),
+                        end(x, place, row, p + 1, beyond),
+                        end(x, place, row, p + 2, beyond),
+                        end(x, place, row, p + 3, beyond),
+                    )
+                a, b, c, d = values
+                if finest and (a - a) + (b - b) + (c - c) + (d - d) != 0:
+                    beyond[3][NOT_FINITE] = 1
+                store(target, offset + 4 * v, (shrunk(a, limit), shrunk(b, limit), shrunk(c, limit), shrunk(d, limit)))
 
     return load
 
@@ -126,10 +135,10 @@ def _storing(tiling: Tiling, i: int) -> DeviceFunction:
             x[at + p] = value
 
     @device
-    def four(x, at, f, base, spread, tile, low, high, inside, values):
+    def four(x, at, aligned, f, base, spread, tile, low, high, values):
         if 0 <= f < tile:
             p = base + distance(f, spread)
-            if inside:
+            if aligned and low <= p and p + 3 < high:
                 store(x, at + p, values)
             else:
                 a, b, c, d = values
@@ -142,10 +151,9 @@ def _storing(tiling: Tiling, i: int) -> DeviceFunction:
     def put(x, place, aligned, row, base, spread, tile, f, first, second, third):
         start, pitch, low, high = place
         at = start + row * pitch
-        inside = aligned and base >= low and base + distance(tile - 1, spread) < high
-        four(x, at, f, base, spread, tile, low, high, inside, first)
-        four(x, at, f + apart, base, spread, tile, low, high, inside, second)
-        four(x, at, f + 2 * apart, base, spread, tile, low, high, inside, third)
+        four(x, at, aligned, f, base, spread, tile, low, high, first)
+        four(x, at, aligned, f + apart, base, spread, tile, low, high, second)
+        four(x, at, aligned, f + 2 * apart, base, spread, tile, low, high, third)
 
     return put
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from wavefilt import stages
 from wavefilt.threads import available_cpus
 
+from .index_ranges import not_negative
 from .interfaces import Kernel
 from .taps import filled
 from .target import SIMULATED, cuda
@@ -158,7 +159,7 @@ if not SIMULATED:
                     self._sources.save(types, self._codegen(), kernel)
             library = kernel._codelibrary
             library._max_registers = limit
-            library._llvm_strs = [filled(code, self._taps) for code in library.llvm_strs]
+            library._llvm_strs = [not_negative(filled(code, self._taps)) for code in library.llvm_strs]
             return kernel
 
         def release(self, types: Types) -> tuple[str, dict[str, Any]]:

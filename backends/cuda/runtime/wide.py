@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from .interfaces import DeviceFunction
 from .taps import constant
 from .target import SIMULATED
@@ -36,6 +38,15 @@ if SIMULATED:
         size = 8 * bits.dtype.itemsize
         magnitude = int(bits) & (2 ** (size - 1) - 1)
         return min(((magnitude - int(low)) % 2**size) >> int(shift), 2**31 - 1)
+
+    def count_below(a, b, c, d, limit):
+        return sum(value < limit for value in (a, b, c, d))
+
+    def mark_between(marks, a, b, c, d, low, high, shift):
+        return marks | sum((low <= value <= high) << i for i, value in enumerate((a, b, c, d))) << shift
+
+    def value_of(bits, array):
+        return np.array(bits).astype(f"i{array.dtype.itemsize}").view(array.dtype)[()]
 
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         def apply(array, first, second):
@@ -107,6 +118,47 @@ else:
             return place if kind.width == 64 else builder.zext(place, ir.IntType(64))
 
         return types.uint64(bits, types.int64, types.int64), generate
+
+    @intrinsic
+    def count_below(typing, a, b, c, d, limit):
+        """How many of four values are less than a limit: in 32 bits, which numba widens to twice the instructions."""
+
+        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
+            *values, bound = arguments
+            found: Value = ir.Constant(ir.IntType(32), 0)
+            for value in values:
+                less = builder.fcmp_ordered("<", value, bound)
+                found = builder.add(found, builder.zext(less, ir.IntType(32)))
+            return found
+
+        return types.int32(a, a, a, a, a), generate
+
+    @intrinsic
+    def mark_between(typing, marks, a, b, c, d, low, high, shift):
+        """``marks`` with those bits from ``shift`` on set whose values lie between two others."""
+
+        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
+            known, *values, bottom, top, first = arguments
+            narrow, found = ir.IntType(32), ir.Constant(ir.IntType(32), 0)
+            for i, value in enumerate(values):
+                above = builder.fcmp_ordered(">=", value, bottom)
+                inside = builder.and_(above, builder.fcmp_ordered("<=", value, top))
+                one, none = ir.Constant(narrow, 1 << i), ir.Constant(narrow, 0)
+                found = builder.or_(found, builder.select(inside, one, none))
+            return builder.or_(known, builder.shl(found, builder.trunc(first, narrow)))
+
+        return types.uint32(types.uint32, a, a, a, a, a, a, types.int64), generate
+
+    @intrinsic
+    def value_of(typing, bits, array):
+        """The number of the array's dtype that has these bits."""
+
+        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
+            real, bits = context.get_data_type(array.dtype), arguments[0]
+            same = ir.IntType(array.dtype.bitwidth)
+            return builder.bitcast(bits if bits.type == same else builder.trunc(bits, same), real)
+
+        return array.dtype(types.int64, array), generate
 
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         """Device function ``(array, first, second) -> outputs``: sums of products of taps and two windows.

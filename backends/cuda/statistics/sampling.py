@@ -17,10 +17,13 @@ from .search_window import BINS, WORKSPACE
 
 
 @cache
-def _bracketing(dtype: str, drawn: int, threads: int) -> DeviceFunction:
-    """Device function: the first window of a search, around the middle of a sample in shared memory."""
+def bracketing(dtype: str, drawn: int, threads: int, deviations: float = 4.5) -> DeviceFunction:
+    """Device function: a window around the middle of a sample in shared memory, and its last value.
+
+    It reaches so many standard deviations of the sample's median rank to both sides.
+    """
     widest = window.first_shift(np.dtype(dtype).itemsize)
-    spread = int(2.25 * drawn**0.5) + 1  # 4.5 standard deviations of a sample's median rank
+    spread = int(0.5 * deviations * drawn**0.5) + 1
     drawn_each = drawn // threads
     clear, _, locate, find = window.histogram(threads)
 
@@ -31,7 +34,7 @@ def _bracketing(dtype: str, drawn: int, threads: int) -> DeviceFunction:
             window.count_in_bin(values[i], low, shift, histogram)
 
     @device
-    def bracket(values, histogram, workspace, state, edge_keys, segment):
+    def bracket(values, histogram, workspace):
         clear(histogram, 0)
         cuda.syncthreads()
         count(values, histogram, 0, widest)
@@ -55,17 +58,24 @@ def _bracketing(dtype: str, drawn: int, threads: int) -> DeviceFunction:
         shift = 0
         while (high - low) >> shift >= BINS:
             shift += 1
-        if cuda.threadIdx.x == 0:
-            window.lay(state, edge_keys, segment, low, shift, high - 1)
-            for field in (window.BELOW, window.NEXT, window.LISTED, window.TICKET):
-                state[segment * window.FIELDS + field] = 0
-            state[segment * window.FIELDS + window.BASE] = window.NOT_YET
+        return low, shift, high - 1
 
     return bracket
 
 
+@device
+def _begin(state, edge_keys, segment, low, shift, top, nothing):
+    """Lay the first window of a search; ``nothing`` is greater than all bits."""
+    if cuda.threadIdx.x == 0:
+        window.lay(state, edge_keys, segment, low, shift, top)
+        for field in (window.BELOW, window.NEXT, window.LISTED, window.TICKET, window.INSIDE):
+            state[segment * window.FIELDS + field] = 0
+        state[segment * window.FIELDS + window.BASE] = window.NOT_YET
+        state[segment * window.FIELDS + window.ABOVE] = nothing
+
+
 @cache
-def _scattering(drawn: int) -> DeviceFunction:
+def scattering(drawn: int) -> DeviceFunction:
     """Device function: a place in the i-th of ``drawn`` stretches of n values; it changes, so as to meet no period."""
 
     @device
@@ -80,7 +90,7 @@ def sample(dtype: str, drawn: int, threads: int) -> Kernel:
     """Kernel that lays a first window for every row and band of the grid, from values of the band itself."""
     itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
     mask, key = window.magnitudes(itemsize), np.dtype(f"i{itemsize}").type
-    bracket, scattered = _bracketing(dtype, drawn, threads), _scattering(drawn)
+    bracket, scattered = bracketing(dtype, drawn, threads), scattering(drawn)
 
     @kernel(dtype, drawn, threads)
     def sample(keys, bands, rows, state, edge_keys):
@@ -97,7 +107,8 @@ def sample(dtype: str, drawn: int, threads: int) -> Kernel:
             i = j * threads + cuda.threadIdx.x
             values[i] = keys[begin + scattered(i, n)] & mask
         cuda.syncthreads()
-        bracket(values, histogram, workspace, state, edge_keys, band * rows + row)
+        low, shift, top = bracket(values, histogram, workspace)
+        _begin(state, edge_keys, band * rows + row, low, shift, top, mask)
 
     return sample
 
@@ -111,7 +122,7 @@ def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
     """
     number, itemsize, drawn_each = np.dtype(dtype).type, np.dtype(dtype).itemsize, drawn // threads
     mask, key = window.magnitudes(itemsize), np.dtype(f"i{itemsize}").type
-    bracket, scattered = _bracketing(dtype, drawn, threads), _scattering(drawn)
+    bracket, scattered = bracketing(dtype, drawn, threads), scattering(drawn)
 
     @kernel(dtype, taps, drawn, threads)
     def draw(x, samples, rows, high_pass, drawn_values, drawn_keys, state, edge_keys):
@@ -136,6 +147,7 @@ def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
                 i = j * threads + thread
                 values[i] = drawn_keys[target + i] & mask
             cuda.syncthreads()
-            bracket(values, histogram, workspace, state, edge_keys, row)
+            low, shift, top = bracket(values, histogram, workspace)
+            _begin(state, edge_keys, row, low, shift, top, mask)
 
     return draw

@@ -1,4 +1,4 @@
-"""The passes of a search: over all values, with sums of squares on the way, then over lists of those in its window."""
+"""The passes of a search over all values, with sums of squares on the way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def squares(a, b):
 
 
 @cache
-def _measuring(dtype: str, threads: int) -> DeviceFunction:
+def measuring(dtype: str, threads: int) -> DeviceFunction:
     """Device function: this thread's sum of the squares from ``first`` to ``last``."""
     number = np.dtype(dtype).type
 
@@ -41,16 +41,16 @@ def _measuring(dtype: str, threads: int) -> DeviceFunction:
 
 
 @cache
-def _comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
+def comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
     """Device function: of this thread's 32 values, the sum of squares, how many lie below the window, and which inside.
 
     ``whole`` if all values are there, else they end at ``last``.
     """
-    number, infinite = np.dtype(dtype).type, np.dtype(dtype).type(np.inf)
+    number, nothing = np.dtype(dtype).type, np.dtype(dtype).type(np.nan)  # neither below a window nor inside
 
     @device
     def compare(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
-        inside, thread = 0, cuda.threadIdx.x
+        inside, thread = np.uint32(0), cuda.threadIdx.x
         for j in range(0, 8, 4):  # four loads under way at once
             at = source + start + 4 * (j * threads + thread)
             p0, p1, p2, p3 = load4(coefficients, at)
@@ -62,22 +62,30 @@ def _comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
                 square += squares(r0, r1) + squares(r2, r3) + squares(s0, s1) + squares(s2, s3)
             smaller += window.less(p0, p1, p2, p3, bottom) + window.less(q0, q1, q2, q3, bottom)
             smaller += window.less(r0, r1, r2, r3, bottom) + window.less(s0, s1, s2, s3, bottom)
-            low = window.within(p0, p1, p2, p3, bottom, top) | window.within(q0, q1, q2, q3, bottom, top) << 4
-            high = window.within(r0, r1, r2, r3, bottom, top) << 8 | window.within(s0, s1, s2, s3, bottom, top) << 12
-            inside |= (low | high) << 4 * j
+            inside = window.within(inside, p0, p1, p2, p3, bottom, top, 4 * j)
+            inside = window.within(inside, q0, q1, q2, q3, bottom, top, 4 * j + 4)
+            inside = window.within(inside, r0, r1, r2, r3, bottom, top, 4 * j + 8)
+            inside = window.within(inside, s0, s1, s2, s3, bottom, top, 4 * j + 12)
         return square, smaller, inside
 
     @device
     def compare_last(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
-        inside, thread = 0, cuda.threadIdx.x
+        inside, thread = np.uint32(0), cuda.threadIdx.x
         for j in range(8):
             at = start + 4 * (j * threads + thread)
-            for i in range(at, at + 4 if at + 4 < last else last):
+            if at + 4 <= last:
+                d0, d1, d2, d3 = load4(coefficients, source + at)
+                if with_energy:
+                    square += squares(d0, d1) + squares(d2, d3)
+                smaller += window.less(d0, d1, d2, d3, bottom)
+                inside = window.within(inside, d0, d1, d2, d3, bottom, top, 4 * j)
+                continue
+            for i in range(at, last):
                 d = coefficients[source + i]
                 if with_energy:
                     square += squares(d, number(0))
-                smaller += window.less(d, infinite, infinite, infinite, bottom)
-                inside |= (1 if bottom <= abs(d) <= top else 0) << 4 * j + i - at
+                smaller += window.less(d, nothing, nothing, nothing, bottom)
+                inside = window.within(inside, d, nothing, nothing, nothing, bottom, top, 4 * j + i - at)
         return square, smaller, inside
 
     return compare if whole else compare_last
@@ -123,21 +131,36 @@ def scan(dtype: str, stage: int, threads: int) -> Kernel:
     """Kernel of one pass: values of every segment by bin of its window, values below, and if wanted sums of squares.
 
     ``medians`` finest bands are searched. ``listing`` the values in the window as well, behind the details, from
-    ``ends``. The last block of a segment lays the next window.
+    ``ends``. The last block of a segment lays the next window, and when ``listing`` sums the squares of all.
     """
     number = np.dtype(dtype).type
     total, (clear, add, _, _) = window.summing(threads), window.histogram(threads)
     measure, deliver, next_above = (
-        _measuring(dtype, threads),
+        measuring(dtype, threads),
         _listing(threads, stage),
         window.next_value(dtype, threads),
     )
-    compare, compare_last = _comparing(dtype, threads, True), _comparing(dtype, threads, False)
+    compare, compare_last = comparing(dtype, threads, True), comparing(dtype, threads, False)
     narrower = window.narrowing(dtype, threads)
 
     @kernel(dtype, stage, threads)
     def scan(
-        details, keys, bands, ends, rows, groups, chunk, how, sizes, state, counts, edges, edge_keys, middle, partial
+        details,
+        keys,
+        bands,
+        ends,
+        rows,
+        groups,
+        chunk,
+        how,
+        sizes,
+        state,
+        counts,
+        edges,
+        edge_keys,
+        middle,
+        partial,
+        energy,
     ):
         medians, with_energy, listing, pooled = how
         histogram = cuda.shared.array(BINS, np.int32)
@@ -191,9 +214,10 @@ def scan(dtype: str, stage: int, threads: int) -> Kernel:
                 square, smaller, inside = compare_last(
                     details, source, start, last, bottom, top, with_energy, square, smaller
                 )
-            while inside != 0:  # few, so they are taken afterwards
-                i = cuda.ffs(inside) - 1
-                inside &= inside - 1
+            marks = np.int64(inside)
+            while marks != 0:  # few, so they are taken afterwards
+                i = cuda.ffs(marks) - 1
+                marks &= marks - 1
                 at = source + start + 4 * ((i >> 2) * threads + thread) + (i & 3)
                 cuda.atomic.add(histogram, bin_of(keys[at], low, shift), 1)
                 if listing:
@@ -214,6 +238,14 @@ def scan(dtype: str, stage: int, threads: int) -> Kernel:
             cuda.atomic.add(state, field + window.BELOW, np.int64(tally[0]))
         if not pooled and window.last_of(parts, state, field, tally):
             narrower(sizes, state, counts, edge_keys, middle, segment, workspace)
+            if with_energy and listing:
+                square, begin = 0.0, (row + 1) * cuda.gridDim.x - 1 - cuda.blockIdx.x - part
+                for i in range(thread, parts, threads):
+                    square += partial[begin + i]
+                sums[thread] = square
+                total(sums, thread)
+                if thread == 0:
+                    energy[segment] = sums[0]
 
     return scan
 
@@ -242,70 +274,6 @@ def gather(threads: int) -> Kernel:
             energy[segment] = sums[0] + (energy[segment] if again else 0.0)
 
     return gather
-
-
-@device
-def bin_or_below(bits, low, shift, histogram):
-    """Count a listed value in its bin; 1 if it lies below the window."""
-    window.count_in_bin(bits, low, shift, histogram)
-    return 1 if np.int64(bits) < low else 0  # of |d|: there is no sign to mask
-
-
-@cache
-def settle(dtype: str, threads: int) -> Kernel:
-    """Kernel of a pass over the lists alone, ``parts`` blocks for each: the next window, or the middle values."""
-    infinity = window.magnitudes(np.dtype(dtype).itemsize)
-    clear, add, _, _ = window.histogram(threads)
-    next_above, narrower = window.next_value(dtype, threads), window.narrowing(dtype, threads)
-
-    @kernel(dtype, threads)
-    def settle(keys, bands, ends, rows, groups, parts, sizes, state, counts, edge_keys, middle):
-        histogram = cuda.shared.array(BINS, np.int32)
-        workspace = cuda.shared.array(WORKSPACE, np.int64)
-        least = cuda.shared.array(1, np.int64)
-        tally = cuda.shared.array(3, np.int32)
-        thread = cuda.threadIdx.x
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row >= rows:
-            return
-        band, part = cuda.blockIdx.x // parts, cuda.blockIdx.x % parts
-        pitch = bands[band * PLACES + PITCH]
-        segment = band * groups + (row if groups > 1 else 0)
-        field = segment * window.FIELDS
-        low, shift, listed = state[field + window.LOW], state[field + window.SHIFT], state[field + window.LISTED]
-        if (shift == window.DONE and state[field + window.NEXT] == 0) or listed == 0 or listed > window.room(pitch):
-            return
-        source = ends + window.room(bands[band * PLACES + OFFSET] + row * pitch)
-        chunk = ((listed + parts - 1) // parts + 3) & ~3
-        first, last = part * chunk, min((part + 1) * chunk, listed)
-        if shift == window.DONE:
-            next_above(keys, source, first, last, low, least, middle, segment)
-            if window.last_of(parts, state, field, tally) and thread == 0 and middle[2 * segment + 1] < infinity:
-                state[field + window.NEXT] = 0
-            return
-        clear(histogram, 0)
-        if thread == 0:
-            tally[0] = 0
-        cuda.syncthreads()
-        smaller = 0
-        for i in range(first + 4 * thread, last, 4 * threads):
-            k0, k1, k2, k3 = load4(keys, source + i)
-            smaller += bin_or_below(k0, low, shift, histogram)
-            if i + 1 < last:
-                smaller += bin_or_below(k1, low, shift, histogram)
-            if i + 2 < last:
-                smaller += bin_or_below(k2, low, shift, histogram)
-            if i + 3 < last:
-                smaller += bin_or_below(k3, low, shift, histogram)
-        cuda.atomic.add(tally, 0, smaller)
-        cuda.syncthreads()
-        add(histogram, counts, segment)
-        if thread == 0:
-            cuda.atomic.add(state, field + window.BELOW, np.int64(tally[0]))
-        if window.last_of(parts, state, field, tally):
-            narrower(sizes, state, counts, edge_keys, middle, segment, workspace)
-
-    return settle
 
 
 @cache

@@ -12,15 +12,17 @@ import numpy as np
 
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import bin_of
+from wavefilt.backends.cuda.runtime.wide import bin_of, count_below, load4, mark_between
 
 BINS = 2048
-WORKSPACE = 514
+GROUPS = BINS // 8
+WORKSPACE = GROUPS + GROUPS // 16 + 3
 """Elements of shared memory by which a rank is located."""
 DONE = -1
-LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, FIELDS = range(8)
+LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, INSIDE, ABOVE, FIELDS = range(10)
 """Fields of a segment's state: window, values below it, whether the next larger value is still wanted, length of the
-list of values in the first window, values below all of that list, blocks that have finished the pass."""
+list of values in the first window, values below all of that list, blocks that have finished the pass; in the last pass
+over a list, values inside the window, and the smallest above it."""
 NOT_YET = -1  # the list and the values below it are still to be counted
 
 
@@ -37,15 +39,13 @@ def magnitudes(itemsize: int) -> int:
 @device
 def less(a, b, c, d, bottom):
     """How many of four values lie below ``bottom``."""
-    first = (1 if abs(a) < bottom else 0) + (1 if abs(b) < bottom else 0)
-    return first + (1 if abs(c) < bottom else 0) + (1 if abs(d) < bottom else 0)
+    return count_below(abs(a), abs(b), abs(c), abs(d), bottom)
 
 
 @device
-def within(a, b, c, d, bottom, top):
-    """Which of four values lie between two, as bits."""
-    first = (1 if bottom <= abs(a) <= top else 0) | (2 if bottom <= abs(b) <= top else 0)
-    return first | (4 if bottom <= abs(c) <= top else 0) | (8 if bottom <= abs(d) <= top else 0)
+def within(marks, a, b, c, d, bottom, top, shift):
+    """``marks`` with those of four values that lie between two as bits, from ``shift`` on."""
+    return mark_between(marks, abs(a), abs(b), abs(c), abs(d), bottom, top, shift)
 
 
 @device
@@ -93,7 +93,7 @@ def last_of(parts, state, field, tally):
 @cache
 def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunction, DeviceFunction]:
     """Device functions of a block for its histogram: ``clear``, ``add``, ``locate`` and ``find``."""
-    each, groups_each = BINS // threads, -(-256 // threads)
+    each, groups_each = BINS // threads, -(-GROUPS // threads)
     # constant numbers of rounds, so that no warp computes when to stop
 
     @device
@@ -113,43 +113,50 @@ def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunct
 
     @device
     def accumulate(histogram, base, workspace):
-        """Running counts of every eight bins in the first half of the workspace."""
+        """Counts of every eight bins in the workspace, and behind them of every sixteen of these."""
         thread = cuda.threadIdx.x
         for j in range(groups_each):
             i = j * threads + thread
-            if i < 256:
+            if i < GROUPS:
                 group = 0
                 for k in range(8):
                     group += histogram[base + 8 * i + k]
-                workspace[i] = group
+                workspace[i % 16 * 16 + i // 16] = group  # in columns, so that no two threads meet in a bank
         cuda.syncthreads()
-        for k in range(8):  # twice as far each time, from one half of the workspace to the other
-            source, step = 256 * (k & 1), 1 << k
-            for j in range(groups_each):
-                i = j * threads + thread
-                if i < 256:
-                    before = workspace[source + i - step] if i >= step else 0
-                    workspace[256 - source + i] = workspace[source + i] + before
-            cuda.syncthreads()
+        i = thread
+        while i < GROUPS // 16:
+            several = 0
+            for k in range(16):
+                several += workspace[16 * k + i]
+            workspace[GROUPS + i] = several
+            i += threads
+        if thread == 0:
+            workspace[GROUPS + GROUPS // 16] = 1 << (8 * workspace.itemsize - 2)  # more than there are
+        cuda.syncthreads()
 
     @device
     def find(histogram, base, rank, workspace):
         """The bin of a rank (-1 if none holds it) and the number of values before it, once counts are accumulated."""
         if cuda.threadIdx.x == 0:
-            workspace[512] = -1
+            place, before = np.int64(GROUPS), np.int64(0)
+            while before + workspace[place] <= rank:  # without a bound, by which it would be unrolled
+                before += workspace[place]
+                place += 1
+            if rank < 0 or place == GROUPS + GROUPS // 16:
+                place = np.int64(-1)
+            else:
+                column = place - GROUPS
+                place = column
+                while before + workspace[place] <= rank:
+                    before += workspace[place]
+                    place += 16
+                place = 8 * (16 * column + (place - column) // 16)
+                while before + histogram[base + place] <= rank:
+                    before += histogram[base + place]
+                    place += 1
+            workspace[WORKSPACE - 2], workspace[WORKSPACE - 1] = place, before
         cuda.syncthreads()
-        for j in range(groups_each):
-            i = j * threads + cuda.threadIdx.x
-            if i < 256:
-                before = workspace[i - 1] if i > 0 else 0
-                if before <= rank < workspace[i]:
-                    place = base + 8 * i
-                    while before + histogram[place] <= rank:
-                        before += histogram[place]
-                        place += 1
-                    workspace[512], workspace[513] = place - base, before
-        cuda.syncthreads()
-        return np.int64(workspace[512]), np.int64(workspace[513])
+        return np.int64(workspace[WORKSPACE - 2]), np.int64(workspace[WORKSPACE - 1])
 
     @device
     def locate(histogram, base, rank, workspace):
@@ -240,3 +247,66 @@ def next_value(dtype: str, threads: int) -> DeviceFunction:
             cuda.atomic.min(middle, 2 * segment + 1, least[0])
 
     return next_above
+
+
+@cache
+def selecting(itemsize: int, threads: int, wide: bool) -> tuple[DeviceFunction, DeviceFunction]:
+    """Device functions of a block: the two middle values of ``n`` keys from ``begin`` on, and the next above one.
+
+    The lower has a ``rank`` in a window that holds it; the upper is infinite where it is not among the keys. ``wide``
+    if these begin at a multiple of 16 bytes.
+    """
+    infinity = magnitudes(itemsize)
+    clear, _, locate, _ = histogram(threads)
+
+    @device
+    def count(keys, begin, n, low, shift, bins):
+        rest = n >> 2 << 2 if wide else 0
+        i = 4 * cuda.threadIdx.x  # no range, whose length would be computed
+        while i < rest:
+            k0, k1, k2, k3 = load4(keys, begin + i)
+            count_in_bin(k0, low, shift, bins)
+            count_in_bin(k1, low, shift, bins)
+            count_in_bin(k2, low, shift, bins)
+            count_in_bin(k3, low, shift, bins)
+            i += 4 * threads
+        i = rest + cuda.threadIdx.x
+        while i < n:
+            count_in_bin(keys[begin + i], low, shift, bins)
+            i += threads
+
+    @device
+    def following(keys, begin, n, low, least):
+        if cuda.threadIdx.x == 0:
+            least[0] = infinity
+        cuda.syncthreads()
+        closest, i = np.int64(infinity), cuda.threadIdx.x
+        while i < n:
+            k = np.int64(keys[begin + i]) & infinity
+            if low < k < closest:
+                closest = k
+            i += threads
+        cuda.atomic.min(least, 0, closest)
+        cuda.syncthreads()
+        return least[0]
+
+    @device
+    def select(keys, begin, n, low, shift, rank, even, bins, workspace, least):
+        equal = 0
+        while shift >= 0:
+            clear(bins, 0)
+            cuda.syncthreads()
+            count(keys, begin, n, low, shift, bins)
+            cuda.syncthreads()
+            place, before = locate(bins, 0, rank, workspace)
+            rank -= before
+            low += place << shift
+            if shift == 0:
+                equal = bins[place]
+            shift = shift - 11 if shift > 11 else 0 if shift > 0 else DONE
+            cuda.syncthreads()
+        if even and rank + 1 >= equal:
+            return low, following(keys, begin, n, low, least)
+        return low, low
+
+    return select, following

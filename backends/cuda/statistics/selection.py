@@ -5,7 +5,8 @@ holds the wanted rank is the next window, until bins are single values. Counts a
 so results do not depend on scheduling.
 
 The first window is laid around the middle of a sample (`sampling`). The values in it, 5 % of all, are listed by the
-one pass over all values (`scanning.scan`, or the forward transform); `scanning.settle` then makes passes over the list.
+one pass over all values (`scanning.scan`, or the forward transform). `lists.settle` makes passes over a long list,
+until few values are in the window, of which `lists.finish` takes the middle.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 
-from . import sampling, scanning, short_rows
+from . import lists, sampling, scanning, short_rows
 from .layout import DetailLayout, amounts, key_dtype
 from .search_window import BASE, BINS, FIELDS, NOT_YET, SHIFT, first_shift
 
@@ -31,8 +32,7 @@ STAGE = 2048  # values listed at a time
 PARTS = 264  # blocks for a list: two a multiprocessor; fewer read too slowly, more add too many counts
 PASSES = {"float32": 5, "float64": 8}
 """Passes that end every search: one for a sampled window, those from the widest if it missed, one for a next value."""
-SETTLES = {"float32": 2, "float64": 5}
-"""Passes over a list after which a search from a sampled window has nearly always ended; one more for a next value."""
+CLOSE = 4096  # values in the last window at most, twice those that are expected
 
 
 def drawn(dtype: str) -> int:
@@ -82,8 +82,19 @@ class Selection:
         self.edges = cuda.to_device(ends)
         key = key_dtype(self.dtype)
         self._edge_keys, self._middle_keys = self.edges.view(key), self.middle.view(key)
+        self._close = cuda.device_array(CLOSE * big, key)
         self._drawn: DeviceArray | None = None
-        arrays = self.middle, self.energy, *self._partial, self._widest, *self._search, self._every, self.edges
+        self._events = [cuda.event() for _ in range(2)]
+        arrays = (
+            self.middle,
+            self.energy,
+            *self._partial,
+            self._widest,
+            *self._search,
+            self._every,
+            self.edges,
+            self._close,
+        )
         drawing = SAMPLE * first.rows if self.beside_forward else 0
         self.bytes = sum(int(array.nbytes) for array in arrays) + drawing
 
@@ -109,34 +120,49 @@ class Selection:
         launch = draw[grid(-(-size // threads), layout.rows), threads, stream]
         launch(x, samples, layout.rows, high_pass, values, keys, self.state, self._edge_keys)
 
-    def settle(self, stream: Stream, bands: int = 1) -> None:
+    def settle(self, stream: Stream, bands: int = 1, narrowed: bool = False) -> None:
         """Launch what fills ``middle`` of the finest bands from the lists that a pass over all values left.
 
-        The few searches that this does not end are made anew, each by one block; their state tells which.
+        ``narrowed`` if that pass has laid the next window. The few searches that this does not end are made anew, each
+        by one block; their state tells which.
         """
         (layout,), threads = self.layouts, self.options.scan
-        parts = max(min(-(-listed(layout.bands[0].length) // (4 * threads)), PARTS), 1)
-        even = any(n % 2 == 0 for n in self._counts[:bands])
-        launch = scanning.settle(self.dtype, threads)[grid(bands * parts, layout.rows), threads, stream]
-        for _ in range(SETTLES[self.dtype] + even):
+        inside = listed(layout.bands[0].length)
+        parts = max(min(-(-inside // (4 * threads)), PARTS), 1)
+        where = grid(bands * parts, layout.rows), threads, stream
+        if narrowed:
+            inside //= BINS // 2
+        while inside > CLOSE // 2:
+            launch = lists.settle(self.dtype, threads)[where]
             launch(*layout.arguments[1:], self.groups, parts, *self._search, self._edge_keys, self._middle_keys)
-        self._whole(0, bands, bands, False, True, stream)
+            inside //= BINS // 2  # the bins of a window that are used, at least
+        finish = lists.finish(self.dtype, threads, CLOSE)[where]
+        finish(*layout.arguments[1:], parts, self.state, self._close, self._middle_keys)
 
-    def _whole(self, first: int, bands: int, medians: int, energy: bool, unfinished: bool, stream: Stream) -> None:
+    def _whole(self, first: int, bands: int, medians: int, energy: bool, stream: Stream) -> None:
         """Launch a block for each row of some bands."""
         layout = self.layouts[0]
         threads = self.options.row_threads(self.depth * layout.rows)
-        launch = short_rows.whole(self.dtype, threads)[grid(bands, layout.rows), threads, stream]
-        launch(*layout.arguments, first, medians, energy, self._middle_keys, self.energy, self.state, unfinished)
+        room = short_rows.room_for(max(band.length for band in layout.bands[first : first + bands]))
+        kernel = short_rows.whole(self.dtype, threads, room)
+        launch = kernel[grid(bands, layout.rows), threads, stream]
+        launch(*layout.arguments, first, medians, energy, self._middle_keys, self.energy)
 
-    def run(self, medians: int, energy: bool, stream: Stream, quick: bool = False) -> None:
+    def run(self, medians: int, energy: bool, stream: Stream, quick: bool = False, side: Stream | None = None) -> None:
         """Launch what fills ``middle`` of the ``medians`` finest bands and, if wanted, ``energy`` of all.
 
-        ``quick`` is to make passes that nearly always end a search.
+        ``quick`` is to make passes that nearly always end a search. Bands of few coefficients are measured beside the
+        others on another stream.
         """
         options, layout, rest = self.options, self.layouts[0], (self.depth if energy else medians) - self.big
+        beside = stream if side is None or self.big == 0 else side
         if rest > 0:
-            self._whole(self.big, rest, medians, energy, False, stream)
+            if beside is not stream:
+                self._events[0].record(stream)
+                self._events[0].wait(beside)
+            self._whole(self.big, rest, medians, energy, beside)
+            if beside is not stream:
+                self._events[1].record(beside)
         searched = min(medians, self.big)
         listing = searched > 0 and quick and not self._pooled
         if searched and self._pooled:
@@ -150,9 +176,11 @@ class Selection:
         for step in range(PASSES[self.dtype] if searched and not listing else 1):
             self._scan(searched, energy and step == 0, listing, stream)
         if listing:
-            self.settle(stream, searched)
-        if energy:
+            self.settle(stream, searched, True)
+        if energy and not (listing and searched == self.big):
             self._gather(stream)
+        if rest > 0 and beside is not stream:
+            self._events[1].wait(stream)
 
     def _scan(self, searched: int, energy: bool, listing: bool, stream: Stream) -> None:
         """One pass over the big bands that are searched, or with ``energy`` over all of them."""
@@ -162,7 +190,7 @@ class Selection:
             if across := self._across(layout, self.big if energy else searched):
                 ends, chunk = (self.edges, self._edge_keys, self._middle_keys), self._chunk(layout)
                 launch = scan[grid(across, layout.rows), threads, stream]
-                launch(*layout.arguments, self.groups, chunk, how, *self._search, *ends, partial)
+                launch(*layout.arguments, self.groups, chunk, how, *self._search, *ends, partial, self.energy)
         if searched and self._pooled:
             narrow = scanning.narrow(self.dtype, threads)
             narrow[searched * self.groups, threads, stream](*self._search, self._edge_keys, self._middle_keys)

@@ -8,31 +8,103 @@ import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import Kernel
-from wavefilt.backends.cuda.runtime.target import cuda
-from wavefilt.backends.cuda.runtime.wide import load4
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
+from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.wide import value_of
 
+from . import sampling, scanning
 from . import search_window as window
 from .layout import LENGTH, OFFSET, PITCH, PLACES
-from .search_window import BINS, DONE, WORKSPACE, count_in_bin, first_shift, magnitudes
+from .search_window import BINS, WORKSPACE, first_shift, magnitudes
+
+ROOMS = (2560, 4096)  # values in shared memory: all of a row, or those of its window; with less room more blocks fit
+DRAWN = 1024  # values in the sample of a longer row
+DEVIATIONS = 3.0  # of its median rank: 9 % of the row are in the window, and one in 400 is searched anew
+
+
+def room_for(n: int) -> int:
+    """Values in shared memory for rows of n at most."""
+    return ROOMS[0] if n <= 8 * ROOMS[0] else ROOMS[1]
 
 
 @cache
-def whole(dtype: str, threads: int) -> Kernel:
+def _listing(dtype: str, threads: int, room: int, drawn: int) -> DeviceFunction:
+    """Device function: the values of a row in a window around their median, to shared memory.
+
+    The window, the values listed and those below it, and this thread's part of the sum of squares. A row of ``room``
+    values is listed as it is.
+    """
+    itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
+    mask, widest = magnitudes(itemsize), first_shift(itemsize)
+    bracket, scattered = sampling.bracketing(dtype, drawn, threads, DEVIATIONS), sampling.scattering(drawn)
+    measure = scanning.measuring(dtype, threads)
+    compare, compare_last = scanning.comparing(dtype, threads, True), scanning.comparing(dtype, threads, False)
+
+    @device
+    def fill(coefficients, keys, begin, n, with_energy, values, histogram, workspace, tally):
+        thread, square = cuda.threadIdx.x, 0.0
+        if n <= room:
+            i = thread
+            while i < n:  # no range, whose length would be computed
+                values[i] = keys[begin + i] & mask
+                i += threads
+            if with_energy:
+                square = measure(coefficients, begin, 0, n)
+            return np.int64(0), np.int64(widest), n, np.int64(0), square
+        for j in range(drawn_each):
+            i = j * threads + thread
+            values[i] = keys[begin + scattered(i, n)] & mask
+        if thread < 2:
+            tally[thread] = 0
+        cuda.syncthreads()
+        low, shift, last = bracket(values, histogram, workspace)
+        bottom, top, smaller = value_of(low, coefficients), value_of(last, coefficients), 0
+        cuda.syncthreads()
+        for start in range(0, n, 32 * threads):
+            if start + 32 * threads <= n:
+                square, smaller, inside = compare(
+                    coefficients, begin, start, n, bottom, top, with_energy, square, smaller
+                )
+            else:
+                square, smaller, inside = compare_last(
+                    coefficients, begin, start, n, bottom, top, with_energy, square, smaller
+                )
+            if inside != 0:
+                marks = np.int64(inside)
+                place = cuda.atomic.add(tally, 1, cuda.popc(marks))
+                while marks != 0 and place < room:
+                    i = cuda.ffs(marks) - 1
+                    marks &= marks - 1
+                    values[place] = keys[begin + start + 4 * ((i >> 2) * threads + thread) + (i & 3)] & mask
+                    place += 1
+        cuda.atomic.add(tally, 0, smaller)
+        cuda.syncthreads()
+        return low, np.int64(shift), np.int64(tally[1]), np.int64(tally[0]), square
+
+    return fill
+
+
+@cache
+def whole(dtype: str, threads: int, room: int, drawn: int = DRAWN) -> Kernel:
     """Kernel for bands from ``first`` on of every row, a block for each: the two middle values and the sum of squares.
 
-    Medians are those of the ``medians`` finest bands; if ``unfinished``, of those alone whose search has not ended by
-    their ``state``, which is left as it is.
+    Medians are those of the ``medians`` finest bands. A row is read once, but for a sample of it, unless its window
+    missed.
     """
-    widest, infinity = first_shift(np.dtype(dtype).itemsize), magnitudes(np.dtype(dtype).itemsize)
-    total, (clear, _, locate, _) = window.summing(threads), window.histogram(threads)
+    itemsize = np.dtype(dtype).itemsize
+    key, widest, infinity = np.dtype(f"i{itemsize}").type, first_shift(itemsize), magnitudes(itemsize)
+    total, measure = window.summing(threads), scanning.measuring(dtype, threads)
+    fill, (select, _) = _listing(dtype, threads, room, drawn), window.selecting(itemsize, threads, False)
+    select_all, following = window.selecting(itemsize, threads, True)
 
-    @kernel(dtype, threads)
-    def whole(coefficients, keys, bands, lists, rows, first, medians, with_energy, middle, energy, state, unfinished):
+    @kernel(dtype, threads, room, drawn)
+    def whole(coefficients, keys, bands, lists, rows, first, medians, with_energy, middle, energy):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
+        values = cuda.shared.array(room, key)
         sums = cuda.shared.array(threads, np.float64)
         least = cuda.shared.array(1, np.int64)
+        tally = cuda.shared.array(2, np.int32)
         thread, band = cuda.threadIdx.x, first + cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
@@ -40,52 +112,30 @@ def whole(dtype: str, threads: int) -> Kernel:
         n = bands[band * PLACES + LENGTH]
         begin = bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH]
         segment = band * rows + row
-        if unfinished and window.ended(state, segment):
-            return
+        low, shift, listed, below = np.int64(0), np.int64(widest), np.int64(0), np.int64(0)
+        if band < medians:
+            low, shift, listed, below, square = fill(
+                coefficients, keys, begin, n, with_energy, values, histogram, workspace, tally
+            )
+        else:
+            square = measure(coefficients, begin, 0, n)
         if with_energy:
-            square = 0.0
-            for i in range(thread, n, threads):
-                d = np.float64(coefficients[begin + i])
-                square += d * d
             sums[thread] = square
             total(sums, thread)
             if thread == 0:
                 energy[segment] = sums[0]
         if band >= medians:
             return
-        low, shift, rank = 0, widest, (n - 1) // 2
-        value, place, before = 0, 0, 0
-        while shift >= 0:
-            clear(histogram, 0)
-            if thread == 0:
-                least[0] = infinity
-            cuda.syncthreads()
-            for v in range(thread, n >> 2, threads):
-                k0, k1, k2, k3 = load4(keys, begin + 4 * v)
-                count_in_bin(k0, low, shift, histogram)
-                count_in_bin(k1, low, shift, histogram)
-                count_in_bin(k2, low, shift, histogram)
-                count_in_bin(k3, low, shift, histogram)
-            for i in range((n >> 2 << 2) + thread, n, threads):
-                count_in_bin(keys[begin + i], low, shift, histogram)
-            cuda.syncthreads()
-            place, before = locate(histogram, 0, rank, workspace)
-            rank -= before
-            low += place << shift
-            if shift == 0:
-                value = histogram[place]  # how many have the lower middle value
-            shift = shift - 11 if shift > 11 else 0 if shift > 0 else DONE
-            cuda.syncthreads()
-        high = low
-        if n % 2 == 0 and rank + 1 >= value:
-            closest = np.int64(infinity)
-            for i in range(thread, n, threads):
-                k = np.int64(keys[begin + i]) & infinity
-                if low < k < closest:
-                    closest = k
-            cuda.atomic.min(least, 0, closest)
-            cuda.syncthreads()
-            high = least[0]
+        rank, even = (n - 1) // 2 - below, n % 2 == 0
+        if 0 <= rank < listed <= room:
+            low, high = select(values, 0, listed, low, shift, rank, even, histogram, workspace, least)
+            if high == infinity:
+                cuda.syncthreads()
+                high = following(keys, begin, n, low, least)
+        else:
+            low, high = select_all(
+                keys, begin, n, np.int64(0), np.int64(widest), rank + below, even, histogram, workspace, least
+            )
         if thread == 0:
             middle[2 * segment] = low
             middle[2 * segment + 1] = high

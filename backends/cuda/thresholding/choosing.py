@@ -32,6 +32,11 @@ def factors(method: Method, bands: int, samples: int) -> Floats:
     return np.concatenate([found, gains])
 
 
+def rows_at_once(levels: int, threads: int) -> int:
+    """Rows of a block of `choose`."""
+    return max(threads // levels, 1)
+
+
 @device
 def _quotient(a, b):
     return a / b if b > 0 else math.inf
@@ -39,7 +44,9 @@ def _quotient(a, b):
 
 @cache
 def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
-    """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row.
+    """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row and level.
+
+    A block has all levels of `rows_at_once`.
 
     Those of a row whose samples are all equal are 0, and where others share its numbers it is told as what is not
     finite. ``length`` is 0 where rows are panels, which are not looked at.
@@ -68,17 +75,25 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
         flags,
     ):
         """``factors`` has those of `factors`, then the noise's gains; ``numbers`` get sigma, then thresholds."""
-        row = cuda.blockIdx.x * threads + cuda.threadIdx.x
-        dead = is_constant(x, row, rows if length > 0 else 0, length)
-        if row < searched and not ended(state, row):
-            flags[UNFINISHED] = 1
-        if row >= rows:
-            return
-        group = row if groups > 1 else 0
-        above = 0
+        thread, each = cuda.threadIdx.x, max(threads // levels, 1)
+        first = cuda.blockIdx.x * each
+        last = min(first + each, rows)
+        constants = cuda.shared.array(threads, np.int32)
+        above = cuda.shared.array(threads, np.int32)
+        dead = is_constant(x, first + thread, last if length > 0 else 0, length)
+        constants[thread], above[thread] = 1 if dead else 0, 0
         if dead and shared and groups < rows:
             flags[NOT_FINITE] = 1
-        for level in range(levels):
+        for row in range(cuda.blockIdx.x * threads + thread, searched, cuda.gridDim.x * threads):
+            if not ended(state, row):
+                flags[UNFINISHED] = 1
+        cuda.syncthreads()
+        for item in range(thread, each * levels, threads):
+            level, own = item // each, item % each
+            row = first + own
+            if row >= last:
+                continue
+            group = row if groups > 1 else 0
             segment, i = level * groups + group, level * rows + row
             if sigma_of == "given":
                 sigma = given
@@ -92,14 +107,17 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
                 t = factors[level]
             else:
                 t = bayes(energy[segment] / counts[level], energy[segment], sigma) if sigma > 0 else 0.0
-            if dead:
+            if constants[own] != 0:
                 sigma = t = 0.0
             if t - t != 0:  # squares overflowed, or a sample was not finite
                 flags[NOT_FINITE] = 1
-            above += 1 if t != 0 else 0
+            if t != 0:
+                above[own] = 1
             numbers[i] = sigma
             numbers[levels * rows + i] = t
             chosen[i] = number(t)
-        live[row] = above
+        cuda.syncthreads()
+        if first + thread < last:
+            live[first + thread] = above[thread]
 
     return choose_kernel

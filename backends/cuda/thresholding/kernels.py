@@ -20,7 +20,7 @@ from wavefilt.thresholding.block_shrinkage import Blocks
 from wavefilt.thresholding.empirical_bayes import FAR, PRIORS, ROUNDS, formulas
 from wavefilt.thresholding.shrinkage import Function, Posterior, Shrinkage
 
-MOST_BLOCKS = 64  # a row, of a kernel that mostly has nothing to do
+MOST_BLOCKS = 2112  # of a kernel that mostly has nothing to do, but one a row
 
 
 def sent(shrinkage: Shrinkage, dtype: str, bands: int, rows: int, stream: Stream) -> DeviceArray:
@@ -145,7 +145,7 @@ def leave(
     x: DeviceArray, y: DeviceArray, samples: int, rows: int, live: DeviceArray, threads: int, stream: Stream
 ) -> None:
     """Copy the rows of ``x`` from which nothing is removed to ``y``."""
-    blocks = min(-(-samples // threads), MOST_BLOCKS)
+    blocks = max(min(-(-samples // threads), MOST_BLOCKS // rows), 1)
     leaving(y.dtype.name, threads)[grid(blocks, rows), threads, stream](x, y, samples, rows, live)
 
 

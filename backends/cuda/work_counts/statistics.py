@@ -14,7 +14,7 @@ from wavefilt.ske.calibrated import Launch
 
 from .transforms import Problem, Warp, forward, inverse
 
-BINS, DRAWN_BYTES, PARTS, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 264, 1 << 13, 528, 36 << 10
+BINS, DRAWN_BYTES, PARTS, CLOSE, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 264, 4096, 1 << 13, 528, 36 << 10
 MOST_TAPS_SEARCHED = 64
 """Constants of `selection` and `plan`, which import the compiler; a test compares them."""
 SELECT, SCAN, ROW = 512, 256, 128
@@ -24,8 +24,10 @@ The first two are defaults of `plan.Options`, which has few rows finished by mor
 """
 LISTED = 1 / 20
 """Share of values in a sampled window."""
-LOCATE = {"barriers": 12, "shared": 16}
-"""A bin found by its rank: a prefix sum over 256 groups of bins, and a walk through one of them."""
+ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
+"""Values of a row in shared memory, of its sample, and the share of a longer row in its window."""
+LOCATE = {"barriers": 3, "shared": 26}
+"""A bin found by its rank: sums of groups of bins, and a walk through them."""
 SEARCHING = 110
 """Integer instructions of a warp for a group of four details that it searches, and half as many others."""
 LAST = 3
@@ -78,18 +80,22 @@ def median(problem: Problem) -> list[Launch]:
     warp.wait(int(4 * rounds) + 8, 4 + 2 * rounds + taken + LAST + 2, 2 * taken + 8)
     warp.issue(1, int=8 * BINS // SCAN, other=4 * BINS // SCAN)
     made.append(_launch("scan", warp, across * problem.rows, SCAN, n))
-    return [*made, *settle(problem)]
+    return [*made, *settle(problem, narrowed=True)]
 
 
 def whole_median(problem: Problem) -> Launch:
-    """The finest level of a short row, by one block a row: three passes by 11 bits."""
+    """The finest level of a short row, by one block a row: from all values, or from those in a sampled window."""
     n, warp = problem.lengths[1], Warp(problem)
-    rounds = 3 * n / (4 * ROW)
+    listed = n if n <= ROW_ROOM else ROW_LISTED * n
+    rounds = n / (4 * ROW)
     warp.access(rounds, 4)
-    warp.issue(rounds, int=60, other=12)
+    warp.issue(rounds, int=36, other=24)
+    if n > ROW_ROOM:
+        warp.issue(2 * ROW_DRAWN / ROW, int=14, other=6)
+        warp.wait(2 * LOCATE["barriers"] + 8, ROW_DRAWN // ROW // 4 + 1, 4 * LOCATE["shared"])
+    warp.issue(3 * listed / ROW, int=12, other=4)
     warp.issue(3 * BINS / ROW, int=4, other=2)
-    warp.wait(3 * (LOCATE["barriers"] + 3), rounds / 3 + 3, rounds + 3 * LOCATE["shared"])
-    warp.loads["l1"] += 2 * rounds / 3  # a row that one block finishes stays in L1
+    warp.wait(3 * (LOCATE["barriers"] + 3), rounds / 4 + 3, 3 * listed / ROW + 3 * LOCATE["shared"])
     return _launch("whole", warp, problem.rows, ROW, n)
 
 
@@ -103,27 +109,33 @@ def draw(problem: Problem) -> Launch:
     return _launch("draw", warp, -(-drawn // SELECT) * problem.rows, SELECT, drawn * problem.taps)
 
 
-def settle(problem: Problem) -> list[Launch]:
-    """Passes over the list alone: of half an even number of values one more."""
+def settle(problem: Problem, narrowed: bool = False) -> list[Launch]:
+    """Passes over the list alone: as many as leave few values in the window, and one that takes the middle of these."""
     n = problem.lengths[1]
     parts = max(min(-(-int(n * LISTED) // (4 * SCAN)), PARTS), 1)
-    warp = Warp(problem)
     rounds = n * LISTED / parts / SCAN
-    warp.issue(rounds, int=20, other=8)
-    warp.issue(BINS / SCAN, int=10, other=6)
-    warp.issue(1, int=150, other=80)
-    warp.wait(LOCATE["barriers"] + 6, 3 + rounds + LAST + 6, 2 * rounds + LOCATE["shared"])
-    made = _launch("settle", warp, parts * problem.rows, SCAN, n * LISTED)
-    return [made] * ((2 if problem.itemsize == 4 else 5) + (n % 2 == 0))
+    made, inside = [], n * LISTED / (BINS // 2 if narrowed else 1)
+    while inside > CLOSE // 2:
+        warp = Warp(problem)
+        warp.issue(rounds, int=20, other=8)
+        warp.issue(BINS / SCAN, int=10, other=6)
+        warp.issue(1, int=150, other=80)
+        warp.wait(LOCATE["barriers"] + 6, 3 + rounds + LAST + 6, 2 * rounds + LOCATE["shared"])
+        made.append(_launch("settle", warp, parts * problem.rows, SCAN, n * LISTED))
+        inside /= BINS // 2
+    warp = Warp(problem)
+    warp.issue(rounds, int=16, other=8)
+    warp.issue(2 * (inside + BINS) / SCAN, int=8, other=4)
+    warp.wait(2 * LOCATE["barriers"] + 10, 3 + rounds + LAST + 4, 2 * LOCATE["shared"])
+    return [*made, _launch("finish", warp, parts * problem.rows, SCAN, n * LISTED)]
 
 
 def choose(problem: Problem) -> Launch:
-    """Noise and thresholds: a thread a row, level by level."""
+    """Noise and thresholds: a thread a row and level."""
     warp = Warp(problem)
-    warp.issue(1, int=60, other=30)
-    warp.issue(problem.level, int=20, fma64=20, other=10)
-    warp.wait(0, 2 + problem.level)
-    blocks = -(-problem.rows // problem.threads)
+    warp.issue(1, int=80, fma64=20, other=40)
+    warp.wait(3, 4)
+    blocks = -(-problem.rows // max(problem.threads // problem.level, 1))
     return _launch("choose", warp, blocks, problem.threads, 4 * problem.level)
 
 

@@ -17,7 +17,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, Tiling, forward_tiling, inverse_tiling, launches, up4
+from wavefilt.backends.cuda.dwt.tiling import (
+    TILE_BYTES,
+    Filter,
+    Tiling,
+    at_once,
+    forward_tiling,
+    inverse_tiling,
+    launches,
+    up4,
+)
 from wavefilt.ske.calibrated import Launch
 
 WARP, LINE = 32, 128
@@ -68,7 +77,8 @@ class Problem:
     @property
     def fused(self) -> list[int]:
         """Levels of each launch, finest first."""
-        return launches(self.filter, self.level, self.tiles_of)
+        one = at_once(self.filter, self.level, self.tiles_of, self.itemsize, self.rows * self.samples)
+        return [self.level] if one else launches(self.filter, self.level, self.tiles_of)
 
     @property
     def lengths(self) -> list[int]:
