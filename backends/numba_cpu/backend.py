@@ -22,6 +22,7 @@ from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
 from . import entries, launching, local_shrinkage, memory, native, partial_sums, wavelet_packets
+from .dual_tree import rows as dual_tree_rows
 from .dual_tree import transform as dual_tree
 from .dwt import plan
 from .dwt import transform as dwt
@@ -38,6 +39,7 @@ _TRANSFORMS = {
     "dwt": (dwt.decompose, dwt.reconstruct),
     "modwt": (modwt.decompose, modwt.reconstruct),
     "dwt2": (dwt2.decompose, dwt2.reconstruct),
+    "dtcwt": (dual_tree_rows.decompose, dual_tree_rows.reconstruct),
     "dtcwt2": (dual_tree.decompose, dual_tree.reconstruct),
     **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (wavelet_packets.decompose, wavelet_packets.reconstruct)),
 }
@@ -98,7 +100,7 @@ class NumbaCPU(Backend):
     def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
         if not local_shrinkage.compiled(pyramid, shrinkage):
             return pyramid.shrunk(shrinkage)
-        native.load(entries.TRANSFORMS[pyramid.analysis.transform.name], self._check(pyramid.coefficients[0]))
+        native.load(entries.TRANSFORMS[pyramid.analysis.transform.name], self._check(pyramid.coefficients[0].real))
         return local_shrinkage.shrunk(pyramid, shrinkage)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Array:
@@ -106,7 +108,7 @@ class NumbaCPU(Backend):
 
         Raises ValueError for coefficients that do not belong together.
         """
-        dtype, name = self._check(pyramid.coefficients[0]), pyramid.analysis.transform.name
+        dtype, name = self._check(pyramid.coefficients[0].real), pyramid.analysis.transform.name
         native.load(entries.TRANSFORMS[name], dtype)
         if shrinkage is not None and local_shrinkage.compiled(pyramid, shrinkage):
             pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None

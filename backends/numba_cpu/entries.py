@@ -17,6 +17,10 @@ DUAL_FIRST = Kernel("dual_tree.kernels", "first_forward", "i[] i[] i i[] T[] T[]
 DUAL_FIRST_INVERSE = Kernel("dual_tree.kernels", "first_inverse", "i[] i[] i i[] T[]")
 DUAL = Kernel("dual_tree.kernels", "forward", "i[] i[] i i[] T[] T[] T[] T[]")
 DUAL_INVERSE = Kernel("dual_tree.kernels", "inverse", "i[] i[] i i[] T[] T[] T[] T[] i")
+DUAL_ROWS_FIRST = Kernel("dual_tree.row_kernels", "first_forward", "i[] i[] i i i T[] T[]")
+DUAL_ROWS_FIRST_INVERSE = Kernel("dual_tree.row_kernels", "first_inverse", "i[] i[] i i i T[]")
+DUAL_ROWS = Kernel("dual_tree.row_kernels", "forward", "i[] i[] i i i T[] T[] T[] T[]")
+DUAL_ROWS_INVERSE = Kernel("dual_tree.row_kernels", "inverse", "i[] i[] i i i T[] T[] T[] T[] i")
 SHORT_ROWS = Kernel("selection_kernels", "short_rows", "i[,] B[] T[] d[,] d[,]")
 MEAN_SQUARES = Kernel("selection_kernels", "mean_squares", "i[] i[] T[] d[]")
 DRAW = Kernel("selection_kernels", "draw", "i[] i[] i[] i[] B[] B[]")
@@ -33,6 +37,7 @@ TRANSFORMS = {
     "dwt": (INVERSE, FORWARD, SHORT_ROWS, PEAK),
     "modwt": (MODWT_INVERSE, MODWT_FORWARD, SHORT_ROWS, PEAK),
     "dwt2": (PANEL_INVERSE, PANEL_FORWARD, SHORT_ROWS, PEAK),
+    "dtcwt": (DUAL_ROWS_INVERSE, DUAL_ROWS, DUAL_ROWS_FIRST_INVERSE, DUAL_ROWS_FIRST, SHORT_ROWS, PEAK),
     "dtcwt2": (DUAL_INVERSE, DUAL, DUAL_FIRST_INVERSE, DUAL_FIRST, SHORT_ROWS, PEAK),
     **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (INVERSE, FORWARD, SHORT_ROWS, PEAK)),
 }

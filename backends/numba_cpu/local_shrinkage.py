@@ -82,8 +82,9 @@ def _weights(half: int, dtype: DType) -> Array:
 
 
 def compiled(pyramid: Pyramid, shrinkage: Shrinkage) -> bool:
-    """Whether there are kernels for it: not for functions of coefficients and their parents."""
-    return isinstance(shrinkage.function, Local)
+    """Whether there are kernels for it: not for functions of coefficients and their parents, and of complex rows."""
+    real = pyramid.coefficients[0].dtype.kind != "c"
+    return isinstance(shrinkage.function, Local) and real
 
 
 def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:

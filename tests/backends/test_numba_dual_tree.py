@@ -1,4 +1,4 @@
-"""Compiled dual-tree transforms of panels against the reference."""
+"""Compiled dual-tree transforms of traces and panels against the reference."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import wavefilt
 from wavefilt import backends
 from wavefilt.thresholding.local_shrinkage import Local
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import DTCWT2, Pyramid
+from wavefilt.transforms import DTCWT, DTCWT2, Pyramid
 from wavefilt.wavelets.dual_tree import BIORTS, QSHIFTS
 
 REFERENCE, COMPILED = backends.get("pywavelets"), backends.get("numba")
 CASES = [((2, 64, 96), 3), ((1, 37, 129), 4), ((1, 5, 9), 1), ((1, 300, 517), 5), ((1, 4, 700), 1), ((1, 700, 4), 1)]
+CASES += [((2, 64), 3), ((1, 129), 4), ((1, 9), 1), ((2, 17003), 6), ((3, 40960), 2), ((1, 4), 1)]
 
 
 def pyramid_of(x, level, wavelet="near_sym_b,qshift_b", backend=REFERENCE):
-    return backend.decompose(x, DTCWT2.analysis(DTCWT2.bank(wavelet), "symmetric", level))
+    kind = DTCWT if x.ndim == 2 else DTCWT2
+    return backend.decompose(x, kind.analysis(kind.bank(wavelet), "symmetric", level))
 
 
 def assert_alike(found, expected, dtype):
@@ -35,7 +37,8 @@ def test_agrees_with_the_reference(shape, level, dtype, rng):
     y = COMPILED.reconstruct(expected)
     assert (y.dtype, y.shape) == (x.dtype, x.shape)
     assert np.abs(y - x).max() < 50 * np.finfo(dtype).eps
-    thresholds = np.abs(rng.standard_normal((6 * level, shape[0]))) * (rng.random((6 * level, shape[0])) > 0.2)
+    bands = (6 * level if len(shape) == 3 else level + 1, shape[0])
+    thresholds = np.abs(rng.standard_normal(bands)) * (rng.random(bands) > 0.2)
     shrinkage = Shrinkage(Local(), thresholds)
     assert_alike(COMPILED.shrunk(expected, shrinkage), REFERENCE.shrunk(expected, shrinkage), dtype)
     for own in (shrinkage, Shrinkage("soft", thresholds)):
@@ -45,20 +48,22 @@ def test_agrees_with_the_reference(shape, level, dtype, rng):
 
 @pytest.mark.parametrize("biort", BIORTS)
 @pytest.mark.parametrize("qshift", QSHIFTS)
-def test_every_filter(biort, qshift, rng):
-    x = rng.standard_normal((1, 40, 72))
+@pytest.mark.parametrize("shape", [(1, 40, 72), (2, 300)])
+def test_every_filter(biort, qshift, shape, rng):
+    x = rng.standard_normal(shape)
     expected = pyramid_of(x, 3, f"{biort},{qshift}")
     assert_alike(pyramid_of(x, 3, f"{biort},{qshift}", COMPILED), expected, "f8")
     assert np.abs(COMPILED.reconstruct(expected) - x).max() < 1e-13
 
 
-def test_any_number_of_threads_gives_the_same_bits(rng):
-    x = rng.standard_normal((350, 600)).astype("f4")
+@pytest.mark.parametrize("options", [{"axes": (0, 1)}, {}])
+def test_any_number_of_threads_gives_the_same_bits(options, rng):
+    x = rng.standard_normal((350, 600) if options else (2, 60_000)).astype("f4")
     before, found = wavefilt.get_num_threads(), []
     try:
         for count in (1, 2, 3):
             wavefilt.set_num_threads(count)
-            found.append(wavefilt.denoise(x, transform="dtcwt", axes=(0, 1), backend="numba"))
+            found.append(wavefilt.denoise(x, transform="dtcwt", backend="numba", **options))
     finally:
         wavefilt.set_num_threads(before)
     assert np.array_equal(found[0], found[1])
@@ -66,9 +71,10 @@ def test_any_number_of_threads_gives_the_same_bits(rng):
 
 
 @pytest.mark.parametrize("rule", ["js", "bayes", "bivariate"])
-def test_denoising(rule, rng):
+@pytest.mark.parametrize("axes", [{"axes": (1, 2)}, {}])
+def test_denoising(rule, axes, rng):
     x = rng.standard_normal((2, 60, 131)) + np.sin(np.arange(131) / 5)
-    options = {"transform": "dtcwt", "axes": (1, 2), "rule": rule}
+    options = {"transform": "dtcwt", "rule": rule, **axes}
     found, expected = (wavefilt.denoise(x, backend=name, **options) for name in ("numba", "pywavelets"))
     assert np.abs(found - expected).max() < 1e-10
 

@@ -272,10 +272,9 @@ def test_dead_rows_come_back_bit_for_bit(backend, options, most):
 @pytest.mark.parametrize("n", [2901, 3008])
 @pytest.mark.parametrize("rule", ["js", "universal", "bayes"])
 @pytest.mark.parametrize("scope", ["trace", "record"])
-def test_chunks_of_the_dual_tree_transform(n, rule, scope):
+def test_chunks_of_the_dual_tree_transform(backend, n, rule, scope):
     x, method = _traces(2, n, "f8"), Method(level=4, rule=rule, scope=scope, transform="dtcwt")
-    reference = backends.get("pywavelets")
-    whole = run(x, method, reference, report=True)
-    found, measured = _chunked(x, method, 4, reference, 400, report=True)
+    whole = run(x, method, backend, report=True)
+    found, measured = _chunked(x, method, 4, backend, 400, report=True)
     np.testing.assert_allclose(measured.sigma[:4], whole.estimates[0].sigma, rtol=1e-12)
     np.testing.assert_allclose(found, whole.samples, atol=1e-12)

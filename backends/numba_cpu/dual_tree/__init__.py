@@ -1,1 +1,1 @@
-"""The dual-tree transform of two axes, compiled."""
+"""The dual-tree transforms of rows and of panels, compiled."""

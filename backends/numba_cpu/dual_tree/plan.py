@@ -14,6 +14,8 @@ from wavefilt.wavelets.dual_tree import DualTree
 
 SCRATCH = 3 << 18
 """Bytes of a tile's filtered rows: they fit the second-level cache."""
+ROW, LINES = 1 << 12, 16
+"""Complex coefficients of a tile of a row, and lines of so many that kernels work in."""
 PAD = 2 * GROUP_BYTES // 4 + 16
 """Elements more than a line has: two groups are written at a time, and lines 4 KiB apart evict each other."""
 
@@ -38,6 +40,15 @@ def launch(sizes: tuple[int, int, int, int], tree: DualTree, level: int, itemsiz
     elements = planes * rows * (wide * width + pads * PAD) + lines
     arguments = Constant(np.array(sizes, np.int64), np.array([height, width, down, across], np.int64))
     return Launch(arguments, down * across, 4 * sizes[0] * sizes[1] // (down * across), elements=elements)
+
+
+@lru_cache(maxsize=256)
+def row_launch(samples: int, n: int, tree: DualTree, itemsize: int) -> Launch:
+    """The tiles of one level of all rows, of so many samples, and complex coefficients at this level."""
+    taps = max(tree.dec_len, max(map(len, tree.first)))
+    width = min(ROW, n)
+    arguments = Constant(np.array([samples, n], np.int64), np.array([width, -(-n // width)], np.int64))
+    return Launch(arguments, -(-n // width), 2 * width, elements=LINES * (width + taps + PAD))
 
 
 @lru_cache(maxsize=64)
