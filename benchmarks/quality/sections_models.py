@@ -43,7 +43,10 @@ def dips() -> Samples:
     """Five plane events that cross, of -2.4 to 3.2 ms a trace."""
     trace = np.arange(TRACES)
     events = ((1.5, -2.4, 1.0, 25), (0.9, -0.8, -0.8, 30), (0.5, 0, 0.9, 28), (0.7, 1.4, 0.7, 35), (1.1, 3.2, -0.9, 22))
-    return np.asarray(sum(size * ricker(at + 1e-3 * dip * trace, f) for at, dip, size, f in events))
+    found = np.zeros((TRACES, SAMPLES))
+    for at, dip, size, f in events:
+        found += size * ricker(np.asarray(at + 1e-3 * dip * trace), f)
+    return found
 
 
 def hyperbolas() -> Samples:
@@ -88,7 +91,7 @@ def shot() -> Samples:
     slowness = 1 / (150 + 250 / (1 + (f / 14) ** 2))
     roll = np.exp(-(((f - 13) / 5) ** 2) - 2j * np.pi * f * (0.1 + offset[:, None] * slowness))
     roll = fft.irfft(roll)[:, :SAMPLES]
-    return found + 1.5 * roll / np.abs(roll).max() * spread**0.5
+    return np.asarray(found + 1.5 * roll / np.abs(roll).max() * spread**0.5)
 
 
 MODELS = {"dips": dips, "hyperbolas": hyperbolas, "layers": layers, "shot": shot}

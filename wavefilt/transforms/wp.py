@@ -93,7 +93,7 @@ class PacketTransform(Transform):
             for length in lengths:
                 low, high = np.split(best, 2)
                 best = merge(_rows(low), _rows(high), length).reshape(*low.shape[:2], length)
-            return best[0]
+            return np.asarray(best[0])
         total, place = self._energy(levels[-1], shrinkage), len(shrinkage.thresholds)
         for depth, nodes in enumerate(levels):
             count, batch, length = nodes.shape
@@ -131,7 +131,8 @@ class PacketTransform(Transform):
         noise, limit = shrinkage.sigma[band] ** 2, shrinkage.thresholds[band] ** 2
         squares = np.square(np.abs(node), dtype=np.float64)
         below = np.count_nonzero(squares <= limit[:, None], axis=1)
-        return np.minimum(squares, limit[:, None]).sum(axis=1) + noise * (squares.shape[1] - 2 * below)
+        risk = np.minimum(squares, limit[:, None]).sum(axis=1) + noise * (squares.shape[1] - 2 * below)
+        return np.asarray(risk)
 
 
 class _WPEntropy(PacketTransform):
@@ -142,7 +143,7 @@ class _WPEntropy(PacketTransform):
     def cost(self, node: Array, shrinkage: Shrinkage, band: int, total: Floats, height: int) -> Floats:
         """-Σ p ln p, where p are the coefficients' shares of the energy (Coifman and Wickerhauser 1992)."""
         share = np.square(np.abs(node), dtype=np.float64) / np.where(total > 0, total, 1)[:, None]
-        return -(share * np.log(np.where(share > 0, share, 1))).sum(axis=1)
+        return np.asarray(-(share * np.log(np.where(share > 0, share, 1))).sum(axis=1))
 
 
 class _WPFull(PacketTransform):
