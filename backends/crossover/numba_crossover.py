@@ -44,7 +44,8 @@ def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     if name == "dwt" or analysis.transform.chooses_basis:  # wavelet packets, by the same kernels
         least = LOADED if dtype in loaded else FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
         return shape[-1] >= ROW and samples >= least
-    work = {"modwt": samples * taps * analysis.level / FIRST_MODWT, "dwt2": samples * taps / FIRST2}
+    undecimated = samples * taps * analysis.level / FIRST_MODWT
+    work = {"modwt": undecimated, "modwt2": 3 * undecimated, "dwt2": samples * taps / FIRST2}
     work["dtcwt"], work["dtcwt2"] = 2 * work["dwt2"], 4 * work["dwt2"]  # there are two trees an axis
     return name in work and (f"{name} {dtype}" in loaded or work[name] >= 1)
 

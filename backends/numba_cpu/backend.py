@@ -28,6 +28,7 @@ from .dwt import plan
 from .dwt import transform as dwt
 from .dwt2 import transform as dwt2
 from .launching import Packed
+from .modwt import planes as modwt2
 from .modwt import transform as modwt
 from .peaks import GRAIN, Peak
 from .selection import NumbaStatistics
@@ -41,6 +42,7 @@ _TRANSFORMS = {
     "dwt2": (dwt2.decompose, dwt2.reconstruct),
     "dtcwt": (dual_tree_rows.decompose, dual_tree_rows.reconstruct),
     "dtcwt2": (dual_tree.decompose, dual_tree.reconstruct),
+    "modwt2": (modwt2.decompose, modwt2.reconstruct),
     **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (wavelet_packets.decompose, wavelet_packets.reconstruct)),
 }
 """``decompose(x, analysis, tile, peak)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""

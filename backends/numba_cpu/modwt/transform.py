@@ -20,7 +20,7 @@ from . import plan
 
 
 @lru_cache(maxsize=64)
-def _synthesis(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
+def synthesis_taps(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
     """The filters of `kernels.inverse`, low and high in turn."""
     bank = np.array([wavelet.rec_lo[::-1], wavelet.rec_hi[::-1]]) / np.sqrt(2)
     return Constant(np.array(bank.T.ravel(), dtype))
@@ -46,6 +46,6 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
         arrays, lengths = pyramid.coefficients, plan.lengths(*shape)
         deepest = modwt_boundary.length(*shape)
         pyramid = launching.checked(arrays, pyramid, [(len(arrays[0]), n) for n in (deepest, *reversed(lengths))])
-    taps = _synthesis(wavelet, pyramid.coefficients[0].dtype)
+    taps = synthesis_taps(wavelet, pyramid.coefficients[0].dtype)
     launches = plan.launches(*shape, tile, True)
     return launching.synthesise(entries.MODWT_INVERSE, pyramid, launches, shrinkage, out, boundary.PERIODIC, taps)
