@@ -46,6 +46,8 @@ class ChunkSums:
         self, details: Array, ends: Counts, interval: Interval | None, table: Array | None
     ) -> tuple[Floats, int]:
         count, below = len(ends) - 1, 0
+        if details.dtype.kind == "c":
+            details = np.abs(details)
         # an empty interval has low above high
         low, high = (1, 0) if interval is None else (interval.low, interval.high)
         lows, highs = np.array([[low], [high]], f"i{details.itemsize}")

@@ -62,6 +62,8 @@ def no_samples(dtype: DType) -> Constant:
 
 def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
     """As `Interval.tabulate` of |d|, but compiled: several times as fast."""
+    if rows.dtype.kind == "c":
+        rows = np.abs(rows)
     mask, kernel = _sign_off(rows.dtype), entries.TABULATE_FEW if table.itemsize == 4 else entries.TABULATE
     for row in memory.packed(np.atleast_2d(rows)).view(mask.dtype):
         limits = mask[0], interval.low, interval.high, interval.shift
