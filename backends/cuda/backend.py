@@ -198,7 +198,7 @@ class Cuda:
 
     def _sent(self, pyramid: Pyramid) -> CudaPyramid:
         found = [interop.to_host(c) for c in pyramid.coefficients]
-        plan, stream = self._plan(pyramid.analysis, found[0], pyramid.shape)
+        plan, stream = self._plan(pyramid.analysis, found[0].real, pyramid.shape)
         packed = self._lent(plan, stream, pyramid.analysis, pyramid.shape, True)
         plan.fill(found, stream)
         return packed
@@ -222,7 +222,7 @@ class Cuda:
         if not pyramid.level:
             return pyramid.coefficients[0]  # type: ignore[no-any-return]
         if not isinstance(pyramid, CudaPyramid) and not len(pyramid.coefficients[0]):
-            return np.zeros((0, *pyramid.shape), interop.dtype_name(pyramid.coefficients[0]))
+            return np.zeros((0, *pyramid.shape), interop.dtype_name(pyramid.coefficients[0].real))
         return guarded(partial(self._reconstructed, self._packed(pyramid), shrinkage, like), self.clear)
 
     def _reconstructed(

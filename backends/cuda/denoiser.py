@@ -52,18 +52,18 @@ class Denoiser:
         self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
         self._rule = choosing.kernel_rule(method)
         # no host in the middle: it can be captured as a graph
-        self.replayable = self._rule is not None and (local or self._function in KNOWN)
+        self.replayable = self._rule is not None and (method.spec.local or self._function in KNOWN)
         self._energy = report or self._rule == "bayes"
         if self._rule == "fixed" and not report:
             self._sigma_of = "given"  # nobody asks for it
         depth = self._bands if self._energy or self._sigma_of == "level" else 1
-        self.found = Selection([self._layout], plan.options, depth, self._pooled)
+        self.found = Selection([self._layout], plan.options, depth, self._pooled, plan.noise.share)
         self._medians = 0
         if self._sigma_of != "given" and self.replayable:
             self._medians = depth if self._sigma_of == "level" else min(depth, plan.together)
         self.quick = depth <= self._layout.listed
         """Whether the passes that a search hardly ever needs are left out, and one block does what is left to do."""
-        self._factors = cuda.to_device(choosing.factors(method, self._bands, self._samples))
+        self._factors = cuda.to_device(choosing.factors(method, self._bands, self._samples, plan.noise))
         self._numbers = cuda.device_array(2 * self._bands * s.rows, np.float64)
         self._thresholds = cuda.device_array(self._bands * s.rows, s.dtype)
         self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row
@@ -134,14 +134,14 @@ class Denoiser:
         s, threads, sigma, found = self.plan.shape, self.plan.options.threads, self.method.sigma, self.found
         searched = min(self._medians, found.big) * found.groups
         given = float(sigma) if isinstance(sigma, (int, float)) else 0.0
-        kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype, threads)
+        kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype, threads, self.plan.noise)
         launch = kernel[-(-s.rows // choosing.rows_at_once(self._bands, threads)), threads, stream]
         length = s.samples if len(s.size) == 1 else 0
         measured = found.middle, found.energy, found.amounts, self._factors, given
         numbers = self._numbers, self._thresholds, self._live, self._flags
         launch(x, length, *measured, self._bands, s.rows, found.groups, found.state, searched, *numbers)
         if self.method.spec.local:
-            return self.plan.shrunk_together(self._grids(), self._thresholds, stream)
+            return self.plan.shrunk_together(self._grids, self._thresholds, stream)
         return Shrinking(str(self._function), self._thresholds)
 
     def _choose_on_host(self, x: DeviceArray, stream: Stream) -> Shrinking:

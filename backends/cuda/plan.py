@@ -18,6 +18,7 @@ from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.memory import Buffers
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
+from wavefilt.backends.cuda.statistics.search_window import MEDIAN
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import kernels
 from wavefilt.backends.cuda.thresholding.functions import KNOWN
@@ -68,6 +69,17 @@ class Place(NamedTuple):
         extent = 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
         own = self.array[self.offset : self.offset + extent]
         return interop.strided(own, self.shape, tuple(own.dtype.itemsize * n for n in self.strides))
+
+
+class NoiseOf(NamedTuple):
+    """How the noise is told from magnitudes: the ``share`` below the quantile, real ``parts`` of a coefficient.
+
+    Of the ``directions`` of a level, mirrored ones have the smaller noise of both.
+    """
+
+    share: float = MEDIAN
+    parts: int = 1
+    directions: int = 1
 
 
 class Source(NamedTuple):
@@ -123,6 +135,7 @@ class Plan(Buffers, ABC):
     early = 0  # bands that are there after the first launch of `forward`, to be measured beside the others
     together = 1  # bands whose medians are searched when that of the finest is wanted and the energy of all
     high_pass: DeviceArray | None = None  # reversed, where the first launch of `forward` can take part in a search
+    noise = NoiseOf()
     copies = False  # whether the kernels of `inverse` copy the rows that are not live
     centres = False  # whether the first launch of `forward` takes means off rows, and the last of `inverse` adds them
 
@@ -181,7 +194,7 @@ class Plan(Buffers, ABC):
         if [c.shape for c in coefficients] != expected:
             shapes = ", ".join(str(c.shape) for c in coefficients)
             raise ValueError(f"coefficients {shapes} do not belong together: {expected} do")
-        filled = {id(place.array): (place.array, np.zeros(place.array.size, self.dtype)) for place in places}
+        filled = {id(place.array): (place.array, np.zeros(place.array.size, place.array.dtype)) for place in places}
         for place, values in zip(places, coefficients, strict=True):
             host = filled[id(place.array)][1]
             strides = tuple(host.itemsize * n for n in place.strides)
@@ -200,15 +213,15 @@ class Plan(Buffers, ABC):
         if shrinkage is None:
             return KEPT
         if shrinkage.across_bands:
-            thresholds = kernels.sent(shrinkage, self.dtype, self.shape.level + 1, self.shape.rows, stream)
-            return self.shrunk_together(grids(), thresholds, stream)
+            thresholds = kernels.sent(shrinkage, self.dtype, len(shrinkage.thresholds), self.shape.rows, stream)
+            return self.shrunk_together(grids, thresholds, stream)
         if isinstance(shrinkage.function, str) and shrinkage.function in KNOWN:
             sent = kernels.sent(shrinkage, self.dtype, self.shape.level, self.shape.rows, stream)
             return Shrinking(shrinkage.function, sent)
         return Shrinking(details=self.shrunk(shrinkage, stream))
 
-    def shrunk_together(self, grids: tuple[Grid, ...], thresholds: DeviceArray, stream: Stream) -> Shrinking:
-        """All bands, which lie in time as ``grids`` say, and the approximation, shrunk by `Local`, for `inverse`."""
+    def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
+        """All bands, which lie in time as ``grids`` say, and by transform the approximation, shrunk by `Local`."""
         raise NotImplementedError(f"the bands of transform {self.shape.transform!r} are not shrunk together")
 
     def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:

@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import TypeAlias
 
+from wavefilt.backends.cuda.dual_tree.panels_plan import DualTreePanelPlan
+from wavefilt.backends.cuda.dual_tree.traces_plan import DualTreePlan
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.dwt2.plan import PanelPlan
 from wavefilt.backends.cuda.modwt.plan import ModwtPlan
@@ -18,7 +20,13 @@ from wavefilt.backends.cuda.runtime import interop
 TransformFamily: TypeAlias = type[Plan]
 """The plans of a transform, made with a shape and options: all that is not written once for all transforms."""
 
-FAMILIES: dict[str, TransformFamily] = {"dwt": DwtPlan, "modwt": ModwtPlan, "dwt2": PanelPlan}
+FAMILIES: dict[str, TransformFamily] = {
+    "dwt": DwtPlan,
+    "modwt": ModwtPlan,
+    "dwt2": PanelPlan,
+    "dtcwt": DualTreePlan,
+    "dtcwt2": DualTreePanelPlan,
+}
 """By the transform's name."""
 
 

@@ -56,7 +56,7 @@ def _launches(backend: Any, method: Method, x: Any, out: Any, repeats: int) -> d
     denoiser, source, target = Denoiser(plan, method, False), x.reshape(-1), out.reshape(-1)
     found = {"all": events(partial(denoiser.run, source, target), repeats)}
     if denoiser._trends is not None:
-        trends, grids, thresholds = denoiser._trends, denoiser._grids(), denoiser._thresholds
+        trends, grids, thresholds = denoiser._trends, denoiser._grids, denoiser._thresholds
 
         def fit(stream: Stream) -> None:
             trends.removed(source, stream)

@@ -14,6 +14,7 @@ from wavefilt.benchmarks.cpu import by_threads, crossover, denoise, modwt
 from wavefilt.benchmarks.cpu import panels as two_dimensions
 from wavefilt.benchmarks.gpu import (
     blocks,
+    dual_tree,
     first_call,
     first_use,
     fresh_arrays,
@@ -111,6 +112,7 @@ KINDS = (
     Kind("MODWT: the numba backend and PyWavelets' SWT", {"cases", "memory", "crossover"}, modwt.TABLE),
     Kind("MODWT on a GPU", {"rows"}, gpu_modwt.TABLE, study="modwt on a GPU"),
     Kind("Rule js on a GPU", {"rows"}, local_shrinkage.TABLE, study="js on a GPU"),
+    Kind("Dual-tree wavelets on a GPU", {"rows"}, dual_tree.TABLE, study="dual tree on a GPU"),
     Kind("First calls on a GPU", {"rows", "capability"}, first_call.TABLE, study="first calls on a GPU"),
     Kind("First use of a GPU", {"rows", "released"}, first_use.TABLE, study="first use of a GPU"),
     Kind("Arrays on a GPU, each met once", {"rows", "gathers"}, fresh_arrays.report, study="arrays met once"),

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -248,6 +249,7 @@ DOUBLE = (
     "choose-linear",
     "choose-fixed",
     "choose-bayes",
+    "choose-dual",
     "exceeding",
     "histogram",
     "block",
@@ -270,7 +272,7 @@ def check(dtype: str, files: list[Path]) -> None:
     """No float64 where all is float32, nothing in local memory, and shared memory that every GPU has."""
     assert len({_name(path) for path in files if path.stem.startswith(("forward", "inverse"))}) >= 9
     local = {"local-sym8-reflect-0", "local-db8-periodization-1", "local-modwt", "local-modwt-periodic"}
-    assert {_name(path) for path in files} >= {*DOUBLE, *local}
+    assert {_name(path) for path in files} >= {*DOUBLE, *local, "dual-gains-panels-4", "dual-gains-traces"}
     if dtype == "float32":
         assert not [path.stem for path in files if _name(path) not in DOUBLE and ".f64" in path.read_text()]
     ptxas = _ptxas()
@@ -323,6 +325,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
     from wavefilt.backends.cuda.modwt import local_shrinkage as modwt_local_shrinkage
     from wavefilt.backends.cuda.modwt import tiling
     from wavefilt.backends.cuda.options import SHAPES
+    from wavefilt.backends.cuda.plan import NoiseOf
     from wavefilt.backends.cuda.statistics import details, lists, sampling, scanning, selection, short_rows, sorting
     from wavefilt.backends.cuda.thresholding import choosing
     from wavefilt.backends.cuda.thresholding import kernels as shrinking
@@ -402,7 +405,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
     for name, arguments in signatures.items():
         write(name, kernels[name], arguments)
     for rule in ("linear", "fixed", "bayes"):
-        kernel = choosing.choose(rule, "level", dtype, 256)
+        kernel = choosing.choose(rule, "level", dtype, 256, NoiseOf())
         arguments = (a, size, a, d, d, d, types.float64, size, size, size, i, size, d, a, table, table)
         write(f"choose-{rule}", kernel, arguments)
     write("modwt-extend", modwt_kernels.extend("smooth", dtype, 256), (a, *[size] * 5, a, size, size, table))
@@ -452,6 +455,57 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
     for prior, estimator in (("ebayes", "median"), ("ebayes-cauchy", "mean")):
         kernel = shrinking.posterior(dtype, prior, estimator, 256)
         write(f"posterior-{prior}-{estimator}", kernel, (a, a, size, size, size, size, d, d, d))
+    _compile_dual_tree(dtype, write)
+
+
+def _compile_dual_tree(dtype: str, write: Callable[[str, object, tuple[object, ...]], None]) -> None:
+    from numba import types
+
+    from wavefilt.backends.cuda.dual_tree import (
+        gains,
+        panels_analysis,
+        panels_synthesis,
+        traces_analysis,
+        traces_synthesis,
+    )
+    from wavefilt.backends.cuda.dual_tree.filters import Level
+    from wavefilt.backends.cuda.dual_tree.panels_plan import DualTreePanelPlan, synthesis_threads
+    from wavefilt.backends.cuda.dual_tree.tiles import MOST_LEVELS, Fused
+    from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES
+    from wavefilt.backends.cuda.thresholding import choosing
+    from wavefilt.wavelets.dual_tree import DualTree
+
+    real, size = getattr(types, dtype), types.int64
+    a, i, d = (types.Array(t, 1, "C") for t in (real, types.int64, types.float64))
+    table, yes = types.Array(types.int32, 1, "C"), types.boolean
+    two, three = types.UniTuple(size, 2), types.UniTuple(size, 3)
+    for tree in (DualTree(), DualTree("antonini", "qshift_d"), DualTree("legall", "qshift_06")):
+        ahead = [Level.of(tree.filter_bank, j, dtype, 256, False) for j in range(MOST_LEVELS)]
+        back = [Level.of(tree.filter_bank, j, dtype, synthesis_threads(dtype, 256), True) for j in range(2)]
+        for j in range(2):
+            arguments = (a, three, two, two, two, size, a, three, a, a, three, two)
+            write(f"dual-panels-analysis-{tree.name}-{j}", panels_analysis.analysis(ahead[j], False), arguments)
+            arguments = (a, three, a, three, two, a, two, size, a, three, two, two, yes, table, yes)
+            for weighed in (False, True):
+                kernel = panels_synthesis.synthesis(back[j], weighed, False)
+                write(f"dual-panels-synthesis-{tree.name}-{j}-{weighed}", kernel, arguments)
+        tile, levels = TILE_BYTES // (4 if dtype == "float32" else 8), types.UniTuple(types.Tuple((size, size, two)), 4)
+        of = Fused(tuple(ahead), tile)
+        kernel = traces_analysis.analysis(of, True, True, False)
+        write(f"dual-traces-analysis-{tree.name}", kernel, (a, two, yes, size, levels, a, a, a, two, a))
+        of = Fused(tuple(Level.of(tree.filter_bank, j, dtype, 256, True) for j in range(MOST_LEVELS)), tile)
+        arguments = (a, two, size, a, a, levels, a, size, a, two, yes, size, a, table, yes)
+        for function in ("gains", "soft"):
+            kernel = traces_synthesis.synthesis(of, function, function == "gains", True, False)
+            write(f"dual-traces-synthesis-{tree.name}-{function}", kernel, arguments)
+    for width in (1, 4):
+        kernel = gains.of_panels(dtype, 256, width)
+        write(f"dual-gains-panels-{width}", kernel, (a, a, three, two, a, two, size, size))
+    write("dual-gains-traces", gains.of_traces(dtype, 256), (a, a, i, size, a, size))
+    write("dual-gains-firm", gains.pointwise("firm", dtype, 256), (a, a, i, a, size, size, size))
+    write("dual-magnitudes", gains.measuring(dtype, 256), (a, a, size))
+    kernel = choosing.choose("bayes", "level", dtype, 256, DualTreePanelPlan.noise)
+    write("choose-dual", kernel, (a, size, a, d, d, d, types.float64, size, size, size, i, size, d, a, table, table))
 
 
 if __name__ == "__main__":

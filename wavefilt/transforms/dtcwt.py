@@ -30,6 +30,7 @@ from .base import Analysis, Band, Transform
 if TYPE_CHECKING:
     from wavefilt.method import Method
     from wavefilt.statistics.interface import Statistics
+    from wavefilt.thresholding.rules import RuleSpec
 
 SHARE = 0.3
 """The quantile of magnitudes from which the noise is found: signal raises it less than the median."""
@@ -72,6 +73,9 @@ class DualTreeTransform(Transform):
 
     def growth(self, bank: DualTree, level: int) -> float:
         return bank.gain ** (self.dimensions * (level + 1))
+
+    def on_device(self, spec: RuleSpec) -> bool:
+        return spec.together is None or spec.local
 
     def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:
         """From the quantile `SHARE` of the magnitudes, with parts as correlated as they are in white noise."""

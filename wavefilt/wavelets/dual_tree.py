@@ -102,6 +102,11 @@ class DualTree:
         return f"{self.biort},{self.qshift}"
 
     @property
+    def filter_bank(self) -> tuple[Floats, ...]:
+        """Those of the first level, then those of all others."""
+        return (*self.first, *self.later)
+
+    @property
     def dec_len(self) -> int:
         """Taps of the longest filter."""
         return max(len(taps) for taps in (*self.first, *self.later))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
-from wavefilt.thresholding.local_shrinkage import Grid
 
 from . import local_shrinkage
 from .forward import extensions, forward
@@ -103,9 +102,9 @@ class DwtPlan(Plan):
         offset, pitch, _, rows = self.all_counted.bands[-1]
         return array[offset : offset + rows * pitch]
 
-    def shrunk_together(self, grids: tuple[Grid, ...], thresholds: DeviceArray, stream: Stream) -> Shrinking:
+    def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
         s, target, bands = self.shape, self.buffer("shrunk", self.details.size), self.all_counted.bands
-        for one in local_shrinkage.launches(grids, s.dtype, self.options.threads, s.rows):
+        for one in local_shrinkage.launches(grids(), s.dtype, self.options.threads, s.rows):
             begins, pitches, counts, _ = zip(*(bands[i] for i in one.bands), strict=True)
             launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), self.options.threads, stream]
             launch(self.details, target, begins, pitches, counts, thresholds, one.first, s.rows)

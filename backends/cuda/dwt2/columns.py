@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -114,6 +115,9 @@ if SIMULATED:
     def column(count: int) -> DeviceFunction:
         return lambda array, index, pitch: tuple(array[index + k * pitch] for k in range(count))
 
+    def pairs(count: int) -> DeviceFunction:
+        return lambda array, index, pitch: tuple(array[index + k * pitch + i] for k in range(count) for i in range(2))
+
     def put(places: Sequence[int]) -> DeviceFunction:
         def write(array, index, values):
             for place, value in zip(places, values, strict=False):
@@ -121,9 +125,9 @@ if SIMULATED:
 
         return write
 
-    def slide(outputs: Outputs, kept: int, new: int, windows: int, computing: bool = True) -> DeviceFunction:
+    def slide(outputs: Outputs, kept: Sequence[int], new: int, computing: bool = True) -> DeviceFunction:
         def apply(state, rows):
-            window, remaining = _windows(state[len(outputs) :], rows, kept, new, windows)
+            window, remaining = _windows(state[len(outputs) :], rows, kept, new)
             zero = type(rows[0])(0)
             sums = [sum((type(zero)(h) * window[i] for h, i in terms), zero) for terms in outputs]
             return (*(sums if computing else [zero] * len(outputs)), *remaining)
@@ -154,6 +158,28 @@ else:
 
         return load  # type: ignore[no-any-return]
 
+    def pairs(count: int) -> DeviceFunction:
+        """Device function ``(array, index, pitch) -> elements``: two side by side, ``pitch`` apart, at even places."""
+
+        @intrinsic
+        def load(typing, array, index, pitch):
+            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
+                data, place, step = arguments
+                kind = ir.VectorType(context.get_data_type(array.dtype), 2)
+                pointer = builder.gep(context.make_array(array)(context, builder, data).data, [place])
+                values = []
+                for _ in range(count):
+                    loaded = builder.load(
+                        builder.bitcast(pointer, kind.as_pointer()), align=2 * array.dtype.bitwidth // 8
+                    )
+                    values += [builder.extract_element(loaded, ir.Constant(ir.IntType(32), i)) for i in range(2)]
+                    pointer = builder.gep(pointer, [step])
+                return cgutils.pack_array(builder, values)
+
+            return types.UniTuple(array.dtype, 2 * count)(array, types.int64, types.int64), generate
+
+        return load  # type: ignore[no-any-return]
+
     def put(places: Sequence[int]) -> DeviceFunction:
         """Device function ``(array, index, values)``: the first values go to ``index`` and so many places on.
 
@@ -174,10 +200,10 @@ else:
 
         return write  # type: ignore[no-any-return]
 
-    def slide(outputs: Outputs, kept: int, new: int, windows: int, computing: bool = True) -> DeviceFunction:
+    def slide(outputs: Outputs, kept: Sequence[int], new: int, computing: bool = True) -> DeviceFunction:
         """Device function ``(state, rows) -> state``: a step further, by ``new`` rows of each of some windows.
 
-        ``kept`` rows of each window remain for the next step. Without ``computing`` that is all it does.
+        So many rows of each window are ``kept`` for the next step. Without ``computing`` that is all it does.
         """
 
         @intrinsic
@@ -188,11 +214,12 @@ else:
                     [builder.extract_value(value, i) for i in range(len(kind))]
                     for value, kind in zip(arguments, (state, rows), strict=True)
                 )
-                window, remaining = _windows(before[len(outputs) :], after, kept, new, windows)
+                window, remaining = _windows(before[len(outputs) :], after, kept, new)
                 sums: list[Value] = [ir.Constant(element, 0.0)] * len(outputs)
-                for terms in zip(*outputs, strict=True) if computing else ():
-                    for i, (tap, place) in enumerate(terms):
-                        sums[i] = builder.fma(window[place], constant(element, tap), sums[i])
+                for terms in zip_longest(*outputs) if computing else ():  # some outputs have fewer
+                    for i, term in enumerate(terms):
+                        if term is not None:
+                            sums[i] = builder.fma(window[term[1]], constant(element, term[0]), sums[i])
                 return cgutils.pack_array(builder, [*sums, *remaining])
 
             return state(state, rows), generate
@@ -200,12 +227,14 @@ else:
         return step  # type: ignore[no-any-return]
 
 
-def _windows(before: Values, after: Values, kept: int, new: int, windows: int) -> tuple[list[Value], list[Value]]:
-    """All windows one after the other, and the last ``kept`` of each."""
+def _windows(before: Values, after: Values, kept: Sequence[int], new: int) -> tuple[list[Value], list[Value]]:
+    """All windows one after the other, and what is ``kept`` of each."""
     found: list[Value] = []
     remaining: list[Value] = []
-    for w in range(windows):
-        window = [*before[w * kept : (w + 1) * kept], *after[w * new : (w + 1) * new]]
+    begin = 0
+    for w, count in enumerate(kept):
+        window = [*before[begin : begin + count], *after[w * new : (w + 1) * new]]
         found += window
-        remaining += window[len(window) - kept :]
+        remaining += window[new:]
+        begin += count
     return found, remaining

@@ -117,7 +117,7 @@ def forward(of: PanelLevel, fastmath: bool) -> Kernel:
     f_lag, lead = f.lag, g.lead + g.lead % 2
     outputs = columns.analysis(*of.numbered[:2])
     blank, load = (number(0),) * (len(outputs) + kept), columns.column(ROWS_NEW)
-    fill, step = (columns.slide(outputs, kept, ROWS_NEW, 1, computing) for computing in (False, True))
+    fill, step = (columns.slide(outputs, (kept,), ROWS_NEW, computing) for computing in (False, True))
     shared, last = 2 * height * threads, height * threads
     put = columns.put([i * threads + w * last for i in range(STEP) for w in range(2)])
     place_along, edge, along_rows = _places(g, of.several[1]), _edge(of), _along_rows(of)

@@ -118,7 +118,7 @@ def inverse(of: PanelLevel, function: str, fastmath: bool) -> Kernel:
     above = f.low + warm * STEP - kept
     outputs = columns.synthesis(of.numbered[0], of.numbered[1], f)
     blank, load = (number(0),) * (len(outputs) + 2 * kept), columns.column(STEP)
-    fill, step = (columns.slide(outputs, kept, STEP, 2, computing) for computing in (False, True))
+    fill, step = (columns.slide(outputs, (kept, kept), STEP, computing) for computing in (False, True))
     last = 2 * height * half  # elements of what came of A and H; then of V and D
     shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
     put = columns.put([i * half for i in range(2 * STEP)])

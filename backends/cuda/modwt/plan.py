@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wavefilt.backends.cuda.dwt.tiling import grid, up4
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
@@ -113,15 +113,16 @@ class ModwtPlan(Plan):
         origin, pitch, low, high = self._kept_at[-1]
         return Place(self._details, self._coarsest.start + origin + low, (self.shape.rows, high - low), (pitch, 1))
 
-    def shrunk_together(self, grids: tuple[Grid, ...], thresholds: DeviceArray, stream: Stream) -> Shrinking:
+    def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
         s, target, threads = self.shape, self.buffer("shrunk", self._details.size), self.options.threads
-        if grids not in self._tables:
+        found = grids()
+        if found not in self._tables:
             places = [*self.places()[:0:-1], self.approximation()]
             begins, pitches = [place.offset for place in places], [place.strides[0] for place in places]
-            fields, *extent = local_shrinkage.table(grids, begins, pitches)
-            self._tables[grids] = cuda.to_device(fields.ravel()), *extent
-        table, first, times = self._tables[grids]
-        kernel = local_shrinkage.shrinking(s.dtype, threads, grids[0].periodic)
+            fields, *extent = local_shrinkage.table(found, begins, pitches)
+            self._tables[found] = cuda.to_device(fields.ravel()), *extent
+        table, first, times = self._tables[found]
+        kernel = local_shrinkage.shrinking(s.dtype, threads, found[0].periodic)
         launch = kernel[grid(-(-times // (local_shrinkage.EACH * threads)), s.rows), threads, stream]
-        launch(self._details, target, table, len(grids), thresholds, s.rows, first, times)
+        launch(self._details, target, table, len(found), thresholds, s.rows, first, times)
         return Shrinking(details=target, approximation=target[self._coarsest])

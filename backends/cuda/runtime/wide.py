@@ -6,6 +6,7 @@ In the simulator plain stand-ins take their place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -182,9 +183,11 @@ else:
                     return builder.extract_element(chunks[key], _lane(place % width))
 
                 sums: list[Value] = [ir.Constant(element, 0.0)] * len(outputs)
-                for terms in zip(*outputs, strict=True):
-                    for i, (tap, window, place) in enumerate(terms):
-                        sums[i] = builder.fma(sample(window, place), constant(element, tap), sums[i])
+                for terms in zip_longest(*outputs):  # some outputs have fewer
+                    for i, term in enumerate(terms):
+                        if term is not None:
+                            tap, window, place = term
+                            sums[i] = builder.fma(sample(window, place), constant(element, tap), sums[i])
                 return cgutils.pack_array(builder, sums)
 
             return types.UniTuple(array.dtype, len(outputs))(array, types.int64, types.int64), generate

@@ -14,11 +14,12 @@ from wavefilt.backends.cuda.runtime.compiler import kernel as compiled
 from wavefilt.backends.cuda.runtime.interfaces import Kernel, Stream
 from wavefilt.backends.cuda.runtime.memory import guarded
 from wavefilt.backends.cuda.runtime.target import cuda
-from wavefilt.statistics.batch import ReferenceStatistics
+from wavefilt.statistics.batch import ReferenceStatistics, around, between
 from wavefilt.statistics.interface import Risk
 
 from . import sorting
 from .layout import DetailLayout, amounts, key_dtype
+from .search_window import MEDIAN
 from .selection import Selection
 
 
@@ -105,17 +106,19 @@ class CudaStatistics:
         return np.asarray(middle.mean(axis=-1, dtype=np.float64)[np.array(levels) - 1])
 
     def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
-        """On the host."""
-        return self._on_host.quantile_abs(levels, share)
+        depth = max(levels)
+        found = guarded(partial(self._searched, depth, False, share), self._clear)
+        pairs = found.middle.copy_to_host().reshape(depth, self.groups, 2)
+        return np.array([between(pairs[i - 1], around(int(self.counts[i - 1]), share)[1]) for i in levels])
 
     def mean_square(self) -> Floats:
         depth = len(self._layouts[0])
         energy = guarded(partial(self._searched, depth, True), self._clear).energy.copy_to_host()
         return np.asarray(energy.reshape(depth, self.groups) / self.counts[:, None])
 
-    def _searched(self, depth: int, energy: bool) -> Selection:
+    def _searched(self, depth: int, energy: bool, share: float = MEDIAN) -> Selection:
         """Middle values of so many bands, or their sums of squares, when they are there."""
-        found = Selection(self._layouts, self._options, depth, self._pooled)
+        found = Selection(self._layouts, self._options, depth, self._pooled, share)
         found.run(0 if energy else depth, energy, self._stream)
         self._stream.synchronize()
         return found

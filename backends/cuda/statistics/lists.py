@@ -25,13 +25,13 @@ def bin_or_below(bits, low, shift, histogram):
 
 
 @cache
-def settle(dtype: str, threads: int) -> Kernel:
+def settle(dtype: str, threads: int, share: float = window.MEDIAN) -> Kernel:
     """Kernel of a pass over the lists alone, ``parts`` blocks for each: the next window, or the middle values."""
     infinity = window.magnitudes(np.dtype(dtype).itemsize)
     clear, add, _, _ = window.histogram(threads)
-    next_above, narrower = window.next_value(dtype, threads), window.narrowing(dtype, threads)
+    next_above, narrower = window.next_value(dtype, threads), window.narrowing(dtype, threads, share)
 
-    @kernel(dtype, threads)
+    @kernel(dtype, threads, share)
     def settle(keys, bands, ends, rows, groups, parts, sizes, state, counts, edge_keys, middle):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int64)
@@ -82,7 +82,7 @@ def settle(dtype: str, threads: int) -> Kernel:
 
 
 @cache
-def finish(dtype: str, threads: int, close: int) -> Kernel:
+def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -> Kernel:
     """Kernel of the last pass over the lists, ``parts`` blocks for each: the middle values.
 
     Those in the window, at most so many, are ``gathered``, and the last block finds the middle of them. Where they are
@@ -105,7 +105,9 @@ def finish(dtype: str, threads: int, close: int) -> Kernel:
             values[i] = k
         return 0, closest
 
-    @kernel(dtype, threads, close)
+    ranks = window.ranking(share)
+
+    @kernel(dtype, threads, close, share)
     def finish(keys, bands, ends, rows, parts, state, gathered, middle):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
@@ -164,13 +166,14 @@ def finish(dtype: str, threads: int, close: int) -> Kernel:
             i += threads
         if not window.last_of(parts, state, field, tally):
             return
-        inside, above, even = state[field + window.INSIDE], state[field + window.ABOVE], n % 2 == 0
-        rank = (n - 1) // 2 - max(state[field + window.BASE], 0) - state[field + window.BELOW]
+        inside, above = state[field + window.INSIDE], state[field + window.ABOVE]
+        wanted, even = ranks(n)
+        rank = wanted - max(state[field + window.BASE], 0) - state[field + window.BELOW]
         done = known and (shift == window.DONE or 0 <= rank < inside <= close)
         high = np.int64(infinity)
         if not done:
             low, high = select_all(
-                keys, source, n, np.int64(0), np.int64(widest), (n - 1) // 2, even, histogram, workspace, least
+                keys, source, n, np.int64(0), np.int64(widest), wanted, even, histogram, workspace, least
             )
         elif shift != window.DONE:
             i = thread

@@ -17,13 +17,16 @@ from .search_window import BINS, WORKSPACE
 
 
 @cache
-def bracketing(dtype: str, drawn: int, threads: int, deviations: float = 4.5) -> DeviceFunction:
+def bracketing(
+    dtype: str, drawn: int, threads: int, deviations: float = 4.5, share: float = window.MEDIAN
+) -> DeviceFunction:
     """Device function: a window around the middle of a sample in shared memory, and its last value.
 
     It reaches so many standard deviations of the sample's median rank to both sides.
     """
     widest = window.first_shift(np.dtype(dtype).itemsize)
-    spread = int(0.5 * deviations * drawn**0.5) + 1
+    spread, middle = int(0.5 * deviations * drawn**0.5) + 1, int(drawn * share)  # of other ranks it is less
+    first, last = max(middle - spread, 0), min(middle + spread, drawn - 1)
     drawn_each = drawn // threads
     clear, _, locate, find = window.histogram(threads)
 
@@ -39,9 +42,9 @@ def bracketing(dtype: str, drawn: int, threads: int, deviations: float = 4.5) ->
         cuda.syncthreads()
         count(values, histogram, 0, widest)
         cuda.syncthreads()
-        low_place, low_before = locate(histogram, 0, drawn // 2 - spread, workspace)
+        low_place, low_before = locate(histogram, 0, first, workspace)
         cuda.syncthreads()
-        high_place, _ = find(histogram, 0, drawn // 2 + spread, workspace)
+        high_place, _ = find(histogram, 0, last, workspace)
         cuda.syncthreads()
         fine = widest - 11  # then the bins between the two, all at once
         while (high_place - low_place + 1) << (widest - fine) > BINS:
@@ -50,9 +53,9 @@ def bracketing(dtype: str, drawn: int, threads: int, deviations: float = 4.5) ->
         cuda.syncthreads()
         count(values, histogram, low_place << widest, fine)
         cuda.syncthreads()
-        low, _ = locate(histogram, 0, drawn // 2 - spread - low_before, workspace)
+        low, _ = locate(histogram, 0, first - low_before, workspace)
         cuda.syncthreads()
-        high, _ = find(histogram, 0, drawn // 2 + spread - low_before, workspace)
+        high, _ = find(histogram, 0, last - low_before, workspace)
         low = (low_place << widest) + (low << fine)
         high = (low_place << widest) + ((high + 1) << fine)
         shift = 0
@@ -86,13 +89,13 @@ def scattering(drawn: int) -> DeviceFunction:
 
 
 @cache
-def sample(dtype: str, drawn: int, threads: int) -> Kernel:
+def sample(dtype: str, drawn: int, threads: int, share: float = window.MEDIAN) -> Kernel:
     """Kernel that lays a first window for every row and band of the grid, from values of the band itself."""
     itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
     mask, key = window.magnitudes(itemsize), np.dtype(f"i{itemsize}").type
-    bracket, scattered = bracketing(dtype, drawn, threads), scattering(drawn)
+    bracket, scattered = bracketing(dtype, drawn, threads, share=share), scattering(drawn)
 
-    @kernel(dtype, drawn, threads)
+    @kernel(dtype, drawn, threads, share)
     def sample(keys, bands, rows, state, edge_keys):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)

@@ -127,7 +127,7 @@ def _segment(bands, chunk, part):
 
 
 @cache
-def scan(dtype: str, stage: int, threads: int) -> Kernel:
+def scan(dtype: str, stage: int, threads: int, share: float = window.MEDIAN) -> Kernel:
     """Kernel of one pass: values of every segment by bin of its window, values below, and if wanted sums of squares.
 
     ``medians`` finest bands are searched. ``listing`` the values in the window as well, behind the details, from
@@ -141,9 +141,9 @@ def scan(dtype: str, stage: int, threads: int) -> Kernel:
         window.next_value(dtype, threads),
     )
     compare, compare_last = comparing(dtype, threads, True), comparing(dtype, threads, False)
-    narrower = window.narrowing(dtype, threads)
+    narrower = window.narrowing(dtype, threads, share)
 
-    @kernel(dtype, stage, threads)
+    @kernel(dtype, stage, threads, share)
     def scan(
         details,
         keys,
@@ -277,11 +277,11 @@ def gather(threads: int) -> Kernel:
 
 
 @cache
-def narrow(dtype: str, threads: int) -> Kernel:
+def narrow(dtype: str, threads: int, share: float = window.MEDIAN) -> Kernel:
     """Kernel, after a pass over several batches: every segment's next window, or its two middle values."""
-    narrower = window.narrowing(dtype, threads)
+    narrower = window.narrowing(dtype, threads, share)
 
-    @kernel(dtype, threads)
+    @kernel(dtype, threads, share)
     def narrow(sizes, state, counts, edge_keys, middle):
         workspace = cuda.shared.array(WORKSPACE, np.int64)
         if state[cuda.blockIdx.x * window.FIELDS + window.SHIFT] != window.DONE:

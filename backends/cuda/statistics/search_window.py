@@ -1,4 +1,4 @@
-"""The search for the middle value of a band: its window, and what the threads of a block do for it together.
+"""The search for the middle value of a band, or another quantile: its window, and what a block does for it.
 
 A *window* is `BINS` bins of 2^shift consecutive bit patterns of non-negative floats, which order like their bits. Its
 histogram is searched by rank; sums have a fixed order.
@@ -184,19 +184,43 @@ def summing(threads: int) -> DeviceFunction:
     return total
 
 
+MEDIAN = 0.5
+"""The share of values below what is searched for, unless another one is asked for."""
+
+
 @cache
-def narrowing(dtype: str, threads: int) -> DeviceFunction:
+def ranking(share: float) -> DeviceFunction:
+    """Device function: of n values, the rank below which this share of the others lies, and whether the next is wanted.
+
+    That is where the share does not fall on a value: see `wavefilt.statistics.batch.around`.
+    """
+    if share == MEDIAN:
+        return device(lambda n: ((n - 1) // 2, n % 2 == 0))
+
+    @device
+    def ranks(n):
+        place = share * np.float64(n - 1)
+        low = np.int64(place)
+        return low, place > np.float64(low)
+
+    return ranks
+
+
+@cache
+def narrowing(dtype: str, threads: int, share: float = MEDIAN) -> DeviceFunction:
     """Device function: after a pass, a segment's next window, or its two middle values."""
     infinity, widest = magnitudes(np.dtype(dtype).itemsize), first_shift(np.dtype(dtype).itemsize)
     greatest = int(np.array(np.inf, dtype).view(f"i{np.dtype(dtype).itemsize}"))
     clear, _, locate, _ = histogram(threads)
+    ranks = ranking(share)
 
     @device
     def narrower(sizes, state, counts, edge_keys, middle, segment, workspace):
         base, field = segment * BINS, segment * FIELDS
         low, shift, n = state[field + LOW], state[field + SHIFT], sizes[segment]
         below = state[field + BELOW] + max(state[field + BASE], 0)
-        rank = (n - 1) // 2 - below
+        rank, two = ranks(n)
+        rank -= below
         place, before = locate(counts, base, rank, workspace)
         cuda.syncthreads()
         if cuda.threadIdx.x == 0:
@@ -211,7 +235,7 @@ def narrowing(dtype: str, threads: int) -> DeviceFunction:
                 lay(state, edge_keys, segment, low + (place << shift), finer, greatest)
             else:
                 high = place
-                if n % 2 == 0 and rank + 1 >= before + counts[base + place]:
+                if two and rank + 1 >= before + counts[base + place]:
                     high += 1
                     while high < BINS and counts[base + high] == 0:
                         high += 1

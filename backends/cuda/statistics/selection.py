@@ -22,7 +22,7 @@ from wavefilt.backends.cuda.runtime.target import cuda
 
 from . import lists, sampling, scanning, short_rows
 from .layout import DetailLayout, amounts, key_dtype
-from .search_window import BASE, BINS, FIELDS, NOT_YET, SHIFT, first_shift
+from .search_window import BASE, BINS, FIELDS, MEDIAN, NOT_YET, SHIFT, first_shift
 
 CHUNK = 1 << 13  # coefficients a block reads
 WHOLE = 36 << 10  # a row's band of at most this many is finished by one block
@@ -53,11 +53,15 @@ def chunk_for(n: int) -> int:
 class Selection:
     """Middle values and sums of squares of the ``depth`` finest bands: of one layout by trace, or of several pooled.
 
+    Another quantile than the median has another ``share`` of values below it.
     ``middle`` (two a segment), ``energy`` and ``amounts`` (coefficients of a group) stay on the device; a segment is a
     band of a group, band by band. Layouts with more bands come first.
     """
 
-    def __init__(self, layouts: Sequence[DetailLayout], options: Options, depth: int, pooled: bool) -> None:
+    def __init__(
+        self, layouts: Sequence[DetailLayout], options: Options, depth: int, pooled: bool, share: float = MEDIAN
+    ) -> None:
+        self._share = share
         first = layouts[0]
         self.layouts, self.options, self.depth, self.dtype = layouts, options, depth, first.array.dtype.name
         self.groups = 1 if pooled else first.rows
@@ -133,10 +137,10 @@ class Selection:
         if narrowed:
             inside //= BINS // 2
         while inside > CLOSE // 2:
-            launch = lists.settle(self.dtype, threads)[where]
+            launch = lists.settle(self.dtype, threads, self._share)[where]
             launch(*layout.arguments[1:], self.groups, parts, *self._search, self._edge_keys, self._middle_keys)
             inside //= BINS // 2  # the bins of a window that are used, at least
-        finish = lists.finish(self.dtype, threads, CLOSE)[where]
+        finish = lists.finish(self.dtype, threads, CLOSE, self._share)[where]
         finish(*layout.arguments[1:], parts, self.state, self._close, self._middle_keys)
 
     def _whole(self, first: int, bands: int, medians: int, energy: bool, stream: Stream) -> None:
@@ -144,7 +148,7 @@ class Selection:
         layout = self.layouts[0]
         threads = self.options.row_threads(self.depth * layout.rows)
         room = short_rows.room_for(max(band.length for band in layout.bands[first : first + bands]))
-        kernel = short_rows.whole(self.dtype, threads, room)
+        kernel = short_rows.whole(self.dtype, threads, room, share=self._share)
         launch = kernel[grid(bands, layout.rows), threads, stream]
         launch(*layout.arguments, first, medians, energy, self._middle_keys, self.energy)
 
@@ -169,7 +173,7 @@ class Selection:
             self.state.copy_to_device(self._widest, stream=stream)
             self.edges.copy_to_device(self._every, stream=stream)
         elif searched:
-            sample = sampling.sample(self.dtype, drawn(self.dtype), options.select)
+            sample = sampling.sample(self.dtype, drawn(self.dtype), options.select, self._share)
             sample[grid(searched, layout.rows), options.select, stream](
                 layout.keys, layout.table, layout.rows, self.state, self._edge_keys
             )
@@ -185,14 +189,14 @@ class Selection:
     def _scan(self, searched: int, energy: bool, listing: bool, stream: Stream) -> None:
         """One pass over the big bands that are searched, or with ``energy`` over all of them."""
         threads = self.options.scan
-        scan, how = scanning.scan(self.dtype, STAGE, threads), (searched, energy, listing, self._pooled)
+        scan, how = scanning.scan(self.dtype, STAGE, threads, self._share), (searched, energy, listing, self._pooled)
         for layout, partial in zip(self.layouts, self._partial, strict=True):
             if across := self._across(layout, self.big if energy else searched):
                 ends, chunk = (self.edges, self._edge_keys, self._middle_keys), self._chunk(layout)
                 launch = scan[grid(across, layout.rows), threads, stream]
                 launch(*layout.arguments, self.groups, chunk, how, *self._search, *ends, partial, self.energy)
         if searched and self._pooled:
-            narrow = scanning.narrow(self.dtype, threads)
+            narrow = scanning.narrow(self.dtype, threads, self._share)
             narrow[searched * self.groups, threads, stream](*self._search, self._edge_keys, self._middle_keys)
 
     def _gather(self, stream: Stream) -> None:

@@ -28,7 +28,7 @@ def room_for(n: int) -> int:
 
 
 @cache
-def _listing(dtype: str, threads: int, room: int, drawn: int) -> DeviceFunction:
+def _listing(dtype: str, threads: int, room: int, drawn: int, share: float) -> DeviceFunction:
     """Device function: the values of a row in a window around their median, to shared memory.
 
     The window, the values listed and those below it, and this thread's part of the sum of squares. A row of ``room``
@@ -36,7 +36,7 @@ def _listing(dtype: str, threads: int, room: int, drawn: int) -> DeviceFunction:
     """
     itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
     mask, widest = magnitudes(itemsize), first_shift(itemsize)
-    bracket, scattered = sampling.bracketing(dtype, drawn, threads, DEVIATIONS), sampling.scattering(drawn)
+    bracket, scattered = sampling.bracketing(dtype, drawn, threads, DEVIATIONS, share), sampling.scattering(drawn)
     measure = scanning.measuring(dtype, threads)
     compare, compare_last = scanning.comparing(dtype, threads, True), scanning.comparing(dtype, threads, False)
 
@@ -85,7 +85,7 @@ def _listing(dtype: str, threads: int, room: int, drawn: int) -> DeviceFunction:
 
 
 @cache
-def whole(dtype: str, threads: int, room: int, drawn: int = DRAWN) -> Kernel:
+def whole(dtype: str, threads: int, room: int, drawn: int = DRAWN, share: float = window.MEDIAN) -> Kernel:
     """Kernel for bands from ``first`` on of every row, a block for each: the two middle values and the sum of squares.
 
     Medians are those of the ``medians`` finest bands. A row is read once, but for a sample of it, unless its window
@@ -94,10 +94,12 @@ def whole(dtype: str, threads: int, room: int, drawn: int = DRAWN) -> Kernel:
     itemsize = np.dtype(dtype).itemsize
     key, widest, infinity = np.dtype(f"i{itemsize}").type, first_shift(itemsize), magnitudes(itemsize)
     total, measure = window.summing(threads), scanning.measuring(dtype, threads)
-    fill, (select, _) = _listing(dtype, threads, room, drawn), window.selecting(itemsize, threads, False)
+    fill, (select, _) = _listing(dtype, threads, room, drawn, share), window.selecting(itemsize, threads, False)
     select_all, following = window.selecting(itemsize, threads, True)
 
-    @kernel(dtype, threads, room, drawn)
+    ranks = window.ranking(share)
+
+    @kernel(dtype, threads, room, drawn, share)
     def whole(coefficients, keys, bands, lists, rows, first, medians, with_energy, middle, energy):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
@@ -126,7 +128,8 @@ def whole(dtype: str, threads: int, room: int, drawn: int = DRAWN) -> Kernel:
                 energy[segment] = sums[0]
         if band >= medians:
             return
-        rank, even = (n - 1) // 2 - below, n % 2 == 0
+        rank, even = ranks(n)
+        rank -= below
         if 0 <= rank < listed <= room:
             low, high = select(values, 0, listed, low, shift, rank, even, histogram, workspace, least)
             if high == infinity:

@@ -9,13 +9,15 @@ import numpy as np
 
 from wavefilt.arrays import Floats
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, UNFINISHED
+from wavefilt.backends.cuda.plan import NoiseOf
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.statistics.search_window import ended
+from wavefilt.backends.cuda.statistics.search_window import MEDIAN, ended
 from wavefilt.backends.cuda.thresholding.kernels import constant
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA, bayes_formula
+from wavefilt.wavelets.dual_tree import magnitude_quantile
 
 
 def kernel_rule(method: Method) -> str | None:
@@ -24,12 +26,19 @@ def kernel_rule(method: Method) -> str | None:
     return None if kind == "bayes" and method.keep else kind
 
 
-def factors(method: Method, bands: int, samples: int) -> Floats:
-    """For each band, what multiplies sigma (linear rules) or is the threshold itself (numbers), then gains of noise."""
+def factors(method: Method, bands: int, samples: int, noise: NoiseOf) -> Floats:
+    """For each band, what multiplies sigma (linear rules) or is the threshold itself (numbers), then gains of noise.
+
+    Then what multiplies the quantile of magnitudes that tells the noise.
+    """
     found, gains = np.zeros(bands), method.noise_gains(bands, method.sigma)[:, 0]
     if method.spec.device_kind in ("linear", "fixed"):
         found = method.thresholds(None, samples, np.ones((bands, 1)))[1][:, 0]
-    return np.concatenate([found, gains])
+    scales = np.full(bands, MAD_TO_SIGMA)
+    if noise.parts == 2:
+        own = method.bands_of(bands)
+        scales = np.array([1 / magnitude_quantile(noise.share, band.correlation) for band in own])
+    return np.concatenate([found, gains, scales])
 
 
 def rows_at_once(levels: int, threads: int) -> int:
@@ -43,7 +52,7 @@ def _quotient(a, b):
 
 
 @cache
-def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
+def choose(rule: str, sigma_of: str, dtype: str, threads: int, noise: NoiseOf) -> Kernel:
     """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row and level.
 
     A block has all levels of `rows_at_once`.
@@ -54,8 +63,19 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
     """
     number, bayes = np.dtype(dtype).type, device(bayes_formula(max, min, _quotient))
     is_constant, shared = constant(threads), rule != "fixed" or sigma_of != "given"
+    share, parts, directions = noise
+    median, mirrored = share == MEDIAN, directions > 1 and sigma_of == "level"
 
-    @kernel(rule, sigma_of, dtype, threads)
+    @device
+    def quantile(middle, at, count, scale):
+        a, b = np.float64(middle[2 * at]), np.float64(middle[2 * at + 1])
+        if median:
+            return scale * (0.5 * (a + b))
+        place = share * (count - 1)
+        part = place - math.floor(place)
+        return scale * ((1 - part) * a + part * b)
+
+    @kernel(rule, sigma_of, dtype, threads, noise)
     def choose_kernel(
         x,
         length,
@@ -74,7 +94,7 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
         live,
         flags,
     ):
-        """``factors`` has those of `factors`, then the noise's gains; ``numbers`` get sigma, then thresholds."""
+        """``factors`` has those of `factors`; ``numbers`` get sigma, then thresholds."""
         thread, each = cuda.threadIdx.x, max(threads // levels, 1)
         first = cuda.blockIdx.x * each
         last = min(first + each, rows)
@@ -98,15 +118,18 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int) -> Kernel:
             if sigma_of == "given":
                 sigma = given
             else:
-                at = segment if sigma_of == "level" else group
-                sigma = MAD_TO_SIGMA * (0.5 * (np.float64(middle[2 * at]) + np.float64(middle[2 * at + 1])))
+                at = level if sigma_of == "level" else 0
+                sigma = quantile(middle, at * groups + group, counts[at], factors[2 * levels + at])
+                if mirrored:
+                    at = level // directions * directions + directions - 1 - level % directions
+                    sigma = min(sigma, quantile(middle, at * groups + group, counts[at], factors[2 * levels + at]))
             sigma *= factors[levels + level]
             if rule == "linear":
                 t = sigma * factors[level]
             elif rule == "fixed":
                 t = factors[level]
             else:
-                t = bayes(energy[segment] / counts[level], energy[segment], sigma) if sigma > 0 else 0.0
+                t = bayes(energy[segment] / (parts * counts[level]), energy[segment], sigma) if sigma > 0 else 0.0
             if constants[own] != 0:
                 sigma = t = 0.0
             if t - t != 0:  # squares overflowed, or a sample was not finite
