@@ -133,10 +133,9 @@ def difference(a, b):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("biort", ["antonini", "legall", "near_sym_a", "near_sym_b"])
-@pytest.mark.parametrize("qshift", ["qshift_06", "qshift_a", "qshift_b", "qshift_c", "qshift_d"])
-def test_transforms_on_a_gpu(gpu, reference, biort, qshift):
-    rng, tree = np.random.default_rng(8), DualTree(biort, qshift)
+@pytest.mark.parametrize("tree", [LONG, SHORT, DualTree("antonini", "qshift_d")], ids=lambda tree: tree.name)
+def test_transforms_on_a_gpu(gpu, reference, tree):
+    rng = np.random.default_rng(8)
     for dtype, limit in (("float32", 2e-6), ("float64", 1e-12)):
         for transform, shape, level in ((DTCWT2, (2, 517, 603), 3), (DTCWT, (3, 30011), 6)):
             x = rng.standard_normal(shape).astype(dtype)
@@ -150,9 +149,9 @@ def test_transforms_on_a_gpu(gpu, reference, biort, qshift):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "options", [{}, {"rule": "bayes"}, {"rule": "js", "sigma": "global"}, {"rule": "sure"}], ids=str
+    "options", [{}, {"rule": "bayes"}, {"rule": "js", "sigma": "global"}], ids=str
 )
-@pytest.mark.parametrize(("shape", "axes"), [((3, 200_003), {}), ((600, 90, 700), {"axes": (0, 2)})])
+@pytest.mark.parametrize(("shape", "axes"), [((3, 200_003), {}), ((300, 5, 421), {"axes": (0, 2)})])
 def test_denoise_of_host_and_device_arrays(gpu, shape, axes, options):
     cupy = pytest.importorskip("cupy")
     x = np.random.default_rng(9).standard_normal(shape, dtype="f4")
