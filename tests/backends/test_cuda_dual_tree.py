@@ -148,9 +148,7 @@ def test_transforms_on_a_gpu(gpu, reference, tree):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(
-    "options", [{}, {"rule": "bayes"}, {"rule": "js", "sigma": "global"}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"rule": "bayes"}, {"rule": "js", "sigma": "global"}], ids=str)
 @pytest.mark.parametrize(("shape", "axes"), [((3, 200_003), {}), ((300, 5, 421), {"axes": (0, 2)})])
 def test_denoise_of_host_and_device_arrays(gpu, shape, axes, options):
     cupy = pytest.importorskip("cupy")
