@@ -171,8 +171,20 @@ def first_forward(sizes, tile, source, bands, taps_lo, taps_hi, workspace, begin
             for odd in range(2):
                 for high in range(2):  # of the columns
                     at = high * length + (2 * k + odd) * pitch
-                    _both(scratch, at, scratch, at + pitch, 2 * pitch, 2 * count, taps_lo, taps_hi,
-                          lines, (4 * odd + 2 * high) * pitch, lines, (4 * odd + 2 * high + 1) * pitch)  # fmt: skip
+                    _both(
+                        scratch,
+                        at,
+                        scratch,
+                        at + pitch,
+                        2 * pitch,
+                        2 * count,
+                        taps_lo,
+                        taps_hi,
+                        lines,
+                        (4 * odd + 2 * high) * pitch,
+                        lines,
+                        (4 * odd + 2 * high + 1) * pitch,
+                    )
                 target, line = tail(low, 2 * odd * n), tail(lines, 4 * odd * pitch)
                 for p in range(2 * count):
                     target[p] = line[p]
@@ -216,16 +228,52 @@ def forward(sizes, tile, source, bands, a_lo, a_hi, b_lo, b_hi, workspace, begin
             _split(halves, 2 * stride, fours, four, stride, four, 3 * stride)
             own = i * pitch
             _both(four, u, four, v, 1, count, a_lo, a_hi, scratch, own, scratch, 3 * length + own)
-            _both(four, stride + u, four, stride + v, 1, count, b_lo, b_hi,
-                  scratch, length + own, scratch, 2 * length + own)  # fmt: skip
+            _both(
+                four,
+                stride + u,
+                four,
+                stride + v,
+                1,
+                count,
+                b_lo,
+                b_hi,
+                scratch,
+                length + own,
+                scratch,
+                2 * length + own,
+            )
         for k in range(filled):
             low = view(bands[0] + ((panel * m + top + k) * 4 * n + 2 * left) * size, 2 * n + 2 * count, a_lo)
             for plane in range(4):  # low even and odd, high even and odd along a row
                 at, line = plane * length + 4 * k * pitch, plane * 4 * pitch
-                _both(scratch, at, scratch, at + 2 * pitch, 4 * pitch, count, a_lo, a_hi,
-                      lines, line, lines, line + 3 * pitch)  # fmt: skip
-                _both(scratch, at + pitch, scratch, at + 3 * pitch, 4 * pitch, count, b_lo, b_hi,
-                      lines, line + pitch, lines, line + 2 * pitch)  # fmt: skip
+                _both(
+                    scratch,
+                    at,
+                    scratch,
+                    at + 2 * pitch,
+                    4 * pitch,
+                    count,
+                    a_lo,
+                    a_hi,
+                    lines,
+                    line,
+                    lines,
+                    line + 3 * pitch,
+                )
+                _both(
+                    scratch,
+                    at + pitch,
+                    scratch,
+                    at + 3 * pitch,
+                    4 * pitch,
+                    count,
+                    b_lo,
+                    b_hi,
+                    lines,
+                    line + pitch,
+                    lines,
+                    line + 2 * pitch,
+                )
             _joined(lines, 0, lines, 4 * pitch, count, low, 0)
             _joined(lines, pitch, lines, 5 * pitch, count, low, 2 * n)
             own = (panel * m + top + k) * n + left
@@ -337,18 +385,64 @@ def inverse(sizes, tile, target, bands, a_even, a_odd, b_even, b_odd, first, wor
                     low_at, high_at = (2 * stride, 4 * stride) if high else (0, 6 * stride)
                     at = (2 * high + odd) * length + i * pitch
                     for p in range(0, count, GROUP_BYTES // size):
-                        synthesise(places, low_at + p, places, high_at + stride + p, 1, a_even, a_odd,
-                                   scratch, at + 2 * p, scratch, at + 2 * p)  # fmt: skip
-                        synthesise(places, low_at + stride + p, places, high_at + p, 1, b_even, b_odd,
-                                   scratch, at + plane + 2 * p, scratch, at + plane + 2 * p)  # fmt: skip
+                        synthesise(
+                            places,
+                            low_at + p,
+                            places,
+                            high_at + stride + p,
+                            1,
+                            a_even,
+                            a_odd,
+                            scratch,
+                            at + 2 * p,
+                            scratch,
+                            at + 2 * p,
+                        )
+                        synthesise(
+                            places,
+                            low_at + stride + p,
+                            places,
+                            high_at + p,
+                            1,
+                            b_even,
+                            b_odd,
+                            scratch,
+                            at + plane + 2 * p,
+                            scratch,
+                            at + plane + 2 * p,
+                        )
         for k in range(filled):
             at = k * pitch
             for side in range(2):
                 own = at + side * plane
-                _both(scratch, own, scratch, 3 * length + own, pitch, 2 * count, a_even, a_odd,
-                      lines, side * plane, lines, 2 * pitch + side * plane)  # fmt: skip
-                _both(scratch, length + own, scratch, 2 * length + own, pitch, 2 * count, b_even, b_odd,
-                      lines, pitch + side * plane, lines, 3 * pitch + side * plane)  # fmt: skip
+                _both(
+                    scratch,
+                    own,
+                    scratch,
+                    3 * length + own,
+                    pitch,
+                    2 * count,
+                    a_even,
+                    a_odd,
+                    lines,
+                    side * plane,
+                    lines,
+                    2 * pitch + side * plane,
+                )
+                _both(
+                    scratch,
+                    length + own,
+                    scratch,
+                    2 * length + own,
+                    pitch,
+                    2 * count,
+                    b_even,
+                    b_odd,
+                    lines,
+                    pitch + side * plane,
+                    lines,
+                    3 * pitch + side * plane,
+                )
             for r in range(4):
                 begins = (panel * 4 * m + 4 * (top + k) + r) * 4 * n + 4 * left
                 out, source = view(target + begins * size, 4 * count, a_even), r * pitch

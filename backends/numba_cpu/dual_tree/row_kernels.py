@@ -33,8 +33,15 @@ def first_forward(sizes, tile, source, low, high, taps_lo, taps_hi, workspace, b
     for job in range(begin, end):
         own, left = job // across, job % across * width
         count, at = lesser(width, n - left), 2 * (own * n + left) * size
-        _row(view(source + own * samples * size, samples, taps_lo), samples, 2 * n, 2 * left - reach,
-             2 * count + 2 * reach, row, 0)  # fmt: skip
+        _row(
+            view(source + own * samples * size, samples, taps_lo),
+            samples,
+            2 * n,
+            2 * left - reach,
+            2 * count + 2 * reach,
+            row,
+            0,
+        )
         _both(row, 0, row, 1, 2, 2 * count, taps_lo, taps_hi, smooth, 0, detail, 0)
         _copy(smooth, 2 * count, low + at)
         _copy(detail, 2 * count, high + at)
@@ -107,7 +114,18 @@ def inverse(sizes, tile, target, low, high, a_even, a_odd, b_even, b_odd, first,
             _split(row, 0, wide, places, 2 * half * stride, places, (2 * half + 1) * stride)
         for p in range(0, count, GROUP_BYTES // size):
             synthesise(places, p, places, 3 * stride + p, 1, a_even, a_odd, lines, 2 * p, lines, 2 * p)
-            synthesise(places, stride + p, places, 2 * stride + p, 1, b_even, b_odd,
-                       lines, 2 * stride + 2 * p, lines, 2 * stride + 2 * p)  # fmt: skip
+            synthesise(
+                places,
+                stride + p,
+                places,
+                2 * stride + p,
+                1,
+                b_even,
+                b_odd,
+                lines,
+                2 * stride + 2 * p,
+                lines,
+                2 * stride + 2 * p,
+            )
         out = view(target + (own * n + left) * 4 * size, 4 * count, a_even)
         _joined(lines, 0, lines, 2 * stride, 2 * count, out, 0)
