@@ -13,6 +13,7 @@ import numpy as np
 from wavefilt import transforms
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError, Words, options
+from wavefilt.statistics.interface import NOTHING, Wanted
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.thresholding.local_shrinkage import REACH
 from wavefilt.transforms import Analysis, Band, Transform
@@ -323,6 +324,13 @@ class Method:
         if self.keep:
             found[[band.level > level - self.keep for band in bands]] = 0
         return sigma, found
+
+    def wanted(self, level: int) -> Wanted:
+        """What will be asked of the details."""
+        if self.sigma not in ("level", "global") or self.spec.local:
+            return NOTHING
+        bands = range(1, len(self.kind.bands(level)) + 1 if self.sigma == "level" else 2)
+        return Wanted(tuple(bands), self.sigma == "level" and "mean_square" in self.spec.needs)
 
     def noise_gains(self, bands: int, sigma: object = None) -> Floats:
         """What white noise, or a threshold for it, is multiplied by in each band, shape (bands, 1).

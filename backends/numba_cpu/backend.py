@@ -5,7 +5,6 @@ One compilation serves every filter, mode, length and level; only float32 and fl
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -17,11 +16,12 @@ from wavefilt.arrays import Array, DType
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Backend
 from wavefilt.errors import BackendUnavailable
+from wavefilt.statistics.interface import NOTHING, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import entries, launching, local_shrinkage, memory, native, partial_sums, wavelet_packets
+from . import entries, launching, local_shrinkage, memory, native, partial_sums, prepared, wavelet_packets
 from .dual_tree import rows as dual_tree_rows
 from .dual_tree import transform as dual_tree
 from .dwt import plan
@@ -31,12 +31,14 @@ from .launching import Packed
 from .modwt import planes as modwt2
 from .modwt import transform as modwt
 from .peaks import GRAIN, Peak
-from .selection import NumbaStatistics
+from .selection import NumbaStatistics, cut_from
 
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
 
 
-_TRANSFORMS = {
+_ROWS = {"dwt": (dwt.analysing, dwt.synthesising), "modwt": (modwt.analysing, modwt.synthesising)}
+"""What plans are made of."""
+_TRANSFORMS: dict[str, tuple[launching.Decompose, launching.Reconstruct]] = {
     "dwt": (dwt.decompose, dwt.reconstruct),
     "modwt": (modwt.decompose, modwt.reconstruct),
     "dwt2": (dwt2.decompose, dwt2.reconstruct),
@@ -74,26 +76,38 @@ class NumbaCPU(Backend):
         return f"numba {version('numba')}, {count} thread{'s' if count > 1 else ''}"
 
     def decompose(self, x: Array, analysis: Analysis) -> Pyramid:
-        return self._decomposed(x, analysis)[1]
-
-    def peak_and_pyramid(self, x: Array, analysis: Analysis) -> tuple[float, Pyramid | None]:
-        peak, pyramid = self._decomposed(x, analysis, True)
-        return peak, pyramid if math.isfinite(peak) else None
-
-    def _decomposed(self, x: Array, analysis: Analysis, with_peak: bool = False) -> tuple[float, Pyramid]:
-        """The peak, 0 unless it is asked for, and the pyramid, of no use if the peak is not finite."""
-        dtype = self._check(x)
+        dtype, name = self._check(x), analysis.transform.name
         x = memory.packed(x)
         if not analysis.level:
-            return self.peak(x) if with_peak else 0.0, Pyramid((x,), analysis, x.shape[1:])
-        name = analysis.transform.name
+            return Pyramid((x,), analysis, x.shape[1:])
         native.load(entries.TRANSFORMS[name], dtype)
-        peak = Peak(x) if with_peak and x.size else None
-        pyramid = _TRANSFORMS[name][0](x, analysis, self._tile, peak)
+        pyramid = _TRANSFORMS[name][0](x, analysis, self._tile, None)
         numba_crossover.note(name, _DTYPES[dtype])
-        return peak.value if peak else 0.0, pyramid
+        return pyramid
+
+    def peak_and_pyramid(self, x: Array, analysis: Analysis, wanted: Wanted = NOTHING) -> tuple[float, Pyramid | None]:
+        dtype, name = self._check(x), analysis.transform.name
+        if not analysis.level or not x.size:
+            return self.peak(x), self.decompose(x, analysis)
+        x, samples = memory.packed(x), x.shape[-1]
+        long = name == "dwt" and samples > 2 * cut_from(len(x), samples)
+        native.load(entries.TRANSFORMS[name] + (entries.LONG if long and wanted.medians else ()), dtype)
+        if name in _ROWS:
+            key = x.shape, dtype.char, analysis, self._tile, wanted, threads.get_num_threads()
+            plan = memory.lend(key, prepared.Plan)
+            plan = plan or prepared.Plan(x, analysis, self._tile, wanted, *_ROWS[name])
+            peak = plan.analyse(x)
+            pyramid: Pyramid = prepared.Lent(plan, key)
+        else:
+            peak = Peak(x)
+            pyramid = _TRANSFORMS[name][0](x, analysis, self._tile, peak)
+        numba_crossover.note(name, _DTYPES[dtype])
+        return peak.value, pyramid if peak.finite else None
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
+        first = pyramids[0]
+        if len(pyramids) == 1 and isinstance(first, prepared.Lent) and (scope == "trace" or len(first.details[0]) == 1):
+            return first.plan.statistics
         if len(pyramids) == 1 and isinstance(pyramids[0], Packed) and pyramids[0].analysis.transform.name == "dwt":
             return NumbaStatistics([[d] for d in pyramids[0].details], scope, pyramids[0].addresses)
         bands = zip_longest(*(pyramid.details for pyramid in pyramids))
@@ -117,7 +131,10 @@ class NumbaCPU(Backend):
         own = pyramid.analysis.transform.chooses_basis
         if shrinkage is not None and not own and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
-        y = _TRANSFORMS[name][1](pyramid, shrinkage, out, self._tile)
+        if isinstance(pyramid, prepared.Lent):
+            y = pyramid.plan.synthesise(*launching.shrinking(shrinkage, pyramid), out)
+        else:
+            y = _TRANSFORMS[name][1](pyramid, shrinkage, out, self._tile)
         numba_crossover.note(name, _DTYPES[dtype])
         return y
 

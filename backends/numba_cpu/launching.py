@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,11 +13,10 @@ from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 
-from . import memory, team
+from . import grains, memory, team
 from .native import Constant, Kernel
 from .peaks import Peak
 
-GRAIN = 1 << 15  # samples below which a share of the work is not worth waking a thread
 KEEP, SOFT, HARD, GARROTE, FIRM = range(5)
 """What inverse kernels do to details."""
 LARGEST = {kind: float(np.finfo(kind).max) for kind in "fd"}
@@ -45,26 +44,24 @@ class Launch:
     more: int = 0
 
 
-def run(
+def job(
     kernel: Kernel,
     dtype: DType,
     rows: int,
     launch: Launch,
     arguments: tuple[object, ...],
-    kept: tuple[object, ...],
+    kept: object,
     peak: Peak | None = None,
-) -> None:
-    """Call ``kernel`` on all tiles of all rows, and find the ``peak`` of what it reads if that is asked for.
+) -> team.Job:
+    """``kernel`` on all tiles of all rows, and the ``peak`` of what it reads if that is asked for.
 
-    ``kept`` are the arrays behind the addresses in ``arguments``, which must live as long as the work does.
+    ``kept`` are arrays behind addresses in ``arguments``, which must live as long as the work does: all but the rows.
     """
     workspace, jobs = launch.elements * dtype.itemsize + launch.more, rows * launch.tiles
     work = kernel.of(dtype, launch.arguments, *arguments, workspace=workspace, kept=kept)
-    grain = max(GRAIN // max(launch.work, 1), 1)
-    if peak:
-        peak.along(work, jobs, grain)
-    else:
-        team.parallel(work, jobs, grain)
+    transform, _, _ = kernel.module.partition(".")
+    grain = max(grains.SAMPLES[transform] // max(launch.work, 1), 1)
+    return peak.along(work, jobs, grain) if peak else team.Job(work, jobs, grain)
 
 
 @lru_cache(maxsize=64)
@@ -81,6 +78,11 @@ def synthesis_filters(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
     return Constant(bank[:, -2::-2].T.ravel(), bank[:, ::-2].T.ravel())
 
 
+def past(limit: int, shape: tuple[int, ...], itemsize: int) -> int:
+    """Samples of a row from which kernels store past the caches: of one that has all of an array of ``limit`` bytes."""
+    return max(limit // max(shape[0] * itemsize, 1), 1)
+
+
 def destination(out: Array | None, shape: tuple[int, int], dtype: DType) -> tuple[Array, int]:
     """``out``, or a new array, and where it begins. Raises ValueError if ``out`` is not of the result's kind."""
     if out is None:
@@ -90,12 +92,13 @@ def destination(out: Array | None, shape: tuple[int, int], dtype: DType) -> tupl
     return out, memory.address(out)
 
 
-def shrinking(shrinkage: Shrinkage | None, shape: tuple[int, int], dtype: DType) -> tuple[int, Floats]:
-    """The number of one of the four functions and the thresholds of ``shape`` (levels, rows), finite in ``dtype``."""
+def shrinking(shrinkage: Shrinkage | None, pyramid: Pyramid) -> tuple[int, Floats]:
+    """The number of one of the four functions and the thresholds (bands, rows), finite in the coefficients' dtype."""
+    y = pyramid.coefficients[0]
     if shrinkage is None:
-        return KEEP, np.empty(shape)
+        return KEEP, np.empty((len(pyramid.coefficients) - 1, len(y)))
     thresholds = np.asarray(shrinkage.thresholds, float)
-    return FUNCTIONS[str(shrinkage.function)], np.minimum(thresholds, LARGEST[dtype.char], order="C")
+    return FUNCTIONS[str(shrinkage.function)], np.minimum(thresholds, LARGEST[y.dtype.char], order="C")
 
 
 class Packed(Pyramid):
@@ -115,7 +118,7 @@ class Packed(Pyramid):
         return Pyramid, (self.coefficients, self.analysis, self.shape)
 
 
-def analyse(
+def analysing(
     kernel: Kernel,
     x: Array,
     analysis: Analysis,
@@ -123,40 +126,73 @@ def analyse(
     lengths: Sequence[int],
     constants: tuple[object, ...],
     peak: Peak | None,
-) -> Packed:
-    """The pyramid of rows; ``lengths`` are those of the details, finest first, and of every launch's approximation."""
+) -> tuple[Packed, list[team.Job]]:
+    """The pyramid of rows, and what computes it, first their ``peak`` if that is asked for.
+
+    ``lengths`` are those of the details, finest first, and of every launch's approximation.
+    """
     arrays, addresses = memory.several(len(x), lengths, x.dtype)
-    source = memory.address(x)
-    for launch, target in zip(launches, addresses[-len(launches) :], strict=True):
-        details = addresses[launch.first : launch.first + launch.depth]
-        run(kernel, x.dtype, len(x), launch, (source, details, target, *constants), (x, arrays), peak)
-        source, peak = target, None
-    return Packed((arrays[-1], *reversed(arrays[: analysis.level])), analysis, x.shape[1:], addresses)
+    source, jobs = memory.address(x), list[team.Job]()
+    for launch, target in zip(launches, addresses[-len(launches) :].tolist(), strict=True):
+        details, first = addresses[launch.first : launch.first + launch.depth], None if jobs else peak
+        jobs.append(job(kernel, x.dtype, len(x), launch, (source, details, target, *constants), arrays, first))
+        source = target
+    return Packed((arrays[-1], *reversed(arrays[: analysis.level])), analysis, x.shape[1:], addresses), jobs
 
 
-def synthesise(
+def synthesising(
     kernel: Kernel,
     pyramid: Packed,
     launches: Sequence[Launch],
-    shrinkage: Shrinkage | None,
+    function: int,
+    thresholds: Floats,
     out: Array | None,
     *constants: object,
-) -> Array:
-    """The rows again, in ``out`` if given, by kernels that take ``constants`` at the end."""
+) -> tuple[Array, list[team.Job]]:
+    """The rows again, in ``out`` if given, and what computes them: kernels that take ``constants`` at the end."""
     (samples,), y = pyramid.shape, pyramid.coefficients[0]
     out, begin = destination(out, (len(y), samples), y.dtype)
     if not launches:
         out[:] = y
-        return out
-    function, thresholds = shrinking(shrinkage, (pyramid.level, len(y)), y.dtype)
-    source = pyramid.addresses[-1]
+    source, jobs = int(pyramid.addresses[-1]), list[team.Job]()
     for launch in reversed(launches):
         own = slice(launch.first, launch.first + launch.depth)
         finer, target = memory.placed((len(y), launch.columns), y.dtype) if launch.first else (out, begin)
         arguments = target, pyramid.addresses[own], source, function, thresholds[own], *constants
-        run(kernel, y.dtype, len(y), launch, arguments, (pyramid, y, finer))
-        y, source = finer, target
-    return out
+        kept = pyramid.coefficients, finer if launch.first else None
+        jobs.append(job(kernel, y.dtype, len(y), launch, arguments, kept))
+        source = target
+    return out, jobs
+
+
+Analysing = Callable[[Array, Analysis, int, Peak | None], tuple[Pyramid, list[team.Job]]]
+"""``analysing(x, analysis, tile, peak)``: the pyramid, and what computes it."""
+Synthesising = Callable[[Pyramid, int, Floats, Array | None, int], tuple[Array, list[team.Job]]]
+"""``synthesising(pyramid, function, thresholds, out, tile)``: the rows again, and what computes them."""
+
+
+Decompose = Callable[[Array, Analysis, int, Peak | None], Pyramid]
+Reconstruct = Callable[[Pyramid, Shrinkage | None, Array | None, int], Array]
+
+
+def decompose(analysing: Analysing, x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
+    """The pyramid, computed."""
+    pyramid, jobs = analysing(x, analysis, tile, peak)
+    if peak:
+        peak.found = team.run(jobs, peak.infinite)
+    else:
+        team.run(jobs)
+    return pyramid
+
+
+def reconstruct(
+    synthesising: Synthesising, pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int
+) -> Array:
+    """The rows or panels again, computed."""
+    y, jobs = synthesising(pyramid, *shrinking(shrinkage, pyramid), out, tile)
+    if jobs:
+        team.run(jobs)
+    return y
 
 
 def checked(coefficients: Sequence[Array], pyramid: Pyramid, wanted: Sequence[tuple[int, ...]]) -> Packed:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType
-from wavefilt.backends.numba_cpu import entries, launching, memory, plane_shrinkage, team
+from wavefilt.backends.numba_cpu import entries, grains, launching, memory, plane_shrinkage, team
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.local_shrinkage import Grid, Local
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -103,6 +103,6 @@ def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
     arguments = *plan, sources, targets, thresholds, _weights(grids[0].half, dtype)
     workspace = (4 * plan.longest + plan.needed) * dtype.itemsize
     work = entries.LOCAL.of(dtype, *arguments, workspace=workspace, kept=(pyramid, arrays))
-    grain = max(launching.GRAIN * plan.tiles // max(sum(grid.count for grid in grids), 1), 1)
+    grain = max(grains.SAMPLES["dwt"] * plan.tiles // max(sum(grid.count for grid in grids), 1), 1)
     team.parallel(work, rows * plan.tiles, grain)
     return launching.Packed(tuple(arrays[::-1]), pyramid.analysis, pyramid.shape, targets)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from ctypes import addressof, c_char
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -36,12 +38,30 @@ The coefficients and the result of 16 Mi float32 samples are 128 MiB, of 64 Mi 5
 HUGE = 2 << 20
 """Bytes of a huge page: results of 2 to 4 MiB are twice as fast to fill in those as in pages of 4 KiB."""
 LINE = 64  # bytes of a cache line
+PASSED = 1 << 24
+"""Bytes of a result from which it is stored past the caches."""
+
 SMALLEST = 1 << 16  # bytes from which an array is worth keeping
 BLOCKS = 32  # so few that looking through them costs nothing
 SMALL = 1 << 20  # bytes up to which a block is not worth adding them all up
 _LARGE_RETAINED = RETAINED - BLOCKS * SMALL  # so that small blocks cannot take the sum over the limit
 
-# by address, in the order in which they came free; single operations of a dict are atomic: __del__ could take no lock
+IDLE = 8
+"""Things kept for the next call at most."""
+
+
+class Idle(Protocol):
+    """What holds arrays, and can be used again."""
+
+    size: int
+    """Bytes."""
+
+
+Thing = TypeVar("Thing", bound=Idle)
+_idle: dict[Hashable, Idle] = {}
+
+# by address, in the order in which they came free; single operations of a dict are atomic: __del__ could take no lock,
+# and may run while another goes over it, which goes over a copy
 _free: dict[int, NDArray[np.uint8]] = {}
 
 
@@ -81,14 +101,40 @@ def workspace(size: int) -> int:
 
 def trim(bytes_kept: int = 0) -> None:
     """Hand memory that no array uses back to the system, all but this much: first what was used longest ago."""
-    blocks = list(_free.items())
-    excess, number = sum(block.nbytes for _, block in blocks) - bytes_kept, len(blocks)
+    if not bytes_kept:
+        _idle.clear()
+    blocks = list(_free.copy().items())
+    excess = sum(block.nbytes for _, block in blocks) + _idle_bytes() - bytes_kept
+    number = len(blocks)
     for begin, block in blocks:
         if excess <= 0 and number <= BLOCKS:
             return
         _free.pop(begin, None)  # another thread may have taken it
         excess -= block.nbytes
         number -= 1
+
+
+def _idle_bytes() -> int:
+    return sum(thing.size for thing in _idle.copy().values())
+
+
+def lend(key: Hashable, kind: type[Thing]) -> Thing | None:
+    """What was kept by this key, to one caller alone."""
+    found = _idle.pop(key, None)
+    return found if isinstance(found, kind) else None
+
+
+def keep(key: Hashable, thing: Idle) -> None:
+    """Keep something for the next call; what was used longest ago goes where all of it takes too much."""
+    _idle[key] = thing
+    while len(_idle) > IDLE or _idle_bytes() > RETAINED // 2:
+        try:
+            _idle.pop(next(iter(_idle.copy())), None)
+        except StopIteration:  # another thread was faster
+            return
+
+
+atexit.register(trim)  # before what the arrays need is gone
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
@@ -113,7 +159,7 @@ def placed(shape: tuple[int, ...], dtype: DTypeLike, result: bool = False) -> tu
 
 def _block(size: int, result: bool) -> tuple[NDArray[np.uint8], int]:
     """A free block of this size, of several the last used, or a new one; and where it begins."""
-    for begin, block in reversed(list(_free.items())):
+    for begin, block in reversed(_free.copy().items()):
         if block.nbytes == size and _free.pop(begin, None) is not None:
             return block, begin
     if result and size >= HUGE:  # NumPy asks for huge pages, which take the place of whole ones alone
@@ -121,7 +167,9 @@ def _block(size: int, result: bool) -> tuple[NDArray[np.uint8], int]:
         start = -address(whole) % HUGE
         block = whole[start : start + size]
     else:
-        block = np.empty(size, np.uint8)
+        whole = np.empty(size + LINE, np.uint8)
+        start = -address(whole) % LINE
+        block = whole[start : start + size]
     return block, address(block)
 
 
@@ -151,6 +199,14 @@ def address(array: Array) -> int:
 def addresses(arrays: Sequence[Array]) -> Counts:
     """Where each array begins."""
     return np.array([address(array) for array in arrays], dtype=np.int64)
+
+
+def aligned(words: Sequence[int] | Counts) -> Counts:
+    """Words of 8 bytes that begin at a cache line."""
+    room = np.empty(len(words) + LINE // 8, np.int64)
+    found = room[-address(room) % LINE // 8 :][: len(words)]
+    found[:] = words
+    return found
 
 
 def several(rows: int, lengths: Sequence[int], dtype: DType) -> tuple[list[Array], Counts]:

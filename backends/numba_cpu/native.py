@@ -66,7 +66,9 @@ class Kernel:
         words, found = _packed(arguments)
         if found != self._wanted[dtype.char]:
             raise TypeError(f"{self.symbol} takes {self.parameters} of {dtype}, not {found}")
-        return Work(*self.versions[dtype.char], bytearray(self._block.pack(*words)), workspace, (arguments, kept))
+        return Work(
+            self.name, *self.versions[dtype.char], bytearray(self._block.pack(*words)), workspace, (arguments, kept)
+        )
 
 
 class Constant:
@@ -112,14 +114,26 @@ class Work:
     """A kernel with its arguments: call it on ranges, in any threads at once."""
 
     def __init__(
-        self, place: int, function: Callable[..., int], arguments: bytearray, workspace: int, kept: object
+        self, name: str, place: int, function: Callable[..., int], arguments: bytearray, workspace: int, kept: object
     ) -> None:
-        self.place, self.workspace = place, workspace
+        self.name, self.place, self.workspace = name, place, workspace
         self.block = ctypes.addressof(ctypes.c_char.from_buffer(arguments))
-        self._function, self._kept = function, (arguments, kept)
+        self._function, self._kept, self.arguments = function, kept, arguments
 
     def __call__(self, begin: int, end: int) -> int:
         return self._function(self.block, memory.workspace(self.workspace), begin, end)
+
+
+class Address:
+    """Where one array is told of in the arguments of several kernels, to put another in its place."""
+
+    def __init__(self, address: int, works: Sequence[Work]) -> None:
+        words = [memoryview(work.arguments).cast("q") for work in works]
+        self._places = [(own, i) for own in words for i, word in enumerate(own) if word == address]
+
+    def set(self, address: int) -> None:
+        for words, i in self._places:
+            words[i] = address
 
 
 _lock = threading.RLock()

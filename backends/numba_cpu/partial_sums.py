@@ -8,7 +8,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
 
-from . import entries, memory, selection
+from . import entries, memory, selection, team
 
 if TYPE_CHECKING:
     from wavefilt.statistics.radix_select import Interval
@@ -55,9 +55,11 @@ class ChunkSums:
         squares, pools = np.empty(count), np.zeros(count, np.int64)
         for start in range(0, count, AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            listed, inside, less, squares[some] = selection.survey(
+            job, (listed, inside, less, own) = selection.survey(
                 addresses[some], lengths[some], pools[some], details.dtype, lows, highs
             )
+            team.run([job])
+            squares[some] = own
             below += int(less.sum())
             if interval is not None and table is not None:
                 for i, (row, n) in enumerate(zip(listed, inside, strict=True), start):

@@ -16,24 +16,25 @@ GRAIN = 1 << 17  # samples below which a share is not worth waking a thread
 
 
 class Peak:
-    """Of samples that lie aligned and in C order."""
+    """Of samples that lie aligned and in C order, and are kept by the caller."""
 
     def __init__(self, x: Array) -> None:
-        self._bits, self._samples, self._dtype, self._found = np.dtype(f"i{x.itemsize}"), x.size, x.dtype, 0
-        self._find = entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype), kept=x)
+        self._bits, self._samples, self._dtype, self.found = np.dtype(f"i{x.itemsize}"), x.size, x.dtype, 0
+        self.infinite = int(np.array(np.inf, self._dtype).view(self._bits))
+        self._find = entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype))
 
     @property
     def value(self) -> float:
         """NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
-        return float(np.array(self._found, self._bits).view(self._dtype))
+        return float(np.array(self.found, self._bits).view(self._dtype))
 
     def find(self) -> None:
-        self._found = team.parallel(self._find, self._samples, GRAIN)
+        self.found = team.parallel(self._find, self._samples, GRAIN)
 
-    def along(self, work: Work, jobs: int, grain: int) -> None:
-        """Of what ``work`` goes over, from the first to the last of so many jobs, as it does.
+    def along(self, work: Work, jobs: int, grain: int) -> team.Job:
+        """What ``work`` does, and before each range the peak of what it goes over, from the first of the jobs on."""
+        return team.Job(work, jobs, grain, self._find, self._samples, AT_ONCE)
 
-        Nothing more is worked on once a sample is known not to be finite.
-        """
-        infinite = int(np.array(np.inf, self._dtype).view(self._bits))
-        self._found = team.after(self._find, self._samples, infinite, work, jobs, grain, AT_ONCE)
+    @property
+    def finite(self) -> bool:
+        return self.found < self.infinite

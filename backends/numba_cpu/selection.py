@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +32,9 @@ CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums 
 LISTED = CHUNK // 16  # magnitudes of a chunk that may lie inside the bracket
 SAMPLE = 1 << 14  # magnitudes drawn from a row that is cut into chunks at least: 3 % of it then lie inside the bracket
 SHORT = 1 << 20  # rows up to here have their squares summed in one go, longer ones by chunks
-SHARED = 1 << 18  # details from which several threads are worth it for a row: its four launches take 0.3 ms
+SHARED = 1 << 15  # details from which several threads may be worth it for a row
+LONGER = 1.5  # times a thread's share of all details, a row is cut for all threads
+FINE = CHUNK // 4  # coefficients of one share of a row that is cut though it is `SHORT`: its sums are not needed
 GRAIN = 1 << 17  # coefficients below which a share of the work is not worth waking a thread
 SAMPLED = 1 << 14  # of longer rows a sample brackets the median: they leave the first-level cache
 GUESSES = 6  # of a median, at most
@@ -70,9 +72,17 @@ def count_inside(interval: Interval, rows: Array, table: Counts) -> None:
         kernel.of(rows.dtype, row, *limits, table)(0, row.size)
 
 
+def cut_from(groups: int, details: int) -> int:
+    """Details from which a row is cut, of so many in each group."""
+    number = threads.get_num_threads()
+    if 2 * groups >= number:  # rows enough for all
+        return SHORT
+    return min(max(SHARED, int(LONGER * details / number)), SHORT)
+
+
 def survey(
     addresses: Counts, lengths: Counts, pools: Counts, dtype: DType, lows: Array, highs: Array
-) -> tuple[Array, Counts, Counts, Floats]:
+) -> tuple[team.Job, tuple[Array, Counts, Counts, Floats]]:
     """Of chunks: the magnitudes inside their pool's bracket, how many these are, and below, and the sums of squares."""
     count = len(addresses)
     listed = memory.empty((count, LISTED + 1), f"i{dtype.itemsize}")
@@ -81,8 +91,7 @@ def survey(
     arguments = addresses, lengths, pools, sign_off(dtype), no_samples(dtype), lows, highs
     results = listed, inside, below, squares
     work = entries.LONG_CHUNKS.of(dtype, *arguments, *results, workspace=(STEP + 1) * dtype.itemsize)
-    team.parallel(work, count, GRAIN // CHUNK)
-    return listed, inside, below, squares
+    return team.Job(work, count, GRAIN // CHUNK), results
 
 
 class NumbaStatistics:
@@ -129,25 +138,57 @@ class NumbaStatistics:
     def mean_square(self) -> Floats:
         self._survey(range(1, len(self._levels) + 1))
         if self._unsummed:
-            self._sum([_Rows(place, self._joined(place)) for place in self._unsummed])
+            work, found, count = self._summing(self._unsummed)
+            team.parallel(work, count)
+            self._powers[self._unsummed] = found.reshape(-1, self.groups)
             self._unsummed.clear()
         return self._powers.copy()
 
+    def forget(self) -> None:
+        """The details have changed."""
+        self._surveyed.clear()
+        self._unsummed.clear()
+
     def _survey(self, levels: Sequence[int]) -> None:
         """Medians of these levels, those not known yet, and their mean squares unless one thread has to sum them."""
-        places = [i - 1 for i in levels if i not in self._surveyed]
-        cut = [i for i in places if self.counts[i] > min(SHARED, SHORT)]
-        if cut and 2 * self.groups >= threads.get_num_threads():  # rows enough for all
-            cut = [i for i in cut if self.counts[i] > SHORT]
-        whole = [i for i in places if i not in cut]
-        if whole:
-            self._survey_whole(whole)
-        if cut:
-            self._survey_cut(cut)
-        self._surveyed.update(levels)
+        if not self._surveyed.issuperset(levels):
+            jobs, take = self.surveying(levels)
+            team.run(jobs)
+            take()
 
-    def _survey_whole(self, places: Sequence[int]) -> None:
-        """Each row by one thread."""
+    def surveying(self, levels: Sequence[int], squares: bool = False) -> tuple[list[team.Job], Callable[[], None]]:
+        """What does this, or all mean squares as well, and what is to be called when it is done."""
+        places = [i - 1 for i in levels if i not in self._surveyed]
+        least = cut_from(self.groups, int(self.counts[places].sum()))
+        cut = [i for i in places if self.counts[i] > least]
+        whole = [i for i in places if i not in cut]
+        if not cut:
+            return [team.Job(*self._whole(whole))] if whole else [], lambda: self._surveyed.update(levels)
+        chunks = self._cut(cut)
+        summed = [place for place in cut if squares and self.counts[place] <= SHORT]
+        sums, found, count = self._summing(summed) if summed else (None, np.empty(0), 0)
+        rows, number = self._whole(whole)[:2] if whole else (None, 0)
+        jobs = chunks.jobs(rows, number, sums, count)
+        short = [self.counts[place] <= SHORT for place in cut]
+        unsummed = [place for place in compress(cut, short) if place not in summed]
+
+        def take() -> None:
+            self._medians[cut] = medians = chunks.medians.reshape(-1, self.groups)
+            if not all(short):
+                self._powers[cut] = chunks.mean_squares.reshape(-1, self.groups)
+            if summed:
+                self._powers[summed] = found.reshape(-1, self.groups)
+            self._unsummed += unsummed
+            self._surveyed.update(levels)
+            for place in compress(cut, [bool(row.any()) for row in np.isnan(medians)]):  # where the sample misled
+                power = self._powers[place].copy()
+                team.run([team.Job(*self._whole([place]))])
+                self._powers[place] = power
+
+        return jobs, take
+
+    def _whole(self, places: Sequence[int]) -> tuple[native.Work, int, int]:
+        """Each row by one thread; how many rows, and how many are worth one."""
         size, kept = self._dtype.itemsize, list[_Rows]()
         if self._begins is None:
             kept = [_Rows(place, self._joined(place)) for place in places]
@@ -159,48 +200,23 @@ class NumbaStatistics:
         arguments = tasks, sign_off(self._dtype), no_samples(self._dtype), self._medians, self._powers
         count, work, room = len(found) * self.groups, sum(lengths) * self.groups, max(lengths) * size + GROUP_BYTES
         kernel = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=room, kept=(kept, self._levels))
-        team.parallel(kernel, count, GRAIN * count // max(work, 1))  # of rows of mean length
+        return kernel, count, GRAIN * count // max(work, 1)  # of rows of mean length
 
-    def _sum(self, tables: Sequence[_Rows]) -> None:
-        found = np.empty(len(tables) * self.groups)
+    def _summing(self, places: Sequence[int]) -> tuple[native.Work, Floats, int]:
+        """Mean squares, where they will be, and how many."""
+        tables = [_Rows(place, self._joined(place)) for place in places]
         addresses = np.concatenate([rows.addresses for rows in tables])
-        lengths = np.repeat([rows.length for rows in tables], self.groups)
-        team.parallel(
-            entries.MEAN_SQUARES.of(self._dtype, addresses, lengths, no_samples(self._dtype), found, kept=tables),
-            len(found),
-        )
-        self._powers[[rows.place for rows in tables]] = found.reshape(-1, self.groups)
+        lengths, found = np.repeat([rows.length for rows in tables], self.groups), np.empty(len(addresses))
+        arguments = addresses, lengths, no_samples(self._dtype), found
+        return entries.MEAN_SQUARES.of(self._dtype, *arguments, kept=tables), found, len(found)
 
-    def _survey_cut(self, places: Sequence[int]) -> None:
+    def _cut(self, places: Sequence[int]) -> _Chunks:
         """All rows cut into chunks. A pool is what has one median: a row, or all rows of a level."""
-        short = [place for place in places if self.counts[place] <= SHORT]
-        self._unsummed += short
-        segments = [self._segments(place, joined=place in short) for place in places]
+        segments = [self._segments(place, joined=self.counts[place] <= SHORT) for place in places]
         starts, sizes = (np.concatenate([own[i] for _, own in segments]) for i in range(2))
         own_pools = [own[2] + i * self.groups for i, (_, own) in enumerate(segments)]
         size = np.repeat(self.counts[places], self.groups)  # of each pool
-        chunks = _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype)
-        lows, highs = chunks.brackets()
-        listed, inside, below, squares = survey(
-            chunks.addresses, chunks.lengths, chunks.pools, self._dtype, lows, highs
-        )
-        under, count = (np.add.reduceat(numbers, chunks.first[:-1]) for numbers in (below, inside))
-        ranks = np.stack([(size - 1) // 2 - under, size // 2 - under], axis=1)
-        most = np.maximum.reduceat(inside, chunks.first[:-1])
-        misled = (ranks[:, 0] < 0) | (ranks[:, 1] >= count) | (most >= LISTED - STEP)
-        ranks[misled] = -1
-        medians = np.empty(len(size))
-        arguments = chunks.first, ranks, sign_off(self._dtype), no_samples(self._dtype), lows, highs
-        room = int(count[~misled].max(initial=0)) * self._dtype.itemsize + GROUP_BYTES
-        kernel = entries.MIDDLES.of(self._dtype, *arguments, listed, inside, medians, workspace=room)
-        team.parallel(kernel, len(size))
-        sums = [squares[a:b].sum() for a, b in pairwise(chunks.first)]
-        self._medians[places] = medians.reshape(-1, self.groups)
-        self._powers[places] = (sums / size).reshape(-1, self.groups)
-        for place in {int(pool) // self.groups for pool in np.flatnonzero(misled)}:
-            known = self._powers[places[place]].copy()
-            self._survey_whole([places[place]])
-            self._powers[places[place]] = known
+        return _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype, segments)
 
     def _segments(self, place: int, joined: bool) -> tuple[object, tuple[Counts, Counts, Counts]]:
         """What must be kept, and where the contiguous parts of a level begin, their lengths and groups."""
@@ -302,31 +318,56 @@ class _Rows:
 class _Chunks:
     """Contiguous parts of pools, in the order of the pools, cut into chunks."""
 
-    def __init__(self, starts: Counts, sizes: Counts, pools: Counts, pool_sizes: Counts, dtype: DType) -> None:
-        counts = -(-sizes // CHUNK)
-        part = np.repeat(np.arange(len(sizes)), counts)
-        before = CHUNK * (np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts))
-        self.addresses, self.lengths = starts[part] + dtype.itemsize * before, np.minimum(sizes[part] - before, CHUNK)
-        self.pools, self._dtype, self._pool_sizes = pools[part], dtype, pool_sizes
-        self.first = np.searchsorted(self.pools, np.arange(len(pool_sizes) + 1))
+    def __init__(
+        self, starts: Counts, lengths: Counts, pools: Counts, sizes: Counts, dtype: DType, kept: object
+    ) -> None:
+        chunk = np.where(sizes > SHORT, CHUNK, FINE)[pools]
+        counts = -(-lengths // chunk)
+        part = np.repeat(np.arange(len(lengths)), counts)
+        before = chunk[part] * (np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts))
+        self.addresses = starts[part] + dtype.itemsize * before
+        self.lengths = np.minimum(lengths[part] - before, chunk[part])
+        self.pools, self.sizes, self._kept = pools[part], sizes, kept
+        self.first = np.searchsorted(self.pools, np.arange(len(sizes) + 1))
         """The first chunk of each pool, and the end of the last."""
+        self.medians = np.empty(len(sizes))
+        """NaN where the sample misled, as it does where many magnitudes are equal."""
+        native.load(entries.LONG, dtype)
+        self._draw, brackets, lows, highs = self._brackets(dtype)
+        survey_, (listed, inside, below, self._squares) = survey(
+            self.addresses, self.lengths, self.pools, dtype, lows, highs
+        )
+        known = self.first, sizes, sign_off(dtype), no_samples(dtype), lows, highs
+        counted = memory.address(listed), inside, below
+        self._middles = entries.MIDDLES.of(dtype, *known, *counted, self.medians, workspace=memory.LINE, kept=listed)
+        self._jobs = [brackets, survey_]
 
-    def brackets(self) -> tuple[Array, Array]:
+    def jobs(
+        self, beside_draw: native.Work | None, first: int, beside_middles: native.Work | None, second: int
+    ) -> list[team.Job]:
+        """What finds the medians; and so many of something else beside, which would leave threads idle by itself."""
+        draw = team.Job(self._draw, len(self.pools), GRAIN // CHUNK, beside_draw, first)
+        return [draw, *self._jobs, team.Job(self._middles, len(self.sizes), 1, beside_middles, second)]
+
+    @property
+    def mean_squares(self) -> Floats:
+        sums = [self._squares[a:b].sum() for a, b in pairwise(self.first)]
+        return np.array(sums) / self.sizes
+
+    def _brackets(self, dtype: DType) -> tuple[native.Work, team.Job, Array, Array]:
         """Magnitudes around the median of each pool, by a sample."""
-        drawn = np.maximum(SAMPLE, self._pool_sizes ** (2 / 3)).astype(np.int64)
-        strides = np.maximum(self._pool_sizes // drawn, 1)[self.pools]
+        drawn = np.maximum(SAMPLE, self.sizes ** (2 / 3)).astype(np.int64)
+        strides = np.maximum(self.sizes // drawn, 1)[self.pools]
         ends = np.concatenate([[0], np.cumsum(-(-self.lengths // strides))])
-        bits = np.dtype(f"i{self._dtype.itemsize}")
+        bits = np.dtype(f"i{dtype.itemsize}")
         samples = memory.empty((int(ends[-1]),), bits)
-        arguments = self.addresses, self.lengths, strides, ends[:-1], sign_off(self._dtype), samples
-        native.load(entries.LONG, self._dtype)
-        team.parallel(entries.DRAW.of(self._dtype, *arguments), len(self.pools), GRAIN // CHUNK)
-        lows, highs = np.empty((2, len(self._pool_sizes)), bits)
+        arguments = self.addresses, self.lengths, strides, ends[:-1], sign_off(dtype), samples
+        draw = entries.DRAW.of(dtype, *arguments, kept=self._kept)
+        lows, highs = np.empty((2, len(self.sizes)), bits)
         own = ends[self.first]
         room = int(np.diff(own).max()) * bits.itemsize + GROUP_BYTES
-        kernel = entries.BRACKETS.of(self._dtype, own, samples, sign_off(self._dtype), lows, highs, workspace=room)
-        team.parallel(kernel, len(lows))
-        return lows, highs
+        kernel = entries.BRACKETS.of(dtype, own, samples, sign_off(dtype), lows, highs, workspace=room)
+        return draw, team.Job(kernel, len(lows)), lows, highs
 
 
 def _grouped(arrays: Sequence[Array]) -> list[Array]:

@@ -7,7 +7,7 @@ import numpy as np
 from wavefilt.arrays import Array
 
 from .compiler import part
-from .selection import DENSITY, GUESSES, MAD, SAMPLED, STEP
+from .selection import DENSITY, GUESSES, LISTED, MAD, SAMPLED, STEP
 from .target import GROUP_BYTES as RANKED
 from .target import VECTOR_BYTES
 from .vector import count_below, greater, lesser, list_inside, ranked, tail, view
@@ -229,27 +229,33 @@ def long_chunks(
 
 
 @part
-def middles(starts, ranks, sign_off, floats, lows, highs, listed, inside, medians, workspace, begin, end):
-    """Medians of pools ``begin`` to ``end`` from the lists of their chunks, from ``starts[pool]`` on.
+def middles(starts, sizes, sign_off, floats, lows, highs, listed, inside, below, medians, workspace, begin, end):
+    """Medians of pools ``begin`` to ``end`` from the lists of their chunks, which are moved together.
 
-    ``ranks`` (pools, 2) are those of the middle two in the lists; of pools with negative ones nothing is known.
+    NaN where these do not hold it. Pools begin at the chunks ``starts`` and have so many magnitudes; ``listed`` is the
+    address of the first list.
     """
-    middle = view(workspace, 2, floats)
+    middle, found = view(workspace, 2, floats), view(workspace, 2, sign_off)
     for pool in range(begin, end):
-        if ranks[pool, 0] < 0:
-            continue
-        total = 0
-        for chunk in range(starts[pool], starts[pool + 1]):
+        first, last = starts[pool], starts[pool + 1]
+        under, total, most = 0, 0, 0
+        for chunk in range(first, last):
+            under += below[chunk]
             total += inside[chunk]
-        found = view(workspace, total + RANKED // sign_off.itemsize, sign_off)
-        at = 0
-        for chunk in range(starts[pool], starts[pool + 1]):
-            target = tail(found, at)
-            for i in range(inside[chunk]):
-                target[i] = listed[chunk, i]
-            at += inside[chunk]
+            most = greater(most, inside[chunk])
+        low, high = (sizes[pool] - 1) // 2 - under, sizes[pool] // 2 - under
+        medians[pool] = np.nan
+        if low < 0 or high >= total or most >= LISTED - STEP:
+            continue
+        lists = view(listed + first * (LISTED + 1) * sign_off.itemsize, (last - first) * (LISTED + 1), sign_off)
+        at = inside[first]
+        for chunk in range(1, last - first):
+            source, target = tail(lists, chunk * (LISTED + 1)), tail(lists, at)
+            for i in range(inside[first + chunk]):
+                target[i] = source[i]
+            at += inside[first + chunk]
         guess = sign_off.dtype.type(lows[pool] + (highs[pool] - lows[pool]) // 2)
-        found[0], found[1] = _selected(found, total, sign_off[0], ranks[pool, 0], ranks[pool, 1], guess, found)
+        found[0], found[1] = _selected(lists, total, sign_off[0], low, high, guess, lists)
         medians[pool] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
 
 

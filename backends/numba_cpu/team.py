@@ -2,9 +2,10 @@
 
 By Python's own threads each of a hundred ranges of a launch takes the GIL twice, at 15 us or more where threads are
 woken slowly: with sixteen of them a launch took 2.5 ms, whatever it did. A thread of the team waits, for a moment in a
-loop, since launches follow each other quickly, and then in the kernel of the system, for the number of the job to
-change; it takes a ticket, and then ranges until none is left. Linux on x86-64 and ARM; elsewhere, and for calls from
-several threads at once, `wavefilt.threads` spreads the work.
+loop, since launches follow each other quickly, and then in the kernel of the system, for the number of the program to
+change; it takes a ticket, and then ranges until none is left. A program has several phases: each begins when the one
+before it is done, without a return to Python. Linux on x86-64 and ARM; elsewhere, and for calls from several threads at
+once, `wavefilt.threads` spreads the work.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import platform
 import sys
 import threading
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -25,10 +27,11 @@ from wavefilt.arrays import Counts
 from . import memory, native
 
 _SYSTEM_CALLS = {
-    "x86_64": (202, ("llvm.x86.sse2.pause",)),
-    "aarch64": (98, ("llvm.aarch64.hint", 1)),
+    "x86_64": (202, 24, ("llvm.x86.sse2.pause",)),
+    "aarch64": (98, 124, ("llvm.aarch64.hint", 1)),
 }
-"""By processor the number of the system call futex, and LLVM's name of the instruction for a waiting loop."""
+"""By processor the numbers of the system calls futex and sched_yield, and LLVM's name of the instruction for a waiting
+loop."""
 SUPPORTED = sys.platform == "linux" and platform.machine() in _SYSTEM_CALLS and sys.maxsize > 1 << 32
 
 PAUSES = 1000
@@ -39,11 +42,13 @@ RANGES = 6  # for each thread, so that one slowed down by other processes leaves
 _WAIT, _WAKE = 128, 129  # of a futex of this process alone
 
 # words of 8 bytes in the state, those that several threads write to on cache lines of their own
-_NUMBER, _WORKING, _NEXT, _HIGHEST, _SLEEPING, _CALLER, _JOB, _WORDS = 0, 8, 16, 24, 32, 33, 40, 56
-_FIRST, _FIRST_BLOCK, _FIRST_COUNT, _SECOND, _SECOND_BLOCK, _SECOND_COUNT, _RANGES, _LIMIT, _WORKSPACE, _PITCH = range(
-    _JOB, _JOB + 10
+_NUMBER, _WORKING, _SLEEPING, _CALLER, _MEMBERS, _SYSTEM_CALL, _PATIENCE, _PROGRAM_AT, _WORDS = (
+    *(0, 8, 16, 17, 18, 24, 25, 26, 32),
 )
-_SYSTEM_CALL, _PATIENCE = _JOB + 10, _JOB + 11
+# of a program, and of each of its phases, which follow: with where each thread's own ranges go on
+_HIGHEST, _LIMIT, _WORKSPACE, _PITCH, _PHASES, _YIELD, _PARTS, _HEAD = 0, 8, 9, 10, 11, 12, 13, 16
+_FIRST, _FIRST_BLOCK, _FIRST_COUNT, _SECOND, _SECOND_BLOCK, _SECOND_COUNT, _RANGES = range(7)
+_DONE, _NEXT, _LINE = 8, 16, memory.LINE // 8
 _MOST = 1024
 """Threads of the team at most."""
 
@@ -59,7 +64,7 @@ class _Program:
 
     def __init__(self) -> None:
         self.module = ir.Module("team")
-        self._futex, (pause, *hint) = _SYSTEM_CALLS[platform.machine()]
+        self._futex, self._give_way, (pause, *hint) = _SYSTEM_CALLS[platform.machine()]
         self._pause = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [_I32] * len(hint)), pause)
         self._hint = [ir.Constant(_I32, value) for value in hint]
         drain = self._drain()
@@ -91,17 +96,20 @@ class _Program:
     def _wait(self) -> None:
         self.builder.call(self._pause, self._hint)
 
-    def _system_call(self, state: ir.Value, *arguments: ir.Value | int) -> None:
+    def _system_call(self, function: ir.Value, *arguments: ir.Value | int) -> None:
         kind = ir.FunctionType(_I64, [_I64], var_arg=True).as_pointer()
         values = [_number(one) if isinstance(one, int) else one for one in [*arguments, 0, 0, 0, 0, 0, 0][:7]]
-        self.builder.call(self.builder.inttoptr(self._read(state, _SYSTEM_CALL), kind), values)
+        self.builder.call(self.builder.inttoptr(function, kind), values)
+
+    def _of_futex(self, state: ir.Value, *arguments: ir.Value | int) -> None:
+        self._system_call(self._read(state, _SYSTEM_CALL), self._futex, *arguments)
 
     def _wake(self, state: ir.Value, most: ir.Value) -> None:
         """Two of those who sleep, who will wake two more each: all at once is the longer for the one who does it."""
         asleep = self.builder.icmp_signed(">", self._shared(state, _SLEEPING), _number(0))
         wanted = self.builder.icmp_signed(">", most, _number(0))
         with self.builder.if_then(self.builder.and_(asleep, wanted)):
-            self._system_call(state, self._futex, state, _WAKE, 2)
+            self._of_futex(state, state, _WAKE, 2)
 
     def _block(self, name: str) -> ir.Block:
         """A new block, which the code so far goes on to."""
@@ -111,50 +119,109 @@ class _Program:
         return block
 
     def _drain(self) -> ir.Function:
-        drain = self._begin("drain", 2)
-        (state, ticket), builder = drain.args, self.builder
-        own = builder.add(self._read(state, _WORKSPACE), builder.mul(ticket, self._read(state, _PITCH)))
-        ranges, more = self._read(state, _RANGES), self._block("more")
-        i = self._change("add", state, _NEXT, 1)
-        with builder.if_then(builder.icmp_signed(">=", i, ranges)):
-            builder.ret(_number(0))
-        kernel = ir.FunctionType(_I64, [_I64] * 4).as_pointer()
+        """Work on the ranges of one phase after the other, and wait in between for those whom others work on.
+
+        A thread begins with its own share of the ranges, whose data are in its cache from the phase before, and goes on
+        with those of the others.
+        """
+        drain = self._begin("drain", 3)
+        (program, ticket, member), builder = drain.args, self.builder
+        zero, one = _number(0), _number(1)
+        own = builder.add(self._read(program, _WORKSPACE), builder.mul(ticket, self._read(program, _PITCH)))
+        parts, begin = self._read(program, _PARTS), self._address(program, _HEAD)
+        size = builder.add(builder.mul(parts, _number(8 * _LINE)), _number(8 * _NEXT))
+        end = builder.add(begin, builder.mul(size, self._read(program, _PHASES)))
+        before, following = builder.block, self._block("phase")
+        phase = builder.phi(_I64)
+        phase.add_incoming(begin, before)
+        ranges, before = self._read(phase, _RANGES), builder.block
+        share = self._block("share")
+        step, so_far = builder.phi(_I64), builder.phi(_I64)
+        step.add_incoming(zero, before)
+        so_far.add_incoming(zero, before)
+        part = builder.srem(builder.add(member, step), parts)
+        first, last = (builder.sdiv(builder.mul(ranges, k), parts) for k in (part, builder.add(part, one)))
+        count, counter = builder.sub(last, first), builder.add(phase, builder.mul(part, _number(8 * _LINE)))
+        before, more = builder.block, self._block("more")
+        finished = builder.phi(_I64)
+        finished.add_incoming(so_far, before)
+        look, take, work, over = map(builder.append_basic_block, ("look", "take", "work", "over"))
+        builder.branch(look)
+        builder.position_at_end(look)  # first, as taking is slower
+        left = builder.icmp_signed("<", self._shared(counter, _NEXT), count)
+        builder.cbranch(left, take, over)
+        builder.position_at_end(take)
+        taken = self._change("add", counter, _NEXT, 1)
+        builder.cbranch(builder.icmp_signed("<", taken, count), work, over)
+        builder.position_at_end(work)
+        i, kernel = builder.add(first, taken), ir.FunctionType(_I64, [_I64] * 4).as_pointer()
 
         def call(word: int) -> ir.Value:
-            function, block, count = (self._read(state, word + k) for k in range(3))
-            ends = (builder.sdiv(builder.mul(count, one), ranges) for one in (i, builder.add(i, _number(1))))
+            function, block, count = (self._read(phase, word + k) for k in range(3))
+            ends = (builder.sdiv(builder.mul(count, place), ranges) for place in (i, builder.add(i, one)))
             return builder.call(builder.inttoptr(function, kernel), [block, own, *ends])
 
-        self._change("max", state, _HIGHEST, call(_FIRST))
-        two = builder.icmp_signed("!=", self._read(state, _SECOND), _number(0))
-        low = builder.icmp_signed("<", self._shared(state, _HIGHEST), self._read(state, _LIMIT))
+        found = call(_FIRST)
+        with builder.if_then(builder.icmp_signed(">", found, self._shared(program, _HIGHEST))):
+            self._change("max", program, _HIGHEST, found)
+        two = builder.icmp_signed("!=", self._read(phase, _SECOND), zero)
+        low = builder.icmp_signed("<", self._shared(program, _HIGHEST), self._read(program, _LIMIT))
         with builder.if_then(builder.and_(two, low)):
             call(_SECOND)
+        finished.add_incoming(builder.add(finished, one), builder.block)
         builder.branch(more)
+        builder.position_at_end(over)
+        following_step, all_shares = builder.add(step, one), builder.append_basic_block("all_shares")
+        step.add_incoming(following_step, over)
+        so_far.add_incoming(finished, over)
+        builder.cbranch(builder.icmp_signed("<", following_step, parts), share, all_shares)
+        builder.position_at_end(all_shares)
+        with builder.if_then(builder.icmp_signed(">", finished, zero)):
+            self._change("add", phase, _DONE, finished)
+        after = builder.add(phase, size)
+        with builder.if_then(builder.icmp_signed("==", after, end)):
+            builder.ret(zero)
+        before, waiting = builder.block, self._block("waiting")
+        turn = builder.phi(_I64)
+        turn.add_incoming(zero, before)
+        done, pause = builder.append_basic_block("done"), builder.append_basic_block("pause")
+        builder.cbranch(builder.icmp_signed(">=", self._shared(phase, _DONE), ranges), done, pause)
+        builder.position_at_end(pause)
+        self._wait()
+        long = builder.icmp_signed(">", turn, _number(PAUSES))
+        with builder.if_then(long):  # who is waited for may have no processor
+            self._system_call(self._read(program, _YIELD), self._give_way)
+        turn.add_incoming(builder.add(turn, one), builder.block)
+        builder.branch(waiting)
+        builder.position_at_end(done)
+        low = builder.icmp_signed("<", self._shared(program, _HIGHEST), self._read(program, _LIMIT))
+        with builder.if_then(builder.not_(low)):
+            builder.ret(zero)
+        phase.add_incoming(after, builder.block)
+        builder.branch(following)
         return drain
 
     def _add_launch(self, drain: ir.Function) -> None:
         launch = self._begin("launch", 2)
         (state, helpers), builder = launch.args, self.builder
-        for word in (_NEXT, _HIGHEST):
-            builder.store(_number(0), self._place(state, word))
         self._change("xchg", state, _WORKING, builder.shl(helpers, _number(32)))
         self._change("add", state, _NUMBER, 1)
         self._wake(state, helpers)
-        builder.call(drain, [state, _number(0)])
+        program = self._read(state, _PROGRAM_AT)
+        builder.call(drain, [program, _number(0), _number(0)])
         self._change("and", state, _WORKING, 0xFFFFFFFF)
         before = builder.block
         finishing = self._block("finishing")
         turn = builder.phi(_I64)
         with builder.if_then(builder.icmp_signed("==", self._shared(state, _WORKING), _number(0))):
             builder.store(_number(0), self._place(state, _CALLER))
-            builder.ret(self._read(state, _HIGHEST))
+            builder.ret(self._read(program, _HIGHEST))
         self._wait()
         with builder.if_then(builder.icmp_signed(">", turn, _number(PAUSES))):
             self._change("xchg", state, _CALLER, 1)
             working = builder.and_(self._shared(state, _WORKING), _number(0xFFFFFFFF))
             with builder.if_then(builder.icmp_signed("!=", working, _number(0))):
-                self._system_call(state, self._futex, self._address(state, _WORKING), _WAIT, working)
+                self._of_futex(state, self._address(state, _WORKING), _WAIT, working)
         turn.add_incoming(_number(0), before)
         turn.add_incoming(builder.add(turn, _number(1)), builder.block)
         builder.branch(finishing)
@@ -163,7 +230,7 @@ class _Program:
         serve = self._begin("serve", 1)
         builder = self.builder
         (state,) = serve.args
-        seen = builder.alloca(_I64)
+        seen, member = builder.alloca(_I64), builder.add(self._change("add", state, _MEMBERS, 1), _number(1))
         builder.store(_number(0), seen)
         again, waiting = self._block("again"), self._block("waiting")
         pause, sleep, arrived, some, work = map(
@@ -180,7 +247,7 @@ class _Program:
         builder.position_at_end(sleep)
         self._change("add", state, _SLEEPING, 1)
         expected = builder.zext(builder.trunc(builder.load(seen), _I32), _I64)
-        self._system_call(state, self._futex, state, _WAIT, expected)
+        self._of_futex(state, state, _WAIT, expected)
         self._change("sub", state, _SLEEPING, 1)
         builder.branch(again)
         builder.position_at_end(arrived)
@@ -195,10 +262,10 @@ class _Program:
         builder.cbranch(builder.extract_value(swapped, 1), work, ticket)
         builder.position_at_end(work)
         self._wake(state, builder.sub(left, _number(1)))
-        builder.call(drain, [state, left])
+        builder.call(drain, [self._read(state, _PROGRAM_AT), left, member])
         self._change("sub", state, _WORKING, 1)
         with builder.if_then(builder.icmp_signed("!=", self._shared(state, _CALLER), _number(0))):
-            self._system_call(state, self._futex, self._address(state, _WORKING), _WAKE, 1)
+            self._of_futex(state, self._address(state, _WORKING), _WAKE, 1)
         builder.branch(again)
 
 
@@ -237,10 +304,8 @@ class _Team:
     def _start(self, helpers: int) -> None:
         library = ctypes.CDLL(None)
         if self._state is None:
-            self._state = np.zeros(_WORDS + memory.LINE // 8, np.int64)
+            self._state = memory.aligned([0] * _WORDS)
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._state))  # threads look at it to the very end
-            address = memory.address(self._state)
-            self._state = self._state[-address % memory.LINE // 8 :]
             self._address = memory.address(self._state)
             self._state[_SYSTEM_CALL] = ctypes.cast(library.syscall, ctypes.c_void_p).value or 0
             self._launch = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(_functions()["launch"])
@@ -252,51 +317,112 @@ class _Team:
             library.pthread_detach(identity)
             self._members += 1
 
-    def run(self, job: _Job, helpers: int) -> int:
-        """All ranges of a job; the highest result."""
+    def run(self, program: Program, helpers: int) -> int:
+        """All ranges of one job after the other; the highest result."""
         assert self._state is not None
-        pitch = -(-job.workspace // 4096) * 4096 + 3 * memory.LINE  # in different sets of the caches
-        needed = pitch * (helpers + 1) + memory.LINE
+        needed = program.pitch * (helpers + 1) + memory.LINE
         if needed > self._room.nbytes:
             self._room = np.empty(needed, np.uint8)
         room = -(-memory.address(self._room) // memory.LINE) * memory.LINE
-        self._state[_JOB:_SYSTEM_CALL] = *job.words, job.ranges, job.limit, room, pitch
+        words = program.words
+        words[:] = program.template
+        words[_WORKSPACE], words[_YIELD] = room, self._state[_SYSTEM_CALL]
         self._state[_PATIENCE] = PAUSES_OF_MANY if helpers > 1 else PAUSES
+        self._state[_PROGRAM_AT] = program.address
         return int(self._launch(self._address, helpers))
 
 
-class _Job:
-    """A kernel over a count, and maybe another one after it over its own, in ranges that hold equal shares of both.
+class Job:
+    """A kernel over a count, and maybe another one before it over its own, in ranges that hold equal shares of both.
 
-    The other is left out from where a result of the first has reached the ``limit``.
+    ``grain`` is what is worth a thread. Shares of ``before`` are ``at_once`` at most.
     """
 
     def __init__(
-        self, ranges: int, first: native.Work, first_count: int, second: native.Work | None, count: int, limit: int
+        self,
+        work: native.Work,
+        count: int,
+        grain: int = 1,
+        before: native.Work | None = None,
+        before_count: int = 0,
+        at_once: int = 1,
     ) -> None:
-        self.ranges, self.limit, self._first, self._second, self._reached = ranges, limit, first, second, False
-        self._counts, self.found = (first_count, count), [0]
-        works = [first, second] if second else [first]
-        self.workspace = max(work.workspace for work in works)
+        self.shares, self._count, self._least = count // max(grain, 1), count, -(-before_count // at_once)
+        self.ranges = 1
+        self.works = [(before, before_count), (work, count)] if before else [(work, count)]
+        self._found, self._limit = [0], LIMITLESS
+
+    def cut(self, helpers: int) -> None:
+        """Choose the number of ranges."""
+        spread = min(self.shares, RANGES * (helpers + 1)) if helpers else 1
+        self.ranges = max(min(max(spread, self._least), self._count), 1)
 
     @property
-    def words(self) -> tuple[int, ...]:
+    def words(self) -> list[int]:
         """What the program reads."""
-        second = self._second
-        other = (second.place, second.block, self._counts[1]) if second else (0, 0, 0)
-        return (self._first.place, self._first.block, self._counts[0], *other)
+        found = [word for work, count in self.works for word in (work.place, work.block, count)]
+        return found + [0] * (6 - len(found)) + [self.ranges] + [0] * (_NEXT - 7)
+
+    def run(self, limit: int, helpers: int) -> int:
+        """As the program, by Python."""
+        self._limit, self._found = limit, [0]
+        if helpers:
+            threads.parallel(self, self.ranges)
+        else:
+            self(0, self.ranges)
+        return max(self._found)
 
     def __call__(self, begin: int, end: int) -> None:
-        """As the program, by Python."""
         for i in range(begin, end):
-            (start, stop), (second_start, second_stop) = (
-                (count * i // self.ranges, count * (i + 1) // self.ranges) for count in self._counts
-            )
-            self.found.append(self._first(start, stop))
-            if self._second:
-                self._reached |= self.found[-1] >= self.limit
-                if not self._reached:
-                    self._second(second_start, second_stop)
+            for work, count in self.works:
+                if self._found[-1] < self._limit:
+                    found = work(count * i // self.ranges, count * (i + 1) // self.ranges)
+                    self._found.append(max(found, self._found[-1]))
+
+
+LIMITLESS = (1 << 63) - 1
+
+
+class Program:
+    """Jobs to be done one after the other, once or many times.
+
+    Nothing more is worked on once a result reaches the ``limit``.
+    """
+
+    def __init__(self, jobs: Sequence[Job], limit: int = LIMITLESS) -> None:
+        self.jobs, self.limit, self._helpers = jobs, limit, -1
+        self._shares = max(job.shares for job in jobs)
+        self.works = [work for job in jobs for work, _ in job.works]
+        most = max(work.workspace for work in self.works)
+        self.pitch = -(-most // 4096) * 4096 + 3 * memory.LINE  # in different sets of the caches
+
+    def run(self) -> int:
+        """The highest result."""
+        helpers = threads.worth(self._shares) - 1
+        if helpers != self._helpers:
+            self.cut(helpers)
+        if helpers and _team.lock.acquire(blocking=False):
+            try:
+                hired = _team.hire(helpers)
+                if hired:
+                    return _team.run(self, hired)
+            finally:
+                _team.lock.release()
+        highest = 0
+        for job in self.jobs:
+            if highest < self.limit:
+                highest = max(highest, job.run(self.limit, helpers))
+        return highest
+
+    def cut(self, helpers: int) -> None:
+        """Choose the ranges for so many threads beside the caller."""
+        for job in self.jobs:
+            job.cut(helpers)
+        head = [0] * 8 + [self.limit, 0, self.pitch, len(self.jobs), 0, helpers + 1, 0, 0]
+        counters = [0] * (_LINE * (helpers + 1))
+        self.template = np.array(head + [word for job in self.jobs for word in job.words + counters], np.int64)
+        self.words = memory.aligned(self.template)
+        self.address, self._helpers = memory.address(self.words), helpers
 
 
 _team = _Team()
@@ -306,35 +432,9 @@ if hasattr(os, "register_at_fork"):
 
 def parallel(work: native.Work, count: int, grain: int = 1) -> int:
     """`wavefilt.threads.parallel` of a kernel; the highest of its results."""
-    shares = count // max(grain, 1)
-    helpers = threads.worth(shares) - 1
-    if not helpers:
-        return work(0, count) if count else 0
-    return _spread(_Job(min(shares, RANGES * (helpers + 1)), work, count, None, 0, 0), helpers)
+    return run([Job(work, count, grain)]) if count else 0
 
 
-def after(
-    first: native.Work, first_count: int, limit: int, work: native.Work, count: int, grain: int, at_once: int
-) -> int:
-    """`parallel`, each share right after ``first`` has gone over the same share of its count; its highest result.
-
-    Shares of ``first`` are ``at_once`` at most. Nothing more is worked on once a result reaches the ``limit``.
-    """
-    helpers = threads.worth(count // max(grain, 1)) - 1
-    ranges = max(-(-first_count // at_once), RANGES * (helpers + 1) if helpers else 1)
-    return _spread(_Job(min(ranges, count), first, first_count, work, count, limit), helpers)
-
-
-def _spread(job: _Job, helpers: int) -> int:
-    if helpers and _team.lock.acquire(blocking=False):
-        try:
-            helpers = _team.hire(helpers)
-            if helpers:
-                return _team.run(job, helpers)
-        finally:
-            _team.lock.release()
-    if helpers:
-        threads.parallel(job, job.ranges)
-    else:
-        job(0, job.ranges)
-    return max(job.found)
+def run(jobs: Sequence[Job], limit: int = LIMITLESS) -> int:
+    """A `Program` once."""
+    return Program(jobs, limit).run()

@@ -51,8 +51,12 @@ class _Emitter:
         value.align = self.align
         return value
 
-    def store(self, value: Value, pointer: Value, index: Value | int) -> None:
-        self.builder.store(value, self.at(pointer, index)).align = self.align
+    def store(self, value: Value, pointer: Value, index: Value | int, past: bool = False) -> None:
+        """A vector; ``past`` the caches, to an aligned place: no line is read there that is then overwritten."""
+        stored = self.builder.store(value, self.at(pointer, index))
+        stored.align = VECTOR_BYTES if past else self.align
+        if past:
+            stored.set_metadata("nontemporal", self.builder.module.add_metadata([ir.Constant(_I32, 1)]))
 
     def repeat(self, pointer: Value, index: Value | int) -> Value:
         """One element in every lane."""
@@ -113,7 +117,7 @@ def _sums(
     return totals
 
 
-def _filter(joined: bool) -> Intrinsic:
+def _filter(joined: bool, past: bool = False) -> Intrinsic:
     @intrinsic
     def intrinsic_filter(typing, u, u_at, v, v_at, step, s_taps, r_taps, s, s_at, r, r_at):
         signature = types.void(u, u_at, v, v_at, types.int64, s_taps, r_taps, s, s_at, r, r_at)
@@ -129,8 +133,9 @@ def _filter(joined: bool) -> Intrinsic:
             low = [i // 2 + i % 2 * lanes for i in range(lanes)]
             for k, (a, b) in enumerate(zip(*totals, strict=True)):
                 if joined:
-                    emit.store(emit.shuffle(a, b, low), s_data, 2 * k * lanes)
-                    emit.store(emit.shuffle(a, b, [i + lanes // 2 for i in low]), s_data, (2 * k + 1) * lanes)
+                    high = [i + lanes // 2 for i in low]
+                    emit.store(emit.shuffle(a, b, low), s_data, 2 * k * lanes, past)
+                    emit.store(emit.shuffle(a, b, high), s_data, (2 * k + 1) * lanes, past)
                 else:
                     emit.store(a, s_data, k * lanes)
                     emit.store(b, r_data, k * lanes)
@@ -148,6 +153,9 @@ All phases are summed in registers, whatever the filter's length."""
 
 synthesise = _filter(joined=True)
 """The same sums, s and r alternating in s."""
+
+synthesise_past = _filter(joined=True, past=True)
+"""The same, stored past the caches: s[k] is aligned to vectors."""
 
 
 @intrinsic

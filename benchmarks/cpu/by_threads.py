@@ -55,7 +55,7 @@ def run(numbers: Sequence[int], repeats: int, quick: bool, steps: Callable[[Sequ
             shape, options = CASES[name]
             x = signal(*shape)
             call = denoised(x, options)
-            times = _in_turn(call, numbers, max(repeats, min(50, 8 * Mi // x.size)))
+            times = in_turn(call, numbers, max(repeats, min(50, 8 * Mi // x.size)))
             first = times[numbers[0]]["median"]
             for count in numbers:
                 faster = first / times[count]["median"]
@@ -74,20 +74,22 @@ def bandwidth(numbers: Sequence[int], size: int, repeats: int) -> list[Row]:
     """Bytes read and written in a second by copies of so many bytes, by each number of threads."""
     before = threads.get_num_threads()
     try:
-        copies = _in_turn(_copy(size), numbers, repeats)
+        copies = in_turn(_copy(size), numbers, repeats)
     finally:
         threads.set_num_threads(before)
     return [{"threads": count, "bytes_per_second": 2 * size / copies[count]["median"]} for count in numbers]
 
 
-def _in_turn(call: Callable[[], object], numbers: Sequence[int], repeats: int) -> dict[int, dict[str, float]]:
+def in_turn(call: Callable[[], object], numbers: Sequence[int], repeats: int) -> dict[int, dict[str, float]]:
+    """Seconds of the second of two calls by each number: the first one brings the data to the caches of its threads."""
     times: dict[int, list[float]] = {count: [] for count in numbers}
     for turn in range(repeats + 1):
         for count in numbers:
             threads.set_num_threads(count)
+            call()
             start = time.perf_counter()
             call()
-            if turn:  # the first one starts threads
+            if turn:
                 times[count].append(time.perf_counter() - start)
     return {count: summary(seconds) for count, seconds in times.items()}
 

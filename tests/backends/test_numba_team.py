@@ -58,24 +58,57 @@ def test_the_highest_result_of_all_ranges(rng, count, place):
         assert as_float(team.parallel(work, count)) == 5
 
 
+def squares(x, found):
+    """A kernel that squares each of the float64."""
+    addresses, lengths = memory.address(x) + 8 * np.arange(len(x)), np.ones(len(x), np.int64)
+    return entries.MEAN_SQUARES.of(x.dtype, addresses, lengths, np.empty(0), found, kept=x)
+
+
 @needs_team
 @pytest.mark.usefixtures("without_python")
 def test_a_second_kernel_goes_over_the_same_ranges_until_a_result_is_too_high(rng):
     x = rng.uniform(1, 2, 5000)
-
-    def second(samples):
-        addresses, lengths = memory.address(samples) + 8 * np.arange(5000), np.ones(5000, np.int64)
-        return entries.MEAN_SQUARES.of(samples.dtype, addresses, lengths, np.empty(0), found)
-
     found = np.zeros(5000)
-    highest = team.after(magnitudes(x), 5000, 1 << 62, second(x), 5000, 1, 64)
-    assert as_float(highest) == x.max()
+
+    def run(limit):
+        return team.run([team.Job(squares(x, found), 5000, 1, magnitudes(x), 5000, 64)], limit)
+
+    assert as_float(run(1 << 62)) == x.max()
     np.testing.assert_array_equal(found, x**2)
     found[:] = 0
     x[0] = np.inf
-    limit = int(np.array(np.inf).view("i8"))
     threads.set_num_threads(1)
-    assert as_float(team.after(magnitudes(x), 5000, limit, second(x), 5000, 1, 64)) == np.inf
+    assert as_float(run(int(np.array(np.inf).view("i8")))) == np.inf
+    assert not found.any()
+
+
+@needs_team
+@pytest.mark.usefixtures("without_python")
+@pytest.mark.parametrize("number", [1, 2, 9])
+def test_a_job_begins_when_the_one_before_it_is_done(rng, number):
+    threads.set_num_threads(number)
+    rows = np.empty((6, 3000))
+    for _ in range(20):
+        rows[0] = rng.uniform(-1, 1, 3000)
+        turned = [row[::-1].copy() for row in rows]
+
+        def backwards(i, turned=turned):
+            """Element k from the one that the job before wrote last."""
+            places = memory.address(turned[i]) + 8 * np.arange(3000)[::-1]
+            ones = np.ones(3000, np.int64)
+            return entries.MEAN_SQUARES.of(rows.dtype, places, ones, np.empty(0), turned[i + 1], kept=turned)
+
+        team.run([team.Job(backwards(i), 3000) for i in range(5)])
+        for i in range(5):
+            np.testing.assert_array_equal(turned[i + 1], turned[i][::-1] ** 2)
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_no_job_begins_after_a_result_that_is_too_high(rng, number):
+    threads.set_num_threads(number)
+    x, found = rng.uniform(1, 2, 5000), np.zeros(5000)
+    jobs = [team.Job(magnitudes(x), 5000), team.Job(squares(x, found), 5000)]
+    assert as_float(team.run(jobs, int(np.array(1.5).view("i8")))) > 1.5
     assert not found.any()
 
 
@@ -99,13 +132,13 @@ def test_a_share_of_samples_is_transformed_right_after_its_peak_is_found(monkeyp
     monkeypatch.setattr(peaks, "AT_ONCE", 1 << 15)
     threads.set_num_threads(1)
     x, order = rng.standard_normal((8, 1 << 16)), []
-    call = team._Job.__call__
+    call = team.Job.__call__
 
     def told(job, begin, end):
         order.append((begin, end, job.ranges))
         call(job, begin, end)
 
-    monkeypatch.setattr(team._Job, "__call__", told)
+    monkeypatch.setattr(team.Job, "__call__", told)
     NumbaCPU().peak_and_pyramid(x, DWT.analysis(pywt.Wavelet("db2"), "symmetric", 2))
     assert order[0] == (0, 8, 8)  # a range a row, which is all that a job can be cut into
 

@@ -292,11 +292,14 @@ def estimate_of(measured: Measured, part: Segments, samples: Array, method: Meth
     """
     details, dead = len(method.kind.bands(level)), constant(samples) if samples.ndim == 2 else None
 
+    if dead is not None and not dead.any():
+        dead = None
+
     def columns(numbers: Floats) -> Floats:
         own = method.cut(numbers, level)
         if own.shape[1] != len(part.rows):
             own = np.broadcast_to(own, (len(own), len(part.rows)))
-        return own if dead is None or not dead.any() else np.where(dead, 0.0, own)
+        return own if dead is None else np.where(dead, 0.0, own)
 
     sigma, thresholds = columns(measured.sigma), columns(measured.thresholds)
     power = None if measured.power is None else columns(measured.power)[:details]

@@ -86,7 +86,7 @@ def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bo
     """`run` one step of denoising after the other, segment by segment."""
     given, begun = x, list[Pyramid]()
     if level and x.size and method.trend is None:
-        peak, pyramid = backend.peak_and_pyramid(x, method.analysis(level))
+        peak, pyramid = backend.peak_and_pyramid(x, method.analysis(level), method.wanted(level))
         begun += [pyramid] if pyramid else []
     else:
         peak = backend.peak(x)

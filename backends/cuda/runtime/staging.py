@@ -75,7 +75,7 @@ def run(job: Job, up: bool, lanes: Sequence[Lane], touched: Sequence[Array] = ()
     parts = [(part.ctypes.data, part.ctypes.data + part.nbytes, 0, 0) for part in touched]
     words = np.array([*common, calls.use, len(lanes), *sum([*lanes, *parts], ())], np.int64)
     place = _compiled()[up]
-    work = native.Work(place, native.FUNCTION(place), bytearray(words.tobytes()), 0, (taken, touched))
+    work = native.Work("touch", place, native.FUNCTION(place), bytearray(words.tobytes()), 0, (taken, touched))
     error = team.parallel(work, len(lanes) + len(parts))
     if error:
         raise DriverError(error, f"error {error} in a transfer")

@@ -7,7 +7,17 @@ import numpy as np
 from wavefilt.backends.numba_cpu.compiler import part
 from wavefilt.backends.numba_cpu.launching import GARROTE, HARD, KEEP, SOFT
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES, VECTOR_BYTES
-from wavefilt.backends.numba_cpu.vector import analyse, greater, largest, lesser, split, synthesise, tail, view
+from wavefilt.backends.numba_cpu.vector import (
+    analyse,
+    greater,
+    largest,
+    lesser,
+    split,
+    synthesise,
+    synthesise_past,
+    tail,
+    view,
+)
 from wavefilt.thresholding.shrinkage import FIRM_RATIO
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
@@ -97,7 +107,8 @@ def _own(piece, tile, left, right, step, end):
 
 @part
 def forward(
-    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, lo, hi, workspace, begin, end
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, lo, hi,
+    workspace, begin, end,
 ):  # fmt: skip
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows.
 
@@ -235,12 +246,13 @@ def _gather(out, at, count, near, start, stop, far, far_start, n):
 
 @part
 def inverse(
-    lengths, left, right, step, tiles, scratch, rows, details, approximation, function, thresholds, shift,
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, function, thresholds, shift, past,
     even_taps, odd_taps, workspace, begin, end,
 ):  # fmt: skip
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
 
     Addresses as in `forward`; ``thresholds`` (levels, rows) in float64; ``shift`` is coefficient 0's output sample.
+    Rows of ``past`` samples or more are stored past the caches.
     """
     depth, size = len(lengths) - 1, even_taps.itemsize
     phases, group = len(even_taps) // 2, GROUP_BYTES // size
@@ -309,7 +321,15 @@ def inverse(
                     p = 0
                     while p < count:
                         to = 2 * (at + p) + shift - start
-                        if to >= 0 and p + group <= count and to + 2 * group <= len(target):
+                        whole = to >= 0 and p + group <= count and to + 2 * group <= len(target)
+                        if (
+                            whole
+                            and j == 1
+                            and n >= past
+                            and (rows + (row * n + start + to) * size) % VECTOR_BYTES == 0
+                        ):
+                            synthesise_past(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to)
+                        elif whole:
                             synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to)
                         else:
                             synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, joined, 0, joined, 0)

@@ -14,6 +14,10 @@ from wavefilt.wavelets.filters import detail_lengths
 TILE = 1 << 15
 """Samples of a tile: two of its approximations fit the second-level cache."""
 
+LEAST = 1 << 13
+"""The smallest that a tile becomes so that there are enough for all threads."""
+SHARES = 4  # tiles for each thread: one more than the others have makes a call longer by a quarter of it
+
 BLOCK = 512
 """Coefficients computed at a time: their inputs and sums stay in the first-level cache."""
 PADDING = 80
@@ -32,6 +36,13 @@ def lengths(samples: int, taps: int, mode: str, level: int) -> tuple[int, ...]:
     if 1 in found[:-1] and mode in ("reflect", "antireflect"):
         raise ValueError(f"mode={mode!r} needs more than one sample at every level; use a lower level or another mode")
     return found
+
+
+def fitting(tile: int, samples: int, number: int) -> int:
+    """The size of tiles of so many samples in all, for a number of threads."""
+    while number > 1 and tile > LEAST and samples < SHARES * number * tile:
+        tile //= 2
+    return tile
 
 
 @lru_cache(maxsize=256)

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from wavefilt.arrays import Array
-from wavefilt.backends.numba_cpu import entries, launching
+from functools import partial
+
+from wavefilt import threads
+from wavefilt.arrays import Array, Floats
+from wavefilt.backends.numba_cpu import entries, launching, memory, team
 from wavefilt.backends.numba_cpu.peaks import Peak
-from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import boundary
 
 from . import plan
 
 
-def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
-    """The pyramid of ``x`` (rows, samples), packed; at least one level."""
+def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:
+    """The pyramid of ``x`` (rows, samples), packed, and what computes it; at least one level."""
     wavelet, mode = analysis.wavelets[0], analysis.modes[0]
+    tile = plan.fitting(tile, x.size, threads.get_num_threads())
     shape = x.shape[1], wavelet.dec_len, mode, analysis.level, tile
     filters = launching.analysis_filters(wavelet, x.dtype)
     constants = boundary.first_input(wavelet.dec_len, mode), boundary.code(mode), filters
-    return launching.analyse(entries.FORWARD, x, analysis, plan.launches(*shape), plan.outputs(*shape), constants, peak)
+    launches, lengths = plan.launches(*shape), plan.outputs(*shape)
+    return launching.analysing(entries.FORWARD, x, analysis, launches, lengths, constants, peak)
 
 
-def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
-    """The rows again. Raises ValueError for coefficients that do not belong together: kernels check nothing."""
+def synthesising(
+    pyramid: Pyramid, function: int, thresholds: Floats, out: Array | None, tile: int
+) -> tuple[Array, list[team.Job]]:
+    """The rows again, and what computes them.
+
+    Raises ValueError for coefficients that do not belong together: kernels check nothing.
+    """
     (samples,), wavelet, mode = pyramid.shape, pyramid.analysis.wavelets[0], pyramid.analysis.modes[0]
     taps, level = wavelet.rec_len, pyramid.level
     if not isinstance(pyramid, launching.Packed):
@@ -31,5 +40,12 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
         pyramid = launching.checked((y, *details), pyramid, [(len(y), n) for n in (lengths[-1], *lengths[:0:-1])])
     filters = launching.synthesis_filters(wavelet, pyramid.coefficients[0].dtype)
     shift = taps // 2 - 1 if mode == "periodization" else 0
+    y = pyramid.coefficients[0]
+    tile = plan.fitting(tile, len(y) * samples, threads.get_num_threads())
     launches = plan.launches(samples, taps, mode, level, tile)
-    return launching.synthesise(entries.INVERSE, pyramid, launches, shrinkage, out, shift, filters)
+    constants = shift, launching.past(memory.PASSED, (len(y), samples), y.itemsize), filters
+    return launching.synthesising(entries.INVERSE, pyramid, launches, function, thresholds, out, *constants)
+
+
+decompose = partial(launching.decompose, analysing)
+reconstruct = partial(launching.reconstruct, synthesising)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import pywt
 
-from wavefilt.arrays import Array, DType
-from wavefilt.backends.numba_cpu import entries, launching
+from wavefilt.arrays import Array, DType, Floats
+from wavefilt.backends.numba_cpu import entries, launching, team
 from wavefilt.backends.numba_cpu.native import Constant
 from wavefilt.backends.numba_cpu.peaks import Peak
-from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.transforms.modwt import parts
 from wavefilt.wavelets import boundary, modwt_boundary
@@ -26,8 +25,8 @@ def synthesis_taps(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
     return Constant(np.array(bank.T.ravel(), dtype))
 
 
-def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
-    """The pyramid of ``x`` (rows, samples), packed; at least one level."""
+def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:
+    """The pyramid of ``x`` (rows, samples), packed, and what computes it; at least one level."""
     (samples,), (wavelet, mode, level, start_level) = x.shape[1:], parts(analysis)
     modwt_boundary.check(samples, mode)
     launches = plan.launches(samples, wavelet.dec_len, mode, level, start_level, tile, False)
@@ -35,11 +34,16 @@ def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyr
     outside = boundary.PERIODIC if mode in modwt_boundary.ROUND else boundary.code(mode)
     constants = outside, launching.analysis_filters(wavelet, x.dtype, 2**0.5)
     outputs = [*lengths, *(launch.rest for launch in launches)]
-    return launching.analyse(entries.MODWT_FORWARD, x, analysis, launches, outputs, constants, peak)
+    return launching.analysing(entries.MODWT_FORWARD, x, analysis, launches, outputs, constants, peak)
 
 
-def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
-    """The rows again. Raises ValueError for coefficients that do not belong together: kernels check nothing."""
+def synthesising(
+    pyramid: Pyramid, function: int, thresholds: Floats, out: Array | None, tile: int
+) -> tuple[Array, list[team.Job]]:
+    """The rows again, and what computes them.
+
+    Raises ValueError for coefficients that do not belong together: kernels check nothing.
+    """
     (wavelet, mode, level, start_level), (samples,) = parts(pyramid.analysis), pyramid.shape
     shape = samples, wavelet.rec_len, mode, level, start_level
     if not isinstance(pyramid, launching.Packed):
@@ -48,4 +52,9 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
         pyramid = launching.checked(arrays, pyramid, [(len(arrays[0]), n) for n in (deepest, *reversed(lengths))])
     taps = synthesis_taps(wavelet, pyramid.coefficients[0].dtype)
     launches = plan.launches(*shape, tile, True)
-    return launching.synthesise(entries.MODWT_INVERSE, pyramid, launches, shrinkage, out, boundary.PERIODIC, taps)
+    constants = boundary.PERIODIC, taps
+    return launching.synthesising(entries.MODWT_INVERSE, pyramid, launches, function, thresholds, out, *constants)
+
+
+decompose = partial(launching.decompose, analysing)
+reconstruct = partial(launching.reconstruct, synthesising)

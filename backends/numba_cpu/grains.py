@@ -1,0 +1,3 @@
+"""Samples for each thread that make it pay, by transform: as `wavefilt.benchmarks.cpu.grains` measured them."""
+
+SAMPLES = {"dwt": 1 << 13, "modwt": 1 << 13, "dwt2": 1 << 17}
