@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from wavefilt import transforms
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError, Words, options
-from wavefilt.statistics.interface import NOTHING, Wanted
+from wavefilt.statistics.interface import NOTHING, Statistics, Wanted
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.thresholding.local_shrinkage import REACH
 from wavefilt.transforms import Analysis, Band, Transform
@@ -35,9 +35,6 @@ from wavefilt.vocabulary import (
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.filters import WaveletLike
-
-if TYPE_CHECKING:
-    from wavefilt.statistics.interface import Statistics
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """Multiples of it, whole numbers left out, are spread through 0 to 1 however many there are."""
@@ -327,10 +324,10 @@ class Method:
 
     def wanted(self, level: int) -> Wanted:
         """What will be asked of the details."""
-        if self.sigma not in ("level", "global") or self.spec.local:
+        if self.sigma not in ("level", "global") or self.shrinks_approximation:
             return NOTHING
-        bands = range(1, len(self.kind.bands(level)) + 1 if self.sigma == "level" else 2)
-        return Wanted(tuple(bands), self.sigma == "level" and "mean_square" in self.spec.needs)
+        bands = len(self.kind.bands(level)) if self.sigma == "level" else 1
+        return Wanted(tuple(range(1, bands + 1)), self.sigma == "level" and "mean_square" in self.spec.needs)
 
     def noise_gains(self, bands: int, sigma: object = None) -> Floats:
         """What white noise, or a threshold for it, is multiplied by in each band, shape (bands, 1).
