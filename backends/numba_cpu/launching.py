@@ -165,6 +165,27 @@ def synthesising(
     return out, jobs
 
 
+def run(
+    kernel: Kernel,
+    dtype: DType,
+    rows: int,
+    launch: Launch,
+    arguments: tuple[object, ...],
+    kept: object,
+    peak: Peak | None = None,
+) -> None:
+    """A `job` alone."""
+    _run([job(kernel, dtype, rows, launch, arguments, kept, peak)], peak)
+
+
+def _run(jobs: Sequence[team.Job], peak: Peak | None) -> None:
+    """One job after the other; the first finds the ``peak``, and no more is worked on if that is not finite."""
+    if peak:
+        peak.found = team.run(jobs, peak.infinite)
+    else:
+        team.run(jobs)
+
+
 Analysing = Callable[[Array, Analysis, int, Peak | None], tuple[Pyramid, list[team.Job]]]
 """``analysing(x, analysis, tile, peak)``: the pyramid, and what computes it."""
 Synthesising = Callable[[Pyramid, int, Floats, Array | None, int], tuple[Array, list[team.Job]]]
@@ -178,10 +199,7 @@ Reconstruct = Callable[[Pyramid, Shrinkage | None, Array | None, int], Array]
 def decompose(analysing: Analysing, x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
     """The pyramid, computed."""
     pyramid, jobs = analysing(x, analysis, tile, peak)
-    if peak:
-        peak.found = team.run(jobs, peak.infinite)
-    else:
-        team.run(jobs)
+    _run(jobs, peak)
     return pyramid
 
 
