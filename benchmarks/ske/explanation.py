@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wavefilt.backends.cuda.work_counts.transforms import Problem
 from wavefilt.benchmarks.common.tables import Row, size
 from wavefilt.plot import check_target, file_type, render
-from wavefilt.ske.calibrated import CalibratedEstimate, estimate
+from wavefilt.ske.calibrated import PARTS, CalibratedEstimate, estimate
 from wavefilt.ske.calibration import Calibration
 
 from . import fit
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-COLORS = {
-    "launch": "#4d4d4d", "start": "#999999", "compute": "#0072B2", "memory": "#56B4E9",
-    "barrier": "#CC79A7", "issue": "#E69F00", "bandwidth": "#009E73",
-}  # fmt: skip
+PALETTE = ("#4d4d4d", "#999999", "#0072B2", "#56B4E9", "#CC79A7", "#E69F00", "#009E73")
+COLORS = dict(zip(("launch", *PARTS), PALETTE, strict=True))
 """Of the parts, in their order (Okabe and Ito's palette)."""
 MEASURED = "#D55E00"
 
