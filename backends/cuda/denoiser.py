@@ -102,7 +102,7 @@ class Denoiser:
             if drawing:
                 found.settle(on)
             elif measuring:
-                side = None if beside or SIMULATED else plan.side_stream()
+                side = plan.side_stream() if found.mixed and not (beside or SIMULATED) else None
                 found.run(self._medians, self._energy, on, self.quick, side)
 
         def fork() -> None:

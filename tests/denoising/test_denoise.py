@@ -306,8 +306,9 @@ class TestGaps:
         x[400:450] = np.nan
         y = wavefilt.denoise(x, backend=backend)
         assert np.array_equal(np.isnan(y), np.isnan(x))
-        assert np.array_equal(y[:400], wavefilt.denoise(x[:400], backend=backend))
-        assert np.array_equal(y[450:], wavefilt.denoise(x[450:], backend=backend))
+        rounding = 1e-14 if backend == "cuda" else 0  # there thresholds of whole batches are computed on the device
+        for piece in (slice(400), slice(450, None)):
+            np.testing.assert_allclose(y[piece], wavefilt.denoise(x[piece], backend=backend), rtol=0, atol=rounding)
 
     def test_masked_samples_are_gaps_and_keep_their_data(self, backend, rng):
         data = noisy_chirp(rng, traces=2, samples=500)[1]

@@ -110,6 +110,11 @@ class Selection:
         return sum(-(-band.length // self._chunk(layout)) for band in layout.bands[:bands])
 
     @property
+    def mixed(self) -> bool:
+        """Whether there are bands of many coefficients and of few, which are measured beside each other."""
+        return 0 < self.big < self.depth
+
+    @property
     def beside_forward(self) -> bool:
         """Whether a forward transform can search the finest details, the only ones wanted, while it computes them."""
         return self.depth == self.big == 1 and not self._pooled
@@ -159,7 +164,7 @@ class Selection:
         others on another stream.
         """
         options, layout, rest = self.options, self.layouts[0], (self.depth if energy else medians) - self.big
-        beside = stream if side is None or self.big == 0 else side
+        beside = stream if side is None else side
         if rest > 0:
             if beside is not stream:
                 self._events[0].record(stream)
