@@ -189,6 +189,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
     from wavefilt.backends.cuda.plan import Beside, Shape, Shrinking
     from wavefilt.backends.cuda.runtime.target import cuda
     from wavefilt.backends.cuda.statistics import lists, sampling, selection
+    from wavefilt.backends.cuda.statistics.search_window import MEDIAN
 
     found = []
     options = Options()
@@ -202,7 +203,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
         drawn, taps = selection.drawn("float32"), method.bank.dec_len
         drawing = sampling.draw("float32", taps, drawn, options.select)
         high_pass: Any = plan.high_pass
-        settle, draw = lists.settle("float32", options.scan), partial(search.draw, x, x.size, high_pass)
+        settle, draw = lists.settle("float32", options.scan, MEDIAN), partial(search.draw, x, x.size, high_pass)
         launches: list[tuple[str, Work, int, Any, int, Work | None]] = [
             ("draw a sample", draw, 4 * drawn * taps, drawing, options.select, None)
         ]
