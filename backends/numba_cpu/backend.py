@@ -116,7 +116,7 @@ class NumbaCPU(Backend):
     def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
         if not local_shrinkage.compiled(pyramid, shrinkage):
             return pyramid.shrunk(shrinkage)
-        native.load(entries.TRANSFORMS[pyramid.analysis.transform.name], self._check(pyramid.coefficients[0].real))
+        native.load(entries.TRANSFORMS[pyramid.analysis.transform.name], self._check_coefficients(pyramid))
         return local_shrinkage.shrunk(pyramid, shrinkage)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Array:
@@ -124,7 +124,7 @@ class NumbaCPU(Backend):
 
         Raises ValueError for coefficients that do not belong together.
         """
-        dtype, name = self._check(pyramid.coefficients[0].real), pyramid.analysis.transform.name
+        dtype, name = self._check_coefficients(pyramid), pyramid.analysis.transform.name
         native.load(entries.TRANSFORMS[name], dtype)
         if shrinkage is not None and local_shrinkage.compiled(pyramid, shrinkage):
             pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None
@@ -157,6 +157,11 @@ class NumbaCPU(Backend):
         peak = Peak(x)
         peak.find()
         return peak.value
+
+    def _check_coefficients(self, pyramid: Pyramid) -> DType:
+        """The dtype of the samples; only coefficients of transforms that make complex ones of them are complex."""
+        first = pyramid.coefficients[0]
+        return self._check(first.real if pyramid.analysis.transform.parts == 2 else first)
 
     def _check(self, array: Array) -> DType:
         if array.dtype not in _DTYPES:  # by object: the name of a dtype takes 15 us to spell

@@ -201,8 +201,9 @@ def test_rows_can_be_measured_again(label, committed):
     names = [key for key, value in row.items() if not isinstance(value, dict)]
     (before,) = (other for other in committed["parts"][again.part] if all(other[key] == row[key] for key in names))
     for key in row.keys() - set(names):
-        # without scikit-image or ObsPy here there is less
-        assert row[key] == pytest.approx({name: before[key][name] for name in row[key]}, rel=1e-3), key
+        # without scikit-image or ObsPy here there is less, and rules newer than the measurement have no numbers yet
+        known = {name: value for name, value in row[key].items() if name in before[key] or "bivariate" not in name}
+        assert known == pytest.approx({name: before[key][name] for name in known}, rel=1e-3), key
 
 
 def test_a_row_is_the_same_to_the_last_digit():

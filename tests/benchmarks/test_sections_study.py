@@ -205,6 +205,7 @@ def test_the_command_runs_a_quick_one(monkeypatch, tmp_path, capsys):
 
 
 def test_the_picture_has_every_method_and_what_it_removed(monkeypatch):
+    pytest.importorskip("matplotlib")
     monkeypatch.setattr(sections_alternatives, "ALTERNATIVES", {})
     titles = [axes.get_title() for axes in sections_figure.picture(case(DIPS[:, :512])).axes]
     assert titles[0] == "white noise, 0 dB"

@@ -93,7 +93,7 @@ def test_noise_comparison(run):
     _not_empty(pictures, 2)
     gains, finest = found["gains"], found["gains_finest"]
     rules = found["ranked"]
-    assert len(rules) == len(printed.splitlines()) == 11
+    assert len(rules) == len(printed.splitlines()) == 12
     assert all(gains["pink", rule] < gains["white", rule] > 1 for rule in rules)
     assert all(finest[rule] > gains["pink", rule] + 1 for rule in ("minimax", "universal"))
     assert all(finest[rule] < gains["pink", rule] for rule in ("bayes", "sure"))

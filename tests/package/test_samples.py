@@ -26,6 +26,7 @@ GAINS = {
     "blockjs": 3.8,
     "neighblock": 4.2,
     "js": 6.2,
+    "bivariate": 6.6,
     "ebayes": 5.2,
     "ebayes-cauchy": 5.1,
 }

@@ -326,6 +326,7 @@ def test_bands_are_told_in_hertz_where_the_interval_is_known(tmp_path, rng, caps
 
 
 def test_the_noise_of_a_picture_is_that_of_both_parts(rng):
+    pytest.importorskip("matplotlib")
     from wavefilt.plot import draw
 
     recording = Recording(rng.standard_normal((64, 300)), (0.004,) * 64, "npy", None)

@@ -27,6 +27,10 @@ from wavefilt.wavelets import boundary, modwt_boundary
 from .transform import synthesis_taps
 
 
+GRAIN = 1 << 15
+"""Coefficients below which a share of the work is not worth waking a thread."""
+
+
 @lru_cache(maxsize=256)
 def _launch(step: int, n: int, span: int, read: tuple[int, int], tile: int, inverse: bool) -> Launch:
     """One level of rows of n results, computed from ``read`` more elements before and after them."""
@@ -104,8 +108,9 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
     for j in levels:
         more = (modwt_boundary.length(0, own.taps, own.modes[0], j, own.start_level) for own in along)
         wanted.append((panels, *(n + m for n, m in zip(shape, more, strict=True))))
-    x, *details = launching.checked(pyramid.coefficients, pyramid, wanted).coefficients
-    function, thresholds = launching.shrinking(shrinkage, (3 * level, panels), x.dtype)
+    checked = launching.checked(pyramid.coefficients, pyramid, wanted)
+    x, *details = checked.coefficients
+    function, thresholds = launching.shrinking(shrinkage, checked)
     for j in range(level, 0, -1):
         (horizontal, vertical, diagonal), details = details[:3], details[3:]
         place = 3 * (j - 1)
@@ -126,5 +131,5 @@ def _shrunk(band: Array, shrinkage: Shrinkage, place: int) -> Array:
     def work(begin: int, end: int) -> None:
         out[:, begin:end] = shrinkage.of_level(place, rows[:, begin:end])
 
-    threads.parallel(work, rows.shape[1], launching.GRAIN)
+    threads.parallel(work, rows.shape[1], GRAIN)
     return out.reshape(band.shape)
