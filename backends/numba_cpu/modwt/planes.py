@@ -26,7 +26,6 @@ from wavefilt.wavelets import boundary, modwt_boundary
 
 from .transform import synthesis_taps
 
-
 GRAIN = 1 << 15
 """Coefficients below which a share of the work is not worth waking a thread."""
 
