@@ -283,7 +283,8 @@ def forward(of: FusedLevels, fastmath: bool, searching: bool = False, centred: b
     load, both_ends = _loading(c), _boundary(c)
     interior = in_turn(*(_interior(c, level) for level in range(1, of.levels + 1)))
     begun, listing = search_on_the_way.begun(of.dtype), search_on_the_way.listing(of.threads)
-    limit = registers_for(of.dtype, of.filter.taps, of.periodized) if searching else None
+    # small tiles, which are for few samples, would spill
+    limit = registers_for(of.dtype, of.filter.taps, of.periodized) if searching and of.tile > 1024 else None
     taps = sum(of.numbered, ())
 
     @kernel(of.structure, searching, centred, taps=taps, registers=limit, since=(9, 0), fastmath=fastmath)
