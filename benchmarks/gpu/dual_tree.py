@@ -52,14 +52,14 @@ def run(cases: Sequence[Case] = CASES, repeats: int = REPEATS) -> Row:
 
 def _measure(backend: Any, case: Case, rule: str, repeats: int) -> Row:
     from wavefilt.backends.cuda.denoiser import key_of
-    from wavefilt.backends.cuda.dual_tree.magnitudes import GAINS
+    from wavefilt.backends.cuda.dual_tree.shrinking import GAINS
     from wavefilt.backends.cuda.plan import Shape, Shrinking
     from wavefilt.backends.cuda.requests import Asked
     from wavefilt.backends.cuda.runtime.target import cuda
 
     options: Row = {"transform": "dtcwt", "level": case.level, "rule": rule}
     host = signal(case.shape[0] if len(case.shape) > 1 else 1, case.shape[-1]).reshape(1, *case.shape)
-    method = Method(dimensions=len(case.shape), **options)
+    method = Method(dimensions=2 if len(case.shape) > 1 else 1, **options)
     x = cuda.to_device(host)
     out = cuda.device_array_like(x)
     backend.denoise(x, method, case.level, out=out)
@@ -71,7 +71,7 @@ def _measure(backend: Any, case: Case, rule: str, repeats: int) -> Row:
     by = soft
     if rule == "js" or panels:
         by = Shrinking(GAINS, details=gains, approximation=None if panels else gains)
-    work: dict[str, Callable[[Any], object]] = {
+    work: dict[str, Callable[[Any], None]] = {
         "denoise": lambda on: denoiser.run(source, target, on),
         "forward": lambda on: plan.forward(source, on),
         "first forward": lambda on: plan.forward_launch(0, source, on),

@@ -49,4 +49,4 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
         arguments = target, memory.address(low), memory.address(high), plan.synthesis_taps(tree, first, dtype)
         launching.run(kernel, dtype, rows, launch, arguments, (low, high, finer))
         low = finer
-    return low
+    return np.asarray(low)

@@ -120,7 +120,7 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
         high = _joined(vertical, diagonal, along[0], 1, j, tile, function, own[1])
         kept = np.empty((1, panels * low.shape[1]))
         x = _joined(low, high, along[1], 2, j, tile, launching.KEEP, kept)
-    return x
+    return np.asarray(x)
 
 
 def _shrunk(band: Array, shrinkage: Shrinkage, place: int) -> Array:
