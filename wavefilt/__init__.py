@@ -90,7 +90,7 @@ _MODULES = (
         "recording",
         "registry",
     ),
-    *("report", "ske", "streaming", "threads", "transforms", "vocabulary", "wavelets"),
+    *("report", "ske", "streaming", "threads", "transforms", "trust", "vocabulary", "wavelets"),
 )
 """Modules that are there without an import of their own, and those of `_OPTIONAL`."""
 

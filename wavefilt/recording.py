@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from wavefilt.method import Method
 from wavefilt.report import utc
 from wavefilt.vocabulary import Noise, Window
 from wavefilt.wavelets.filters import WaveletLike
+
+if TYPE_CHECKING:
+    from wavefilt.trust import TrustReport
 
 
 @dataclass(frozen=True)
@@ -222,6 +225,36 @@ class Recording:
         for row, trace in zip(rows, self.traces, strict=True):
             row[: len(trace)] = trace
         return rows
+
+    def trust(self, noisy: Recording, *, seed: int = 0) -> TrustReport:
+        """Whether this denoised recording is to be trusted: is signal in what was removed from ``noisy``?
+
+        `wavefilt.trust.report` of both, with noise put through the denoise by which this was made.
+        ``denoised.trust(noisy).write("report.html")`` writes it. Traces of several lengths end in gaps.
+
+        Raises ValueError for recordings of different shapes, and TypeError for complex samples.
+        """
+        from wavefilt.trust import report
+
+        if [len(trace) for trace in self.traces] != [len(trace) for trace in noisy.traces]:
+            raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
+        before, after = (one.traces if isinstance(one.traces, np.ndarray) else one._rows() for one in (noisy, self))
+        method = None if self.outcome is None else self.outcome.method
+        window = None if method is None or method.window is None else (method.window.start, method.window.stop)
+
+        def again(rows: Array) -> Array:
+            assert self.outcome is not None
+            return run(rows.astype(self.outcome.samples.dtype), self.outcome.method, self.outcome.backend).samples
+
+        return report(
+            before,
+            after,
+            None if method is None else again,
+            interval=self.intervals[0] if len(set(self.intervals)) == 1 else None,
+            noise_window=None if window is None or window[1] - window[0] < 32 else window,
+            name=Path(noisy.source).name,
+            seed=seed,
+        )
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write in the format it was read from, headers kept, by way of a temporary file in the same folder.

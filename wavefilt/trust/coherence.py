@@ -1,0 +1,34 @@
+"""Whether what was removed resembles what was removed from the neighbouring trace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wavefilt.arrays import Floats
+
+WINDOW, LAG = 64, 8
+"""Samples of a window, and of the shifts that are tried in either direction."""
+
+
+def coherence(rows: Floats) -> Floats:
+    """Largest correlation, by magnitude, of each window with the next trace over `LAG`, shape (traces - 1, windows).
+
+    NaN where a window has gaps or silence.
+    """
+    one, other = rows[:-1], rows[1:]
+    count = rows.shape[1] // WINDOW
+    best = np.full((len(one), count), -np.inf)
+
+    def windows(of: Floats, shift: int) -> Floats:
+        rolled = np.roll(of, shift, axis=1)[:, : count * WINDOW].reshape(len(of), count, WINDOW)
+        return np.asarray(rolled - rolled.mean(axis=2, keepdims=True))
+
+    first = windows(one, 0)
+    power = np.einsum("ijk,ijk->ij", first, first)
+    for lag in range(-LAG, LAG + 1):
+        second = windows(other, lag)
+        norm = np.sqrt(power * np.einsum("ijk,ijk->ij", second, second))
+        product = np.einsum("ijk,ijk->ij", first, second)
+        value = np.divide(product, norm, out=np.full_like(norm, np.nan), where=norm > 0)
+        best = np.maximum(best, np.abs(value))
+    return best

@@ -1,0 +1,198 @@
+"""The figures of the trust report, by matplotlib, as png files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wavefilt.arrays import Floats, Mask
+from wavefilt.plot.appearance import COLORS, style
+from wavefilt.trust.verdicts import FEWEST_PICKS, WORST
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from wavefilt.trust.assessment import TrustReport
+
+SIZE, DPI = (5.2, 3.0), 130
+"""Inches, small enough for a telephone's width at readable type, and dots per inch."""
+COLUMNS, ROWS = 240, 500
+"""Most traces and samples of an image; of more, every k-th."""
+IMAGE = 8
+"""Traces from which on they are drawn as an image; of fewer the one that fared worst is drawn."""
+SIGNAL, HARM = "#E69F00", "#D55E00"
+"""Of Okabe and Ito's palette, as in `appearance`."""
+
+
+def figures(report: TrustReport) -> dict[str, bytes]:
+    """A png file for each answer that has something to show, by its name."""
+    from wavefilt.plot import check_target, render
+
+    check_target("x.png")  # raises ImportError without matplotlib
+    from matplotlib.figure import Figure
+
+    drawn: dict[str, Callable[[Figure, TrustReport], None]] = {"levels": _levels}
+    if np.isfinite(report.leakage.change).any():
+        drawn = {"error": _error, "windows": _windows, **drawn}
+    if np.isfinite(report.leakage.lateral[0]).any():
+        drawn["lateral"] = _lateral
+    if np.isfinite(report.first_breaks).any():
+        drawn["breaks"] = _breaks
+    found = {}
+    for name, draw in drawn.items():
+        figure = Figure(figsize=SIZE if name != "windows" else (SIZE[0], 4.0), layout="constrained")
+        draw(figure, report)
+        found[name] = render(figure, "png", DPI)
+    return found
+
+
+def _seconds(report: TrustReport) -> tuple[float, str]:
+    """Length of a sample on a time axis, and its label."""
+    return (1.0, "time (samples)") if report.interval is None else (report.interval, "time (s)")
+
+
+def _worst(report: TrustReport) -> int:
+    """The trace whose error grew most in a window."""
+    found = np.where(np.isfinite(report.leakage.change), report.leakage.change, -np.inf)
+    return int(found.max(axis=1).argmax())
+
+
+def _spans(report: TrustReport, trace: int, which: Mask) -> list[tuple[int, int]]:
+    """First samples, and those after the last, of runs of windows of a trace."""
+    cell, found = report.leakage.cell, list[tuple[int, int]]()
+    for window in np.flatnonzero(which[trace]).tolist():
+        first, stop = window * cell, min((window + 2) * cell, report.noisy.shape[1])
+        found[-1:] = [(found[-1][0], stop)] if found and found[-1][1] >= first else [*found[-1:], (first, stop)]
+    return found
+
+
+def _windows(figure: Figure, report: TrustReport) -> None:
+    """Before, after and removed, with the windows in which signal was found."""
+    step, label = _seconds(report)
+    parts = {"before": report.noisy, "after": report.denoised, "removed": report.removed}
+    if len(report.noisy) < IMAGE:
+        trace = _worst(report)
+        every = max(1, report.noisy.shape[1] // 4000)
+        times = np.arange(0, report.noisy.shape[1], every) * step
+        first: Any = None
+        for axes, (name, rows) in zip(figure.subplots(3, 1, sharex=True, sharey=True), parts.items(), strict=True):
+            axes.plot(times, rows[trace, ::every], color=COLORS[name], linewidth=0.7)
+            for low, high in _spans(report, trace, report.leakage.significant):
+                axes.axvspan(low * step, high * step, color=SIGNAL, alpha=0.25, linewidth=0)
+            axes.set_ylabel(name, color=COLORS[name])
+            style(axes, grid=True)
+            first = axes
+        first.set_xlabel(f"{label}, trace {report.traces[trace]}; shaded: signal in what was removed")
+        return
+    columns = np.linspace(0, len(report.noisy) - 1, min(COLUMNS, len(report.noisy))).astype(int)
+    every = max(1, report.noisy.shape[1] // ROWS)
+    scale = np.nanpercentile(np.abs(report.noisy[columns]), 99, axis=1) + 1e-300
+    extent = (-0.5, len(report.noisy) - 0.5, report.noisy.shape[1] * step, 0)
+    axes_of = figure.subplots(1, 3, sharex=True, sharey=True)
+    for axes, (name, rows) in zip(axes_of, parts.items(), strict=True):
+        shown = (rows[columns, ::every] / scale[:, None]).T
+        axes.imshow(shown, cmap="gray", vmin=-1, vmax=1, aspect="auto", extent=extent, interpolation="nearest")
+        axes.set_title(name, color=COLORS[name], fontsize=9, fontweight="bold")
+        style(axes)
+    starts = np.arange(0, report.noisy.shape[1], every)
+    window = np.minimum(starts // report.leakage.cell, report.leakage.significant.shape[1] - 1)
+    marked = report.leakage.significant[columns][:, window].T
+    shade = np.zeros((*marked.shape, 4))
+    shade[marked] = (0.902, 0.624, 0.0, 0.45)
+    axes_of[2].imshow(shade, aspect="auto", extent=extent, interpolation="nearest")
+    axes_of[0].set_ylabel(label)
+    axes_of[1].set_xlabel("trace; orange: signal in what was removed")
+
+
+def _error(figure: Figure, report: TrustReport) -> None:
+    """Growth of the error in every window."""
+    step, label = _seconds(report)
+    axes, change, cell = figure.subplots(), report.leakage.change, report.leakage.cell
+    if len(change) < IMAGE:
+        trace = _worst(report)
+        times = (np.arange(change.shape[1]) + 1) * cell * step
+        axes.axhline(0, color="#666666", linewidth=0.8)
+        axes.axhline(WORST, color=HARM, linewidth=1, linestyle="--", label=f"harmful above {WORST:g}")
+        axes.plot(times, change[trace], color=COLORS["after"], drawstyle="steps-mid", linewidth=1.2)
+        axes.plot(times[report.harmed[trace]], change[trace][report.harmed[trace]], "o", color=HARM, markersize=4)
+        axes.set_xlabel(f"{label}, trace {report.traces[trace]}")
+        axes.set_ylabel("growth of the error\n(noise's energy = 1)")
+        axes.set_yscale("symlog", linthresh=2)
+        axes.legend(fontsize=8, frameon=False)
+        style(axes, grid=True)
+        return
+    columns = np.linspace(0, len(change) - 1, min(COLUMNS, len(change))).astype(int)
+    extent = (-0.5, len(change) - 0.5, report.noisy.shape[1] * step, 0)
+    image = axes.imshow(change[columns].T, cmap="PuOr_r", vmin=-2, vmax=2, aspect="auto", extent=extent)
+    bar = figure.colorbar(image, ax=axes, extend="both", shrink=0.9)
+    bar.set_label("growth of the error (noise's energy = 1)", fontsize=8)
+    axes.set_xlabel("trace; purple: better, orange: worse")
+    axes.set_ylabel(label)
+    style(axes)
+
+
+def _levels(figure: Figure, report: TrustReport) -> None:
+    """Spectra by level, and the share of each level's energy that was removed."""
+    found = report.leakage
+    count = found.noise.shape[1]
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))
+    live = found.noise.max(axis=1, initial=0) > 0
+    edges = 0.5 ** np.arange(1, count + 1)
+    edges = np.append(edges, edges[-1] / 2)[::-1] / (report.interval or 1)
+    spectra = {"before": found.power, "removed": found.removed}
+    for name, rows in spectra.items():
+        _stairs(upper, rows[live], edges, label=name, color=COLORS[name])
+    _stairs(upper, found.noise[live], edges, label="noise (estimate)", color="#0072B2", linestyle="--")
+    upper.set_ylabel("power, dB")
+    upper.legend(fontsize=8, frameon=False)
+    total = np.maximum(found.power[live].sum(axis=0), 1e-300)
+    shares = 100 * found.removed[live].sum(axis=0) / total
+    colors = np.where(found.levels, SIGNAL, "#8c8c8c")
+    lower.bar(edges[:-1], shares[::-1], np.diff(edges), align="edge", color=colors[::-1], edgecolor="white")
+    lower.set_ylabel("removed, %")
+    lower.set_xscale("log", base=2 if report.interval is None else 10)
+    lower.set_xlabel("frequency (cycles/sample)" if report.interval is None else "frequency (Hz)")
+    if report.interval is not None:
+        lower.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    for axes in (upper, lower):
+        style(axes, grid=True)
+
+
+def _stairs(axes: Axes, rows: Floats, edges: Floats, **look: Any) -> None:
+    """The median over traces of each level in dB."""
+    if len(rows):
+        middle = np.median(rows, axis=0)
+        power = 10 * np.log10(np.maximum(middle, 1e-30 * middle.max() + 1e-300))
+        axes.stairs(power[::-1], edges, baseline=None, **look)
+
+
+def _lateral(figure: Figure, report: TrustReport) -> None:
+    """Correlations with the next trace, and those of simulated noise."""
+    axes = figure.subplots()
+    values, null = report.leakage.lateral
+    bins = np.linspace(0, 1, 41)
+    for rows, name, color in ((values, "next trace", COLORS["removed"]), (null, "noise alone", "#4d4d4d")):
+        axes.hist(rows[np.isfinite(rows)], bins, histtype="step", density=True, color=color, label=name, linewidth=1.4)
+    axes.set_xlabel("largest correlation of what was removed, by window")
+    axes.set_ylabel("density")
+    axes.legend(fontsize=8, frameon=False)
+    style(axes, grid=True)
+
+
+def _breaks(figure: Figure, report: TrustReport) -> None:
+    """Shift of the first break of each trace."""
+    axes = figure.subplots()
+    step, _ = _seconds(report)
+    shifts = (report.first_breaks[:, 1] - report.first_breaks[:, 0]) * step
+    axes.axhline(0, color="#666666", linewidth=0.8)
+    axes.plot(report.traces, shifts, "o", color=COLORS["after"], markersize=4)
+    if np.isfinite(shifts).sum() >= FEWEST_PICKS:
+        axes.axhline(float(np.nanmedian(shifts)), color=HARM, linestyle="--", linewidth=1, label="median")
+        axes.legend(fontsize=8, frameon=False)
+    axes.set_xlabel("trace")
+    axes.set_ylabel("shift of the first break\n" + ("(samples)" if report.interval is None else "(s)"))
+    axes.set_xlim(report.traces[0] - 0.5, report.traces[-1] + 0.5)
+    style(axes, grid=True)

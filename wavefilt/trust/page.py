@@ -1,0 +1,108 @@
+"""The trust report as one HTML file, and the page that lists many."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from wavefilt._version import __version__
+from wavefilt.report import Facts
+from wavefilt.trust.figures import figures
+from wavefilt.trust.verdicts import WORDS, Verdict
+
+if TYPE_CHECKING:
+    from wavefilt.trust.assessment import TrustReport
+
+COLOURS: dict[Verdict, tuple[str, str]] = {
+    "harmful": ("#D55E00", "#000000"),
+    "signal": ("#E69F00", "#000000"),
+    "none": ("#0072B2", "#ffffff"),
+    "untested": ("#666666", "#ffffff"),
+}
+"""Of Okabe and Ito's palette, which colour-blind readers can distinguish, with the colour of the word on it."""
+STYLE = """
+:root { color-scheme: light; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 72rem; padding: 1rem; font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a;
+  background: #fff; overflow-wrap: break-word; }
+h1 { font-size: 1.4rem; margin: .2rem 0 .4rem; }
+h2 { font-size: 1.05rem; margin: 0 0 .5rem; line-height: 1.3; }
+p { margin: .4rem 0; }
+.badge { display: inline-block; padding: .05rem .6rem; border-radius: 1rem; font-weight: 600; font-size: .9rem;
+  white-space: nowrap; }
+.large { font-size: 1.1rem; }
+main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); gap: 1rem;
+  margin-top: 1rem; }
+section { border: 1px solid #d9dee3; border-radius: .5rem; padding: 1rem; min-width: 0; }
+img { display: block; width: 100%; height: auto; margin: .6rem 0; }
+.test, footer { color: #555; font-size: .85rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .35rem .6rem .35rem 0; border-bottom: 1px solid #d9dee3; vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.number { text-align: right; }
+.wide { overflow-x: auto; }
+"""
+ALT = {
+    "error": "Growth of the error by window",
+    "windows": "The traces before, after and removed",
+    "levels": "Spectra before and removed, and the share of the energy removed, by level",
+    "lateral": "Correlation of what was removed with the next trace",
+    "breaks": "Shift of first breaks by trace",
+}
+"""What the figures show, for those who do not see them."""
+
+
+def badge(verdict: Verdict, word: str = "", more: str = "") -> str:
+    """The verdict's word on its colour."""
+    ground, ink = COLOURS[verdict]
+    return f'<span class="badge{more}" style="background:{ground};color:{ink}">{word or WORDS[verdict]}</span>'
+
+
+def page(report: TrustReport) -> str:
+    """One file without references to others. Raises ImportError without matplotlib."""
+    drawn = figures(report)
+    size = f"{len(report.noisy)} trace{'s' * (len(report.noisy) != 1)} x {report.noisy.shape[1]} samples"
+    parts = [f"<h1>Can this denoise be trusted?</h1><p>{escape(report.name or 'Recording')}, {size}</p>"]
+    parts.append(f"<p>{badge(report.verdict, more=' large')} {escape(report.summary().partition('; ')[2])}</p><main>")
+    for answer in report.answers:
+        picture = ""
+        if answer.name in drawn:
+            data = base64.b64encode(drawn[answer.name]).decode()
+            picture = f'<img alt="{ALT[answer.name]}" src="data:image/png;base64,{data}">'
+        word = "" if answer.name == "unchanged" else f"<p>{badge(answer.verdict, answer.word)}</p>"
+        parts.append(
+            f"<section><h2>{escape(answer.question)}</h2>{word}<p>{escape(answer.found)}</p>{picture}"
+            f'<p class="test">{escape(answer.test)}</p></section>'
+        )
+    parts.append("</main>")
+    return _document(f"Trust report: {report.name or 'recording'}", "".join(parts))
+
+
+def overview(found: Sequence[tuple[str, Facts]]) -> str:
+    """A line for each file, with its `TrustReport.facts`, the worst first."""
+    order = list(WORDS)
+    rows = []
+    for name, facts in sorted(found, key=lambda one: (order.index(one[1]["verdict"]), one[0])):
+        error = "" if facts["error_db"] is None else f"{facts['error_db']:+.1f}"
+        shift = "" if facts["first_break_shift"] is None else f"{facts['first_break_shift']:+g}"
+        numbers = (error, f"{facts['windows_with_signal']} of {facts['windows']}", facts["windows_harmed"], shift)
+        cells = "".join(f'<td class="number">{value}</td>' for value in numbers)
+        rows.append(f"<tr><td>{escape(name)}</td><td>{badge(facts['verdict'])}</td>{cells}</tr>")
+    heads = ("error, dB (estimate)", "windows with signal", "windows harmed", "first breaks, samples")
+    head = "<th>file</th><th>verdict</th>" + "".join(f'<th class="number">{name}</th>' for name in heads)
+    counts = {verdict: sum(facts["verdict"] == verdict for _, facts in found) for verdict in WORDS}
+    told = " ".join(f"{badge(verdict)} {count}" for verdict, count in counts.items() if count)
+    table = f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+    more = '<p class="test">A report with figures: wavefilt denoise FILE --report out.html, one file at a time.</p>'
+    return _document("Trust report", f"<h1>Can these denoises be trusted?</h1><p>{told}</p>{table}{more}")
+
+
+def _document(title: str, body: str) -> str:
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
+        f"<body>{body}<footer><p>wavefilt {__version__}. Estimates, not truths: see docs/trust.md for the tests and "
+        f"how often they are right.</p></footer></body></html>\n"
+    )
