@@ -32,6 +32,11 @@ def _gains(result: Result, method: str, noise: str) -> list[float]:
     return [record["gain_db"][method] for record in result["parts"]["records"] if record["noise"] == noise]
 
 
+def _worse(result: Result, method: str) -> str:
+    records = result["parts"]["records"]
+    return f"{sum(record['gain_db'][method] < 0 for record in records)}"
+
+
 def _gain_range(result: Result, argument: str) -> str:
     gains = _gains(result, *argument.split("; "))
     return f"{min(gains):.1f} to {max(gains):.1f}"
@@ -119,6 +124,8 @@ VALUES: dict[str, dict[str, Callable[[Result, str], str]]] = {
         "record-gain": lambda result, method: f"{_gains(result, method, 'its own')[0]:.1f}",
         "gain-range": _gain_range,
         "noise-gain": _noise_gain,
+        # records that a method makes worse
+        "worse": _worse,
         # over all records the mean, the worst, and the mean less that of the defaults
         "mean-gain": lambda result, method: f"{_mean_gain(result, method):.1f}",
         "worst-gain": lambda result, method: f"{_choice(result, method)['worst']:.1f}",

@@ -25,6 +25,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
     "benchmark_pages",
 ]
 exclude_patterns = ["generated/gallery/*.ipynb", "generated/gallery/*.py", "generated/gallery/*.json"]
@@ -61,6 +62,9 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
 }
+
+copybutton_prompt_text = "$ "  # what commands print is not copied either
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
 
 html_theme = "furo"
 html_title = "wavefilt"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 import runpy
 import sys
+import tomllib
 
 import numpy as np
 import pytest
 
-from tests.support.checkout import SAMPLES
+from tests.support.checkout import ROOT, SAMPLES
 
 pytest.importorskip("matplotlib")
 
@@ -52,6 +55,28 @@ def _not_empty(pictures, number):
 def test_every_script_has_a_test():
     tests = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
     assert {path.stem for path in FOLDER.glob("*.py")} <= tests
+
+
+def test_binder_installs_what_the_scripts_import():
+    """What pyproject.toml has; ``.binder/postBuild`` makes notebooks of the scripts."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    own, *tools = (ROOT / ".binder" / "requirements.txt").read_text().split()
+    extras = re.fullmatch(r"\.\[([\w,]+)\]", own)[1].split(",")
+    docs = project["optional-dependencies"]["docs"]
+    assert set(tools) <= set(docs)
+    needed = [*project["dependencies"], *(need for extra in extras for need in project["optional-dependencies"][extra])]
+    installed = {re.match(r"[\w-]+", need)[0].lower() for need in needed} | {"wavefilt"}
+    scripts = "\n".join(path.read_text() for path in FOLDER.glob("*.py"))
+    imported = set(re.findall(r"^ *(?:import|from) (\w+)", scripts, re.MULTILINE))
+    assert imported - installed - sys.stdlib_module_names == set()
+    assert {"obspy", "dascore", "matplotlib"} <= imported
+    version = (ROOT / ".binder" / "runtime.txt").read_text().strip().removeprefix("python-")
+    assert f"Programming Language :: Python :: {version}" in project["classifiers"]
+    post_build = ROOT / ".binder" / "postBuild"
+    assert os.access(post_build, os.X_OK)
+    assert "sphinx_gallery_py2jupyter samples/gallery/*.py" in post_build.read_text().splitlines()
+    repository = project["urls"]["Homepage"].removeprefix("https://github.com/")
+    assert f"/v2/gh/{repository}/HEAD?labpath=samples%2Fgallery" in (FOLDER / "GALLERY_HEADER.rst").read_text()
 
 
 def test_field_record(run):

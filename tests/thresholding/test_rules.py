@@ -307,7 +307,7 @@ def test_shifts_are_spread_through_the_period(level):
 
 @pytest.mark.parametrize("name", ["Blocks", "Bumps", "HeaviSine", "Doppler"])
 def test_a_quarter_as_many_shifts_do_the_same_when_spread(name):
-    """As in docs/quality.md."""
+    """As in docs/reproduction.md."""
     f = classic()[name]
     x = f + np.random.default_rng(5).standard_normal((20, 2048))
     options = {"wavelet": "sym8", "mode": "periodization", "level": 6, "rule": "universal", "shrink": "hard"}
