@@ -54,6 +54,7 @@ NOT_RUN = {
     ("report", "takes minutes"): 1,
     ("robustness", "installs packages"): 1,
     ("scaling", "measures the machine"): 1,
+    ("sections", "takes minutes"): 1,
     ("ske", "needs a GPU"): 1,
     ("tutorial", "installs packages"): 1,
 }
