@@ -226,7 +226,12 @@ class Recording:
             row[: len(trace)] = trace
         return rows
 
-    def trust(self, noisy: Recording, *, seed: int = 0) -> TrustReport:
+    @property
+    def complex(self) -> bool:
+        """Whether samples are complex."""
+        return any(np.iscomplexobj(trace) for trace in self.traces[:1])
+
+    def trust(self, noisy: Recording, *, samples: int = 1 << 23, seed: int = 0) -> TrustReport:
         """Whether this denoised recording is to be trusted: is signal in what was removed from ``noisy``?
 
         `wavefilt.trust.report` of both, with noise put through the denoise by which this was made.
@@ -253,6 +258,7 @@ class Recording:
             interval=self.intervals[0] if len(set(self.intervals)) == 1 else None,
             noise_window=None if window is None or window[1] - window[0] < 32 else window,
             name=Path(noisy.source).name,
+            samples=samples,
             seed=seed,
         )
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import click
 
 from wavefilt.cli import progress
-from wavefilt.cli.failure import Failure
+from wavefilt.cli.failure import Failure, run_errors
 
 from . import batch_summary, single_file
 from .batch_summary import Outcome, Summary
@@ -50,6 +51,8 @@ def denoise(files: list[tuple[str, str]], options: Options) -> None:
                     return not found.failures or options.keep_going
 
                 _each(files, partial(attempt, options=options), options, add)
+            if options.report and many and not options.dry_run:
+                _overview(options.report, found, options.overwrite)
         except BaseException:  # interrupted, or the log's disk is full: the failures are reported all the same
             if found.failures:
                 found.failed(files, 1).show()
@@ -90,6 +93,15 @@ def _each(
     for file in files:
         if not add(work(*file)):
             return
+
+
+def _overview(path: str, found: Summary, overwrite: bool) -> None:
+    """Write the trust report of several files. Raises Failure."""
+    from wavefilt.io import write_atomically
+    from wavefilt.trust.page import overview
+
+    with run_errors(path):
+        write_atomically(Path(path), overview(found.trust).encode(), overwrite=overwrite)
 
 
 def _size(source: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ class Summary:
     done: int = 0
     unchanged: int = 0
     failures: dict[str, Outcome] = field(default_factory=dict)
+    trust: list[tuple[str, Facts]] = field(default_factory=list)
     _began: float = field(default_factory=time.perf_counter)
     _columns: dict[str, list[float]] = field(default_factory=dict)
 
@@ -52,6 +54,8 @@ class Summary:
         facts = outcome.facts
         self.done += 1
         self.unchanged += facts["level"] == 0
+        if "trust" in facts:
+            self.trust.append((outcome.source, facts["trust"]))
         lengths = facts["samples"] if isinstance(facts["samples"], list) else [facts["samples"]] * facts["traces"]
         row = {"traces": facts["traces"], "samples": sum(lengths), "seconds": outcome.seconds}
         if facts.get("sigma"):
@@ -71,6 +75,12 @@ class Summary:
             whole = name in ("traces", "samples")
             spread = "".join(f"{_number(v, whole):>14}" for v in (min(values), median(values), max(values)))
             lines.append(f"{name:<20}{spread}" + (f"{_number(sum(values), whole):>18}" if whole else ""))
+        if self.trust:
+            from wavefilt.trust import WORDS
+
+            counts = Counter(facts["verdict"] for _, facts in self.trust)
+            told = ", ".join(f"{counts[name]} {word}" for name, word in WORDS.items() if counts[name])
+            lines.append(f"trust: {told}")
         left = self.count - self.done - len(self.failures)
         alike = f" ({self.unchanged} unchanged)" if self.unchanged else ""
         ends = f"{self.done} done{alike}, {len(self.failures)} failed" + (f", {left} not begun" if left else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -196,10 +197,21 @@ RUN = [
     ),
     click.option("--log", type=FILE, metavar="FILE", help="Write one line of JSON for each file as it ends."),
     click.option("--plot", type=FILE, help="Draw input, output and residual (png, pdf, svg)."),
+    click.option(
+        "--report",
+        type=FILE,
+        metavar="FILE.html",
+        help="Write a report: is there signal in what was removed? Of several inputs a page with a line for each.",
+    ),
     click.option("--removed", type=click.Path(), metavar="FILE", help="Write the residual, what was removed."),
     click.option("--sidecar", is_flag=True, help="Write every resolved parameter to OUT.wavefilt.json."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file on standard output."),
-    click.option("-v", "--verbose", is_flag=True, help="Print noise and thresholds by level, and notes."),
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Print noise and thresholds by level, a test of what was removed, notes.",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
 ]
 
@@ -224,4 +236,5 @@ def command(inputs: tuple[str, ...], **parsed: Any) -> None:
         single_file.backend(options)
     if options.max_memory:
         streaming.check(inputs, options)
-    batch.denoise(paths.plan(inputs, options), options)
+    files = paths.plan(inputs, options)
+    batch.denoise(files, replace(options, many=len(files) > 1))

@@ -26,6 +26,8 @@ def show(facts: Facts, options: Options, line: bool) -> None:
         tell(_intention(facts) if "dry_run" in facts else _line(facts))
     if options.verbose and "dry_run" not in facts:
         tell(*_details(facts))
+    if line and "trust" in facts:
+        tell(f"  {facts['trust']['summary']}")
     unasked = "max_memory" in facts and not options.max_memory
     if options.verbose or (line and (unasked or facts["level"] == 0)):
         tell(*(f"  note: {note}" for note in facts["notes"]))

@@ -47,11 +47,14 @@ class Options:
     keep_going: bool
     log: str | None
     plot: str | None
+    report: str | None
     removed: str | None
     sidecar: bool
     as_json: bool
     verbose: bool
     quiet: bool
+    many: bool = False
+    """Whether there are several inputs, of which ``report`` has a line each."""
 
     @classmethod
     def of(cls, parsed: dict[str, Any]) -> Options:

@@ -86,6 +86,8 @@ def plan(names: tuple[str, ...], options: Options) -> list[tuple[str, str]]:
             raise click.UsageError(f"--{name} takes one input")
     if options.plot:
         _check_plot(Path(options.plot))
+    if options.report and len(inputs) == 1:
+        _check_plot(Path("figure.png"))
     with usage_errors():
         top = os.path.commonpath([os.path.abspath(place) for place in inputs.values()]) if folder else None
         jobs = [(source, output or _default_output(source, folder, top)) for source in inputs]
@@ -106,7 +108,7 @@ def _check_outputs(jobs: list[tuple[str, str]], options: Options) -> None:
     stores = {Path(target): Path(split(source)[0]) for source, target in jobs if is_store(split(source)[0])}
     if stores and options.removed:
         stores[Path(options.removed)] = next(iter(stores.values()))
-    outputs = [Path(name) for name in (options.plot, options.removed, options.log) if name]
+    outputs = [Path(name) for name in (options.plot, options.report, options.removed, options.log) if name]
     for source, target in jobs:
         source, dataset = split(source)
         if dataset is not None:

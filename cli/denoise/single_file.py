@@ -20,6 +20,10 @@ from .options import Options
 
 if TYPE_CHECKING:
     from wavefilt.backends import Backend
+    from wavefilt.trust import TrustReport
+
+SAMPLE = 1 << 18
+"""Samples of a file that -v tests."""
 
 
 def denoise(source: str, target: str, options: Options) -> Facts:
@@ -42,6 +46,8 @@ def denoise(source: str, target: str, options: Options) -> Facts:
         if target != "-":
             with usage_errors():
                 check_output(before, Path(target))
+        if options.report and before.complex:
+            raise ValueError("--report needs real samples, and these are complex")
         start = time.perf_counter()
         if options.dry_run:
             return _intended(before, options) | {"input": source, "output": target}
@@ -59,12 +65,17 @@ def _written(
     from wavefilt.io import encode, write, write_atomically
 
     facts = report.describe(before, after, time.perf_counter() - start) | {"input": source, "output": target}
+    trust = _trust(before, after, options)
+    if trust:
+        facts["trust"] = trust.facts() | {"summary": trust.summary()}
     if target == "-":
         _write_stdout(encode(after), after.format)
     else:
         write(after, Path(target), overwrite=options.overwrite)
     if options.removed:
         before.less(after).write(options.removed, overwrite=options.overwrite)
+    if trust and options.report and not options.many:
+        trust.write(options.report, overwrite=options.overwrite)
     if options.sidecar:
         given = {name: value for name, value in options.given.items() if value is not None}
         everything = {**facts, "input_sha256": digest, "options": given, "estimates": report.estimates(after)}
@@ -75,6 +86,14 @@ def _written(
 
         plot_denoising(before, after, Path(options.plot), overwrite=options.overwrite)
     return facts
+
+
+def _trust(before: Recording, after: Recording, options: Options) -> TrustReport | None:
+    """What --report and -v tell; of -v alone a sample of large files."""
+    if not (options.report or options.verbose) or before.complex:
+        return None
+    with stages.stage("testing what was removed"):
+        return after.trust(before) if options.report else after.trust(before, samples=SAMPLE)
 
 
 def backend(options: Options) -> str | Backend:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wavefilt.backends import Backend
     from wavefilt.io.sources import Source
 
-NOT_STREAMED = ("two_dimensional", "plot", "removed", "sidecar", "dry_run")
+NOT_STREAMED = ("two_dimensional", "plot", "report", "removed", "sidecar", "dry_run")
 """Options that need all samples at once, or of which a file that is streamed has no use."""
 NOT_IN_LAYOUT = ("columns", "delimiter")
 MEASURED = (

@@ -17,8 +17,8 @@ from wavefilt.trust.cells import widths
 from wavefilt.trust.significance import p_values, rejected
 from wavefilt.trust.verdicts import FEWEST_PICKS, MOVED, TOTAL, WORDS, WORST, Answer, Verdict
 
-MOST, NEIGHBOURS = 1 << 23, 32
-"""Samples that are measured, of larger arrays in groups of neighbouring traces."""
+NEIGHBOURS = 32
+"""Traces of a group in a sample of many."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TrustReport:
     def harmed(self) -> Mask:
         """The windows of `Leakage` whose error grew so much that the denoise is harmful."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.leakage.significant & (self.leakage.change > WORST))
+            return np.asarray(self.leakage.worse & (self.leakage.change > WORST))
 
     def summary(self) -> str:
         """A line for people."""
@@ -72,7 +72,8 @@ class TrustReport:
             return "trust: not tested: no trace with noise is long enough"
         found = self.leakage
         windows = f"signal in {found.significant.sum()} of {np.isfinite(found.p_value).sum()} windows"
-        return f"trust: {WORDS[self.verdict]}; error {self.error_db:+.1f} dB (estimate), {windows} of what was removed"
+        worse = f", {self.harmed.sum()} made worse" if self.harmed.any() else ""
+        return f"trust: {WORDS[self.verdict]}; error {self.error_db:+.1f} dB (estimate), {windows} removed{worse}"
 
     def facts(self) -> Facts:
         """Verdicts and numbers, ready for JSON."""
@@ -116,7 +117,7 @@ class TrustReport:
     def _error(self) -> Answer:
         test = (
             f"Harmful if the estimated energy of the error grew in the whole record, or in a window by more than "
-            f"{WORST:g} times the noise's where noise alone does not explain what was removed."
+            f"{WORST:g} times the noise's and more than in simulated noise (false discovery rate {leakage.RATE:.0%})."
         )
         found = self.leakage
         question = "Is the result nearer to the signal than the record was?"
@@ -150,7 +151,10 @@ class TrustReport:
     def _levels(self) -> Answer:
         found = self.leakage
         question = "Which frequencies were removed, and more of them than noise has?"
-        test = f"Signal where more of a level was removed than from simulated noise, at a rate of {leakage.RATE:.0%}."
+        test = (
+            f"Signal where more of a level was removed from a trace than from simulated noise, at a false discovery "
+            f"rate of {leakage.RATE:.0%}."
+        )
         if not np.isfinite(found.p_value).any():
             return Answer("levels", question, "untested", "No trace with noise is long enough.", test)
         names = [self.band(level) for level in np.flatnonzero(found.levels)]
@@ -227,6 +231,7 @@ def report(
     interval: float | None = None,
     noise_window: tuple[int, int] | None = None,
     name: str = "",
+    samples: int = 1 << 23,
     seed: int = 0,
 ) -> TrustReport:
     """Test whether there is signal in what a denoise removed, and whether it did harm.
@@ -249,6 +254,9 @@ def report(
         First sample, and the one after the last, of samples that hold noise alone in every trace.
     name : str
         Title of the page.
+    samples : int
+        How many are measured at most: of larger arrays evenly spread groups of 32 neighbouring traces, and of traces
+        longer than that their beginning.
     seed : int
         Of the simulated noise.
 
@@ -269,7 +277,7 @@ def report(
     if given[0].shape != given[1].shape:
         raise ValueError(f"arrays of shapes {given[0].shape} and {given[1].shape} are not the same traces")
     rows = [take(a, -1).rows for a in given]
-    traces, part, notes = _sample(*rows[0].shape)
+    traces, part, notes = _sample(*rows[0].shape, samples)
     x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
     x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
     quiet = None
@@ -288,13 +296,10 @@ def report(
     return TrustReport(x, y, found, breaks, traces, interval, name, notes)
 
 
-def _sample(traces: int, samples: int) -> tuple[Counts, slice, tuple[str, ...]]:
-    """The traces and samples of an array that are measured, and a note if those are not all.
-
-    Of too many traces evenly spread groups of neighbours, of traces that are too long their beginning.
-    """
-    length = min(samples, MOST)
-    count = max(1, MOST // length)
+def _sample(traces: int, samples: int, most: int) -> tuple[Counts, slice, tuple[str, ...]]:
+    """The traces and samples of an array that are measured, and notes if those are not all."""
+    length = min(samples, most)
+    count = max(1, most // length)
     notes = [f"Only the first {length} of {samples} samples were measured."] if length < samples else []
     if traces <= count:
         return np.arange(traces), slice(length), tuple(notes)

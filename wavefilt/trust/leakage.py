@@ -17,7 +17,7 @@ Denoise = Callable[[Floats], Floats]
 """Denoises rows of samples, NaN in gaps, as those of the report were."""
 CELL, CELLS = 32, 4096
 """Samples of a cell, and most cells of a trace: they are longer in longer ones. A window has two."""
-SIMULATED, TRACES, REPEATS = 1 << 17, 64, 64
+SIMULATED, TRACES, REPEATS = 1 << 16, 64, 32
 """Samples of noise that are denoised, traces of a gather that they imitate, and how often at most."""
 SHORTEST = 128
 """Samples of a trace that can be tested."""
@@ -35,12 +35,14 @@ class Leakage:
     cell: int
     """Samples."""
     change: Floats
-    """Growth of the error's energy in units of the noise's mean energy in a window of the record: below 0 where the
-    denoise helped, at least -1 on average. An estimate, see `docs/trust.md`."""
+    """Growth of the error's energy in units of the noise's in a window of the trace, on average: below 0 where the
+    denoise helped. An estimate, see `docs/trust.md`."""
     p_value: Floats
     """Probability that the removal of noise alone removes that much."""
     significant: Mask
     """Where noise alone does not explain what was removed, at a false discovery rate of `RATE`."""
+    worse: Mask
+    """Where the error grew by more than the removal of noise alone gives, at the same rate."""
     total: float
     """Growth of the error's energy in the whole record over the noise's energy."""
     unit: float
@@ -51,7 +53,7 @@ class Leakage:
     removed: Floats
     """The same of the noisy samples and of what was removed."""
     levels: Mask
-    """Levels in which noise alone does not explain what was removed, (levels + 1,)."""
+    """Levels in which noise alone does not explain what was removed from some trace, (levels + 1,)."""
     lateral: tuple[Floats, Floats]
     """`coherence` of what was removed, and of what was removed from simulated noise."""
     simulated: bool
@@ -70,38 +72,39 @@ def find(noisy: Floats, removed: Floats, denoise: Denoise | None, quiet: slice |
         known = slice(first, max(first + 1, quiet.stop // cell))
     cells = measure(noisy, removed, cell)
     noise = noise_levels(cells, cell, noisy, known)
-    ratio, excess = _ratios(cells, noise)
+    found, null = _statistics(cells, noise), list[tuple[Floats, ...]]()
     if samples < SHORTEST:
-        ratio[:] = np.nan
-    null, null_levels, lateral = [], [], [np.empty((0, 0))]
-    for x, r in _simulations(noisy, noise, denoise, unit, seed) if np.isfinite(ratio).any() else ():
+        found = tuple(np.full_like(values, np.nan) for values in found)
+    for x, r in _simulations(noisy, noise, denoise, unit, seed) if np.isfinite(found[0]).any() else ():
         own = measure(x, r, cell)
-        values, shares = _ratios(own, noise_levels(own, cell, x, known))
-        null.append(values)
-        null_levels.append(shares)
-        lateral.append(coherence(r))
-    every = np.concatenate(null, axis=None) if null else np.empty(0)
-    p = p_values(ratio, every)
-    by_level = [p_values(excess[j : j + 1], np.array([own[j] for own in null_levels]))[0] for j in range(len(excess))]
-    change = np.sum((cells.removed - 2 * noise[:, None] * cells.share) * cells.widths, axis=2)
-    energy = noise @ cells.widths
-    weight = cells.weight
-    whole = float(np.sum(energy[:, None] * weight))
-    mean = whole / max(float(weight.sum()), 1) or 1.0
+        null.append((*_statistics(own, noise_levels(own, cell, x, known)), coherence(r)))
+    simulated = [np.concatenate(values, axis=None) for values in zip(*null, strict=True)] or [np.empty(0)] * 4
+    ratio, change, levels = (p_values(values, those) for values, those in zip(found, simulated[:3], strict=True))
+    energy = cells.weight.sum(axis=1) * (noise @ cells.widths)
     return Leakage(
         cell,
-        np.where(np.isfinite(ratio), _pairs(change, weight) / mean, np.nan),
-        p,
-        rejected(p, RATE),
-        float(np.sum(change * weight) / (whole or 1.0)),
+        found[1],
+        ratio,
+        rejected(ratio, RATE),
+        rejected(change, RATE),
+        float(np.sum(_change(cells, noise) * cells.weight) / (energy.sum() or 1.0)),
         unit,
         noise,
         cells.mean(cells.power),
         cells.mean(cells.removed),
-        rejected(np.array(by_level), RATE),
-        (coherence(removed) if null else lateral[0], np.concatenate(lateral, axis=None)),
+        rejected(levels, RATE).any(axis=0),
+        (coherence(removed) if null else np.empty((0, 0)), simulated[3]),
         denoise is not None,
     )
+
+
+def _change(cells: Cells, noise: Floats) -> Floats:
+    """Growth of the error's mean square in each cell.
+
+    With the noise n and what was removed r it is the mean of r² - 2 n r; and n r is on average the noise's variance
+    times the derivative of r, which is taken to be the share that was removed (Stein 1981).
+    """
+    return np.asarray(np.sum((cells.removed - 2 * noise[:, None] * cells.share) * cells.widths, axis=2))
 
 
 def _pairs(values: Floats, weight: Floats) -> Floats:
@@ -113,20 +116,21 @@ def _pairs(values: Floats, weight: Floats) -> Floats:
     return np.asarray((sums[:, 1:] + sums[:, :-1]) / np.maximum(both, 1))
 
 
-def _ratios(cells: Cells, noise: Floats) -> tuple[Floats, Floats]:
-    """What was removed over the noise: of each window, levels counted by their widths, NaN in gaps; and of each level.
+def _statistics(cells: Cells, noise: Floats) -> tuple[Floats, Floats, Floats]:
+    """What is compared with simulated noise; NaN in gaps and of traces without noise.
 
-    The latter is the median over traces.
+    By window, what was removed over the noise, levels counted by their widths, and the growth of the error over the
+    noise of the trace; by trace and level, what was removed over the noise.
     """
     most = np.max(noise, axis=1, keepdims=True, initial=0)
-    floor = np.where(most > 0, np.maximum(noise, 1e-9 * most), np.inf)
+    known = cells.weight.any(axis=1, keepdims=True) & (most > 0)
+    floor = np.where(known, np.maximum(noise, 1e-9 * most), np.nan)
     whitened = np.sum(cells.removed / floor[:, None] * cells.widths, axis=2)
     weight = cells.weight
     full = _pairs(weight, np.ones_like(weight)) >= weight.max(initial=1) / 2
-    levels = cells.mean(cells.removed) / floor
-    alive = weight.any(axis=1) & (most[:, 0] > 0)
-    own = np.median(levels[alive], axis=0) if alive.any() else np.zeros(noise.shape[1])
-    return np.where(full & alive[:, None], _pairs(whitened, weight), np.nan), own
+    ratio, change = (_pairs(values, weight) for values in (whitened, _change(cells, noise)))
+    grown = change / np.where(known, noise @ cells.widths[:, None], np.nan)
+    return np.where(full, ratio, np.nan), np.where(full, grown, np.nan), cells.mean(cells.removed) / floor
 
 
 def _simulations(

@@ -11,19 +11,17 @@ SILENT = -80.0
 """Logarithm of the power of traces that are dead, where the largest sample of all is 1."""
 PERIODS = 6
 """Coefficients in the stretch of time over which a level's mean square is taken."""
-QUIET, GATHER_QUIET = 0.25, 0.15
+QUIET, GATHER_QUIET = 0.35, 0.15
 """Quantiles of these mean squares over a trace, and over all traces of a gather, to begin with."""
 INSIDE, TURNS = 0.9, 6
 """Quantile of χ² up to which a stretch counts as noise alone, and how often that is decided anew."""
-LEAST = 0.45, 4.5, 7.0
+LEAST = 0.45, 4.5, 6.0
 """Share of a trace's stretches that must be noise alone for a level to be believed, and how many of them: usually, and
 where it is twice as strong as the finer levels let expect."""
 GATHER_TRACES, GATHER_LEAST = 6, (0.25, 9)
 """Traces of a gather, and the same of its stretches."""
 SLOPE = (-1.0, 1.8)
 """Limits to the octaves of power an octave with which a spectrum goes on towards low frequencies."""
-ABOVE = 0.3
-"""Octaves of power by which a trace may lie above its gather."""
 WAVENUMBERS, TOGETHER, LENGTH, INCOHERENT = 8, 32, 128, 0.3
 """Traces from which on wavenumbers are told apart, and traces and samples of a window; the quantile over both."""
 
@@ -49,7 +47,7 @@ def noise_levels(cells: Cells, length: int, noisy: Floats, quiet: slice | None =
         if level < count - 1 or not level:
             own = _level(cells, level, group, found, own, quiet)
         gain = found[:, 0] - np.median(found[:, 0])
-        found[:, level] = np.fmin(own, limits[:, level] + ABOVE + gain)
+        found[:, level] = np.fmin(own, limits[:, level] + gain)
     return np.where(found < SILENT, 0, 2.0**found)
 
 
@@ -85,7 +83,7 @@ def _level(cells: Cells, level: int, group: int, found: Floats, expected: Floats
     if part[0] < GATHER_LEAST[0] or part[0] * means.size < GATHER_LEAST[1]:
         return single
     together = np.log2(pooled[0] + 1e-300) + gain
-    return np.where(believed, np.minimum(own, together + ABOVE), together)
+    return np.where(believed, np.minimum(own, together), together)
 
 
 def _stretches(power: Floats, weight: Floats, group: int, spacing: float) -> tuple[Floats, float]:
@@ -101,15 +99,15 @@ def _stretches(power: Floats, weight: Floats, group: int, spacing: float) -> tup
 
 def _quiet(means: Floats, freedom: float, quantile: float) -> tuple[Floats, Floats]:
     """The mean of those that are noise alone, of each row, and their share."""
-    from scipy.stats import chi2
+    from scipy.special import gammainc, gammaincinv  # of χ², distribution and quantiles
 
-    limit = chi2.ppf(INSIDE, freedom)
-    part = chi2.cdf(limit, freedom + 2) / INSIDE  # of the mean, what values below the limit have
+    limit = 2 * gammaincinv(freedom / 2, INSIDE)
+    part = gammainc(freedom / 2 + 1, limit / 2) / INSIDE  # of the mean, what values below the limit have
     known = np.isfinite(means)
     values = np.where(known, means, np.inf)
     count = np.maximum(known.sum(axis=1), 1)
     start = np.sort(values, axis=1)[np.arange(len(means)), (quantile * (count - 1)).astype(int)]
-    level = np.where(np.isfinite(start), start, 0) * freedom / chi2.ppf(quantile, freedom)
+    level = np.where(np.isfinite(start), start, 0) * freedom / (2 * gammaincinv(freedom / 2, quantile))
     inside: Array = known
     for _ in range(TURNS):
         inside = values <= (level * limit / freedom)[:, None]
