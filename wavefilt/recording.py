@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +21,12 @@ from wavefilt.denoising.pipeline import Outcome, run
 from wavefilt.errors import OptionError, options
 from wavefilt.method import Method
 from wavefilt.report import utc
-from wavefilt.vocabulary import Noise, Window
+from wavefilt.vocabulary import Display, Noise, TracesBy, Window
 from wavefilt.wavelets.filters import WaveletLike
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from wavefilt.trust import TrustReport
 
 
@@ -101,6 +102,14 @@ class Recording:
             found.setdefault(name, []).append(trace)
         return found
 
+    @cached_property
+    def offsets(self) -> tuple[float, ...]:
+        """Metres from the source to the receiver of each trace, by the headers of SEG-2, SEG-Y or SU; else empty."""
+        from wavefilt.io.registry import named
+
+        find = named(self.format).offsets
+        return find(self) if find else ()
+
     def __repr__(self) -> str:
         return f"<Recording {', '.join(filter(None, self._about()))}>"
 
@@ -109,12 +118,11 @@ class Recording:
         source, *facts = map(html.escape, self._about())
         text = f"<b>{source or 'Recording'}</b>: {', '.join(filter(None, facts))}"
         try:
-            from wavefilt.plot import thumbnail
+            from wavefilt.plot import as_html, thumbnail
 
-            picture = base64.b64encode(thumbnail(self)).decode()
+            return f"{text}<br>{as_html(thumbnail(self))}"
         except (ImportError, ValueError):
             return text
-        return f'{text}<br><img alt="the traces" src="data:image/png;base64,{picture}">'
 
     def _about(self) -> list[str]:
         """Name, format, size, sampling, first sample, and how many traces are live: for people."""
@@ -261,6 +269,67 @@ class Recording:
             samples=samples,
             seed=seed,
         )
+
+    def plot(
+        self,
+        after: Recording | None = None,
+        *,
+        path: str | Path | None = None,
+        panels: str | Sequence[str] | None = None,
+        gain: str | None = None,
+        clip: float | None = None,
+        display: Display | None = None,
+        traces_by: TracesBy | None = None,
+        dpi: float = 120,
+        overwrite: bool = False,
+    ) -> Figure:
+        """A figure of the traces, or of these, denoised ones and the difference, all on one amplitude scale.
+
+        The options are also those of ``wavefilt denoise --plot``. The figure has no part in pyplot's state.
+
+        Parameters
+        ----------
+        after : Recording, optional
+            These traces denoised; without it this recording is drawn alone.
+        path : str or Path, optional
+            Also write the figure to this file, which ends in .png, .pdf or .svg.
+        panels : sequence of str, or names with commas, optional
+            What is drawn: ``"before"``, ``"after"``, ``"removed"``, ``"spectrograms"``, ``"spectra"``, ``"levels"``
+            (energies, noise and thresholds). All by default.
+        gain : str, optional
+            Amplification along the traces before, of which all panels of samples have the same: ``"agc:0.25"``,
+            division by the RMS in a moving window of so many seconds, or ``"tpow:2"``, a power of the time from the
+            first sample. Spectra are of samples without it.
+        clip : float, optional
+            Percentile of the magnitudes of each trace before that is drawn as full scale: larger ones are cut.
+            100 for seismograms, 99.5 for wiggles and 99 for density by default.
+        display : {"seismogram", "wiggle", "density"}, optional
+            Lines along a horizontal time axis, by default of at most 16 rows in all panels together; lines with a
+            filled side, time downwards, by default up to 60 traces; an image with a colour bar.
+        traces_by : {"trace", "offset", "id"}, optional
+            Where traces lie: by number, by offset in metres, or by station id, traces of one id in one row. By id by
+            default where there are ids.
+        dpi : float
+            Dots per inch, of png files and of images in the others. The figure is 13 inches wide.
+        overwrite : bool
+            Replace ``path`` if it exists.
+
+        Raises
+        ------
+        ValueError
+            For a value that makes no sense, an unknown extension, recordings that are empty or not of the same shape,
+            and options for which the file has no headers.
+        ImportError
+            If matplotlib (extra ``plot``) is not installed.
+        FileExistsError, OSError
+            If the file is there already or cannot be written.
+        """
+        from wavefilt import plot
+
+        chosen = plot.PlotOptions(panels, gain, clip, display, traces_by)
+        if path is None:
+            return plot.draw(self, after, chosen)
+        return plot.save(lambda: plot.draw(self, after, chosen), path, overwrite, dpi)
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write in the format it was read from, headers kept, by way of a temporary file in the same folder.

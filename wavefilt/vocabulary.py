@@ -43,6 +43,8 @@ Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"]
 Detrend = Literal["mean", "line"]
 Hiding = Literal["product", "separate", "swapped"]
+Display = Literal["seismogram", "wiggle", "density"]
+TracesBy = Literal["trace", "offset", "id"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 RULES: tuple[str, ...] = get_args(Rule)
@@ -53,6 +55,10 @@ SCOPES: tuple[str, ...] = get_args(Scope)
 TRANSFORMS: tuple[str, ...] = get_args(Transform)
 DETRENDS: tuple[str, ...] = get_args(Detrend)
 HIDINGS: tuple[str, ...] = get_args(Hiding)
+DISPLAYS: tuple[str, ...] = get_args(Display)
+TRACES_BY: tuple[str, ...] = get_args(TracesBy)
+PANELS = ("before", "after", "removed", "spectrograms", "spectra", "levels")
+"""Of a figure."""
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:

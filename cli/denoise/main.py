@@ -15,7 +15,7 @@ from wavefilt.io import FORMATS
 from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
-from wavefilt.vocabulary import DETRENDS, ESTIMATORS, SCOPES, SIGMAS
+from wavefilt.vocabulary import DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 from . import batch, paths, scheduler, single_file, streaming
@@ -182,6 +182,21 @@ COMPUTING = [
         help="cuda: GPUs of this host to share the traces.",
     ),
 ]
+PLOT = [
+    click.option("--plot", type=FILE, help="Draw input, output and residual (png, pdf, svg)."),
+    click.option("--panels", type=Text(names=PANELS), metavar="NAME,...", help=f"--plot: of {', '.join(PANELS)}."),
+    click.option(
+        "--gain",
+        type=Text(names=["agc:", "tpow:"]),
+        metavar="agc:SECONDS|tpow:N",
+        help="--plot: divide by the RMS in a moving window, or multiply by a power of time.",
+    ),
+    click.option("--clip", type=float, metavar="PERCENTILE", help="--plot: draw this magnitude as full scale."),
+    click.option(
+        "--display", type=click.Choice(DISPLAYS), help="--plot: lines, filled lines or an image. [default: by traces]"
+    ),
+    click.option("--traces-by", type=click.Choice(TRACES_BY), help="--plot: place traces by header. [default: id]"),
+]
 RUN = [
     click.option(
         "--max-memory",
@@ -196,7 +211,7 @@ RUN = [
         "--keep-going/--fail-fast", default=True, help="Go on after a file that fails (exit code 4), or stop."
     ),
     click.option("--log", type=FILE, metavar="FILE", help="Write one line of JSON for each file as it ends."),
-    click.option("--plot", type=FILE, help="Draw input, output and residual (png, pdf, svg)."),
+    *PLOT,
     click.option(
         "--report",
         type=FILE,

@@ -9,6 +9,7 @@ import click
 
 from wavefilt.io import Layout
 from wavefilt.method import Method
+from wavefilt.plot import PlotOptions
 from wavefilt.vocabulary import Noise
 
 TRANSFORM = ("wavelet", "level", "mode", "transform", "spins", "detrend")
@@ -21,6 +22,7 @@ NOISE = {
 }
 """Options that tell the noise in seconds, times and picks, and what ``sigma`` is by them."""
 LAYOUT = tuple(field.name for field in fields(Layout))
+DRAWING = tuple(field.name for field in fields(PlotOptions))
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Options:
     log: str | None
     plot: str | None
     report: str | None
+    drawing: PlotOptions
     removed: str | None
     sidecar: bool
     as_json: bool
@@ -64,7 +67,8 @@ class Options:
         method = Method(**{name: parsed[name] for name in METHOD}, dimensions=dimensions)
         rest = {field.name: parsed[field.name] for field in fields(cls) if field.name in parsed}
         given = {**parsed, "wavelet": method.wavelet, "rule": method.rule}
-        options = cls(method=method, layout=layout, given=given, noise=_noise(parsed, method), **rest)
+        drawing = PlotOptions(**{name: parsed[name] for name in DRAWING})
+        options = cls(method=method, layout=layout, given=given, noise=_noise(parsed, method), drawing=drawing, **rest)
         options.check()
         return options
 
@@ -72,6 +76,9 @@ class Options:
         for name, given in (("--fast-math", self.fast_math), ("--devices", self.devices)):
             if given and self.backend != "cuda":
                 raise click.UsageError(f"{name} is an option of --backend cuda")
+        drawn = [name for name in DRAWING if self.given[name] is not None]
+        if drawn and not self.plot:
+            raise click.UsageError(f"--{drawn[0].replace('_', '-')} is an option of --plot")
         if self.quiet and self.verbose:
             raise click.UsageError("-q and -v contradict each other")
 

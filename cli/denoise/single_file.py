@@ -43,9 +43,11 @@ def denoise(source: str, target: str, options: Options) -> Facts:
     with run_errors(source, more_memory=more_memory):
         with stages.stage(f"reading {source}"):
             before, digest = read(source, options.layout, options.format, options.sidecar)
-        if target != "-":
-            with usage_errors():
+        with usage_errors():
+            if target != "-":
                 check_output(before, Path(target))
+            if options.plot:
+                options.drawing.check(before, True)
         if options.report and before.complex:
             raise ValueError("--report needs real samples, and these are complex")
         start = time.perf_counter()
@@ -84,7 +86,7 @@ def _written(
     if options.plot:
         from wavefilt.plot import plot_denoising
 
-        plot_denoising(before, after, Path(options.plot), overwrite=options.overwrite)
+        plot_denoising(before, after, options.plot, overwrite=options.overwrite, chosen=options.drawing)
     return facts
 
 

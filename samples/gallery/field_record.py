@@ -39,3 +39,9 @@ before, after = (float(quality.snr(clean.ravel(), x.samples.ravel())) for x in (
 leakage = quality.leakage_test(denoised.samples, residual.samples)
 print(f"signal to noise: {before:.1f} dB before, {after:.1f} dB after")
 print(f"signal leakage: in {leakage.flagged.sum()} of {len(leakage.flagged)} traces")
+
+# %%
+# ``Recording.plot`` draws such figures, with spectra and thresholds unless ``panels`` leaves them out. Here the traces
+# are images at the offsets that the SEG-2 headers give, each with automatic gain control over 0.2 s.
+
+recording.plot(denoised, panels="before,after,removed", display="density", gain="agc:0.2", traces_by="offset", clip=97)

@@ -26,8 +26,8 @@ def denoised(before, report=True, **options):
     return before.apply(Method(**options), "pywavelets", report)
 
 
-def panels_of(before, after):
-    return {axes.get_label(): axes for axes in plot.draw(before, after).axes}
+def panels_of(*given):
+    return {axes.get_label(): axes for axes in plot.draw(*given).axes}
 
 
 def drawn(before, **options):
@@ -155,7 +155,7 @@ def test_what_is_not_known_is_said():
     before = recording(GATHER[:2], None)
     figure = plot.draw(before, denoised(before, report=False, rule=0.25))
     panels = {axes.get_label(): axes for axes in figure.axes}
-    assert panels["before"].get_ylabel() == "time (samples)"
+    assert panels["removed"].get_xlabel() == "time (samples)"
     assert "cycles/sample" in panels["spectra"].get_xlabel()
     assert "not measured" in texts(panels["energies"])
     assert "threshold 0.25" in texts(figure)
@@ -284,17 +284,22 @@ def test_traces_of_an_id_are_one_line_with_its_gaps_at_their_times():
     assert axes.get_xlim() == (second, second + 15)
     shared = {one.get_label(): one for one in figure.axes}["removed"]
     assert shared.get_xlabel() == "UTC, from 2016-12-31 23:59:50"
-    assert labels(shared.xaxis) == ["23:59:50", "23:59:55", "01-01 00:00:00", "01-01 00:00:05"]
+    assert labels(shared.xaxis) == ["23:59:50", "23:59:55", "01-01 00:00:00", "00:00:05"]
 
 
 def test_rows_have_ids_and_utc():
     before = timed((0, 5, 1.5), ("A", "A", "B"))
     panels = drawn(before)
     assert len(panels["before"].lines) == 2
-    assert labels(panels["before"].xaxis) == ["A", "B"]
-    assert panels["before"].get_ylabel().startswith("UTC, from 2016-12-31 23:59:50")
-    assert panels["before"].get_ylim() == (86398, 86390)
-    assert panels["before"].lines[1].get_ydata()[0] == 86391.5
+    assert labels(panels["before"].yaxis) == ["A", "B"]
+    assert panels["removed"].get_xlabel().startswith("UTC, from 2016-12-31 23:59:50")
+    assert panels["before"].get_xlim() == (86390, 86398)
+    assert panels["before"].lines[1].get_xdata()[0] == 86391.5
+    downwards = panels_of(before, denoised(before), plot.PlotOptions(display="wiggle"))["before"]
+    assert labels(downwards.xaxis) == ["A", "B"]
+    assert downwards.get_ylabel().startswith("UTC, from 2016-12-31 23:59:50")
+    assert downwards.get_ylim() == (86398, 86390)
+    assert downwards.lines[1].get_ydata()[0] == 86391.5
     assert panels["spectrogram before"].get_title() in ("spectrogram before, A", "spectrogram before, B")
     assert panels["spectrogram before"].get_xlabel() == "UTC"
 

@@ -62,6 +62,8 @@ class Format:
         A file of this format with the samples of a recording of another one. Raises FormatError if it cannot hold them.
     keeps : str
         What ``convert`` keeps of a recording, for the documentation.
+    offsets : callable (Recording) -> tuple of float, optional
+        Metres from the source to the receiver of each trace; nothing where the headers do not give them.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Format:
     extensions: tuple[str, ...] = ()
     convert: Callable[[Recording], bytes] | None = None
     keeps: str = ""
+    offsets: Callable[[Recording], tuple[float, ...]] | None = None
 
 
 # ------------------------------------------------------------------------------------------------- the built-in ones
@@ -87,6 +90,7 @@ class _Module(Protocol):
     def decode(self, data: bytes, layout: Layout, format: str) -> Recording: ...
     def encode(self, recording: Recording) -> bytes: ...
     def convert(self, recording: Recording, format: str) -> bytes: ...
+    def offsets(self, recording: Recording) -> tuple[float, ...]: ...
     def open_source(self, file: str | BinaryIO, layout: Layout, format: str) -> Source: ...
 
 
@@ -112,6 +116,11 @@ def _streamed(module: str, format: Format, whole: str = "file_source") -> Format
 def _converting(module: str, format: Format, keeps: str) -> Format:
     """The format with a function of a module in `wavefilt.io` that writes recordings of other formats."""
     return replace(format, keeps=keeps, convert=lambda recording: _module(module).convert(recording, format.name))
+
+
+def _placed(module: str, format: Format) -> Format:
+    """The format with the function of a module in `wavefilt.io` that finds offsets."""
+    return replace(format, offsets=lambda recording: _module(module).offsets(recording))
 
 
 def _matches(pattern: bytes) -> Check:
@@ -144,16 +153,16 @@ _BUILT_IN = (
         _streamed("wav", Format(name="wav", recognise=_WAV, extensions=(".wav",))),
         "samples, sampling rate in whole Hz",
     ),
-    _in("seg2", _SEG2),
+    _placed("seg2", _in("seg2", _SEG2)),
     _converting(
         "segy_writing",
-        _streamed("segy", _SEGY),
+        _placed("segy", _streamed("segy", _SEGY)),
         "samples (codes 2, 3, 5, 6), sampling interval, times to the second; of SEG-2 also coordinates, elevations, "
         "shot and channel numbers, delay, descaling factor, units and notes; of SU all trace headers",
     ),
     _converting(
         "segy_writing",
-        _streamed("segy", _SU),
+        _placed("segy", _streamed("segy", _SU)),
         "as SEG-Y, samples as 32-bit floats; of SEG-Y all trace headers",
     ),
     _in("text.ascii", Format(name="ascii", resembles=lambda probe: looks_like_text(probe.head), extensions=(".csv",))),

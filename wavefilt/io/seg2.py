@@ -18,6 +18,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError, LayoutError, options
 from wavefilt.io.layout import Layout
+from wavefilt.io.segy_headers import FOOT
 from wavefilt.recording import Recording
 
 DTYPES = {1: "i2", 2: "i4", 4: "f4", 5: "f8"}
@@ -163,6 +164,12 @@ class TraceHeaders:
     descaling: float | None
     start: np.datetime64 | None
 
+    @property
+    def offset(self) -> float:
+        """Horizontal distance of receiver and source, in the units of the file."""
+        (x, y), (other_x, other_y) = ((*place, 0.0, 0.0)[:2] for place in (self.receiver, self.source))
+        return math.hypot(x - other_x, y - other_y)
+
 
 def headers(origin: Origin) -> list[TraceHeaders]:
     """The headers of every trace."""
@@ -187,6 +194,22 @@ def file_strings(origin: Origin) -> dict[str, str]:
     """The free-form strings of the file descriptor block."""
     (pointers,) = struct.unpack_from(origin.endian + "H", origin.file, 4)
     return strings(origin.file, origin.endian, DESCRIPTOR + pointers, min(trace.pointer for trace in origin.traces))
+
+
+def offsets(recording: Recording) -> tuple[float, ...]:
+    """Metres from source to receiver, negative for a receiver at a smaller x; nothing where a location is not given."""
+    if not isinstance(recording.origin, Origin):
+        return ()
+    found = headers(recording.origin)
+    if not all(trace.receiver and trace.source for trace in found) or not any(trace.offset for trace in found):
+        return ()
+    unit = FOOT if in_feet(recording.origin) else 1.0
+    return tuple(unit * math.copysign(trace.offset, trace.receiver[0] - trace.source[0]) for trace in found)
+
+
+def in_feet(origin: Origin) -> bool:
+    """Whether lengths are in feet, not in metres."""
+    return "FEET" in file_strings(origin).get("UNITS", "").upper()
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import struct
 from dataclasses import replace
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,17 @@ from wavefilt.io.arrays.contiguous import Codec, ContiguousFile, Places
 from wavefilt.io.detection import Probe
 from wavefilt.io.file_source import opened
 from wavefilt.io.layout import Layout
-from wavefilt.io.segy_headers import IBM, IEEE, SEGY_WIDTHS, TRACE_HEADER, Headers, read_headers
+from wavefilt.io.segy_headers import FOOT, IBM, IEEE, SEGY_WIDTHS, TRACE_HEADER, Headers, read_headers
+
+if TYPE_CHECKING:
+    from wavefilt.recording import Recording
 
 BLOCK = 1 << 20
 """Bytes copied at a time."""
 CODE_AT = 3224
 """Where the binary header holds the sample format code."""
+UNIT_AT, METRES, FEET = 3254, 1, 2
+"""Where the binary header holds the unit of lengths, and what it may be."""
 FLOATS = (IBM, IEEE, 6)
 KINDS = {1: "u4", 2: "i4", 3: "i2", 5: "f4", 6: "f8", 8: "i1", 9: "i8", 10: "u4", 11: "u2", 12: "u8", 16: "u1"}
 """What NumPy calls the samples of each code that is read, IBM floats as words."""
@@ -55,6 +60,12 @@ class SegyFile(ContiguousFile):
     @property
     def order(self) -> str:
         return self._headers.endian
+
+    @property
+    def in_feet(self) -> bool:
+        """Whether lengths are in feet, not in metres."""
+        self._file.seek(UNIT_AT)
+        return self.format == "segy" and struct.unpack(f"{self.order}h", self._file.read(2)) == (FEET,)
 
     def trace_headers(self) -> list[bytes]:
         """The headers of all traces, without additional ones; samples and interval as they are here."""
@@ -102,6 +113,15 @@ def to_ibm(samples: Array) -> NDArray[np.uint32]:
     words |= np.where(words > 0, power + 64, 0).astype(np.uint32) << 24
     words |= np.signbit(samples).astype(np.uint32) << 31
     return words
+
+
+def offsets(recording: Recording) -> tuple[float, ...]:
+    """Metres from source to receiver by the trace headers; nothing where all of them say 0, or of another file."""
+    file = recording.origin
+    if not isinstance(file, SegyFile):
+        return ()
+    found = [struct.unpack_from(f"{file.order}i", header, 36)[0] for header in file.trace_headers()]
+    return tuple((FOOT if file.in_feet else 1.0) * value for value in found) if any(found) else ()
 
 
 open_source = SegyFile

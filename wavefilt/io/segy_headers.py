@@ -15,6 +15,8 @@ SEGY_HEADERS, TRACE_HEADER = 3600, 240
 SEGY_WIDTHS = {1: 4, 2: 4, 3: 2, 4: 4, 5: 4, 6: 8, 7: 3, 8: 1, 9: 8, 10: 4, 11: 2, 12: 8, 15: 3, 16: 1}
 """Bytes per sample for each sample format code of SEG-Y, revisions 0 to 2."""
 
+FOOT = 0.3048
+"""Metres."""
 MOST_EXTENDED = 100
 """Extended textual headers that a plausible SEG-Y file has at most."""
 NOT_READ = {4: "32-bit fixed point with gain", 7: "24-bit integers", 15: "24-bit unsigned integers"}

@@ -14,14 +14,13 @@ import numpy as np
 from wavefilt.errors import FormatError
 from wavefilt.io import seg2
 from wavefilt.io.conversion import equal_lengths, stored
-from wavefilt.io.segy import SegyFile
+from wavefilt.io.segy import FEET, METRES, SegyFile
 from wavefilt.io.segy_headers import SEGY_HEADERS, TRACE_HEADER
 
 if TYPE_CHECKING:
     from wavefilt.recording import Recording
 
 CODES = {"i2": 3, "i4": 2, "f4": 5, "f8": 6}
-METRES, FEET = 1, 2
 LOCAL, UTC = 1, 4
 MILLIVOLTS = 3
 SCALES = (1000, 100, 10, 1)
@@ -95,7 +94,7 @@ def _binary(
     about: list[seg2.TraceHeaders],
 ) -> bytes:
     traces, count = shape
-    feet = bool(about) and "FEET" in seg2.file_strings(recording.origin).get("UNITS", "").upper()
+    feet = bool(about) and seg2.in_feet(recording.origin)
     fields: Fields = {("h", 3213): min(traces, 32767), ("H", 3221): count if count < 1 << 16 else 0, ("h", 3225): code}
     fields |= {("h", 3255): FEET if feet else METRES, ("B", 3501): 1 + second, ("B", 3502): second, ("h", 3503): 1}
     fields[("H", 3217)] = round(interval) if interval < 1 << 15 else 0
@@ -125,7 +124,7 @@ def _described(trace: seg2.TraceHeaders) -> Fields:
         places = zip((73, 77, 45, 81, 85, 41), (*source, *receiver), strict=True)
         fields |= {("i", at): round(scale * value) for at, value in places}
         if trace.receiver and trace.source:
-            fields[("i", 37)] = round(float(np.hypot(receiver[0] - source[0], receiver[1] - source[1])))
+            fields[("i", 37)] = round(trace.offset)
     if trace.delay:
         fields[("h", 109)] = round(1000 * trace.delay)
     if trace.descaling:

@@ -5,34 +5,51 @@ matplotlib (extra ``plot``) is imported when a figure is drawn, never with this 
 
 from __future__ import annotations
 
+import base64
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .appearance import LARGE
-from .gather import draw_gather, draw_line, draw_lines, draw_rows
+from .gather import draw_panel, draw_traces, margins
 from .levels import draw_levels
+from .options import DEFAULT, PlotOptions
 from .spectra import RANGE_DB, draw_spectra, draw_spectrograms
 from .traces import BINS, PANELS, Gather
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.gridspec import SubplotSpec
 
     from wavefilt.denoising.pipeline import Outcome
     from wavefilt.recording import Recording
 
-__all__ = ["BINS", "FILE_TYPES", "PANELS", "RANGE_DB", "check_target", "draw", "file_type", "plot_denoising", "render"]
+__all__ = [
+    "BINS", "FILE_TYPES", "PANELS", "RANGE_DB", "PlotOptions", "check_target", "draw", "file_type", "plot_denoising",
+    "render", "save",
+]  # fmt: skip
 
 FILE_TYPES = ("png", "pdf", "svg")
 SEPARATOR = "   ·   "
+WIDTH, TITLE, TRACES, OTHERS = 13.0, 0.55, 5.3, 3.35
+"""Inches: the figure, the heights of its title, of the panels of samples and of those computed from them."""
 
 
 def plot_denoising(
-    before: Recording, after: Recording, path: str | Path, *, overwrite: bool = False, dpi: float = 120
+    before: Recording,
+    after: Recording,
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    dpi: float = 120,
+    chosen: PlotOptions = DEFAULT,
 ) -> None:
     """Draw ``before``, ``after`` and what was removed on one amplitude scale; write it to ``path``.
+
+    `Recording.plot` does the same, and draws a recording alone.
 
     Parameters
     ----------
@@ -45,28 +62,42 @@ def plot_denoising(
         Replace ``path`` if it exists; otherwise that is a FileExistsError.
     dpi : float
         Dots per inch, of png files and of images in the others. The figure is 13 by 9.2 inches.
+    chosen : PlotOptions
+        What is drawn, and how.
 
     Raises
     ------
     ValueError
-        For an unknown extension, or recordings that are empty or not of the same shape.
+        For an unknown extension, recordings that are empty or not of the same shape, and options that the recordings
+        have no headers for.
     ImportError
         If matplotlib is not installed.
     FileExistsError, OSError
         If the file is there already or cannot be written.
     """
+    save(lambda: draw(before, after, chosen), path, overwrite, dpi)
+
+
+def save(drawn: Callable[[], Figure], path: str | Path, overwrite: bool, dpi: float) -> Figure:
+    """Draw a figure and write it. Raises what `plot_denoising` does."""
     from wavefilt.io.atomic import check_destination, write_atomically
 
     kind = file_type(path)
     check_destination(Path(path), overwrite=overwrite)  # before the work, not after
-    write_atomically(Path(path), render(draw(before, after), kind, dpi), overwrite=overwrite)
+    figure = drawn()
+    write_atomically(Path(path), render(figure, kind, dpi), overwrite=overwrite)
+    return figure
 
 
 def render(figure: Figure, kind: str, dpi: float) -> bytes:
-    """The figure as a file of this type, without a date, so that the same data give the same file."""
+    """The figure as a file of this type, without a date, so that the same data give the same file; text is text."""
     buffer = io.BytesIO()
     if kind != "png":
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata={"CreationDate" if kind == "pdf" else "Date": None})
+        from matplotlib import rc_context
+
+        date = {"CreationDate" if kind == "pdf" else "Date": None}
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "wavefilt", "pdf.fonttype": 42}):
+            figure.savefig(buffer, format=kind, dpi=dpi, metadata=date)
         return buffer.getvalue()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image  # matplotlib depends on it
@@ -76,7 +107,7 @@ def render(figure: Figure, kind: str, dpi: float) -> bytes:
     canvas.draw()
     pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     # a palette of 256 colours makes the file a quarter, without a visible difference
-    pixels.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(buffer, "png", dpi=(dpi, dpi))
+    pixels.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(buffer, "png", dpi=(dpi, dpi))
     return buffer.getvalue()
 
 
@@ -95,36 +126,50 @@ def check_target(path: str | Path) -> None:
     _figure_class()
 
 
-def draw(before: Recording, after: Recording) -> Figure:
-    """The figure of `plot_denoising`, not yet written; `Axes.get_label` names its panels."""
+def draw(before: Recording, after: Recording | None = None, chosen: PlotOptions = DEFAULT) -> Figure:
+    """The figure of `Recording.plot`, not yet written; `Axes.get_label` names its panels. Raises what that does."""
     figure_class = _figure_class()
-    gather = Gather(before, after)
-    figure = figure_class(figsize=(13, 9.2), facecolor="white")
-    single = len(gather) == 1
-    top = 0.935 if single else 0.91
-    # times of the day and ids need more room than seconds and numbers
-    left, space = 0.055 if gather.day is None else 0.08, 0.24 if len(gather.names) < 5 else 0.32
-    grid = figure.add_gridspec(
-        2, 1, height_ratios=(1.6, 1), hspace=space, left=left, right=0.985, top=top, bottom=0.055
-    )
-    (draw_lines if single else draw_gather)(figure, grid[0], gather)
-    lower = grid[1].subgridspec(1, 3, width_ratios=(2.35, 1.0, 1.0), wspace=0.28)
-    draw_spectrograms(figure, lower[0], gather)
-    draw_spectra(figure.add_subplot(lower[1], label="spectra"), gather)
-    levels = lower[2].subgridspec(2, 1, hspace=0.16)
-    energies = figure.add_subplot(levels[0], label="energies")
-    draw_levels(energies, figure.add_subplot(levels[1], label="thresholds", sharex=energies), after)
+    gather = Gather(before, after, chosen)
+    heights = [height for height, drawn in ((TRACES, gather.panels), (OTHERS, gather.others)) if drawn]
+    height = TITLE + sum(heights)
+    figure = figure_class(figsize=(WIDTH, height), facecolor="white")
+    if gather.panels:
+        left, bottom, right, top = margins(gather)
+        low = height - TITLE - TRACES
+        place = {"left": left / WIDTH, "right": 1 - right / WIDTH, "bottom": (low + bottom) / height}
+        draw_traces(figure, figure.add_gridspec(1, 1, **place, top=(low + TRACES - top) / height)[0], gather)
+    if gather.others:
+        place = {"left": 0.72 / WIDTH, "right": 1 - 0.2 / WIDTH, "bottom": 0.5 / height, "top": (OTHERS - 0.3) / height}
+        widths = [1 + 1.35 * (len(gather.kinds) > 1) if panel == "spectrograms" else 1 for panel in gather.others]
+        lower = figure.add_gridspec(1, len(widths), **place, width_ratios=widths, wspace=0.28)
+        _draw_others(figure, dict(zip(gather.others, lower, strict=True)), gather, after or before)
     _draw_title(figure, gather, before, after)
     return figure
 
 
+def _draw_others(figure: Figure, cells: dict[str, SubplotSpec], gather: Gather, last: Recording) -> None:
+    """Spectrograms, spectra, and levels of the ``last`` recording, where there is a cell for them."""
+    if "spectrograms" in cells:
+        draw_spectrograms(figure, cells["spectrograms"], gather)
+    if "spectra" in cells:
+        draw_spectra(figure.add_subplot(cells["spectra"], label="spectra"), gather)
+    if "levels" in cells:
+        levels = cells["levels"].subgridspec(2, 1, hspace=0.16)
+        energies = figure.add_subplot(levels[0], label="energies")
+        draw_levels(energies, figure.add_subplot(levels[1], label="thresholds", sharex=energies), last)
+
+
 def thumbnail(recording: Recording) -> bytes:
     """A small picture of the traces, as a png file. Raises ImportError without matplotlib."""
-    gather = Gather(recording, recording)
+    gather = Gather(recording, None, DEFAULT)
     figure = _figure_class()(figsize=(6.4, 2.4), layout="constrained")
-    axes = figure.add_subplot()
-    (draw_line if len(gather) == 1 else draw_rows)(axes, gather, "before")
+    draw_panel(figure.add_subplot(), gather, "before")
     return render(figure, "png", 80)
+
+
+def as_html(picture: bytes) -> str:
+    """A png file as an element of a page."""
+    return f'<img alt="the traces" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
 
 
 def _figure_class() -> type[Figure]:
@@ -132,20 +177,30 @@ def _figure_class() -> type[Figure]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError('figures need matplotlib: pip install "wavefilt[plot]"') from error
-    found: type[Figure] = Figure  # unknown to mypy where matplotlib is missing
+
+    class Picture(Figure):  # type: ignore[misc]  # of no type where matplotlib is missing
+        """A figure that notebooks show without pyplot."""
+
+        def _repr_html_(self) -> str:
+            return as_html(render(self, "png", 80))
+
+    found: type[Figure] = Picture
     return found
 
 
-def _draw_title(figure: Figure, gather: Gather, before: Recording, after: Recording) -> None:
-    name = Path(before.source or after.source).name or "recording"
+def _draw_title(figure: Figure, gather: Gather, before: Recording, after: Recording | None) -> None:
+    name = Path(before.source or (after or before).source).name or "recording"
     name = name if len(name) <= 60 else f"{name[:57]}..."
-    parts = [_describe(after.outcome)] if after.outcome else []
-    share = 100 * gather.share
-    parts.append(f"removed {'< 0.0001' if 0 < share < 1e-4 else f'{share:.3g}'} % of the energy")
-    if gather.complex:
-        parts.append("real part shown")
-    figure.text(0.055, 0.968, _printable(name), fontsize=LARGE + 1, fontweight="bold", parse_math=False, va="center")
-    figure.text(0.985, 0.968, SEPARATOR.join(parts), fontsize=LARGE - 0.5, parse_math=False, va="center", ha="right")
+    last = after or before
+    parts = [_describe(last.outcome)] if last.outcome else []
+    if after:
+        share = 100 * gather.share
+        parts.append(f"removed {'< 0.0001' if 0 < share < 1e-4 else f'{share:.3g}'} % of the energy")
+    parts += ["real part shown"] * gather.complex + [str(gather.gain)] * (gather.gain is not None)
+    edge, y = 0.72 / WIDTH, 1 - 0.3 / figure.get_figheight()
+    shared = {"parse_math": False, "va": "center"}
+    figure.text(edge, y, _printable(name), fontsize=LARGE + 1, fontweight="bold", **shared)
+    figure.text(1 - 0.2 / WIDTH, y, SEPARATOR.join(parts), fontsize=LARGE - 0.5, ha="right", **shared)
 
 
 def _describe(outcome: Outcome) -> str:

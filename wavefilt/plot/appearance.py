@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish
 COLORS = {"before": "#4d4d4d", "after": "#0072B2", "removed": "#D55E00"}
+SIGMA_COLOR, THRESHOLD_COLOR = "#009E73", "#CC79A7"
+DENSITY, POWER = "RdBu_r", "magma"
+"""matplotlib's names of the colours of samples and of spectrograms."""
 SMALL, MEDIUM, LARGE = 8.5, 9.5, 12.0
 """Font sizes in points: tick labels, labels, the title."""
 
@@ -23,10 +26,10 @@ def style(axes: Axes, grid: bool = False) -> None:
         axes.set_axisbelow(True)
 
 
-def tag(axes: Axes, text: str) -> None:
+def tag(axes: Axes, text: str, color: str) -> None:
     """A panel's name in its upper left corner, readable over lines."""
-    box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.5}
-    where, color = axes.transAxes, COLORS[text.split()[0]]
+    box = {"facecolor": "white", "alpha": 0.8 if text else 0, "edgecolor": "none", "pad": 1.5}
+    where = axes.transAxes
     axes.text(0.006, 0.95, text, transform=where, fontsize=MEDIUM, fontweight="bold", va="top", bbox=box, color=color)
 
 

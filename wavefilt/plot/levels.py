@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .appearance import COLORS, MEDIUM, legend, say, style
+from .appearance import COLORS, MEDIUM, SIGMA_COLOR, THRESHOLD_COLOR, legend, say, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from wavefilt.denoising.estimation import Estimate
     from wavefilt.recording import Recording
 
-SIGMA_COLOR, THRESHOLD_COLOR = "#009E73", "#CC79A7"
 LINE: dict[str, Any] = {"linewidth": 1.4, "markersize": 4}
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from wavefilt.arrays import Floats
 
-from .appearance import COLORS, MEDIUM, SMALL, legend, say, style
+from .appearance import COLORS, MEDIUM, POWER, SMALL, legend, say, style
 from .gather import time_axis
-from .traces import PANELS, Gather, Pair, middle
+from .traces import Gather, Pair, middle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,17 +25,21 @@ RANGE_DB = 60.0
 
 def draw_spectrograms(figure: Figure, cell: SubplotSpec, gather: Gather) -> None:
     """Spectrograms of the strongest trace, one colour scale in dB below the largest value before."""
-    grid = cell.subgridspec(1, 3, width_ratios=(1, 1, 0.04), wspace=0.13)
+    kinds = gather.kinds[:2]
+    grid = cell.subgridspec(
+        1, len(kinds) + 1, width_ratios=(*[1] * len(kinds), 0.04), wspace=0.13 if len(kinds) > 1 else 0.06
+    )
     pair = gather.pair(gather.strongest)
-    panels = [figure.add_subplot(grid[i], label=f"spectrogram {PANELS[i]}") for i in (0, 1)]
-    powers = [_spectrogram(pair, panel, gather.peak or 1.0) for panel in PANELS[:2]]
+    panels = [figure.add_subplot(grid[i], label=f"spectrogram {kind}") for i, kind in enumerate(kinds)]
+    powers = [_spectrogram(pair, kind, gather.peak or 1.0) for kind in kinds]
     name = gather.name(gather.strongest)
-    for axes, panel in zip(panels, PANELS, strict=False):
+    for axes, kind in zip(panels, kinds, strict=True):
         style(axes)
-        axes.set_title(f"spectrogram {panel}{f', {name}' if name else ''}", fontsize=MEDIUM, pad=5)
+        words = f"spectrogram {kind if len(kinds) > 1 else ''}".strip()
+        axes.set_title(f"{words}{f', {name}' if name else ''}", fontsize=MEDIUM, pad=5)
         axes.set_xlabel(gather.time_label.split(",")[0], fontsize=MEDIUM, labelpad=1)
+        axes.tick_params(labelleft=axes is panels[0])
     panels[0].set_ylabel(gather.frequency_label, fontsize=MEDIUM)
-    panels[1].tick_params(labelleft=False)
     largest = float(powers[0].max())
     if largest < 1e-12:  # rounding errors of a constant
         for axes in panels:
@@ -44,11 +48,11 @@ def draw_spectrograms(figure: Figure, cell: SubplotSpec, gather: Gather) -> None
     extent = (pair.start, pair.stop, 0, 0.5 / pair.interval)
     for axes, power in zip(panels, powers, strict=True):
         drawn = _decibels(power / largest)
-        image = axes.imshow(drawn, "magma", aspect="auto", origin="lower", extent=extent, interpolation="bilinear")
+        image = axes.imshow(drawn, POWER, aspect="auto", origin="lower", extent=extent, interpolation="bilinear")
         image.set_clim(-RANGE_DB, 0)
         axes.locator_params(axis="x", nbins=4)
         time_axis(axes.xaxis, gather, pair.start, pair.stop, 3)
-    bar = figure.colorbar(image, cax=figure.add_subplot(grid[2], label="decibels"))
+    bar = figure.colorbar(image, cax=figure.add_subplot(grid[-1], label="decibels"))
     bar.ax.set_title("dB", fontsize=SMALL, pad=5)
     bar.ax.tick_params(labelsize=SMALL)
 
@@ -67,9 +71,9 @@ def draw_spectra(axes: Axes, gather: Gather) -> None:
     style(axes, grid=True)
     axes.set_title("mean amplitude spectrum", fontsize=MEDIUM, pad=5)
     axes.set_xlabel(gather.frequency_label, fontsize=MEDIUM, labelpad=1)
-    axes.set_ylabel("dB re maximum before", fontsize=MEDIUM, labelpad=1)
+    axes.set_ylabel(f"dB re maximum{' before' * (len(gather.kinds) > 1)}", fontsize=MEDIUM, labelpad=1)
     pairs = gather.like_strongest(48)
-    spectra = {panel: _mean_spectrum(pairs, panel, gather.peak) for panel in PANELS} if pairs else {}
+    spectra = {panel: _mean_spectrum(pairs, panel, gather.peak) for panel in gather.kinds} if pairs else {}
     largest = float(spectra["before"].max()) if pairs else 0.0
     if largest < 1e-12:
         say(axes, "no variation")
@@ -79,7 +83,8 @@ def draw_spectra(axes: Axes, gather: Gather) -> None:
         axes.plot(frequencies, _decibels(spectrum / largest), color=COLORS[panel], linewidth=1.4, label=panel)
     axes.set_xlim(0, frequencies[-1])
     axes.set_ylim(-RANGE_DB - 5, 9)  # room for the legend
-    legend(axes, columns=3)
+    if len(spectra) > 1:
+        legend(axes, columns=3)
 
 
 def _mean_spectrum(pairs: list[Pair], panel: str, peak: float) -> Floats:
