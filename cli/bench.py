@@ -167,18 +167,23 @@ def laplace2d(
 
 
 @command.command("quality", epilog="Example: wavefilt bench quality sections -o sections.json")
-@click.argument("what", type=click.Choice(["signals", "sections"]), default="signals")
+@click.argument("what", type=click.Choice(["signals", "sections", "trust"]), default="signals")
 @click.option("--quick", is_flag=True, help="Few draws of noise, of sections a small part: half a minute.")
 @with_results
 def quality(what: str, quick: bool, results: Results) -> None:
-    """The error of every rule on known signals, or the gain of transforms and other methods on gathers and sections.
+    """The error of every rule on known signals, the gain of methods on gathers, or how often the trust report is right.
 
     Signals, the default, are beside published results and scikit-image; sections beside f-x deconvolution, rank
     reduction, a dip filter and others. Errors are of fixed draws of noise, so that they are reproducible. What is not
     installed is left out, and the reason given.
     """
     from wavefilt.benchmarks.quality import report, sections, sections_report, study
+    from wavefilt.benchmarks.quality import trust as reliability
 
+    if what == "trust":
+        cases = partial(progress, describe=lambda step: f"{step[0]}: {step[1].signal}, {step[1].rule}")
+        results.report(reliability.run(quick, cases), reliability.report)
+        return
     if what == "sections":
         describe = partial(progress, describe=lambda step: step.label)
         results.report(sections.run(quick, describe, results.keep), sections_report.report)

@@ -20,6 +20,7 @@ from scipy import signal
 
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.quality.signals import Samples
+from wavefilt.trust.picking import energy_ratio
 
 if TYPE_CHECKING:
     from obspy import Trace
@@ -133,19 +134,6 @@ def slowed(x: Samples, rate: float) -> tuple[Samples, float]:
     factor = int(np.ceil(rate / FASTEST))
     x = x - x.mean()
     return (x if factor == 1 else np.asarray(signal.resample_poly(x, 1, factor))), rate / factor
-
-
-def energy_ratio(x: Samples, short: int, long: int, floor: float = 0.0) -> Samples:
-    """Mean square of the ``short`` samples from each one on over that of the ``long`` before it; 0 at the ends.
-
-    ``floor`` is added to both, and a trifle to the latter. The largest is at the onset itself.
-    """
-    total = np.concatenate([[0.0], np.cumsum(x**2)])
-    at = np.arange(long, len(x) - short + 1)
-    found = np.zeros(len(x))
-    after, before = (total[at + short] - total[at]) / short, (total[at] - total[at - long]) / long
-    found[at] = (after + floor) / (before + floor + 1e-12 * total[-1] / len(x))
-    return found
 
 
 def measures(recorded: Samples, filtered: Samples, rate: float) -> dict[str, float]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from wavefilt.benchmarks.quality.earthquakes import NOISE, Records
-from wavefilt.benchmarks.quality.field_records import energy_ratio
 from wavefilt.benchmarks.quality.signals import Samples
+from wavefilt.trust.picking import aic, energy_ratio
 
 AIC, AIC_FLOOR = 4.5, 0.05
 """Seconds around P, and the floor in variances of the noise before denoising."""
@@ -16,18 +16,6 @@ TRIGGER = 4.0
 """STA/LTA that is an arrival: what no window of noise reaches, see `field_records.LIMITS`."""
 FAR = 0.2
 """Seconds beyond which a pick is an outlier."""
-
-
-def aic(x: Samples, floor: float = 0.0) -> int:
-    """The sample that parts ``x`` best into two of different variance (Maeda 1985), ``floor`` added to either."""
-    k = np.arange(2, len(x) - 2)
-    sums, squares = np.cumsum(x), np.cumsum(x**2)
-    before = squares[k - 1] / k - (sums[k - 1] / k) ** 2
-    rest = len(x) - k
-    after = (squares[-1] - squares[k - 1]) / rest - ((sums[-1] - sums[k - 1]) / rest) ** 2
-    levels = (np.maximum(variance, 0) + floor + 1e-300 for variance in (before, after))
-    first, second = (np.log(level) for level in levels)
-    return int(k[np.argmin(k * first + (rest - 1) * second)])
 
 
 def sta_lta(x: Samples, short: int, long: int, floor: float = 0.0) -> int:

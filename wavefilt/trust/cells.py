@@ -9,7 +9,7 @@ import numpy as np
 
 from wavefilt.arrays import Floats, Mask
 
-WAVELET, TAPS, DEEPEST = "sym8", 16, 9
+WAVELET, DEEPEST = "sym8", 9
 """Of the transform that measures, whatever wavelet denoised: it parts octaves well and shifts energy little."""
 BLOCK = 1 << 19
 """Samples that are transformed at once."""
@@ -28,6 +28,10 @@ class Cells:
     removed: Floats
     share: Floats
     weight: Floats
+
+    def of(self, rows: slice) -> Cells:
+        """Those of some traces."""
+        return Cells(*(vars(self)[field.name][rows] for field in fields(self)))
 
     @property
     def widths(self) -> Floats:
@@ -85,7 +89,7 @@ def _bands(rows: Floats, live: Mask) -> Iterator[tuple[float, Floats]]:
     count = np.maximum(live.sum(axis=-1, keepdims=True), 1)
     mean = np.sum(rows, axis=-1, keepdims=True, where=live) / count
     depth = max(0, min(DEEPEST, samples.bit_length() - 5))  # of the coarsest level a trace has at least 16
-    found = modwt(np.where(live, rows - mean, 0), WAVELET, depth, "symmetric")
+    centred = np.where(live, rows - mean, 0)
+    found = modwt(np.concatenate([centred, centred[:, ::-1]], axis=-1), WAVELET, depth)  # periodic: symmetric ends
     for level, band in zip([*range(1, depth + 1), depth], [*found[:0:-1], found[0]], strict=True):
-        first = ((1 << level) - 1) * TAPS // 2
-        yield float(1 << level), band[..., first : first + samples]
+        yield float(1 << level), band[..., :samples]

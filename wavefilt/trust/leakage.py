@@ -75,8 +75,10 @@ def find(noisy: Floats, removed: Floats, denoise: Denoise | None, quiet: slice |
     found, null = _statistics(cells, noise), list[tuple[Floats, ...]]()
     if samples < SHORTEST:
         found = tuple(np.full_like(values, np.nan) for values in found)
-    for x, r in _simulations(noisy, noise, denoise, unit, seed) if np.isfinite(found[0]).any() else ():
-        own = measure(x, r, cell)
+    every = [*_simulations(noisy, noise, denoise, unit, seed)] if np.isfinite(found[0]).any() else []
+    both = measure(*(np.concatenate(rows) for rows in zip(*every, strict=True)), cell) if every else cells
+    for i, (x, r) in enumerate(every):
+        own = both.of(slice(i * len(x), (i + 1) * len(x)))
         null.append((*_statistics(own, noise_levels(own, cell, x, known)), coherence(r)))
     simulated = [np.concatenate(values, axis=None) for values in zip(*null, strict=True)] or [np.empty(0)] * 4
     ratio, change, levels = (p_values(values, those) for values, those in zip(found, simulated[:3], strict=True))
