@@ -54,7 +54,7 @@ def _row(case: Case) -> Row:
     removed = case.noisy - denoised
     total, window = case.grown(denoised)
     report = trust.report(case.noisy, denoised, case.denoise)
-    change, worse = report.leakage.change, report.leakage.worse
+    change, suspect = report.leakage.change, report.leakage.suspect
     similar, p = _similarity(case, denoised, removed)
     return {
         "signal": case.signal,
@@ -64,7 +64,7 @@ def _row(case: Case) -> Row:
         "shape": list(case.noisy.shape),
         "grown": [round(total, 3), round(window, 3)],
         "harmful": harmful(total, window),
-        "estimate": [round(report.leakage.total, 3), round(float(np.max(change, where=worse, initial=-1)), 3)],
+        "estimate": [round(report.leakage.total, 3), round(float(np.max(change, where=suspect, initial=-1)), 3)],
         "verdict": report.verdict,
         "local similarity": similar,
         "its p-value": p,

@@ -104,7 +104,7 @@ def test_dead_traces_gaps_and_extremes(gather):
     x[1], x[2, 100:300], x[3] = 5, np.nan, np.nan
     y = np.array([denoise(row[None])[0] for row in x])
     found = trust.report(x, y)
-    assert "2 of 12 traces are as they were, 1 of them dead" in found.answers[-1].found
+    assert "As they were: 2 of 12 traces, 1 of them dead" in found.answers[-1].found
     assert f"{200 + 512} of {x.size} samples are in gaps" in found.answers[-1].found
     assert np.isnan(found.leakage.p_value[2, 4:8]).all()
     assert np.isnan(found.leakage.p_value[[1, 3]]).all()

@@ -64,7 +64,7 @@ class TrustReport:
     def harmed(self) -> Mask:
         """The windows of `Leakage` whose error grew so much that the denoise is harmful."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.leakage.worse & (self.leakage.change > WORST))
+            return np.asarray(self.leakage.suspect & (self.leakage.change > WORST))
 
     def summary(self) -> str:
         """A line for people."""
@@ -117,7 +117,8 @@ class TrustReport:
     def _error(self) -> Answer:
         test = (
             f"Harmful if the estimated energy of the error grew in the whole record, or in a window by more than "
-            f"{WORST:g} times the noise's and more than in simulated noise (false discovery rate {leakage.RATE:.0%})."
+            f"{WORST:g} times the noise's, and more was removed from it than from simulated noise (false discovery "
+            f"rate {leakage.HARM_RATE:.0%})."
         )
         found = self.leakage
         question = "Is the result nearer to the signal than the record was?"
@@ -157,15 +158,16 @@ class TrustReport:
         )
         if not np.isfinite(found.p_value).any():
             return Answer("levels", question, "untested", "No trace with noise is long enough.", test)
-        names = [self.band(level) for level in np.flatnonzero(found.levels)]
-        told = f"More than noise from {', '.join(names)}." if names else "No more than noise from any level."
+        runs = np.flatnonzero(np.diff(np.concatenate([[False], found.levels, [False]]).astype(int))).reshape(-1, 2)
+        names = [self.band(first, stop - 1) for first, stop in runs[::-1].tolist()]
+        told = f"More than noise from {' and '.join(names)}." if names else "No more than noise from any level."
         return Answer("levels", question, "signal" if names else "none", told, test)
 
-    def band(self, level: int) -> str:
-        """The frequencies of a level, counted from 0."""
-        low, high = 0.5 / 2 ** (level + 1), 0.5 / 2**level
-        if level == self.leakage.noise.shape[1] - 1:
-            low, high = 0.0, 2 * low
+    def band(self, first: int, last: int) -> str:
+        """The frequencies from one level, counted from 0, to a coarser one or itself."""
+        low, high = 0.5 / 2 ** (last + 1), 0.5 / 2**first
+        if last == self.leakage.noise.shape[1] - 1:
+            low = 0.0
         rate, unit = (1.0, "cycles a sample") if self.interval is None else (1 / self.interval, "Hz")
         return f"{low * rate:.3g} to {high * rate:.3g} {unit}"
 
@@ -197,7 +199,8 @@ class TrustReport:
         if not moved.size:
             return Answer("breaks", question, "untested", "No first break was found.", test)
         middle = float(np.median(moved))
-        told = f"{moved.size} first breaks, median shift {middle:+g} samples, largest {np.abs(moved).max():g}."
+        most = np.abs(moved).max()
+        told = f"First breaks of {moved.size} traces: median shift {middle:+g} samples, largest {most:g}."
         if moved.size < FEWEST_PICKS:
             return Answer("breaks", question, "untested", told, test)
         changed = False
@@ -212,7 +215,7 @@ class TrustReport:
         dead = sum(bool(constant(own[None], gaps=True)[0]) for own in self.noisy if not np.isnan(own).all())
         with np.errstate(invalid="ignore"):
             same = int((((self.removed == 0) | gaps).all(axis=1)).sum())
-        told = f"{same} of {len(self.noisy)} traces are as they were, {dead} of them dead (constant)"
+        told = f"As they were: {same} of {len(self.noisy)} traces, {dead} of them dead (constant)"
         told += f"; {gaps.sum()} of {gaps.size} samples are in gaps, masked or not finite."
         told = " ".join([told, *self.notes])
         return Answer("unchanged", "What was left as it was?", "untested", told, "For information.")

@@ -34,9 +34,9 @@ def figures(report: TrustReport) -> dict[str, bytes]:
     check_target("x.png")  # raises ImportError without matplotlib
     from matplotlib.figure import Figure
 
-    drawn: dict[str, Callable[[Figure, TrustReport], None]] = {"levels": _levels}
+    drawn: dict[str, Callable[[Figure, TrustReport], None]] = {}
     if np.isfinite(report.leakage.change).any():
-        drawn = {"error": _error, "windows": _windows, **drawn}
+        drawn = {"error": _error, "windows": _windows, "levels": _levels}
     if np.isfinite(report.leakage.lateral[0]).any():
         drawn["lateral"] = _lateral
     if np.isfinite(report.first_breaks).any():
@@ -121,6 +121,7 @@ def _error(figure: Figure, report: TrustReport) -> None:
         axes.set_xlabel(f"{label}, trace {report.traces[trace]}")
         axes.set_ylabel("growth of the error\n(noise's energy = 1)")
         axes.set_yscale("symlog", linthresh=2)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.legend(fontsize=8, frameon=False)
         style(axes, grid=True)
         return

@@ -21,8 +21,8 @@ SIMULATED, TRACES, REPEATS = 1 << 16, 64, 32
 """Samples of noise that are denoised, traces of a gather that they imitate, and how often at most."""
 SHORTEST = 128
 """Samples of a trace that can be tested."""
-RATE = 0.01
-"""False discovery rate of windows and of levels."""
+RATE, HARM_RATE = 0.01, 0.2
+"""False discovery rates: of windows and levels with signal, and of windows whose error grew as well."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Leakage:
     """Probability that the removal of noise alone removes that much."""
     significant: Mask
     """Where noise alone does not explain what was removed, at a false discovery rate of `RATE`."""
-    worse: Mask
-    """Where the error grew by more than the removal of noise alone gives, at the same rate."""
+    suspect: Mask
+    """The same at the rate `HARM_RATE`, for windows whose error grew as well."""
     total: float
     """Growth of the error's energy in the whole record over the noise's energy."""
     unit: float
@@ -81,14 +81,14 @@ def find(noisy: Floats, removed: Floats, denoise: Denoise | None, quiet: slice |
         own = both.of(slice(i * len(x), (i + 1) * len(x)))
         null.append((*_statistics(own, noise_levels(own, cell, x, known)), coherence(r)))
     simulated = [np.concatenate(values, axis=None) for values in zip(*null, strict=True)] or [np.empty(0)] * 4
-    ratio, change, levels = (p_values(values, those) for values, those in zip(found, simulated[:3], strict=True))
+    ratio, levels = (p_values(found[i], simulated[i]) for i in (0, 2))
     energy = cells.weight.sum(axis=1) * (noise @ cells.widths)
     return Leakage(
         cell,
         found[1],
         ratio,
         rejected(ratio, RATE),
-        rejected(change, RATE),
+        rejected(ratio, HARM_RATE),
         float(np.sum(_change(cells, noise) * cells.weight) / (energy.sum() or 1.0)),
         unit,
         noise,

@@ -34,7 +34,7 @@ p { margin: .4rem 0; }
   white-space: nowrap; }
 .large { font-size: 1.1rem; }
 main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); gap: 1rem;
-  margin-top: 1rem; }
+  margin-top: 1rem; align-items: start; }
 section { border: 1px solid #d9dee3; border-radius: .5rem; padding: 1rem; min-width: 0; }
 img { display: block; width: 100%; height: auto; margin: .6rem 0; }
 .test, footer { color: #555; font-size: .85rem; }
@@ -42,8 +42,16 @@ table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .35rem .6rem .35rem 0; border-bottom: 1px solid #d9dee3; vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th.number { text-align: right; }
-.wide { overflow-x: auto; }
+@media (max-width: 40rem) {
+  tr { display: block; padding: .5rem 0; border-bottom: 1px solid #d9dee3; }
+  tr:first-child { display: none; }
+  td { display: block; border: 0; padding: .1rem 0; }
+  td.number { text-align: left; }
+  td.number::before { content: attr(data-name) ": "; color: #555; }
+}
 """
+HEADS = ("error, dB (estimate)", "windows with signal", "windows made worse", "shift of first breaks, samples")
+"""Columns of numbers of the page that lists many."""
 ALT = {
     "error": "Growth of the error by window",
     "windows": "The traces before, after and removed",
@@ -88,13 +96,14 @@ def overview(found: Sequence[tuple[str, Facts]]) -> str:
         error = "" if facts["error_db"] is None else f"{facts['error_db']:+.1f}"
         shift = "" if facts["first_break_shift"] is None else f"{facts['first_break_shift']:+g}"
         numbers = (error, f"{facts['windows_with_signal']} of {facts['windows']}", facts["windows_harmed"], shift)
-        cells = "".join(f'<td class="number">{value}</td>' for value in numbers)
-        rows.append(f"<tr><td>{escape(name)}</td><td>{badge(facts['verdict'])}</td>{cells}</tr>")
-    heads = ("error, dB (estimate)", "windows with signal", "windows harmed", "first breaks, samples")
-    head = "<th>file</th><th>verdict</th>" + "".join(f'<th class="number">{name}</th>' for name in heads)
+        cells = "".join(
+            f'<td class="number" data-name="{head}">{value}</td>' for head, value in zip(HEADS, numbers, strict=True)
+        )
+        rows.append(f"<tr><td>{badge(facts['verdict'])}</td><td>{escape(name)}</td>{cells}</tr>")
+    head = "<th>verdict</th><th>file</th>" + "".join(f'<th class="number">{name}</th>' for name in HEADS)
     counts = {verdict: sum(facts["verdict"] == verdict for _, facts in found) for verdict in WORDS}
     told = " ".join(f"{badge(verdict)} {count}" for verdict, count in counts.items() if count)
-    table = f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+    table = f"<table><tr>{head}</tr>{''.join(rows)}</table>"
     more = '<p class="test">A report with figures: wavefilt denoise FILE --report out.html, one file at a time.</p>'
     return _document("Trust report", f"<h1>Can these denoises be trusted?</h1><p>{told}</p>{table}{more}")
 
