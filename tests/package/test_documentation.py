@@ -21,6 +21,7 @@ REFERENCE = {"index": wavefilt, "ske": ske}
 
 PAGES = {path.stem: path for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]}
 NEEDS = {
+    "command": ["matplotlib"],
     "dask": ["dask", "distributed", "zarr"],
     "das": ["dascore"],
     "gpu": ["greenlet"],
@@ -30,6 +31,7 @@ NEEDS = {
     "out_of_core": ["zarr"],
     "report": ["bokeh"],
     "ske": ["matplotlib"],
+    "trust": ["matplotlib"],
     "tutorial": ["matplotlib"],
 }
 """Packages of extras, without which a page is not run."""
