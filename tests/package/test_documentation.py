@@ -20,6 +20,7 @@ from wavefilt import ske
 REFERENCE = {"index": wavefilt, "ske": ske}
 
 PAGES = {path.stem: path for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]}
+PAGES["samples"] = SAMPLES / "README.md"
 NEEDS = {
     "command": ["matplotlib"],
     "dask": ["dask", "distributed", "zarr"],
@@ -30,6 +31,7 @@ NEEDS = {
     "obspy_users": ["obspy"],
     "out_of_core": ["zarr"],
     "report": ["bokeh"],
+    "samples": ["matplotlib"],
     "ske": ["matplotlib"],
     "trust": ["matplotlib"],
     "tutorial": ["matplotlib"],
