@@ -70,6 +70,13 @@ def _pick(result: Result, argument: str) -> dict[str, float]:
     return {what: row[what][ratio] for what in ("median", "outliers")}
 
 
+def _ranks(result: Result, argument: str) -> Result:
+    """Of CASE; CRITERION, on the records for the test."""
+    case, criterion = argument.split("; ")
+    wanted = (case, criterion, "test")
+    return next(row for row in result["rows"] if (row["case"], row["criterion"], row["half"]) == wanted)
+
+
 def _sections(result: Result, argument: str) -> list[float]:
     """dB of GROUP; NOISE; METHOD, case by case: any noise where it is "any", less another method after "minus"."""
     group, noise, words = argument.split("; ")
@@ -112,6 +119,12 @@ VALUES: dict[str, dict[str, Callable[[Result, str], str]]] = {
         # per cent of picks more than 0.2 s away, and seconds of the median error: PICKER; METHOD; RATIO[; no floor]
         "outliers": lambda result, argument: f"{100 * _pick(result, argument)['outliers']:.0f}",
         "median": lambda result, argument: f"{_pick(result, argument)['median']:.2f}",
+    },
+    "ranking.json": {
+        # of CASE; CRITERION: median rank correlation; dB that the choice, or the default, is worse than the best
+        "correlation": lambda result, argument: f"{_ranks(result, argument)['correlation']:.2f}",
+        "loss": lambda result, argument: f"{_ranks(result, argument)['loss']:.1f}",
+        "loss-of-default": lambda result, argument: f"{_ranks(result, argument)['loss of default']:.1f}",
     },
     "sections_quality.json": {
         # dB of GROUP; NOISE; METHOD: the mean over its cases, the least and the largest

@@ -15,6 +15,8 @@ from .failure import Failure, tell
 COMMANDS = {
     "denoise": "Denoise files by wavelet shrinkage; results keep the input format.",
     "convert": "Write files in another format, with the headers that map.",
+    "compare": "Rank threshold rules on a file of your own, without a clean signal.",
+    "tune": "Search for the best options for a file, and print the command.",
     "info": "Show what a file holds: format, traces, sampling, noise by level.",
     "wavelets": "List the wavelets.",
     "backends": "List the backends and what they need.",

@@ -167,17 +167,17 @@ def laplace2d(
 
 
 @command.command("quality", epilog="Example: wavefilt bench quality sections -o sections.json")
-@click.argument("what", type=click.Choice(["signals", "sections", "trust"]), default="signals")
+@click.argument("what", type=click.Choice(["signals", "sections", "trust", "ranking"]), default="signals")
 @click.option("--quick", is_flag=True, help="Few draws of noise, of sections a small part: half a minute.")
 @with_results
 def quality(what: str, quick: bool, results: Results) -> None:
     """The error of every rule on known signals, the gain of methods on gathers, or how often the trust report is right.
 
     Signals, the default, are beside published results and scikit-image; sections beside f-x deconvolution, rank
-    reduction, a dip filter and others. Errors are of fixed draws of noise, so that they are reproducible. What is not
-    installed is left out, and the reason given.
+    reduction, a dip filter and others; ranking has the order that `wavefilt compare` finds beside the true one. Errors
+    are of fixed draws of noise, so that they are reproducible. What is not installed is left out, and the reason given.
     """
-    from wavefilt.benchmarks.quality import report, sections, sections_report, study
+    from wavefilt.benchmarks.quality import ranking, report, sections, sections_report, study
     from wavefilt.benchmarks.quality import trust as reliability
 
     if what == "trust":
@@ -187,6 +187,10 @@ def quality(what: str, quick: bool, results: Results) -> None:
     if what == "sections":
         describe = partial(progress, describe=lambda step: step.label)
         results.report(sections.run(quick, describe, results.keep), sections_report.report)
+        return
+    if what == "ranking":
+        describe = partial(progress, describe=lambda step: step.label)
+        results.report(ranking.run(quick, describe, results.keep), ranking.report)
         return
     steps = partial(progress, describe=lambda step: f"{step.part}: {step.label}")
     results.report(study.run(quick, steps, results.keep), report.report)

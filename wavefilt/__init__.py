@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wavefilt.recording import Recording
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
+    from wavefilt.tuning import compare, estimate_sigma, tune
 
 __all__ = [
     "BackendUnavailable",
@@ -30,10 +31,12 @@ __all__ = [
     "OnlineDenoiser",
     "Recording",
     "backends",
+    "compare",
     "denoise",
     "denoise_file",
     "dtcwt",
     "dwt",
+    "estimate_sigma",
     "get_num_threads",
     "idtcwt",
     "idwt",
@@ -48,6 +51,7 @@ __all__ = [
     "swt",
     "threshold",
     "threshold_firm",
+    "tune",
     "wavedec",
     "wavedec2",
     "wavelet_packets",
@@ -71,6 +75,7 @@ _HOMES = {
     "streaming": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),
+    "tuning": ("compare", "estimate_sigma", "tune"),
 }
 """Where the names come from. All is imported when it is first asked for: the command handles signals from its start,
 before anything large is loaded."""
@@ -90,7 +95,7 @@ _MODULES = (
         "recording",
         "registry",
     ),
-    *("report", "ske", "streaming", "threads", "transforms", "trust", "vocabulary", "wavelets"),
+    *("report", "ske", "streaming", "threads", "transforms", "trust", "tuning", "vocabulary", "wavelets"),
 )
 """Modules that are there without an import of their own, and those of `_OPTIONAL`."""
 

@@ -84,7 +84,7 @@ def denoise(
                 taken[i] = take(trace.data, -1)
         except TypeError as error:
             raise TypeError(f"{trace.id}: {error}") from error
-    sigmas = {i: _sigma(options.get("sigma", "level"), traces[i]) for i in taken}
+    sigmas = {i: noise_in_samples(options.get("sigma", "level"), traces[i]) for i in taken}
     if two_dimensional:
         _check_panel(data)
     for batch in _batches(taken, chosen, traces, sigmas):
@@ -128,7 +128,7 @@ def filter_samples(
     return denoised
 
 
-def _sigma(sigma: Noise, trace: Trace) -> Noise:
+def noise_in_samples(sigma: Noise, trace: Trace) -> Noise:
     """``sigma`` in samples of a trace, with times and picks of ObsPy."""
     if not isinstance(sigma, tuple):
         return sigma

@@ -147,7 +147,8 @@ class Recording:
         """
         return Clock(self.interval, None, min(map(len, self.traces), default=0), self.source).window(start, stop)
 
-    def _clock(self, trace: int) -> Clock:
+    def clock(self, trace: int) -> Clock:
+        """When a trace was sampled."""
         start = self.starts[trace] if self.starts else None
         return Clock(self.intervals[trace], start, len(self.traces[trace]), self.source)
 
@@ -160,7 +161,7 @@ class Recording:
         found: dict[Noise, list[int]] = {}
         counted = isinstance(sigma, tuple) and sigma[:1] == ("running",) and not any(self.intervals)
         for trace in range(len(self.traces)):
-            own = sigma if counted else in_samples(sigma, self._clock(trace))
+            own = sigma if counted else in_samples(sigma, self.clock(trace))
             found.setdefault(own, []).append(trace)
         if method.scope == "record" and len(found) > 1:
             raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
@@ -211,7 +212,7 @@ class Recording:
             outcome = _run_each(taken.rows, methods, backend, report)
             return replace(self, traces=taken.restore(outcome.samples), outcome=outcome)
         self.check(method)
-        outcome = _run_each(self._rows(), methods, backend, report)
+        outcome = _run_each(self.rows(), methods, backend, report)
         traces = [
             y[: len(x)].astype(arrays.compute_dtype(x.dtype), copy=False)
             for y, x in zip(outcome.samples, self.traces, strict=True)
@@ -226,8 +227,10 @@ class Recording:
             why = f"{self.source}: a panel needs traces of one length, {sizes}; leave "
             raise OptionError(why, options(two_dimensional=True), " out")
 
-    def _rows(self) -> Array:
-        """Traces of several lengths and dtypes as rows in one dtype of computation; shorter ones end in a gap."""
+    def rows(self) -> Array:
+        """All traces in one dtype of computation, C-contiguous (traces, samples); shorter ones end in a gap."""
+        if isinstance(self.traces, np.ndarray):
+            return arrays.take(self.traces, -1).rows
         dtype = arrays.compute_dtype(np.result_type(*self.traces))
         rows = np.full((len(self.traces), max(map(len, self.traces))), np.nan, dtype)
         for row, trace in zip(rows, self.traces, strict=True):

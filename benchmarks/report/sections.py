@@ -29,7 +29,7 @@ from wavefilt.benchmarks.gpu import denoise as gpu_denoise
 from wavefilt.benchmarks.gpu import modwt as gpu_modwt
 from wavefilt.benchmarks.laplace1d import study as laplace1d
 from wavefilt.benchmarks.laplace2d import study as laplace2d
-from wavefilt.benchmarks.quality import leakage, real_noise_report, sections_report, trust
+from wavefilt.benchmarks.quality import leakage, ranking, real_noise_report, sections_report, trust
 from wavefilt.benchmarks.quality import report as quality
 from wavefilt.benchmarks.scaling import report as scaling
 from wavefilt.benchmarks.ske import validation
@@ -146,6 +146,7 @@ KINDS = (
         sections_report.report,
         study="quality of sections",
     ),
+    Kind("Ranks that need no clean signal, and true ones", {"rows", "methods"}, ranking.report, study="ranking"),
     Kind("Leakage test: false alarms and power", {"alarms", "power"}, leakage.report, study="leakage"),
     Kind("Trust report: how often it is right", {"rows", "noise"}, trust.report, study="trust"),
     Kind("Another study", {"study", "columns", "rows"}, outline_report, outline),

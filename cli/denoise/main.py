@@ -81,7 +81,7 @@ OUTPUT = [
     ),
     click.option("--out-dir", type=FOLDER, metavar="DIR", help="Output folder; the folders of the inputs are kept."),
 ]
-METHOD = [
+FILTERS = [
     click.option(
         "-w",
         "--wavelet",
@@ -96,6 +96,8 @@ METHOD = [
         default="auto",
         help="auto: at most 5, with the rules js and bivariate 6.",
     ),
+]
+RULE = [
     click.option(
         "--rule",
         metavar="NAME|T[,T...]",
@@ -103,12 +105,16 @@ METHOD = [
         help="Threshold rule, by default bayes (dtcwt, fk: js): T, one T per level (coarsest first), or one of",
         cls=Named,
     ),
+]
+SHRINK = [
     click.option(
         "--shrink", cls=Named, type=Text(names=shrinks), help="Threshold function, by default that of the rule:"
     ),
     click.option(
         "--keep", type=click.IntRange(min=0), default=0, metavar="N", help="Keep the N coarsest levels as is."
     ),
+]
+TRANSFORM = [
     click.option(
         "--transform",
         cls=Named,
@@ -116,6 +122,8 @@ METHOD = [
         default="dwt",
         help="Transform; modwt is shift-invariant, and slower:",
     ),
+]
+DETAILS = [
     click.option("--spins", type=COUNT, default=1, metavar="K", help="dwt: average over K circular shifts."),
     click.option(
         "--detrend",
@@ -125,6 +133,8 @@ METHOD = [
     click.option(
         "--blend", type=float, default=0.0, metavar="SHARE", help="Put back this share of what is removed, below 1."
     ),
+]
+NOISE = [
     click.option("--noise-window", type=float, nargs=2, metavar="T0 T1", help="Estimate noise between these seconds."),
     click.option(
         "--noise-before",
@@ -151,14 +161,22 @@ METHOD = [
         default="level",
         help="Noise: of each level, of the finest level, or a standard deviation in the units of the file.",
     ),
+]
+EDGES = [
     click.option("--mode", cls=Named, type=Text(names=EXTENSIONS), default="symmetric", help="Boundary mode:"),
     click.option("--scope", type=click.Choice(SCOPES), default="trace", help="Thresholds per trace or per record."),
+]
+PANEL = [
     click.option("--two-dimensional", is_flag=True, help="Transform the traces of a file along both axes, as a panel."),
 ]
-COMPUTING = [
+METHOD = [*FILTERS, *RULE, *SHRINK, *TRANSFORM, *DETAILS, *NOISE, *EDGES, *PANEL]
+BACKEND = [
     click.option(
         "--backend", cls=Named, type=Text(names=lambda: ["auto", *backends.names()]), default="auto", help="Backend:"
     ),
+]
+COMPUTING = [
+    *BACKEND,
     click.option(
         "-j",
         "threads",

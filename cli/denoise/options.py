@@ -68,7 +68,7 @@ class Options:
         rest = {field.name: parsed[field.name] for field in fields(cls) if field.name in parsed}
         given = {**parsed, "wavelet": method.wavelet, "rule": method.rule}
         drawing = PlotOptions(**{name: parsed[name] for name in DRAWING})
-        options = cls(method=method, layout=layout, given=given, noise=_noise(parsed, method), drawing=drawing, **rest)
+        options = cls(method=method, layout=layout, given=given, noise=noise_of(parsed, method), drawing=drawing, **rest)
         options.check()
         return options
 
@@ -83,7 +83,7 @@ class Options:
             raise click.UsageError("-q and -v contradict each other")
 
 
-def _noise(parsed: dict[str, Any], method: Method) -> Noise | None:
+def noise_of(parsed: dict[str, Any], method: Method) -> Noise | None:
     """What one of `NOISE` says. Raises UsageError for two of them, and for what does not go with them."""
     given = [name for name in NOISE if parsed[name] is not None]
     if not given:

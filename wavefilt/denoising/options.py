@@ -13,20 +13,25 @@ from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Sh
 from wavefilt.wavelets.filters import WaveletLike
 
 
-class Options(TypedDict, total=False):
-    """What `wavefilt.denoise` takes beside the wavelet, and every other entry point with it."""
+class Common(TypedDict, total=False):
+    """What `wavefilt.denoise` takes beside the wavelet, the rule and the transform."""
 
     level: int | None
     mode: Mode
-    rule: Rule | float | Sequence[float] | None
     shrink: Shrink | Estimator | None
     sigma: Noise
     scope: Scope
     keep: int
-    transform: Transform
     spins: int
     detrend: Detrend | None
     blend: float
+
+
+class Options(Common, total=False):
+    """What `wavefilt.denoise` takes beside the wavelet, and every other entry point with it."""
+
+    rule: Rule | float | Sequence[float] | None
+    transform: Transform
 
 
 class Along(TypedDict, total=False):
