@@ -68,7 +68,9 @@ class Options:
         rest = {field.name: parsed[field.name] for field in fields(cls) if field.name in parsed}
         given = {**parsed, "wavelet": method.wavelet, "rule": method.rule}
         drawing = PlotOptions(**{name: parsed[name] for name in DRAWING})
-        options = cls(method=method, layout=layout, given=given, noise=noise_of(parsed, method), drawing=drawing, **rest)
+        options = cls(
+            method=method, layout=layout, given=given, noise=noise_of(parsed, method), drawing=drawing, **rest
+        )
         options.check()
         return options
 
