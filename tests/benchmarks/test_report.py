@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from tests.support import browser
 from tests.support.checkout import run
-from wavefilt.benchmarks.common.tables import number, size
+from wavefilt.benchmarks.common.tables import Sheet, number, size
 from wavefilt.benchmarks.report import page as report_page
 from wavefilt.benchmarks.report import sections
 from wavefilt.benchmarks.report.drawing import ends, figures
@@ -422,6 +422,34 @@ def test_cells_sort_by_their_number(cell, value):
 
 
 @pytest.mark.parametrize(
+    ("cells", "places"),
+    [
+        (["64 Ki", "1 Mi", "-", "64 Ki", "8"], [1, 2, report_page.LAST, 1, 0]),
+        (["+3%", "-2.5%", "", "10%"], [1, 0, report_page.LAST, 2]),
+        (["db10", "db2", "Coif1", "db2"], [2, 1, 0, 1]),
+        (["16 Mi db2", "16 Mi", "2 Mi"], [2, 1, 0]),
+    ],
+)
+def test_cells_have_their_places_in_a_sorted_column(cells, places):
+    rows = [(cell, str(i)) for i, cell in enumerate(cells)]
+    assert report_page._places(Sheet("", [["a"], ["b"]], rows)) == [(place, i) for i, place in enumerate(places)]
+
+
+def test_the_only_script_is_bokehs(text):
+    """Sorting needs none; a page without plots has no script of its own."""
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", text, flags=re.DOTALL)
+    assert scripts
+    assert all("Bokeh" in script for script in scripts)
+
+
+def test_the_style_sorts_every_column_and_row(text):
+    tables = Document(text).tables
+    assert max(map(len, tables)) - 1 < report_page.LAST / 4
+    for i in range(1, max(len(table[0]) for table in tables) + 1):
+        assert f"th:nth-child({i}) :checked" in text
+
+
+@pytest.mark.parametrize(
     ("values", "bars", "expected"),
     [
         ((0.526, 2855), False, (0.3731, 4025)),
@@ -499,9 +527,18 @@ def middle(tab, selector, index=0):
 
 
 def column(tab, table, index):
+    """Cells from the top to the bottom, as they are seen."""
     return tab.run(
-        f"[...document.querySelectorAll('table')[{table}].tBodies[0].rows].map(r => r.cells[{index}].textContent)"
+        f"[...document.querySelectorAll('table')[{table}].tBodies[0].rows].sort((a, b) =>"
+        " a.getBoundingClientRect().top - b.getBoundingClientRect().top"
+        f").map(r => r.cells[{index}].textContent)"
     )
+
+
+def sorted_by(tab, table=0):
+    """The radio buttons of a table that are chosen."""
+    chosen = f"[...document.querySelectorAll('table')[{table}].querySelectorAll(':checked')]"
+    return tab.run(f"{chosen}.map(e => e.ariaLabel)")
 
 
 @needs_browser
@@ -509,19 +546,19 @@ def test_a_click_on_a_head_sorts_numbers_as_numbers(shown):
     tab, path = shown
     tab.open(path)
     before = column(tab, 0, 3)
+    assert sorted_by(tab) == []
     numbers = sorted((float(cell.split()[0]) for cell in before), reverse=True)
-    head = "table th:nth-child(4)"
-    for direction in ("ascending", "descending"):
-        tab.click(*middle(tab, f"{head} button"))
-        assert tab.run(f"document.querySelector('{head}').ariaSort") == direction
+    for direction in ("ascending", "descending", "ascending"):
+        tab.click(*middle(tab, "table th:nth-child(4)"))
+        assert sorted_by(tab) == [f"numba all cores, {direction}"]
         numbers.reverse()
         assert [float(cell.split()[0]) for cell in column(tab, 0, 3)] == numbers
-    tab.click(*middle(tab, "table th button"))
+    tab.click(*middle(tab, "table th"))
     assert column(tab, 0, 3) == before
     assert column(tab, 0, 0)[:2] == ["64 Ki", "128 Ki"]
     assert column(tab, 0, 0)[-1] == "8 Mi"
-    sorts = tab.run("[...document.querySelectorAll('table')[0].tHead.rows[0].cells].map(c => c.ariaSort)")
-    assert sorts == ["ascending", "none", "none", "none"]
+    assert sorted_by(tab) == ["samples, ascending"]
+    assert sorted_by(tab, 1) == []
 
 
 @needs_browser
@@ -530,10 +567,11 @@ def test_a_head_is_reached_and_sorts_by_keyboard(shown):
     tab.open(path)
     tab.run("document.querySelector('.wide').focus()")
     tab.press("Tab")
-    assert tab.run("document.activeElement.textContent") == "samples"
-    tab.press("Enter")
-    tab.press("Enter")
-    assert tab.run("document.activeElement.parentElement.ariaSort") == "descending"
+    assert tab.run("document.activeElement.ariaLabel").startswith("samples")
+    tab.press(" ")
+    assert column(tab, 0, 0)[-1] == "8 Mi"
+    tab.press("ArrowRight")
+    assert sorted_by(tab) == [tab.run("document.activeElement.ariaLabel")]
     assert column(tab, 0, 0)[0] == "8 Mi"
 
 
@@ -541,15 +579,34 @@ def test_a_head_is_reached_and_sorts_by_keyboard(shown):
 def test_words_sort_as_words_and_gaps_come_last(shown):
     tab, path = shown
     tab.open(path)
-    tab.run("document.querySelector('table td').removeAttribute('data-value')")
-    for last in (2, 1):
-        tab.click(*middle(tab, "table th:nth-child(2) button"))
-        assert column(tab, 0, 0)[-1] == "64 Ki", last
+    row, last = "document.querySelector('tbody tr').style", report_page.LAST
+    tab.run(f"{row}.setProperty('--2', {last})")
+    for click in ("ascending", "descending"):
+        tab.click(*middle(tab, "table th:nth-child(2)"))
+        assert column(tab, 0, 0)[-1] == "64 Ki", click
     case = tab.run("[...document.querySelectorAll('thead th:first-child')].findIndex(h => h.textContent == 'case')")
-    tab.click(*middle(tab, "thead th:first-child button", case))
+    tab.click(*middle(tab, "thead th:first-child", case))
     names = column(tab, case, 0)
     assert names[:3] == ["denoise 1 Mi", "denoise 16 Mi", "denoise 16 Mi bior4.4"]
     assert names[-2:] == ["forward 16 Mi", "inverse 16 Mi"]
+
+
+@needs_browser
+def test_heads_and_first_cells_stay_where_a_table_scrolls(shown):
+    tab, path = shown
+    tab.open(path, width=360, height=800)
+    moved = tab.run(
+        """(async () => {
+          const wide = [...document.querySelectorAll(".wide")].find(
+            e => e.scrollWidth > e.clientWidth + 50 && e.scrollHeight > e.clientHeight + 50);
+          wide.scrollIntoView({block: "center", behavior: "instant"});
+          wide.scrollTo(50, 50);
+          for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+          const [box, head, cell] = [wide, wide.querySelector("thead th"), wide.querySelector("tbody tr:last-child th")]
+            .map(e => e.getBoundingClientRect());
+          return [head.top - box.top - wide.clientTop, head.left - box.left, cell.left - box.left]; })()"""
+    )
+    assert moved == pytest.approx([0, 0, 0], abs=1)
 
 
 ROOTS = "Object.values(Bokeh.index.roots)"
@@ -691,7 +748,12 @@ def test_a_wide_table_shows_that_it_scrolls(shown, tmp_path):
 def test_without_script_tables_are_there_and_it_says_where_the_plots_are(shown):
     tab, path = shown
     tab.open(path, script=False)
-    assert tab.run("document.querySelectorAll('button').length") == 0
+    head = "document.querySelector('table th:nth-child(4)')"
+    tab.run(f"{head}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    for _ in range(2):
+        tab.click(*tab.run(f"(r => [(r.left + r.right) / 2, (r.top + r.bottom) / 2])({head}.getBoundingClientRect())"))
+    numbers = [float(cell.split()[0]) for cell in column(tab, 0, 3)]
+    assert numbers == sorted(numbers, reverse=True)
     assert tab.run("[...document.querySelectorAll('table')].every(e => e.getBoundingClientRect().height > 90)")
     assert tab.run("document.querySelector('noscript').textContent").startswith("The plots need JavaScript")
     assert tab.run("document.querySelector('noscript').getBoundingClientRect().height") > 10

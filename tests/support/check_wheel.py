@@ -23,7 +23,7 @@ def check(wheel: str) -> None:
                 wanted.add(inside if top == "wavefilt" else f"wavefilt/{inside}")
     assert held == wanted, held ^ wanted
     assert "wavefilt/py.typed" in names
-    assert {f"wavefilt/benchmarks/report/{name}" for name in ("page.html", "report.css", "sort.js")} <= set(names)
+    assert {f"wavefilt/benchmarks/report/{name}" for name in ("page.html", "report.css")} <= set(names)
     results = {f"wavefilt/benchmarks/results/{path.name}" for path in (ROOT / "benchmarks/results").glob("*.json")}
     assert results, "no results in this checkout"
     assert results <= set(names), results - set(names)

@@ -9,7 +9,7 @@ import base64
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -142,7 +142,7 @@ def draw(before: Recording, after: Recording | None = None, chosen: PlotOptions 
         place = {"left": 0.72 / WIDTH, "right": 1 - 0.2 / WIDTH, "bottom": 0.5 / height, "top": (OTHERS - 0.3) / height}
         widths = [1 + 1.35 * (len(gather.kinds) > 1) if panel == "spectrograms" else 1 for panel in gather.others]
         lower = figure.add_gridspec(1, len(widths), **place, width_ratios=widths, wspace=0.28)
-        _draw_others(figure, dict(zip(gather.others, lower, strict=True)), gather, after or before)
+        _draw_others(figure, {panel: lower[i] for i, panel in enumerate(gather.others)}, gather, after or before)
     _draw_title(figure, gather, before, after)
     return figure
 
@@ -178,7 +178,7 @@ def _figure_class() -> type[Figure]:
     except ImportError as error:
         raise ImportError('figures need matplotlib: pip install "wavefilt[plot]"') from error
 
-    class Picture(Figure):  # type: ignore[misc]  # of no type where matplotlib is missing
+    class Picture(Figure):
         """A figure that notebooks show without pyplot."""
 
         def _repr_html_(self) -> str:
@@ -198,7 +198,7 @@ def _draw_title(figure: Figure, gather: Gather, before: Recording, after: Record
         parts.append(f"removed {'< 0.0001' if 0 < share < 1e-4 else f'{share:.3g}'} % of the energy")
     parts += ["real part shown"] * gather.complex + [str(gather.gain)] * (gather.gain is not None)
     edge, y = 0.72 / WIDTH, 1 - 0.3 / figure.get_figheight()
-    shared = {"parse_math": False, "va": "center"}
+    shared: dict[str, Any] = {"parse_math": False, "va": "center"}
     figure.text(edge, y, _printable(name), fontsize=LARGE + 1, fontweight="bold", **shared)
     figure.text(1 - 0.2 / WIDTH, y, SEPARATOR.join(parts), fontsize=LARGE - 0.5, ha="right", **shared)
 

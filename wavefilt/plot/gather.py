@@ -164,12 +164,7 @@ def _name_rows(axes: Axes, gather: Gather) -> None:
     if gather.by != "offset":
         ticks = MaxNLocator(6 if gather.by == "id" else 9, integer=True).tick_values(0, len(gather) - 1)
         places = [int(tick) for tick in ticks if 0 <= tick < len(gather)]
-        room = (
-            axes.get_position().width
-            * axes.figure.get_figwidth()
-            / (len(gather) + 2.2)
-            * max(np.diff(places), default=1)
-        )
+        room = axes.get_window_extent().width / axes.figure.dpi / (len(gather) + 2.2) * max(np.diff(places), default=1)
         wide = 0.08 * max(map(len, gather.labels)) > room
         turned: dict[str, Any] = {"rotation": 18, "ha": "right", "rotation_mode": "anchor"} if wide else {}
         if gather.by == "id":
@@ -199,7 +194,7 @@ def _draw_wiggles(axes: Axes, gather: Gather, panel: str) -> None:
     for row, (place, (mean, scale)) in enumerate(drawn):
         times, values = gather.line(row, panel)
         swing = gather.spacing * np.clip((values - (panel != "removed") * mean) / scale, -1.6, 1.6)
-        style = {"color": COLORS[panel], "rasterized": _many(gather)}
+        style: dict[str, Any] = {"color": COLORS[panel], "rasterized": _many(gather)}
         axes.plot(place + swing, times, linewidth=0.5, marker=_marker(times), markersize=3, **style)
         axes.fill_betweenx(times, place, place + np.maximum(swing, 0), alpha=0.75, linewidth=0, **style)
 
@@ -245,7 +240,9 @@ def time_axis(axis: Axis, gather: Gather, first: float, last: float, most: int =
         parts = f":{rest % 60:0{3 + digits if digits else 2}.{digits}f}" if step < 60 else ""
         labels.append(f"{date}{int(rest // 3600):02}:{int(rest // 60 % 60):02}{parts}")
     axis.set_ticks(places, labels)
-    if axis.axis_name == "x" and places.size:  # at the ends, not into the next panel
+    from matplotlib.axis import XAxis
+
+    if isinstance(axis, XAxis) and places.size:  # at the ends, not into the next panel
         first_label, last_label = axis.get_ticklabels()[0], axis.get_ticklabels()[-1]
         last_label.set_horizontalalignment("right" if last - places[-1] < 0.05 * (last - first) else "center")
         first_label.set_horizontalalignment("left" if places[0] - first < 0.05 * (last - first) else "center")

@@ -89,7 +89,7 @@ class Gain:
     def factors(self, samples: Floats, interval: float) -> Floats:
         """What the samples of a trace, gaps as NaN, are multiplied by; 0 where all of them are 0."""
         if not self.agc:
-            powers: Floats = (interval * np.arange(len(samples))) ** self.value
+            powers: Floats = (interval * np.arange(len(samples), dtype=np.float64)) ** self.value
             return powers
         peak = float(np.nanmax(np.abs(samples), initial=0)) or 1.0
         half = max(1, round(self.value / interval / 2))
