@@ -6,8 +6,11 @@ kernel with the two shortest filters, and tested on everything else.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from wavefilt.benchmarks.common.tables import Row
 
 KIBI, MEBI = 1 << 10, 1 << 20
 LEVEL = 8
@@ -18,11 +21,12 @@ FIT_SIZES = (64 * KIBI, MEBI, 16 * MEBI)
 
 @dataclass(frozen=True)
 class Case:
-    """``kernel`` on ``rows`` rows of ``samples`` float32: blocks of ``threads`` threads, tiles of ``tile`` samples.
+    """``kernel`` on ``rows`` traces of ``samples``: blocks of ``threads`` threads, tiles of ``tile`` samples.
 
-    ``kernel`` is "forward" or "inverse", the one launch that does the finest levels; "energy", the sums of squares,
-    "median", the exact median of the finest level, or "denoise", all of one: of these the sum of the launches is
-    measured and predicted.
+    ``kernel`` is "forward" or "inverse", one ``launch`` of the transform, counted from the finest levels; "energy", the
+    sums of squares, "median", the exact median of the finest level, or "denoise", all of one: of these every launch is
+    measured and predicted. Of transform "dwt2" rows are panels of ``samples`` x ``columns``. Without a ``level`` it is
+    the levels of the finest launch alone.
     """
 
     kernel: str
@@ -32,6 +36,34 @@ class Case:
     rows: int = 1
     tile: int = 4096
     fit: bool = False
+    transform: str = "dwt"
+    columns: int = 0
+    level: int = 0
+    launch: int = 0
+    dtype: str = "float32"
+    mode: str = "symmetric"
+    function: str = "soft"
+
+    @staticmethod
+    def of(row: Row) -> Case:
+        """That of a measured row."""
+        return Case(**{field.name: row[field.name] for field in fields(Case) if field.name in row})
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one launch of a transform."""
+        return self.kernel in ("forward", "inverse")
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """Of a row."""
+        return (self.samples, self.columns) if self.columns else (self.samples,)
+
+    @property
+    def what(self) -> str:
+        """The kernel and all that is not usual about it."""
+        changed = [str(getattr(self, f.name)) for f in fields(self)[7:] if getattr(self, f.name) != f.default]
+        return " ".join([self.kernel, self.wavelet, *changed])
 
 
 def cases() -> Iterator[Case]:
@@ -57,6 +89,16 @@ def cases() -> Iterator[Case]:
     for kernel in ("energy", "median", "denoise"):
         for n in SIZES:
             yield Case(kernel, "db8", 256, n)
+
+
+FIT_BLOCKS, FIT_TILES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024), (1024, 2048, 4096)
+
+
+def fit_cases() -> Iterator[Case]:
+    """What the parameters are fitted to: the forward launch with the two shortest filters over sizes, blocks, tiles."""
+    for wavelet, threads, tile in itertools.product(("haar", "db4"), FIT_BLOCKS, FIT_TILES):
+        for i in range(7):
+            yield Case("forward", wavelet, threads, MEBI << i, tile=tile, fit=True)
 
 
 def quick() -> Iterator[Case]:

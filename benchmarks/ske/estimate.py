@@ -100,8 +100,8 @@ def measured(wavelet: str, candidate: Problem) -> float:
     from .cases import Case
     from .measure import prepare
 
-    case = Case("denoise", wavelet, candidate.threads, candidate.samples, candidate.rows, candidate.tiles_of)
-    ready = prepare(case, candidate.level)
+    shape = candidate.threads, candidate.samples, candidate.rows, candidate.tiles_of
+    ready = prepare(Case("denoise", wavelet, *shape, level=candidate.level))
     try:
         return timed(ready.work).seconds
     finally:

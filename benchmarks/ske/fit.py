@@ -14,14 +14,14 @@ import pywt
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Floats
-from wavefilt.backends.cuda.work_counts import statistics, transforms
+from wavefilt.backends.cuda.work_counts import panels, statistics, transforms, undecimated
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.calibration import Calibration
 
 from . import baselines
-from .cases import LEVEL
+from .cases import LEVEL, Case
 
 Known = tuple[list[Launch], float]
 TURNS = 1 << 18
@@ -31,11 +31,7 @@ MOST_ROUNDS = 50
 
 def launches(row: Row) -> list[Launch]:
     """What the row's case launches, with what the driver reported: registers, shared memory, blocks, spilled bytes."""
-    taps = pywt.Wavelet(row["wavelet"]).dec_len
-    problem = transforms.Problem(taps, row["samples"], row["rows"], LEVEL, tile=row["tile"], threads=row["threads"])
-    if row["kernel"] in ("forward", "inverse"):
-        problem = replace(problem, level=problem.fused[0])
-    made = statistics.OF[row["kernel"]](problem)
+    made = counted(Case.of(row))
     found = [seen for seen in row["launches"] if "registers" in seen]
     if len(found) != len(made):
         return made
@@ -48,6 +44,32 @@ def launches(row: Row) -> list[Launch]:
         )
         for launch, seen in zip(made, found, strict=True)
     ]
+
+
+def counted(case: Case) -> list[Launch]:
+    """What a case launches, from its sizes alone."""
+    taps, itemsize = pywt.Wavelet(case.wavelet).dec_len, np.dtype(case.dtype).itemsize
+    common = {"itemsize": itemsize, "threads": case.threads}
+    if case.transform == "dwt2":
+        periodized = case.mode == "periodization"
+        size = case.samples, case.columns, case.rows, case.level or LEVEL
+        panel = panels.Panels(taps, *size, periodized=periodized, tile=case.tile, **common)
+        made = panels.forward(panel) if case.kernel == "forward" else panels.inverse(panel, case.function)[::-1]
+        return [made[case.launch]]
+    if case.transform == "modwt":
+        of = undecimated.Undecimated(taps, case.samples, case.rows, case.level or LEVEL, case.mode, **common)
+        made = undecimated.forward(of) if case.kernel == "forward" else undecimated.inverse(of, case.function)[::-1]
+        return [made[case.launch]]
+    problem = transforms.Problem(
+        taps, case.samples, case.rows, case.level or LEVEL, case.mode == "periodization", tile=case.tile, **common
+    )
+    if not case.single:
+        return statistics.OF[case.kernel](problem)
+    if not case.level:
+        problem = replace(problem, level=problem.fused[0])
+    if case.kernel == "forward":
+        return [transforms.forward(problem)[case.launch]]
+    return [transforms.inverse(problem, case.function)[::-1][case.launch]]
 
 
 def microbenchmarks(device: Calibration) -> list[Known]:

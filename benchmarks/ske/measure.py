@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from functools import partial
+from functools import lru_cache, partial
+from math import prod
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -18,19 +19,24 @@ from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.dwt.tiling import Filter
 from wavefilt.backends.cuda.dwt.tiling import launches as fused_levels
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import Shape, Shrinking
+from wavefilt.backends.cuda.dwt2.plan import PanelPlan
+from wavefilt.backends.cuda.modwt.plan import ModwtPlan
+from wavefilt.backends.cuda.plan import Plan, Shape, Shrinking
+from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.work_counts.statistics import ROW
 from wavefilt.benchmarks.common.gpu_timing import LAUNCHES, REPEATS, WARM, measured
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.method import Method
-from wavefilt.transforms import DWT
+from wavefilt.transforms import DWT, DWT2, MODWT, Transform
 
 from .cases import LEVEL, Case
 from .microkernels import kernels
 
 Work = Callable[[Any], None]
+LARGEST = 1 << (12 if SIMULATED else 26)
+"""Samples of the noise that cases share; a larger one has its own."""
 THRESHOLD = 0.5
 """Of the inverse's soft shrinkage."""
 
@@ -48,7 +54,7 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"
         row["took"] = round(time.perf_counter() - began, 2)
-        what = f"{case.kernel:8} {case.wavelet:6} {case.rows:>5} x {case.samples:<9}"
+        what = f"{case.what:24} {case.rows:>5} x {case.samples:<9}"
         timed = row.get("error", "")[:160] or (
             f"{1e6 * row['seconds']:9.2f} us  spread {row['spread']:.1%}  ({row['took']:.1f} s)"
         )
@@ -61,44 +67,70 @@ def _row(case: Case, repeats: int, launches: int) -> Row:
     try:
         seen = _launched(ready.work)
         timing = measured(ready.work, launches, repeats, WARM)
-        return {"levels": ready.plan.fused, "seconds": timing.seconds, "spread": timing.spread, "launches": seen}
+        if not case.single and not SIMULATED:
+            before = 0.0
+            for count, launch in enumerate(seen, 1):
+                until = measured(partial(_only, ready.work, count), launches, repeats, WARM).seconds
+                launch["seconds"], before = until - before, until
+        return {"seconds": timing.seconds, "spread": timing.spread, "launches": seen}
     finally:
         ready.plan.release()
+
+
+def _only(work: Work, count: int, stream: Any) -> None:
+    """The first launches of the work; their times are differences of these."""
+    left = [count]
+    configure: Any = type(kernel()(lambda: None)).__getitem__
+
+    def some(self: Any, configuration: Any) -> Callable[..., None]:
+        left[0] -= 1
+        return configure(self, configuration) if left[0] >= 0 else lambda *arguments: None  # type: ignore[no-any-return]
+
+    with patch.object(type(kernel()(lambda: None)), "__getitem__", some):
+        work(stream)
 
 
 class Ready(NamedTuple):
     """A plan, what launches the case on a stream, and the flat device array of its result."""
 
-    plan: DwtPlan
+    plan: Plan
     work: Work
     y: Any
 
 
-def prepare(case: Case, level: int | None = None) -> Ready:
-    """A case ready to be launched; ``level`` instead of the case's own."""
-    wavelet, taps = pywt.Wavelet(case.wavelet), pywt.Wavelet(case.wavelet).dec_len
+PLANS: dict[str, tuple[Transform, type[Plan]]] = {
+    "dwt": (DWT, DwtPlan),
+    "dwt2": (DWT2, PanelPlan),
+    "modwt": (MODWT, ModwtPlan),
+}
+
+
+def prepare(case: Case) -> Ready:
+    """A case ready to be launched."""
+    wavelet = pywt.Wavelet(case.wavelet)
     options = Options(tile=case.tile, threads=case.threads, row=ROW)
     if SIMULATED:
         options = replace(options, scan=8, select=8, row=8)
-    single = fused_levels(Filter(taps, False), LEVEL, case.tile)[0]  # the levels of the first launch
-    if level is None:
-        level = single if case.kernel in ("forward", "inverse") else 2 if SIMULATED else LEVEL
-    analysis = DWT.analysis(wavelet, "symmetric", level)
-    plan = DwtPlan(Shape.of(analysis, "float32", case.rows, (case.samples,)), options)
-    size = case.rows * case.samples
-    x, y = cuda.to_device(noise(size)), cuda.device_array(size, np.float32)
+    kind, planned = PLANS[case.transform]
+    level = case.level or (2 if SIMULATED else LEVEL)
+    if not case.level and case.single:
+        level = fused_levels(Filter(wavelet.dec_len, case.mode == "periodization"), LEVEL, case.tile)[0]
+    plan: Plan = planned(Shape.of(kind.analysis(wavelet, case.mode, level), case.dtype, case.rows, case.size), options)
+    size = case.rows * prod(case.size)
+    x, y = _on_device(max(size, LARGEST), case.dtype)[:size], cuda.device_array(size, case.dtype)
     stream = cuda.stream()
     plan.forward(x, stream)
     stream.synchronize()
     work: Work
     if case.kernel == "forward":
-        work = partial(plan.forward, x)
+        work = partial(plan.forward_launch, case.launch, x)
     elif case.kernel == "inverse":
-        thresholds = cuda.to_device(np.full(level * case.rows, THRESHOLD, np.float32))
-        work = partial(plan.inverse, y, by=Shrinking("soft", thresholds))
+        thresholds = cuda.to_device(np.full(plan.shape.level * case.rows, THRESHOLD, case.dtype))
+        work = partial(plan.inverse_launch, case.launch, y, by=Shrinking(case.function, thresholds))
     elif case.kernel == "denoise":
         from wavefilt.backends.cuda.denoiser import Denoiser
 
+        plan.early = 0  # nothing on a second stream: launches follow one another
         method = Method(wavelet=case.wavelet, level=level, rule="universal", sigma="global", shrink="soft")
         work = partial(Denoiser(plan, method, False).run, x, y)
     else:
@@ -112,6 +144,24 @@ def noise(size: int) -> Any:
     """Noise of at most 1 Mi different samples: the same arithmetic, and made in no time."""
     some = np.random.default_rng(7).standard_normal(min(size, 1 << 20), dtype=np.float32)
     return np.resize(some, size)
+
+
+@lru_cache(maxsize=1)
+def _on_device(size: int, dtype: str) -> Any:
+    """Noise that cases share."""
+    return cuda.to_device(noise(size).astype(dtype, copy=False))
+
+
+def arguments_of(work: Work) -> list[tuple[Any, tuple[Any, ...]]]:
+    """The kernels of the library that the work would launch, and their arguments."""
+    found: list[tuple[Any, tuple[Any, ...]]] = []
+
+    def noted(self: Any, _: Any) -> Callable[..., None]:
+        return lambda *arguments: found.append((self, arguments))
+
+    with patch.object(type(kernel()(lambda: None)), "__getitem__", noted):
+        work(cuda.stream())
+    return found
 
 
 def _launched(work: Work) -> list[Row]:
@@ -136,10 +186,10 @@ def _launched(work: Work) -> list[Row]:
 def _resources(dispatcher: Any, grid: Any, block: Any) -> Row:
     threads, blocks = int(np.prod(block)), int(np.prod(grid))
     facts: Row = {"name": dispatcher.py_func.__name__, "blocks": blocks, "threads": threads}
-    kernel = next(reversed(dispatcher.overloads.values()), None)
-    if kernel is not None:
+    compiled = next(reversed(dispatcher.overloads.values()), None)
+    if compiled is not None:
         sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-        facts |= {"registers": int(kernel.regs_per_thread), "shared": int(kernel.shared_mem_per_block)}
-        facts["local"] = int(kernel.local_mem_per_thread)
-        facts["resident"] = int(kernel.max_cooperative_grid_blocks(threads)) // sms
+        facts |= {"registers": int(compiled.regs_per_thread), "shared": int(compiled.shared_mem_per_block)}
+        facts["local"] = int(compiled.local_mem_per_thread)
+        facts["resident"] = int(compiled.max_cooperative_grid_blocks(threads)) // sms
     return facts
