@@ -31,12 +31,12 @@ TILED = {"fma": ARITHMETIC, "int": 11, "int mul": 5, "other": 16 + ACCESSES + 6}
 def launches(samples: int, block: int = BLOCK) -> dict[str, Launch]:
     """The launch of every kernel of `laplace1d_kernels`, by its name, over so many samples."""
     blocks, warps = -(-samples // block), -(-block // WARP)
-    touched = 2 * SAMPLE * samples
-    moved = touched + 2 * SECTOR * blocks  # every block reads a sample of both its neighbours
+    written = SAMPLE * samples
+    read = written + 2 * SECTOR * blocks  # every block reads a sample of both its neighbours
 
     def launch(name: str, instructions: Mapping[str, float], shared: int = 0, barriers: int = 0) -> Launch:
         loads = {"global": 1, "shared": 1} if shared else {"global": 1}
-        counts = (blocks, block, instructions, loads, barriers, moved, touched)
+        counts = (blocks, block, instructions, loads, barriers, read, written, 2 * written)
         return Launch(name, *counts, registers=REGISTERS, shared=shared)
 
     # x to the tile and three times from it, y: a wavefront each; the tile's ends come twice, once a block

@@ -74,9 +74,9 @@ def launch(variant: Variant, width: int, height: int, registers: int | None = No
     across, down = variant.grid(width, height)
     pixels = (pitch(width) / CHANNELS if variant.memory == "wide" else width) * height
     counts = instructions(variant) | {"wavefront": wavefronts(variant, width)}
-    moved = pixels * (bytes_read(variant, width) + CHANNELS)
+    moved = pixels * bytes_read(variant, width), pixels * CHANNELS
     held: Row = {"registers": registers or variant.registers, "shared": variant.shared}
-    work = (counts, LOADS[variant.memory], int(variant.memory == "tile"), moved, 2 * CHANNELS * pixels)
+    work = (counts, LOADS[variant.memory], int(variant.memory == "tile"), *moved, 2 * CHANNELS * pixels)
     return Launch(variant.name, across * down, variant.threads, *work, **held)
 
 

@@ -140,17 +140,18 @@ def ske(result: Row) -> list[Plot]:
     except calibration.WrongDevice:
         return []
     rows = [row for row in result["rows"] if "error" not in row]
-    predictions = {name: v.tolist() for name, v in validation.Validation(rows, device).predictions.items()}
-    seconds = [row["seconds"] for row in rows] + [float(value) for values in predictions.values() for value in values]
+    v = validation.Validation(rows, device)
+    predictions = {name: values.tolist() for name, values in v.predictions.items()}
+    seconds = [*v.times.tolist(), *(value for values in predictions.values() for value in values)]
     ends = [1e6 * limit(seconds) for limit in (min, max)]
     kernels = looks(row["kernel"] for row in rows)
     panels = []
     for model, values in predictions.items():
         points: dict[tuple[str, bool], list[Point]] = defaultdict(list)
-        for row, value in zip(rows, values, strict=True):
-            measured, predicted = 1e6 * row["seconds"], 1e6 * value
+        for one, value in zip(v.items, values, strict=True):
+            row, measured, predicted = one.row, 1e6 * one.seconds, 1e6 * value
             words = (
-                f"{row['kernel']}, {row['wavelet']}{', fitted' if row['fit'] else ''}\n{row['rows']} x "
+                f"{one.family}, {row['wavelet']}{', fitted' if row['fit'] else ''}\n{row['rows']} x "
                 f"{size(row['samples'])} samples, {row['threads']} threads, tile {row['tile']}\n"
                 f"predicted {number(predicted)} μs, measured {number(measured)} μs: {predicted / measured - 1:+.0%}"
             )

@@ -1,14 +1,15 @@
-"""What the validation of the SKE model measures: the cases, split by kernel into a fit set and a held-out test set.
+"""What the SKE model is fitted to and judged by: cases, split by kernel.
 
-The split was written before anything was measured: parameters are fitted to microbenchmarks and to the forward
-kernel with the two shortest filters, and tested on everything else.
+Parameters are fitted to microbenchmarks and to the forward kernel with the two shortest filters (`fit_cases`). The
+others of `cases` are for development: they were looked at while the model was changed. `blind` and `choices` are what
+it is judged by: written, like the model, before the first of them was measured.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from wavefilt.benchmarks.common.tables import Row
 
@@ -61,9 +62,14 @@ class Case:
 
     @property
     def what(self) -> str:
-        """The kernel and all that is not usual about it."""
-        changed = [str(getattr(self, f.name)) for f in fields(self)[7:] if getattr(self, f.name) != f.default]
-        return " ".join([self.kernel, self.wavelet, *changed])
+        """The kernel, the wavelet, and all but sizes that is not usual about it."""
+        usual = {f.name: f.default for f in fields(self)}
+        changed = [
+            str(getattr(self, name))
+            for name in ("transform", "dtype", "mode", "function")
+            if getattr(self, name) != usual[name]
+        ]
+        return " ".join([self.kernel, self.wavelet, *changed, *(["odd length"] if self.samples % 2 else [])])
 
 
 def cases() -> Iterator[Case]:
@@ -99,6 +105,39 @@ def fit_cases() -> Iterator[Case]:
     for wavelet, threads, tile in itertools.product(("haar", "db4"), FIT_BLOCKS, FIT_TILES):
         for i in range(7):
             yield Case("forward", wavelet, threads, MEBI << i, tile=tile, fit=True)
+
+
+BLIND_SIZES = (MEBI, 4 * MEBI, 16 * MEBI, 64 * MEBI)
+PANELS = ((1, 4096, 4096), (16, 1024, 1024), (1, 6001, 8000))
+"""Panels, their rows and columns."""
+
+
+def blind() -> Iterator[Case]:
+    """What the model is judged by: kernels that it was neither fitted to nor developed with."""
+    for wavelet, threads, n in itertools.product(("db6", "coif2", "sym20"), (128, 256, 512), BLIND_SIZES):
+        yield Case("inverse", wavelet, threads, n)
+    for kernel, n in itertools.product(("forward", "inverse"), BLIND_SIZES):
+        usual = Case(kernel, "db6", 256, n)
+        yield replace(usual, dtype="float64", tile=2048)
+        yield replace(usual, mode="periodization")
+        yield replace(usual, wavelet="coif2", samples=5 * n // 4 + 3)
+    for n in BLIND_SIZES:
+        yield Case("inverse", "db6", 256, n, function="garrote")
+        for kernel in ("energy", "median", "denoise"):
+            yield Case(kernel, "db6", 256, n)
+        yield Case("denoise", "coif2", 128, n)
+    for wavelet, (panels, rows, columns) in itertools.product(("db2", "db6"), PANELS):
+        for kernel, launch in itertools.product(("forward", "inverse"), (0, 1)):
+            yield Case(kernel, wavelet, 256, rows, panels, transform="dwt2", columns=columns, level=4, launch=launch)
+    for wavelet, kernel, n in itertools.product(("haar", "db4", "coif2"), ("forward", "inverse"), BLIND_SIZES[:3]):
+        yield Case(kernel, wavelet, 256, n, transform="modwt", mode="periodic", level=6)
+
+
+def choices() -> Iterator[Case]:
+    """All blocks and tiles of kernels outside the fit set: how good is the choice that the model makes?"""
+    for kernel, wavelet in (("inverse", "db6"), ("forward", "coif2"), ("inverse", "haar"), ("inverse", "sym20")):
+        for threads, tile, n in itertools.product(FIT_BLOCKS, FIT_TILES, (4 * MEBI, 64 * MEBI)):
+            yield Case(kernel, wavelet, threads, n, tile=tile)
 
 
 def quick() -> Iterator[Case]:

@@ -69,7 +69,7 @@ def table(found: Sequence[CalibratedEstimate], device: Calibration) -> str:
     lines = [f"Estimate for {device.name}, microseconds", "", head]
     for one in found:
         filled = f"{one.at.nb} x {one.at.n // one.at.nb}"
-        lines.append(f"{_line(one.name, [one])}  {filled}; {one.at.binds}, {one.resource}")
+        lines.append(f"{_line(one.name, [one])}  {filled}; {one.binds}, {one.resource}")
     return "\n".join([*lines, _line("whole", found)])
 
 

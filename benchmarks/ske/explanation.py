@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from wavefilt.backends.cuda.work_counts.transforms import Problem
 from wavefilt.benchmarks.common.tables import Row, size
 from wavefilt.plot import check_target, file_type, render
-from wavefilt.ske.calibrated import PARTS, CalibratedEstimate, estimate
+from wavefilt.ske.calibrated import LATENCY, CalibratedEstimate, estimate
 from wavefilt.ske.calibration import Calibration
 
 from . import fit
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-PALETTE = ("#4d4d4d", "#999999", "#0072B2", "#56B4E9", "#CC79A7", "#E69F00", "#009E73")
-COLORS = dict(zip(("launch", *PARTS), PALETTE, strict=True))
+PALETTE = ("#4d4d4d", "#999999", "#F0E442", "#56B4E9", "#CC79A7", "#0072B2", "#E69F00", "#009E73")
+COLORS = dict(zip(("launch", "start", *LATENCY, "issue", "bandwidth"), PALETTE, strict=True))
 """Of the parts, in their order (Okabe and Ito's palette)."""
 MEASURED = "#D55E00"
 
@@ -65,7 +65,7 @@ def explained(
     """
     case = Case(kernel, wavelet, of.threads, of.samples, of.rows, of.tiles_of)
     if rows is not None:
-        own = [row for row in rows if "seconds" in row and all(row[key] == v for key, v in _key(case).items())]
+        own = [row for row in rows if "seconds" in row and replace(Case.of(row), fit=False) == case]
         if not own:
             raise ValueError(f"no row has {', '.join(f'{key} {value}' for key, value in _key(case).items())}")
         launches, seconds = fit.launches(own[0]), float(own[0]["seconds"])

@@ -1,11 +1,12 @@
-"""The parameters of the calibrated SKE model, fitted to microbenchmarks and to the kernels of the fit set.
+"""The parameters of the calibrated SKE model, fitted to ladders of tiles and to the kernels of the fit set.
 
-All fits are on relative residuals. SciPy is imported when one is made.
+SciPy is imported when one is made.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -14,19 +15,22 @@ import pywt
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Floats
-from wavefilt.backends.cuda.work_counts import panels, statistics, transforms, undecimated
+from wavefilt.backends.cuda.work_counts import statistics, transforms, undecimated
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
-from wavefilt.ske.calibration import Calibration
+from wavefilt.ske.calibration import Calibration, Table
 
 from . import baselines
 from .cases import LEVEL, Case
 
 Known = tuple[list[Launch], float]
-TURNS = 1 << 18
-"""Steps of the chains, chases and barriers as the fit sees them: so many that their launch does not count."""
-MOST_ROUNDS = 50
+LADDER = 0.3
+"""Weight of a ladder's launch beside a kernel's."""
+SPRINGS = np.array([0.0 if name in ("start", "crowding") else 0.3 for name in PARTS])
+"""Of the parameters; nothing measures the start of a kernel that loads, and few kernels are crowded."""
+TILE = 4096
+"""Samples of a tile of `regimes`."""
 
 
 def launches(row: Row) -> list[Launch]:
@@ -39,7 +43,7 @@ def launches(row: Row) -> list[Launch]:
     return [
         replace(
             launch,
-            bytes=launch.bytes + seen.get("local", 0) * launch.threads * launch.blocks,  # spilled: written once
+            written=launch.written + seen.get("local", 0) * launch.threads * launch.blocks,  # spilled: written once
             **{name: seen[name] for name in names},
         )
         for launch, seen in zip(made, found, strict=True)
@@ -51,6 +55,8 @@ def counted(case: Case) -> list[Launch]:
     taps, itemsize = pywt.Wavelet(case.wavelet).dec_len, np.dtype(case.dtype).itemsize
     common = {"itemsize": itemsize, "threads": case.threads}
     if case.transform == "dwt2":
+        from wavefilt.backends.cuda.work_counts import panels  # imports the compiler
+
         periodized = case.mode == "periodization"
         size = case.samples, case.columns, case.rows, case.level or LEVEL
         panel = panels.Panels(taps, *size, periodized=periodized, tile=case.tile, **common)
@@ -72,71 +78,84 @@ def counted(case: Case) -> list[Launch]:
     return [transforms.inverse(problem, case.function)[::-1][case.launch]]
 
 
-def microbenchmarks(device: Calibration) -> list[Known]:
-    """The calibration's own measurements as launches whose counts are known exactly, and their seconds."""
-    S, cycle, rows = device.multiprocessors, 1 / device.clock, list[Known]()
+def with_tiles(device: Calibration, regimes: Iterable[Row]) -> Calibration:
+    """With the bandwidths of one-shot tiles, which are those of kernels; in L2 of the one way or the other alone.
 
-    def counted(launch: Launch, cycles: float) -> None:
-        """A measurement inside a kernel, in clock cycles: its launch and its block's start come to it."""
-        rest = calibrated.interpolated(device.block, launch.threads)
-        rows.append(([launch], device.launch + (cycles + rest) * cycle))
-
-    for name in ("fma", "int", "fma64"):
-        latency = device.operations[name].latency
-        counted(Launch(f"chain {name}", 1, 32, {name: TURNS}, parallel=1), TURNS * latency)
-    slots = max(operation.rate for operation in device.operations.values())
-    counted(Launch("chains", S, 1024, {"other": TURNS}, path={"other": 0}), 32 * TURNS / slots)
-    for name in ("l2", "shared"):
-        waits = {"global" if name == "l2" else name: TURNS}
-        counted(Launch(f"chase {name}", 1, 32, {}, waits), TURNS * device.latency[name])
-    for threads, cycles in device.barrier:
-        counted(Launch("barriers", S, int(threads), {}, barriers=TURNS), TURNS * cycles)
-    for size, rate in device.bandwidth:
-        moved = size * max(device.bandwidth[-1][0] / size, 1.0)
-        rows.append(([Launch("copy", 4 * S - 1, 256, {}, bytes=moved, touched=size)], device.launch + moved / rate))
-    elements = 64 << 20
-    for warps, seconds in device.warps:
-        each = -(-int(warps) // 32)
-        loads = elements / (S * warps * 32)
-        counts = {"fma": loads, "int": 6 * loads, "other": 4 * loads, "wavefront": 2 * loads}
-        moved, threads = 8.0 * elements, int(warps) // each * 32
-        made = Launch("scale", each * S, threads, counts, {"global": loads}, bytes=moved, touched=moved, resident=each)
-        rows.append(([made], seconds))
-    return rows
-
-
-def parameters(known: Sequence[Known], device: Calibration) -> Calibration:
-    """The calibration with theta fitted to these launches.
-
-    Which of a launch's times binds depends on theta: both are found in turn, and the best of all iterations is kept.
+    Each is that of all a larger launch moves more than the smallest.
     """
-    names, times = (*PARTS, "launch"), np.array([seconds for _, seconds in known])
-    best, least = device, np.inf
-    device = replace(device, theta=dict.fromkeys(PARTS, 1.0))
-    for _ in range(MOST_ROUNDS):
-        each = [[calibrated.parts(launch, device).seconds for launch in made] for made, _ in known]
-        table = np.array([[sum(seconds[name] for seconds in parts) for name in names] for parts in each])
-        now = np.array([device.theta[name] for name in PARTS])
-        left = float(np.square(relative(table @ np.append(now, 1.0), times)).sum())
-        if left < least:
-            best, least = device, left
-        found = nonnegative(table[:, :-1], times, table[:, -1])
-        if np.allclose(found, now, rtol=1e-6, atol=1e-9):
-            break
-        device = replace(device, theta=dict(zip(PARTS, map(float, (found + now) / 2), strict=True)))
-    return best
+    streams: dict[str, list[Row]] = defaultdict(list)
+    for row in regimes:
+        if row["what"] == "streams" and row["buffers"] == 1 and "error" not in row:
+            streams[row["stream"]].append(row)
+
+    def table(stream: str) -> Table:
+        first, *others = streams[stream]
+        pairs = ((r["footprint"] - first["footprint"], r["seconds"] - first["seconds"]) for r in others)
+        return tuple((float(r["footprint"]), more / longer) for r, (more, longer) in zip(others, pairs, strict=True))
+
+    inside = [pair for pair in device.bandwidth if pair[0] <= device.cache]
+    beyond = [pair for pair in table("1:1") if pair[0] > device.cache]
+    return replace(device, bandwidth=(*inside, *beyond), reads=table("read"), writes=table("write"))
+
+
+def tiles(rows: Iterable[Row]) -> list[Known]:
+    """The ladders of `regimes` as launches whose counts are known, and their seconds."""
+    found = []
+    for row in rows:
+        if row["what"] != "ladder" or "error" in row:
+            continue
+        counts = {"fma": 16 * row["work"], "int": 40, "other": 26, "wavefront": 64}
+        size, touched = (4 * TILE * row[of] for of in ("blocks", "distinct"))
+        made = Launch(
+            "tiles",
+            row["blocks"],
+            256,
+            counts,
+            {"global": 1, "shared": 1},
+            2,
+            size,
+            size,
+            2 * touched,
+            resident=row["resident"],
+        )
+        found.append(([made], float(row["seconds"])))
+    return found
+
+
+def parameters(known: Sequence[Known], device: Calibration, weights: ArrayLike = 1.0) -> Calibration:
+    """The calibration with theta fitted to these launches: least squares of the logarithms of times, robust.
+
+    A weak spring holds each theta near the 1 that it would have if the microbenchmarks measured everything, so that
+    parts which go together in the fit rows share what there is.
+    """
+    from scipy.optimize import least_squares
+
+    times = np.log([seconds for _, seconds in known])
+    parts = [[calibrated.parts(launch, device) for launch in made] for made, _ in known]
+
+    def residuals(theta: Floats) -> Floats:
+        by_name = dict(zip(PARTS, map(float, theta), strict=True))
+        found = [sum(sum(calibrated.weighed(at, by_name)[0].values()) for at in each) for each in parts]
+        return np.append(weights * (np.log(found) - times), SPRINGS * (theta - 1))
+
+    begun = np.where(SPRINGS > 0, 1.0, 0.1)
+    theta = least_squares(residuals, begun, bounds=(0, 6), loss="soft_l1", f_scale=0.1, max_nfev=60).x
+    return replace(device, theta=dict(zip(PARTS, map(float, theta), strict=True)))
 
 
 def predicted(made: Sequence[Launch], device: Calibration) -> float:
     return sum(calibrated.estimate(launch, device).seconds for launch in made)
 
 
-def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
-    """The calibration with the parameters, both laws of hiding and what the fits left over; from its fit rows."""
+def fitted(rows: Iterable[Row], device: Calibration, regimes: Iterable[Row] = ()) -> Calibration:
+    """The calibration with the parameters, both laws of hiding and what the fits left over.
+
+    From the fit rows among ``rows``, and the ladders of tiles among the rows of ``regimes``.
+    """
     chosen = [row for row in rows if row.get("fit") and "error" not in row]
-    kernels = [(launches(row), float(row["seconds"])) for row in chosen]
-    known = kernels + microbenchmarks(device)
-    device = parameters(known, device)
+    kernels, ladder = [(launches(row), float(row["seconds"])) for row in chosen], tiles(regimes)
+    known = kernels + ladder
+    device = parameters(known, device, np.repeat([1.0, LADDER], [len(kernels), len(ladder)]))
     errors = relative([predicted(made, device) for made, _ in known], [time for _, time in known])
     seconds = [time for _, time in kernels]
     single = [made[0] for made, _ in kernels]
@@ -149,10 +168,9 @@ def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
     table_scale = float(np.exp(np.mean(np.log(np.array(seconds) / plain))))
     left = {
         "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
-        "microbenchmarks": sorted({made[0].name for made, _ in known[len(kernels) :]}),
         "rows": len(known),
-        **summary(errors),
         **summary(errors[: len(kernels)], "kernels' "),
+        **(summary(errors[len(kernels) :], "tiles' ") if ladder else {}),
         "classic": {"scale": scale, "rw": rw, "rb": rb, "table scale": table_scale},
         "launch and bandwidth": {"launch": start, "bytes a second": rate},
     }

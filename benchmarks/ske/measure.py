@@ -18,9 +18,9 @@ import pywt
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.dwt.tiling import Filter
 from wavefilt.backends.cuda.dwt.tiling import launches as fused_levels
-from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.dwt2.plan import PanelPlan
 from wavefilt.backends.cuda.modwt.plan import ModwtPlan
+from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda

@@ -26,7 +26,7 @@ STREAMS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "1:5": ((TILE,), (TILE // 2, TILE // 4, TILE // 8, TILE // 16, TILE // 16)),
     "5:1": ((TILE // 2, TILE // 4, TILE // 8, TILE // 16, TILE // 16), (TILE,)),
 }
-"""What a tile reads and writes, in elements of each array: as a forward transform of four levels 1:5, an inverse 5:1."""
+"""What a tile reads and writes, in elements of each array: as a transform of four levels 1:5, its inverse 5:1."""
 UNROLLED = 64
 """Multiply-adds of `issuing` in one turn of its loop."""
 ROOM = 4096

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,12 +18,12 @@ from wavefilt.arrays import Floats
 from wavefilt.benchmarks.common.environment import environment
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet, Table
 from wavefilt.ske import calibration
-from wavefilt.ske.calibrated import PARTS, Launch
+from wavefilt.ske.calibrated import Launch, estimate
 from wavefilt.ske.calibration import Calibration
 
-from . import baselines
-from .cases import cases, quick
-from .fit import launches, parameters, predicted, relative
+from . import baselines, cases
+from .cases import Case
+from .fit import launches, predicted, relative
 
 SHORT = 10e-6
 """Kernels below these seconds are reported apart: they are mostly launch, which any model gets right."""
@@ -26,23 +31,53 @@ NOISY, FLAT = 0.05, 0.10
 """Rows whose quartiles lie further apart are marked; blocks whose times differ by less have no order to predict."""
 
 
-def measure(path: Path | None = None, few: bool = False) -> Row:
-    """Measure every case on the current GPU, writing the file after each so that none is lost."""
+FROZEN = (
+    *("benchmarks/ske/cases.py", "benchmarks/ske/fit.py", "ske/calibrated.py", "ske/devices/h200.json"),
+    *(f"backends/cuda/work_counts/{name}.py" for name in ("transforms", "panels", "undecimated", "statistics")),
+)
+"""Files of the package that make a prediction: cases, counts, model and constants."""
+
+
+def frozen() -> str:
+    """SHA-256 of the files of cases, counts, model and constants, one after the other."""
+    package = Path(calibration.__file__).parents[1]
+    return sha256(b"".join((package / name).read_bytes() for name in FROZEN)).hexdigest()
+
+
+def measure(path: Path | None = None, few: bool = False, blind: bool = False, seconds: float = math.inf) -> Row:
+    """Measure every case on the current GPU, writing the file after each so that none is lost.
+
+    ``blind`` are the cases that judge the model, and those of its choices, for at most so many ``seconds``.
+    """
     from .calibration import Device
     from .measure import rows
 
-    device = Device.current()
+    device, began = Device.current(), time.monotonic()
     named = {"name": device.name, "multiprocessors": device.multiprocessors}
-    result: Row = {"device": named, "environment": environment(), "rows": []}
-    for row in rows(quick() if few else cases(), repeats=30):
-        result["rows"].append(row)
-        if path is not None:
-            path.write_text(json.dumps(result, indent=1) + "\n")
+    result: Row = {"device": named, "environment": environment(), "frozen": frozen(), "rows": []}
+    sets = (
+        {"blind": cases.blind(), "choice": cases.choices()} if blind else {"": cases.quick() if few else cases.cases()}
+    )
+    for name, chosen in sets.items():
+        for row in rows(chosen, repeats=30):
+            result["rows"].append(row | {"set": name} if name else row)
+            if path is not None:
+                write(result, path)
+            if time.monotonic() - began > seconds:
+                return result
     return result
 
 
+def write(result: Row, path: Path) -> None:
+    """As JSON with a line for each row."""
+    rows = ",\n".join(map(json.dumps, result["rows"]))
+    head = json.dumps({name: value for name, value in result.items() if name != "rows"}, indent=1)
+    path.write_text(f'{head[:-2]},\n "rows": [\n{rows}\n]}}\n')
+
+
+CALIBRATED = "SKE calibrated"
 MODELS: dict[str, Callable[[Sequence[Launch], Calibration], float]] = {
-    "SKE calibrated": predicted,
+    CALIBRATED: predicted,
     "launch + bytes/bandwidth, measured": lambda made, d: sum(baselines.bandwidth(launch, d) for launch in made),
     "launch + bytes/bandwidth, fitted": lambda made, d: sum(
         d.fit["launch and bandwidth"]["launch"] + launch.bytes / d.fit["launch and bandwidth"]["bytes a second"]
@@ -56,19 +91,42 @@ MODELS: dict[str, Callable[[Sequence[Launch], Calibration], float]] = {
 }
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A launch, or the launches of a row that was measured as one: ``family`` is what errors are summed up by."""
+
+    family: str
+    row: Row
+    made: Sequence[Launch]
+    seconds: float
+
+
+def judged(row: Row) -> Iterator[Judged]:
+    """Of a row with a time for each launch the launches, else all together."""
+    made, case = launches(row), Case.of(row)
+    times = [seen.get("seconds", 0.0) for seen in row["launches"]]
+    if case.single or len(times) != len(made) or min(times, default=0.0) <= 0:
+        yield Judged(case.what, row, made, row["seconds"])
+        return
+    for launch, seconds in zip(made, times, strict=True):
+        name = launch.name.rpartition(" ")[0] if launch.name[-1].isdigit() else launch.name
+        yield Judged(f"{case.kernel}: {name}", row, [launch], seconds)
+
+
 class Validation:
-    """Measured rows beside what every model predicts for them, in seconds."""
+    """Measured rows beside what every model predicts for them, launch by launch, in seconds."""
 
     def __init__(self, rows: list[Row], device: Calibration) -> None:
-        self.rows, self.device, self.made = rows, device, [launches(row) for row in rows]
-        self.times = np.array([row["seconds"] for row in rows])
-        self.held_out = np.array([not row["fit"] for row in rows])
+        self.device = device
+        self.items = [one for row in rows for one in judged(row)]
+        self.times = np.array([one.seconds for one in self.items])
+        self.held_out = np.array([not one.row["fit"] for one in self.items], bool)
         self.long = self.times >= SHORT
         self.predictions = {
-            name: np.array([model(made, device) for made in self.made]) for name, model in MODELS.items()
+            name: np.array([model(one.made, device) for one in self.items]) for name, model in MODELS.items()
         }
 
-    def errors(self, model: str = "SKE calibrated") -> Floats:
+    def errors(self, model: str = CALIBRATED) -> Floats:
         return relative(self.predictions[model], self.times)
 
 
@@ -88,78 +146,110 @@ def _sheet(title: str, heads: Iterable[str], cells: list[list[str]]) -> Sheet:
 
 
 def _by_model(v: Validation) -> Iterator[tuple[str, Floats]]:
-    """Of every model on the kernels held out, and of the calibrated one on those it was fitted to."""
+    """Of every model on the launches held out, and of the calibrated one on those it was fitted to."""
     parts = [(name, v.errors(name), v.held_out) for name in MODELS]
-    for name, errors, mask in [*parts, ("SKE calibrated, fit rows", v.errors(), ~v.held_out)]:
+    for name, errors, mask in [*parts, (f"{CALIBRATED}, fit rows", v.errors(), ~v.held_out)]:
         yield f"{name}, at least 10 us", errors[mask & v.long]
         yield f"{name}, under 10 us", errors[mask & ~v.long]
 
 
-def _by_kernel(v: Validation) -> Iterator[tuple[str, Floats]]:
-    kernels = np.array([f"{row['kernel']} {row['wavelet']}" for row in v.rows])
-    for kernel in dict.fromkeys(kernels):
-        mask = (kernels == kernel) & v.long
-        yield f"{kernel} ({'held out' if v.held_out[mask].any() else 'fit'})", v.errors()[mask]
+def _by(v: Validation, words: Sequence[str]) -> Iterator[tuple[str, Floats]]:
+    """Of launches of at least 10 μs, by what is said of each of them."""
+    every = np.array(words)
+    for word in sorted(set(words)):
+        yield word, v.errors()[(every == word) & v.long]
 
 
-def _left_out(v: Validation) -> Iterator[tuple[str, Floats]]:
-    """A fit on all kernels but one."""
-    kernels = np.array([row["kernel"] for row in v.rows])
-    for kernel in dict.fromkeys(kernels):
-        rest = kernels != kernel
-        mask = ~rest & v.long
-        if rest.sum() >= len(PARTS) and mask.any():
-            other = parameters([(v.made[i], float(v.times[i])) for i in np.flatnonzero(rest)], v.device)
-            found = [predicted(v.made[i], other) for i in np.flatnonzero(mask)]
-            yield kernel, relative(found, v.times[mask])
+def _bound(v: Validation) -> list[str]:
+    """What binds each launch, by the model."""
+    return [estimate(one.made[0], v.device).binds if len(one.made) == 1 else "several" for one in v.items]
 
 
-def choices(rows: Sequence[Row], predictions: Sequence[float] | Floats) -> Iterator[tuple[str, float, float | None]]:
-    """For every kernel and size measured with several blocks: regret, and rank correlation unless times are flat."""
+def _size(one: Judged) -> str:
+    mebi = one.row["samples"] * max(one.row.get("columns", 0), 1) * one.row["rows"] / 2**20
+    return "at most 1 Mi samples" if mebi <= 1 else "to 8 Mi" if mebi <= 8 else "to 32 Mi" if mebi <= 32 else "more"
+
+
+def choices(rows: Sequence[Row], predictions: Sequence[float] | Floats) -> Iterator[Choice]:
+    """Of every kernel and size that was measured with several blocks and tiles."""
     from scipy.stats import spearmanr
 
     groups: dict[str, list[int]] = defaultdict(list)
     for i, row in enumerate(rows):
-        what = f"{row['kernel']}, {row['wavelet']}, {row['rows']} x {row['samples']}"
-        groups[f"{what}, {row['tile']}"].append(i)
+        groups[f"{Case.of(row).what}, {row['rows']} x {row['samples']}"].append(i)
     for key, members in groups.items():
         if len(members) >= 3:
             times, models = np.array([[rows[i]["seconds"], predictions[i]] for i in members]).T
             flat = times.max() / times.min() - 1 < FLAT
             rho = None if flat else float(spearmanr(models, times).statistic)
-            yield key.rpartition(",")[0], float(times[models.argmin()] / times.min()), rho
+            first = times[models.argsort()[:3]]
+            yield Choice(key, len(members), float(first[0] / times.min()), float(first.min() / times.min()), rho)
+
+
+class Choice(NamedTuple):
+    """The time of the block and tile with the least estimate over the shortest, that of the best of the first three
+    over it, and the rank correlation unless times are flat."""
+
+    what: str
+    shapes: int
+    regret: float
+    of_three: float
+    rank: float | None
 
 
 def _every(v: Validation) -> Sheet:
     cells, errors = [], [v.errors(name) for name in MODELS]
-    for i, row in enumerate(v.rows):
-        name = f"{row['kernel']} {row['wavelet']} {row['rows']} x {row['samples']}, {row['threads']}, {row['tile']}"
+    for i, one in enumerate(v.items):
+        row = one.row
+        name = f"{one.family} {row['rows']} x {row['samples']}, {row['threads']}, {row['tile']}"
         cells.append([name + (" (fit)" if row["fit"] else ""), f"{1e6 * v.times[i]:.2f}", f"{row['spread']:.1%}"])
         cells[-1] += [f"{of[i]:+.0%}" for of in errors]
-    return _sheet("Every row", ("row", "measured us", "spread", *MODELS), cells)
+    return _sheet("Every launch", ("launch", "measured us", "spread", *MODELS), cells)
 
 
 def report(result: Row, device: Calibration, every: bool = False) -> Report:
-    """Errors on the held-out kernels, of every model; regret of the blocks it would choose; one kernel left out."""
-    v = Validation([row for row in result["rows"] if "error" not in row], device)
-    held = [row for row, held_out in zip(v.rows, v.held_out, strict=True) if held_out]
-    found = [*choices(held, v.predictions["SKE calibrated"][v.held_out])]
-    chosen = [[name, f"{regret:.3f}", "flat" if rho is None else f"{rho:.2f}"] for name, regret, rho in found]
-    blocks = "Choice of the block size: its time over the shortest time"
+    """Errors of every model, launch by launch, and what blocks and tiles chosen by the model cost."""
+    rows = [row for row in result["rows"] if "error" not in row]
+    grids = [row for row in rows if row.get("set") == "choice"]
+    v = Validation([row for row in rows if row.get("set") != "choice"], device)
+    of_choice = grids or [row for row in rows if not row["fit"]]
+    found = [*choices(of_choice, [predicted(launches(row), device) for row in of_choice])]
+    chosen = []
+    for one in found:
+        ratios = f"{one.regret:.3f}", f"{one.of_three:.3f}", "flat" if one.rank is None else f"{one.rank:.2f}"
+        chosen.append([one.what, str(one.shapes), *ratios])
+    judged_by = "blind" if "set" in rows[0] else "held out"
     sheets = [
-        _errors("Relative errors on kernels that the models were not fitted to", "held out", _by_model(v)),
-        _errors("Relative errors by kernel, at least 10 μs", "SKE calibrated by kernel", _by_kernel(v)),
-        _sheet(blocks, ("blocks of", "regret", "rank correlation"), chosen),
-        _errors("Relative errors on a kernel left out of the fit", "left out of a fit on all", _left_out(v)),
+        _errors(f"Relative errors on launches that are {judged_by}", judged_by, _by_model(v)),
+        _errors(
+            "Relative errors by kernel, at least 10 μs", f"{CALIBRATED} by kernel", _by(v, [o.family for o in v.items])
+        ),
+        _errors("Relative errors by size, at least 10 μs", "samples", _by(v, [_size(one) for one in v.items])),
+        _errors("Relative errors by what binds, at least 10 μs", "bound by", _by(v, _bound(v))),
+        _sheet(
+            "Choice of block and tile: its time over the shortest",
+            ("blocks and tiles of", "shapes", "the first", "best of three", "rank correlation"),
+            chosen,
+        ),
     ]
-    noisy = sum(row["spread"] > NOISY for row in v.rows)
+    noisy = sum(row["spread"] > NOISY for row in rows)
     notes = [
-        f"{device.name}; {len(v.rows)} rows, {len(held)} held out, {noisy} with a spread above {NOISY:.0%}",
+        f"{device.name}; {len(rows)} rows, {len(v.items)} launches judged, {noisy} with a spread above {NOISY:.0%}, "
+        f"{len(result['rows']) - len(rows)} failed",
         "theta: " + ", ".join(f"{name} {value:.3g}" for name, value in device.theta.items()),
     ]
     if found:
-        regrets = [regret for _, regret, _ in found]
-        notes.insert(1, f"Regret: median {np.median(regrets):.3f}, worst {max(regrets):.3f}")
+        for name, values in {"Regret": [o.regret for o in found], "Of three": [o.of_three for o in found]}.items():
+            notes.insert(1, f"{name}: median {np.median(values):.3f}, worst {max(values):.3f}")
+    long = v.held_out & v.long
+    if long.sum() >= 3:
+        from scipy.stats import spearmanr
+
+        rank = float(spearmanr(v.predictions[CALIBRATED][long], v.times[long]).statistic)
+        notes.insert(1, f"Rank correlation of launches of at least 10 μs: {rank:.3f}")
+    if "frozen" in result:
+        same = "the same" if result["frozen"] == frozen() else "others"
+        notes.append(f"Cases, counts, model and constants when measured: SHA-256 {result['frozen']}; today {same}")
     return Report([*sheets, *([_every(v)] if every else [])], notes)
 
 

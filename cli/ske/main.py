@@ -95,17 +95,17 @@ def reproduce(hiding: Hiding, correction: str | None, plot: Path | None, results
 @click.option("--constants", "alone", is_flag=True, help="Microbenchmarks only, no fit of the parameters.")
 @with_results
 def calibrate(alone: bool, results: Results) -> None:
-    """Measure this GPU for the calibrated model; takes about a minute. The output is what --device takes."""
+    """Measure this GPU for the calibrated model; takes some minutes. The output is what --device takes."""
     if results.path is None and not results.as_json:
         raise click.UsageError("name a file for the calibration with -o, or print it with --json")
     with usage_errors():
-        from wavefilt.benchmarks.ske import calibration, cases, fit, measure
+        from wavefilt.benchmarks.ske import calibration, cases, fit, measure, regimes
 
-        device = calibration.constants()
+        tiles = list(regimes.rows(names=("streams", "ladder")))
+        device = fit.with_tiles(calibration.constants(), tiles)
         results.keep(json.loads(device.to_json()))  # at once, so that it is not lost if the rest fails
         if not alone:
-            rows = measure.rows([case for case in cases.cases() if case.fit], repeats=15)
-            device = fit.fitted(rows, device)
+            device = fit.fitted(measure.rows(cases.fit_cases(), repeats=15), device, tiles)
     results.finish(
         json.loads(device.to_json()), lambda: f"{device.name}: {device.measured['seconds']} s, {results.path}"
     )
@@ -192,11 +192,18 @@ def tune(device: str | None, measure: bool | None, results: Results, **problem: 
 @DEVICE
 @click.option("--rows", "rows_path", type=EXISTING, metavar="FILE", help="Rows measured before, not now on this GPU.")
 @click.option("--quick", is_flag=True, help="A few kernels only.")
+@click.option("--blind", is_flag=True, help="The kernels that the model was not developed with, and its choices.")
 @click.option("--every", is_flag=True, help="Print every row.")
 @click.option("--calibration", "fitted", type=FILE, metavar="FILE", help="Save the calibration fitted to these rows.")
 @with_results
 def validate(
-    device: str | None, rows_path: str | None, quick: bool, every: bool, fitted: Path | None, results: Results
+    device: str | None,
+    rows_path: str | None,
+    quick: bool,
+    blind: bool,
+    every: bool,
+    fitted: Path | None,
+    results: Results,
 ) -> None:
     """Compare the model with measured times of kernels that it was not fitted to."""
     results.claim(fitted)
@@ -207,11 +214,11 @@ def validate(
         if rows_path is not None:
             result = json.loads(Path(rows_path).read_text())
         else:
-            result = study.measure(results.path, quick)
+            result = study.measure(results.path, quick, blind)
         calibration = _calibration(device)
         calibration.require(result["device"]["name"])
-        calibration = fit.fitted(result["rows"], calibration)
         if fitted:
+            calibration = fit.fitted(result["rows"], calibration)
             fitted.write_text(calibration.to_json())
         results.finish(result, lambda: study.report(result, calibration, every).text())
 

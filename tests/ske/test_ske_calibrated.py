@@ -45,7 +45,8 @@ LAUNCH = Launch(
     {"fma": 400.0, "int": 100.0, "other": 60.0, "wavefront": 120.0},
     {"global": 2.0, "shared": 5.0},
     4,
-    bytes=1e8,
+    read=6e7,
+    written=4e7,
     touched=1e8,
     registers=40,
     shared=28_000,
@@ -56,60 +57,79 @@ def test_parts_by_hand():
     found = calibrated.parts(LAUNCH, DEVICE)
     # 65536/(40*32=1280 -> 51 warps, 48 by partitions) = 6 blocks of 8 warps; 228 KiB/(28000+1024) = 8
     assert (found.nb, found.n, found.warps, found.limit) == (6, 48, 800, "RegistersFilesInSM")
-    waves = 100 / 6
-    issue = 1e-9 * 8 * 560 / 4
-    assert found.seconds["compute"] == pytest.approx(1e-9 * waves * 560 * 4 / 4)
-    assert found.seconds["memory"] == pytest.approx(1e-9 * waves * (2 * 700 + 5 * 30))
-    assert found.seconds["issue"] == pytest.approx(waves * issue + 5 / 6 * 100 * issue)
-    assert found.seconds["bandwidth"] == pytest.approx(waves * 1e4 * 100 / 8e12)
+    waves, beyond = 100 / 6, np.log2(2e8 / (50 << 20))
     barrier = 10 + 40 * np.log(256 / 32) / np.log(1024 / 32)
-    assert found.seconds["barrier"] == pytest.approx(1e-9 * waves * 4 * barrier)
-    assert found.seconds["launch"] == pytest.approx(2e-6 + 1e-9 * waves * (100 + 300 * 3 / 5))
-    assert (found.pipe, found.memory, found.binds) == ("issue", "DRAM", "floor")
+    assert 0 < beyond < 2
+    assert found.bulk == pytest.approx(
+        {
+            "block": 1e-9 * waves * 18 * 8,
+            "memory": 1e-9 * waves * (2 * (250 + min(beyond, 1) * 450) + 5 * 30),
+            "barrier": 1e-9 * waves * 4 * barrier,
+            "compute": 1e-9 * waves * 400 * 4 / 4,
+            "issue": 1e-9 * 100 * 8 * 560 / 4,
+            "bandwidth": 1e8 / 4e12,
+            "crowding": 0,
+        }
+    )
+    assert found.start == {"launch": 2e-6, "start": 2e-6}
+    assert (found.pipe, found.memory, found.end) == ("issue", "DRAM", {})
     one = calibrated.estimate(LAUNCH, replace(DEVICE, theta={"issue": 0.9}))
+    latency = sum(found.bulk[name] for name in calibrated.LATENCY)
+    times = latency, 0.9 * found.bulk["issue"], found.bulk["bandwidth"]
+    assert one.seconds == pytest.approx(4e-6 + np.sqrt(np.square(times).sum()))
     assert one.seconds == pytest.approx(sum(one.parts.values()))
-    assert one.parts["issue"] == pytest.approx(0.9 * found.seconds["issue"])
-    assert one.resource == "issue"
+    assert (one.resource, one.binds) == ("issue", "issue")
 
 
-def test_one_block_at_a_time_hides_nothing():
-    found = calibrated.parts(replace(LAUNCH, resident=1, blocks=100), DEVICE).seconds
-    assert found["issue"] == pytest.approx(1e-9 * 8 * 560 / 4)
-    assert found["compute"] == pytest.approx(1e-9 * 560)
-    assert found["start"] == pytest.approx(2e-6)
+def test_few_warps_issue_on_few_schedulers():
+    one = replace(LAUNCH, blocks=1, threads=32)
+    issue = [calibrated.parts(launch, DEVICE).bulk["issue"] for launch in (one, replace(one, threads=128))]
+    assert issue == pytest.approx([1e-9 * 560, 1e-9 * 560])
 
 
-def test_the_fullest_pipe_and_the_floor_that_binds():
+def test_the_fullest_pipe_and_both_ways_of_memory():
     assert calibrated.parts(replace(LAUNCH, instructions={"wavefront": 300.0}), DEVICE).pipe == "memory pipe"
     assert calibrated.parts(replace(LAUNCH, instructions={"fma64": 300.0}), DEVICE).pipe == "fp64"
-    small = calibrated.parts(replace(LAUNCH, touched=1e6, instructions={}), DEVICE)
-    assert small.memory == "L2"
-    assert small.seconds["bandwidth"] == pytest.approx((100 / 6) * 1e6 / 8e12 + 5 / 6 * 1e8 / 8e12)
+    device = replace(DEVICE, reads=((1e6, 5e12),), writes=((1e6, 2e12),))
+    small = replace(LAUNCH, touched=1e6)
+    assert calibrated.parts(small, device).memory == "L2"
+    assert calibrated.parts(small, device).bulk["bandwidth"] == pytest.approx(8e7 / 8e12 + 2e7 / 5e12)
+    more = replace(small, written=8e7)
+    assert calibrated.parts(more, device).bulk["bandwidth"] == pytest.approx(12e7 / 8e12 + 2e7 / 2e12)
+    halves = replace(small, halves=8e7)
+    assert calibrated.parts(halves, device).bulk["bandwidth"] == pytest.approx(12e7 / 8e12 + 6e7 / 2e12)
+    crowded = replace(small, shared=37_000, registers=32)
+    assert calibrated.parts(crowded, device).bulk["crowding"] == pytest.approx(8e7 / 8e12 + 2e7 / 5e12)
 
 
 def test_the_longest_warp_is_waited_for_and_the_average_fills_the_pipes():
-    more = calibrated.parts(replace(LAUNCH, path={"fma": 1120.0}), DEVICE).seconds
-    plain = calibrated.parts(LAUNCH, DEVICE).seconds
+    more = calibrated.parts(replace(LAUNCH, path={"fma": 800.0}), DEVICE).bulk
+    plain = calibrated.parts(LAUNCH, DEVICE).bulk
     assert more["compute"] == pytest.approx(2 * plain["compute"])
     assert more["issue"] == plain["issue"]
 
 
 def test_more_blocks_are_never_faster_and_an_empty_kernel_is_a_launch():
-    times = [calibrated.estimate(replace(LAUNCH, blocks=b, bytes=1e4 * b), DEVICE).seconds for b in range(1, 3000, 37)]
+    times = [
+        calibrated.estimate(replace(LAUNCH, blocks=b, read=5e3 * b, written=5e3 * b), DEVICE).seconds
+        for b in range(1, 3000, 37)
+    ]
     assert all(b >= a for a, b in pairwise(times))
     empty = calibrated.estimate(Launch("empty", 1, 32, {}), DEVICE)
-    assert empty.seconds == pytest.approx(2e-6 + 1e-7)
+    assert empty.seconds == pytest.approx(2e-6 + 18e-9)
     assert empty.resource == "launch"
 
 
 def test_the_longest_block_is_held_up_by_its_neighbours():
-    end = replace(LAUNCH, path={"fma": 1e6}, blocks=1, bytes=0)
-    with_end = calibrated.parts(replace(LAUNCH, longest=end), DEVICE)
+    end = replace(LAUNCH, path={"fma": 1e6}, blocks=1, boundary=True)
+    device = replace(DEVICE, theta={"boundary": 1.5})
+    with_end = calibrated.estimate(replace(LAUNCH, longest=end), device)
+    issue = 1e-9 * 8 * 560 / 4
     assert with_end.binds == "end"
-    assert with_end.seconds["compute"] == pytest.approx(1e6 * 1e-9)
-    assert with_end.seconds["issue"] == pytest.approx(1e-9 * 8 * 560 / 4 * 101)
-    alone = calibrated.parts(replace(LAUNCH, longest=end, resident=1), DEVICE).seconds
-    assert alone["issue"] == pytest.approx(1e-9 * 8 * 560 / 4)
+    assert with_end.parts["compute"] == pytest.approx(1.5 * 1e6 * 1e-9)
+    assert with_end.parts["issue"] == pytest.approx(issue + 5 / 6 * 100 * issue)
+    alone = calibrated.estimate(replace(LAUNCH, longest=end, resident=1), device)
+    assert alone.parts["issue"] == pytest.approx(issue)
 
 
 def test_a_launch_that_cannot_run_gives_no_number():
@@ -147,7 +167,7 @@ def test_shipped_calibrations_are_complete():
         assert calibration.of(shipped.name) == shipped
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "name": "x"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": 2, "name": "x"}'])
 def test_what_is_no_calibration_is_refused(text, tmp_path):
     path = tmp_path / "bad.json"
     path.write_text(text)
@@ -201,7 +221,7 @@ def test_the_classic_form_is_recovered():
 
 
 def test_baselines_are_positive_and_grow():
-    more = replace(LAUNCH, blocks=2 * LAUNCH.blocks, bytes=2 * LAUNCH.bytes, touched=2 * LAUNCH.touched)
+    more = replace(LAUNCH, blocks=2 * LAUNCH.blocks, read=1.2e8, written=8e7, touched=2e8)
     for baseline in (baselines.bandwidth, baselines.classic):
         assert 0 < baseline(LAUNCH, DEVICE) < baseline(more, DEVICE)
 

@@ -98,7 +98,7 @@ def test_fit_and_test_sets_share_no_kernel():
 
 
 @inside
-def test_validation_recovers_what_rows_were_made_with(device):
+def test_validation_recovers_what_rows_were_made_with(device, monkeypatch):
     from dataclasses import asdict
 
     from wavefilt.benchmarks.ske import cases as ske_cases
@@ -106,18 +106,70 @@ def test_validation_recovers_what_rows_were_made_with(device):
     from wavefilt.benchmarks.ske import validation
     from wavefilt.ske import calibration
 
-    theta = dict(zip(ske_fit.PARTS, (1.5, 0.9, 1.1, 0.8, 1.1, 0.9), strict=True))
+    theta = dict(zip(ske_fit.PARTS, (1.5, 0.9, 1.1, 0.8, 1.1, 0.9, 1.2, 0.1, 1.3), strict=True))
     known = replace(calibration.load(str(device)), theta=theta)
     rows = []
     for case in [*ske_cases.cases()][::2]:
         row = asdict(case) | {"launches": [], "spread": 0.01}
         rows.append(row | {"seconds": ske_fit.predicted(ske_fit.launches(row), known)})
     result = {"device": {"name": known.name}, "rows": [*rows, {"error": "x"}]}
-    found = ske_fit.parameters([(ske_fit.launches(row), row["seconds"]) for row in rows], known).theta
-    assert found == pytest.approx(theta, rel=0.02)
+    monkeypatch.setattr(ske_fit, "SPRINGS", 0 * ske_fit.SPRINGS)
+    made = [(ske_fit.launches(row), row["seconds"]) for row in rows]
+    assert ske_fit.parameters(made, known).theta == pytest.approx(theta, rel=0.02)
     text = validation.report(result, replace(ske_fit.fitted(rows, known), theta=theta)).markdown()
     assert "| SKE calibrated, at least 10 us |" in text
     assert "Regret: median 1.000, worst 1.000" in text
+    assert "Of three: median 1.000, worst 1.000" in text
+
+
+@inside
+def test_launches_are_judged_one_by_one():
+    from dataclasses import asdict
+
+    from wavefilt.benchmarks.ske import cases as ske_cases
+    from wavefilt.benchmarks.ske import fit as ske_fit
+    from wavefilt.benchmarks.ske import validation
+    from wavefilt.ske import calibration
+
+    known = calibration.load("h200")
+    row = asdict(ske_cases.Case("denoise", "db4", 256, 1 << 24)) | {"launches": [], "spread": 0.01, "seconds": 1.0}
+    made = ske_fit.launches(row)
+    times = [ske_fit.predicted([launch], known) for launch in made]
+    times[1], times[-1] = 2 * times[1], times[-1] / 2  # errors that a sum would hide
+    row["launches"] = [{"seconds": time} for time in times]
+    v = validation.Validation([row], known)
+    assert [one.family for one in v.items][:2] == ["denoise: draw", "denoise: forward 1-4 searching"]
+    assert v.errors() == pytest.approx([0.0, -0.5, *[0.0] * (len(made) - 3), 1.0])
+    row["launches"][0]["seconds"] = -1e-9  # a difference of times that noise has made useless
+    assert [one.family for one in validation.Validation([row], known).items] == ["denoise db4"]
+
+
+@inside
+def test_blind_cases_share_no_kernel_with_what_the_model_was_made_with():
+    from wavefilt.benchmarks.ske import cases as ske_cases
+    from wavefilt.benchmarks.ske import fit as ske_fit
+
+    blind, choices, fitted = list(ske_cases.blind()), list(ske_cases.choices()), list(ske_cases.fit_cases())
+    assert [len(set(each)) for each in (blind, choices)] == [len(blind), len(choices)]
+    assert not {case.what for case in blind} & {case.what for case in [*fitted, *ske_cases.cases()]}
+    assert not {case.what for case in choices} & {case.what for case in fitted}
+    assert all(ske_fit.counted(case) for case in blind)
+
+
+@inside
+def test_bandwidths_of_tiles(device):
+    from wavefilt.benchmarks.ske import fit as ske_fit
+    from wavefilt.ske import calibration
+
+    rows = [
+        {"what": "streams", "stream": stream, "footprint": size, "buffers": 1, "seconds": 1e-6 + size / rate}
+        for stream, rate in {"1:1": 4e12, "read": 5e12, "write": 3e12}.items()
+        for size in (1e7, 2e7, 2e8)
+    ]
+    found = ske_fit.with_tiles(calibration.load(str(device)), rows)
+    assert found.bandwidth == ((1e6, 8e12), (2e8, pytest.approx(4e12)))
+    assert found.reads == ((2e7, pytest.approx(5e12)), (2e8, pytest.approx(5e12)))
+    assert found.writes[-1] == (2e8, pytest.approx(3e12))
 
 
 @inside

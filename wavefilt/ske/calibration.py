@@ -13,7 +13,7 @@ from typing import Any
 
 from wavefilt.vocabulary import check
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = Path(__file__).parent / "devices"
 DEFAULT = "h200"
 
@@ -41,11 +41,12 @@ class Calibration:
     ``name`` is the driver's, ``capability`` one of `wavefilt.ske.CAPABILITIES`, ``clock`` the frequency in Hz that
     was seen under load, ``cache`` the size of L2. ``launch`` is the time of an empty kernel in a graph, ``queued``
     in a stream; ``block`` the cycles an SM needs to start a block, by its threads. ``latency`` is of a load from
-    "l1", "shared", "l2" and "dram". ``bandwidth`` in bytes a second, reads and writes together, by the bytes touched;
-    ``barrier`` in cycles, by threads of the block; ``strides`` how much longer a load of a warp takes whose lanes read
-    so many elements apart; ``warps`` the seconds of one copy by the warps on an SM, from which the latency-hiding
-    term was fitted. ``theta`` are the fitted parameters of the model, ``hiding`` and ``fit`` what the fits left over,
-    and ``measured`` when, with what, and how far measurements were spread.
+    "l1", "shared", "l2" and "dram". ``bandwidth`` in bytes a second by the bytes touched, of as many reads as writes;
+    ``reads`` and ``writes`` of the one or the other alone, where they are known; ``barrier`` in cycles, by threads of
+    the block; ``strides`` how much longer a load of a warp takes whose lanes read so many elements apart; ``warps`` the
+    seconds of one copy by the warps on an SM, from which the latency-hiding term was fitted. ``theta`` are the fitted
+    parameters of the model, ``hiding`` and ``fit`` what the fits left over, and ``measured`` when, with what, and how
+    far measurements were spread.
     """
 
     name: str
@@ -63,6 +64,8 @@ class Calibration:
     barrier: Table
     strides: Table
     warps: Table
+    reads: Table = ()
+    writes: Table = ()
     theta: Mapping[str, float] = field(default_factory=dict)
     hiding: Mapping[str, Any] = field(default_factory=dict)
     fit: Mapping[str, Any] = field(default_factory=dict)
@@ -86,8 +89,8 @@ class Calibration:
             facts = json.loads(text)
             if facts.pop("format") != FORMAT:
                 raise ValueError(f"it must be of format {FORMAT}")
-            for name in ("block", "bandwidth", "barrier", "strides", "warps"):
-                facts[name] = tuple((float(at), float(value)) for at, value in facts[name])
+            for name in ("block", "bandwidth", "barrier", "strides", "warps", "reads", "writes"):
+                facts[name] = tuple((float(at), float(value)) for at, value in facts.get(name, ()))
             facts["operations"] = {name: Operation(**entry) for name, entry in facts["operations"].items()}
             return Calibration(**facts)
         except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -37,7 +37,9 @@ class Panels:
         tile = self.tile or (1 << 14) // self.itemsize
         bank = ((0.0,) * self.taps,) * 2
         periodized, dtype = (self.periodized,) * 2, f"float{8 * self.itemsize}"
-        return PanelLevel(bank, bank, periodized, (False, False), dtype, max(tile // threads // STEP, 1) * STEP, threads)
+        return PanelLevel(
+            bank, bank, periodized, (False, False), dtype, max(tile // threads // STEP, 1) * STEP, threads
+        )
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
@@ -55,6 +57,7 @@ def forward(of: Panels) -> list[Launch]:
 
 def inverse(of: Panels, function: str = "soft") -> list[Launch]:
     """The launches of the inverse transform, in order."""
+
     def block(of: Panels, turns: int, edge: bool) -> Warp:
         return _inverse(of, turns, edge, function)
 
@@ -75,18 +78,29 @@ def _launch(of: Panels, i: int, ahead: bool, block: Callable[[Panels, int, bool]
     samples = finer[0] * finer[1]
     name = f"panels {'forward' if ahead else 'inverse'} {i + 1}"
     made = Launch(
-        name, blocks, cut.threads, _mean(inner.instructions, outer.instructions, edges),
-        _mean(inner.loads, outer.loads, edges), inner.barriers,
-        read=size * (samples if ahead else bands), written=size * (bands if ahead else samples),
-        touched=size * (samples + bands), registers=64 if of.itemsize == 8 or of.taps > 16 else 56,
+        name,
+        blocks,
+        cut.threads,
+        _mean(inner.instructions, outer.instructions, edges),
+        _mean(inner.loads, outer.loads, edges),
+        inner.barriers,
+        read=size * (samples if ahead else bands),
+        written=size * (bands if ahead else samples),
+        touched=size * (samples + bands),
+        registers=64 if of.itemsize == 8 or of.taps > 16 else 56,
         shared=2 * of.itemsize * cut.height * cut.threads,
-    )  # fmt: skip
+    )
     if edges == 0:
         return made
     longest = replace(
-        made, blocks=1, instructions=dict(outer.instructions), loads=dict(outer.loads), barriers=outer.barriers,
-        read=made.read / blocks, written=made.written / blocks,
-    )  # fmt: skip
+        made,
+        blocks=1,
+        instructions=dict(outer.instructions),
+        loads=dict(outer.loads),
+        barriers=outer.barriers,
+        read=made.read / blocks,
+        written=made.written / blocks,
+    )
     return replace(made, longest=longest)
 
 

@@ -28,8 +28,9 @@ ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
 """Values of a row in shared memory, of its sample, and the share of a longer row in its window."""
 LOCATE = {"barriers": 3, "shared": 26}
 """A bin found by its rank: sums of groups of bins, and a walk through them."""
-SEARCHING = 110
-"""Integer instructions of a warp for a group of four details that it searches, and half as many others."""
+SEARCHING = 60
+"""Integer instructions of a warp for a group of four details that it searches, and half as many others: so many that
+what a search adds to a forward kernel agrees with development's times."""
 LAST = 3
 """Loads of global memory that a block waits for to know that it is the last."""
 
@@ -151,7 +152,7 @@ def searching(problem: Problem, launch: Launch) -> Launch:
 
     return replace(
         launch, name=f"{launch.name} searching", instructions=more(launch.instructions), path=more(launch.path),
-        loads={**launch.loads, "global": launch.loads["global"] + 1, "shared": launch.loads["shared"] + groups + 2},
+        loads={**launch.loads, "global": launch.loads["global"] + 1, "shared": groups + 2},
         barriers=launch.barriers + 2,
         longest=None if launch.longest is None else searching(problem, launch.longest),
     )  # fmt: skip
@@ -198,6 +199,6 @@ def _bracket(warp: Warp, threads: int) -> None:
 def _launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:
     size = warp.problem.itemsize * warp.problem.rows * elements
     return Launch(
-        name, max(blocks, 1), threads, dict(warp.instructions), dict(warp.loads), warp.barriers, size, size,
+        name, max(blocks, 1), threads, dict(warp.instructions), dict(warp.loads), warp.barriers, size, 0, size,
         registers=40, shared=24 << 10 if name in ("scan", "sample", "draw") else 12 << 10,
     )  # fmt: skip

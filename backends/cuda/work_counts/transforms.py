@@ -50,6 +50,8 @@ BOUNDARY = Overhead(110, 90, 25)
 SHRINKING = {"keep": (0, 0), "soft": (2, 1), "hard": (2, 0), "firm": (5, 2), "garrote": (4, 10)}
 """Comparisons and arithmetic for one coefficient, by threshold function."""
 PAIRS = 4
+TOGETHER = 8
+"""Wide loads of a thread that the compiler puts before the first use of one."""
 
 
 @dataclass(frozen=True)
@@ -180,11 +182,13 @@ def _launch(
     tiles = cut.interior(n)
     end, longest = (block(problem, cut, n - cut.gap(n), longest=which) for which in (False, True))
     blocks = problem.rows * (tiles + 1)
-    moved = problem.itemsize * problem.rows * (n + sum(lengths[1:]) + lengths[-1])
+    samples, bands = (problem.itemsize * problem.rows * size for size in (n, sum(lengths[1:]) + lengths[-1]))
+    read, written = (samples, bands) if name == "forward" else (bands, samples)
     made = Launch(
         f"{name} {'-'.join(str(first + i) for i in ((1, levels) if levels > 1 else (1,)))}", blocks, problem.threads,
-        end.instructions, longest.loads, longest.barriers, moved, moved, path=longest.instructions,
-        registers=REGISTERS[problem.itemsize], shared=problem.itemsize * end.shared,
+        end.instructions, longest.loads, longest.barriers, read, written, samples + bands,
+        0 if name == "forward" else written, longest.instructions,
+        registers=REGISTERS[problem.itemsize], shared=problem.itemsize * end.shared, boundary=True,
     )  # fmt: skip
     if not tiles:
         return made
@@ -194,7 +198,7 @@ def _launch(
         path=_mean(slowest.instructions, longest.instructions, tiles),
         loads=_mean(slowest.loads, longest.loads, tiles),
         barriers=(tiles * slowest.barriers + longest.barriers) / (tiles + 1),
-        longest=replace(made, blocks=1, bytes=moved / blocks),
+        longest=replace(made, blocks=1), boundary=False,
     )  # fmt: skip
 
 
@@ -220,7 +224,8 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
     warp.access(loads, 4)
     warp.access(2 * loads, 2)
     warp.issue(loads, int=extra.access)
-    warp.wait(device=-(-loads // 4) if n else 1)
+    rounds, rest = divmod(groups(0), problem.threads)  # the loads of rounds come together, then those of the rest
+    warp.wait(device=-(-loads // 4) if n else -(-rounds // TOGETHER) + (rest > 0))
     for level in range(1, levels + 1):
         beyond = 0.0
         if n:
@@ -231,7 +236,7 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
         warp.fma(times * fma)
         warp.access(times * wide, 4)
         warp.issue(times, int=extra.group)
-        warp.wait(2 if n else 1, beyond, times + beyond)
+        warp.wait(2 if n else 1, beyond)
         warp.access(stored * (1 if level < levels else 2), 4)
         if level < levels:
             warp.access(2 * times, 2)
@@ -262,6 +267,7 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
         warp.fma(times * (fma + (2 * pairs if level == 1 else 0)))
         warp.access(times * wide, pairs)
         warp.access(times * pairs / 2, 4)
+        warp.issue(times * pairs / 2, wavefront=problem.itemsize)  # two lanes meet in a bank
         warp.issue(times, int=extra.group)
-        warp.wait(1, 0, times)
+        warp.wait(1)
     return warp

@@ -65,7 +65,9 @@ def forward(of: Undecimated) -> list[Launch]:
         written = sum(of.length(level) for level in range(one.first + 1, one.last + 1)) + high - low
         first = of.extent(one.first, True)
         read = first[1] - first[0]
-        made.append(_launch("modwt forward", of, one, one.forward, blocks, tile, _analysis(of, one, tile), read, written))
+        made.append(
+            _launch("modwt forward", of, one, one.forward, blocks, tile, _analysis(of, one, tile), read, written)
+        )
     return made
 
 
@@ -102,11 +104,18 @@ def _launch(
         again += sum(cut.heads[i] + cut.tails[i] for i in range(cut.levels)) * blocks
     distinct = of.itemsize * of.rows * (read + written)
     return Launch(
-        f"{name} {one.first + 1}-{one.last}", blocks, cut.threads, warp.instructions, warp.loads, warp.barriers,
-        read=of.itemsize * (of.rows * read + again), written=of.itemsize * of.rows * written, touched=distinct,
+        f"{name} {one.first + 1}-{one.last}",
+        blocks,
+        cut.threads,
+        warp.instructions,
+        warp.loads,
+        warp.barriers,
+        read=of.itemsize * (of.rows * read + again),
+        written=of.itemsize * of.rows * written,
+        touched=distinct,
         registers=64 if of.taps <= 8 and of.itemsize == 4 else 96,
         shared=of.itemsize * cut.room * (2 if cut.inverse else 1),
-    )  # fmt: skip
+    )
 
 
 def _busy(one: Tiling, i: int, tile: int) -> float:
@@ -118,7 +127,9 @@ def _windows(one: Tiling, i: int) -> int:
     """16-byte loads of the windows of three quads at the i-th step."""
     step = one.steps[i]
     skip, apart = up4(one.lead(step)) - one.lead(step), max(step, 4)
-    return len({(skip + m * apart + c + q * step) // 4 for m in range(QUADS) for c in range(4) for q in range(one.taps)})
+    return len(
+        {(skip + m * apart + c + q * step) // 4 for m in range(QUADS) for c in range(4) for q in range(one.taps)}
+    )
 
 
 def _load(warp: Warp, one: Tiling, i: int, tile: int, checked: bool, function: str = "keep") -> None:
@@ -156,4 +167,3 @@ def _synthesis(of: Undecimated, one: tiling.Launch, tile: int, function: str) ->
         warp.issue(busy, int=STORED * QUADS if last else 8, other=BLOCK)
         warp.wait(1 if last else 2, 1, 1)
     return warp
-
