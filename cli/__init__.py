@@ -17,6 +17,7 @@ COMMANDS = {
     "convert": "Write files in another format, with the headers that map.",
     "compare": "Rank threshold rules on a file of your own, without a clean signal.",
     "tune": "Search for the best options for a file, and print the command.",
+    "view": "Show a file before and after denoising, and choose options, in a browser.",
     "info": "Show what a file holds: format, traces, sampling, noise by level.",
     "wavelets": "List the wavelets.",
     "backends": "List the backends and what they need.",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
     from wavefilt.tuning import compare, estimate_sigma, tune
+    from wavefilt.viewer import view
 
 __all__ = [
     "BackendUnavailable",
@@ -52,6 +53,7 @@ __all__ = [
     "threshold",
     "threshold_firm",
     "tune",
+    "view",
     "wavedec",
     "wavedec2",
     "wavelet_packets",
@@ -76,6 +78,7 @@ _HOMES = {
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),
     "tuning": ("compare", "estimate_sigma", "tune"),
+    "viewer": ("view",),
 }
 """Where the names come from. All is imported when it is first asked for: the command handles signals from its start,
 before anything large is loaded."""

@@ -27,6 +27,8 @@ HEAVY = [
     "sklearn",
     "zarr",
     "h5py",
+    "panel",
+    "bokeh",
 ]
 
 

@@ -60,13 +60,19 @@ def browser(folder: Path):
 class Page:
     """A tab; `say` is a command of the DevTools protocol, whose answer it returns."""
 
-    def __init__(self, commands, answers) -> None:
-        self.commands, self.answers, self.number, self.buffer, self.session = commands, answers, 0, b"", None
+    def __init__(self, commands, answers, buffer: bytearray | None = None) -> None:
+        self.commands, self.answers, self.number, self.session = commands, answers, 0, None
+        self.buffer = bytearray() if buffer is None else buffer
         self.errors: list[str] = []
+        self.allowed = ["file:", "data:"]
         target = self.say("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.say("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.say(f"{domain}.enable")
+
+    def tab(self) -> Page:
+        """Another tab of this browser; the two are used one after the other."""
+        return Page(self.commands, self.answers, self.buffer)
 
     def say(self, method: str, **parameters):
         self.number += 1
@@ -76,8 +82,10 @@ class Page:
         self.commands.write(json.dumps(message).encode() + b"\0")
         return self._until(lambda found: found.get("id") == self.number)["result"]
 
-    def open(self, path: Path, width: int = 1280, height: int = 900, dark: bool = False, script: bool = True) -> None:
-        """Load a file, on a screen of so many pixels; below 600 wide it is a phone's."""
+    def open(self, place: Path | str, width: int = 1280, height: int = 900, dark: bool = False, script: bool = True):
+        """Load a file or address (and what is below that), on a screen of so many pixels; below 600 it is a phone's."""
+        if isinstance(place, str):
+            self.allowed += [place, place.replace("http:", "ws:"), "blob:"]
         phone = width < 600
         scale = 2 if phone else 1
         size = {"width": width, "height": height, "deviceScaleFactor": scale}
@@ -86,8 +94,16 @@ class Page:
         self.say("Emulation.setScriptExecutionDisabled", value=not script)
         theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.say("Emulation.setEmulatedMedia", features=[theme])
-        self.say("Page.navigate", url=path.as_uri())
-        self._until(lambda found: found.get("method") == "Page.loadEventFired")
+        self.say("Page.navigate", url=place if isinstance(place, str) else place.as_uri())
+        self._until(lambda found: found.get("method") == "Page.loadEventFired" and found["sessionId"] == self.session)
+
+    def until(self, condition: str) -> None:
+        """Wait until an expression of JavaScript is true."""
+        end = time.monotonic() + SECONDS
+        while not self.run(f"Boolean({condition})"):
+            if time.monotonic() > end:
+                raise TimeoutError(f"not true in {SECONDS} s: {condition}")
+            time.sleep(0.02)
 
     def run(self, script: str):
         """The value of an expression of JavaScript, or what it promises."""
@@ -110,6 +126,11 @@ class Page:
         for kind in ("mousePressed", "mouseReleased"):
             self.say("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
+    def drag(self, start: tuple[float, float], stop: tuple[float, float]) -> None:
+        """Move the mouse with its button pressed."""
+        for kind, (x, y) in (("mousePressed", start), ("mouseMoved", stop), ("mouseReleased", stop)):
+            self.say("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+
     def touch(self, x: float, y: float) -> None:
         """Put a finger there, which trembles by a pixel, and leave it."""
         self.say("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x - 1, "y": y}])
@@ -128,7 +149,8 @@ class Page:
         end = time.monotonic() + SECONDS
         while True:
             while b"\0" in self.buffer:
-                message, _, self.buffer = self.buffer.partition(b"\0")
+                message, _, rest = self.buffer.partition(b"\0")
+                self.buffer[:] = rest
                 found = json.loads(message)
                 if "error" in found:
                     raise RuntimeError(found["error"])
@@ -147,5 +169,5 @@ class Page:
             self.errors.append(json.dumps(found["params"]))
         if found.get("method") == "Network.requestWillBeSent":
             self.errors += [
-                url for url in [found["params"]["request"]["url"]] if not url.startswith(("file:", "data:"))
+                url for url in [found["params"]["request"]["url"]] if not url.startswith(tuple(self.allowed))
             ]

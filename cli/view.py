@@ -1,0 +1,69 @@
+"""`wavefilt view`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import click
+
+from wavefilt.errors import for_command
+
+from .denoise import paths
+from .denoise.main import METHOD, OUTPUT
+from .denoise.options import METHOD as NAMES
+from .denoise.options import Options
+from .failure import Failure, run_errors, tell, usage_errors
+from .options import INPUT, add
+from .reading import LAYOUT, read
+
+
+@click.command("view", epilog="Example: wavefilt view seismic.dat --rule sure")
+@click.argument("input", type=INPUT, metavar="FILE")
+@add(OUTPUT[0], *METHOD, *LAYOUT)
+@click.option("--overwrite", is_flag=True, help="Let the button Save replace an existing file.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 is any that is free.")
+@click.option("--no-browser", is_flag=True, help="Print the address of the page, and open no browser.")
+def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any) -> None:
+    """Show a file before and after denoising and what is removed, on a page where options are chosen.
+
+    Only this machine can open the page, and only by its address, which has a random token. The button Save writes the
+    file that `wavefilt denoise` would. Ctrl-C ends it.
+    """
+    others = [field.name for field in fields(Options) if field.name not in ("method", "layout", "given", "noise")]
+    with usage_errors():
+        options = Options.of({**dict.fromkeys(others), **parsed, "overwrite": True})
+        jobs = paths.plan((input,), options)
+    if input == "-" or len(jobs) > 1:
+        raise click.UsageError("view takes one file")
+    try:
+        from wavefilt import viewer
+
+        viewer.check_installed()
+    except ImportError as error:
+        raise Failure(str(error), 1) from error
+    from wavefilt.viewer import server, source, state
+    from wavefilt.viewer.page import Viewer
+
+    ((path, target),) = jobs
+    recording, _ = read(path, options.layout, options.format)
+    given = {name: parsed[name] for name in (*NAMES, "two_dimensional")}
+    if options.noise is not None:
+        given["sigma"] = options.noise
+    with run_errors(path):
+        viewed = source.of_file(path, recording, {"format": options.format, **asdict(options.layout)}).checked()
+        first = state.denoise(viewed, given)
+
+    def page() -> Viewer:
+        return Viewer(first, output=target, overwrite=overwrite, target=options.output, words=for_command)
+
+    try:
+        server.run(
+            page,
+            f"{viewed.name} - wavefilt",
+            port,
+            not no_browser,
+            lambda address: tell(f"{address}  (Ctrl-C ends it)"),
+        )
+    except OSError as error:
+        raise Failure(f"port {port}: {error.strerror or error}; use another --port, or none", 1) from error

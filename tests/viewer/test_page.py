@@ -1,0 +1,186 @@
+"""The page without a browser: its widgets are changed as a browser changes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wavefilt
+from tests.support.checkout import ROOT
+
+pytest.importorskip("panel")
+
+SAMPLE = ROOT / "samples" / "seismic.dat"
+
+
+def drawn(viewer, panel):
+    """Samples of a panel in the units of the data, less the mean of each trace."""
+    return viewer.pictures.images[panel].data["image"][0].T
+
+
+def less_mean(rows, source):
+    return rows - source.rows.mean(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def viewer(tmp_path):
+    path = tmp_path / "shot.dat"
+    path.write_bytes(SAMPLE.read_bytes())
+    found = wavefilt.view(path, level=3, output=tmp_path / "out.dat")
+    found.look.scale.value = "one for all"
+    return found
+
+
+def choose(viewer, **labels):
+    for name, label in labels.items():
+        viewer.controls.choices[name].widget.value = label
+
+
+CHANGES = {
+    "wavelet": ("sym5", {"wavelet": "sym5"}),
+    "level": ("2", {"level": 2}),
+    "rule": ("sure", {"rule": "sure"}),
+    "shrink": ("hard", {"shrink": "hard"}),
+    "sigma": ("of the finest level", {"sigma": "global"}),
+    "scope": ("record", {"scope": "record"}),
+    "spins": ("4", {"spins": 4}),
+    "transform": ("wp-full", {"transform": "wp-full"}),
+}
+
+
+def test_every_list_has_a_change_that_is_tested(viewer):
+    assert set(viewer.controls.choices) == set(CHANGES)
+
+
+def test_every_change_of_a_list_is_drawn(viewer):
+    source = viewer.source
+    np.testing.assert_allclose(drawn(viewer, "before"), less_mean(source.rows, source), rtol=1e-5, atol=1e-4)
+    chosen = {"level": 3}
+    for name, (label, options) in CHANGES.items():
+        choose(viewer, **{name: label})
+        chosen |= options
+        expected = source.recording.denoise(**chosen).samples
+        np.testing.assert_array_equal(viewer.denoised.samples, expected)
+        np.testing.assert_allclose(drawn(viewer, "after"), less_mean(expected, source), rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(drawn(viewer, "removed"), source.rows - expected, rtol=1e-5, atol=1e-4)
+
+
+def test_two_dimensions_and_a_noise_window(viewer):
+    choose(viewer, wavelet="db2")
+    viewer.controls.two_dimensional.value = True
+    expected = viewer.source.recording.denoise("db2", level=3, two_dimensional=True).samples
+    np.testing.assert_array_equal(viewer.denoised.samples, expected)
+    viewer.controls.two_dimensional.value = False
+    viewer.controls.drag(20, 120)
+    assert viewer.controls.choices["sigma"].widget.value == "noise window"
+    expected = viewer.source.recording.denoise("db2", level=3, sigma=("seconds", 0.02, 0.12)).samples
+    np.testing.assert_array_equal(viewer.denoised.samples, expected)
+    assert viewer.pictures.windows[0].visible
+    viewer.controls.drag(20, 220)
+    assert viewer.options["sigma"] == ("seconds", 0.02, 0.22)
+    choose(viewer, sigma="of each level")
+    assert not viewer.pictures.windows[0].visible
+
+
+NONSENSE = {
+    "level=12 is above the maximum of": lambda viewer: choose(viewer, level="12"),
+    "is for rules with a posterior": lambda viewer: choose(viewer, shrink="median"),
+    "is for panels": lambda viewer: choose(viewer, transform="fk"),
+    "no noise window yet": lambda viewer: choose(viewer, sigma="noise window"),
+    "shorter than 4 samples": lambda viewer: viewer.controls.drag(50, 51),
+    "does not lie in the traces": lambda viewer: viewer.controls.drag(900, 2000),
+}
+
+
+def test_what_makes_no_sense_is_said_and_the_picture_stays(viewer):
+    for words, change in NONSENSE.items():
+        before, python = viewer.pictures.images["after"].data, viewer.python.value
+        change(viewer)
+        assert words in viewer.message.object
+        assert viewer.pictures.images["after"].data is before
+        assert viewer.python.value == python
+        choose(viewer, level="3", transform="dwt", shrink="default", sigma="of each level")
+        assert viewer.message.object == ""
+
+
+def test_the_band_pass_is_shown_instead_and_not_saved(viewer):
+    viewer.look.shown.value = "B: band-pass"
+    viewer.look.low.value, viewer.look.high.value = 10.0, 80.0
+    expected = wavefilt.viewer.bandpass.BandPass(10.0, 80.0).filtered(viewer.source)
+    np.testing.assert_allclose(drawn(viewer, "after"), less_mean(expected, viewer.source), rtol=1e-5, atol=1e-4)
+    assert "sosfiltfilt" in viewer.python.value
+    assert viewer.command.value == ""
+    assert viewer.button.disabled
+    viewer.look.low.value = 90.0
+    assert "Nyquist" in viewer.message.object
+    viewer.look.shown.value = "A: wavelets"
+    np.testing.assert_allclose(
+        drawn(viewer, "after"), less_mean(viewer.denoised.samples, viewer.source), rtol=1e-5, atol=1e-4
+    )
+    assert not viewer.button.disabled
+
+
+def test_save_writes_what_is_shown_once(viewer, tmp_path):
+    viewer.save()
+    assert "saved" in viewer.message.object
+    written = (tmp_path / "out.dat").read_bytes()
+    viewer.source.recording.denoise(level=3).write(tmp_path / "expected.dat")
+    assert written == (tmp_path / "expected.dat").read_bytes()
+    choose(viewer, level="2")
+    viewer.save()
+    assert "exists" in viewer.message.object
+    assert (tmp_path / "out.dat").read_bytes() == written
+    viewer.overwrite = True
+    viewer.save()
+    assert (tmp_path / "out.dat").read_bytes() != written
+
+
+def test_what_is_zoomed_is_drawn_in_finer_detail():
+    from bokeh.events import RangesUpdate
+
+    x = np.random.default_rng(0).standard_normal((3, 5000)).astype("f4").repeat(2, axis=0)
+    viewer = wavefilt.view(x, interval=0.002)
+    assert len(drawn(viewer, "after")[0]) == 5000 / 5
+    viewer.pictures._zoomed(RangesUpdate(None, x0=0.6, x1=2.2, y0=2.0, y1=1.0))
+    assert [len(drawn(viewer, panel)[0]) for panel in ("before", "after", "removed")] == [501] * 3
+    assert drawn(viewer, "after").shape[0] == 4
+    viewer.look.kind.value = "wiggle"
+    assert viewer.pictures.images["after"].data["image"] == []
+    assert np.nanmin(viewer.pictures.lines["after"].data["y"]) == pytest.approx(1.0)
+
+
+def test_thresholds_and_spectra_are_those_of_the_result(viewer):
+    outcome = viewer.result.outcome
+    data = viewer.details.levels.data
+    for name, values in (("sigma", outcome.estimates[0].sigma), ("threshold", outcome.estimates[0].thresholds)):
+        np.testing.assert_allclose(data[name], [np.median(level[level > 0]) for level in values])
+    spectra = {name: source.data["level"] for name, source in viewer.details.spectra.items()}
+    assert spectra["before"].max() == 0
+    assert spectra["after"][-20:].mean() < spectra["before"][-20:].mean() - 3
+    viewer.trace.value = 7
+    assert "trace 7" in viewer.details.spectrogram_figures[0].title.text
+
+
+@pytest.mark.parametrize(("values", "shape"), [("noise", (1, 300)), ("gap", (3, 300)), ("zero", (4, 40))])
+def test_any_shape_and_any_samples_can_be_viewed(shape, values):
+    x = np.random.default_rng(0).standard_normal(shape)
+    x = {"noise": x, "zero": 0 * x, "gap": np.where(np.arange(shape[1]) < 30, np.nan, x)}[values]
+    viewer = wavefilt.view(x)
+    viewer.look.kind.value = "density"
+    assert viewer.pictures.images["before"].data["image"][0].size == x.size
+    viewer.controls.drag(0, 20)
+
+
+def test_a_notebook_gets_the_page_and_options_are_those_given():
+    viewer = wavefilt.view(np.random.default_rng(0).standard_normal((4, 256)), "sym4", rule=[2.0, 1.0], level=2)
+    assert viewer.options == {"wavelet": "sym4", "rule": [2.0, 1.0], "level": 2, "two_dimensional": False}
+    assert viewer.controls.choices["rule"].widget.value == "[2.0, 1.0]"
+    choose(viewer, rule="sure")
+    assert viewer.options["rule"] == "sure"
+    choose(viewer, rule="[2.0, 1.0]")
+    np.testing.assert_array_equal(
+        viewer.denoised.samples, wavefilt.denoise(viewer.source.rows, "sym4", rule=[2.0, 1.0], level=2)
+    )
+    assert viewer.servable() is viewer.__panel__()
+    with pytest.raises(ValueError, match="above the maximum"):
+        wavefilt.view(np.ones((2, 100)), level=9)

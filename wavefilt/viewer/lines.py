@@ -1,0 +1,93 @@
+"""The lines of Python, and the command, that give what is shown."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import numpy as np
+
+from wavefilt.denoising.noise_times import Clock, in_samples
+
+from .source import Source
+from .state import Options
+
+NOISE = {
+    "seconds": "noise-window",
+    "window": "noise-window",
+    "before": "noise-before",
+    "running": "noise-running",
+    "intervals": "noise-intervals",
+}
+"""The option of the command for each kind of noise that is a tuple."""
+DEFAULTS = {
+    "transform": "dwt",
+    "sigma": "level",
+    "spins": 1,
+    "scope": "trace",
+    "keep": 0,
+    "blend": 0.0,
+    "mode": "symmetric",
+}
+"""Values that go without saying, as None and False do."""
+
+
+def python(source: Source, options: Options) -> str:
+    """Import, and the call that gives the denoised samples."""
+    said = _said(options)
+    own = source.two if said.pop("two_dimensional", False) else source.one
+    if source.counted and source.interval and "sigma" in said:
+        clock = Clock(source.interval, None, source.rows.shape[1], source.name)
+        said["sigma"] = in_samples(said["sigma"], clock)
+    words = [*source.arguments, *own, *(f"{name}={_plain(value)!r}" for name, value in said.items())]
+    return f"{source.imports}\ndenoised = {source.function}({', '.join(words)})"
+
+
+def command(source: Source, options: Options, target: str | None = None) -> str | None:
+    """`wavefilt denoise` with these options, which writes to ``target``; None for what is in no file."""
+    if not source.file:
+        return None
+    words = ["wavefilt", "denoise", *source.file, *(["-o", target] if target else [])]
+    for name, value in _said(options).items():
+        if name == "sigma" and isinstance(value, tuple):
+            words += _noise(source, *value)
+        elif value is True:
+            words.append(f"--{name.replace('_', '-')}")
+        else:
+            words += [f"--{name}", _text(value)]
+    return shlex.join(words)
+
+
+def _said(options: Options) -> Options:
+    """Those that are not as they are anyway."""
+    plain = {name: value for name, value in options.items() if value is not None and value is not False}
+    same = [
+        name for name, value in DEFAULTS.items() if isinstance(plain.get(name), type(value)) and plain[name] == value
+    ]
+    return {name: value for name, value in plain.items() if name not in same}
+
+
+def _noise(source: Source, kind: str, *values: Any) -> list[str]:
+    """Words for noise in seconds; in samples of unknown interval the command counts seconds of one sample."""
+    interval = source.interval
+    unit = [] if interval or "--dt" in source.file or kind == "intervals" else ["--dt", "1"]
+    if kind == "window" and interval:
+        values = tuple(seconds(value, interval) for value in values)
+    return [*unit, f"--{NOISE[kind]}", *map(_text, values)]
+
+
+def seconds(samples: int, interval: float) -> float:
+    """A time that is rounded to this sample again, in few digits."""
+    return float(f"{samples * interval:.9g}")
+
+
+def _text(value: Any) -> str:
+    parts = value if isinstance(value, list | tuple | np.ndarray) else [value]
+    return ",".join(str(_plain(part)) for part in parts)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy as those of Python, which say no type when they are printed."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return type(value)(map(_plain, value)) if isinstance(value, list | tuple) else value
