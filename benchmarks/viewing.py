@@ -12,10 +12,10 @@ from wavefilt.benchmarks.common.tables import Report, Row, Table
 SIZES = ((24, 1024, 200), (1000, 4096, 1000))
 """Traces, samples, and the milliseconds within which a change should be drawn."""
 CHANGES = {
-    "rule": ("sure", "bayes"),
-    "wavelet": ("sym4", "db8"),
-    "level": ("3", "4"),
-    "shrink": ("hard", "soft"),
+    "rule": ("sure", "default"),
+    "wavelet": ("sym4", "default"),
+    "level": ("3", "auto"),
+    "shrink": ("hard", "default"),
     "sigma": ("of the finest level", "of each level"),
     "transform": ("modwt", "dwt"),
     "transform, dtcwt": ("dtcwt", "dwt"),

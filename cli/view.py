@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -10,7 +10,8 @@ import click
 from wavefilt.errors import for_command
 
 from .denoise import paths
-from .denoise.main import METHOD, OUTPUT
+from .denoise.main import COMPUTING, METHOD, OUTPUT
+from .denoise.main import command as denoise
 from .denoise.options import METHOD as NAMES
 from .denoise.options import Options
 from .failure import Failure, run_errors, tell, usage_errors
@@ -20,7 +21,7 @@ from .reading import LAYOUT, read
 
 @click.command("view", epilog="Example: wavefilt view seismic.dat --rule sure")
 @click.argument("input", type=INPUT, metavar="FILE")
-@add(OUTPUT[0], *METHOD, *LAYOUT)
+@add(OUTPUT[0], *METHOD, COMPUTING[0], *LAYOUT)
 @click.option("--overwrite", is_flag=True, help="Let the button Save replace an existing file.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 is any that is free.")
 @click.option("--no-browser", is_flag=True, help="Print the address of the page, and open no browser.")
@@ -30,9 +31,9 @@ def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: 
     Only this machine can open the page, and only by its address, which has a random token. The button Save writes the
     file that `wavefilt denoise` would. Ctrl-C ends it.
     """
-    others = [field.name for field in fields(Options) if field.name not in ("method", "layout", "given", "noise")]
+    others = dict.fromkeys(str(parameter.name) for parameter in denoise.params)
     with usage_errors():
-        options = Options.of({**dict.fromkeys(others), **parsed, "overwrite": True})
+        options = Options.of({**others, **parsed, "overwrite": True})
         jobs = paths.plan((input,), options)
     if input == "-" or len(jobs) > 1:
         raise click.UsageError("view takes one file")
@@ -52,10 +53,12 @@ def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: 
         given["sigma"] = options.noise
     with run_errors(path):
         viewed = source.of_file(path, recording, {"format": options.format, **asdict(options.layout)}).checked()
-        first = state.denoise(viewed, given)
+        backend = state.backend_for(viewed, options.backend)
+        first = state.denoise(viewed, given, backend)
 
     def page() -> Viewer:
-        return Viewer(first, output=target, overwrite=overwrite, target=options.output, words=for_command)
+        saving: dict[str, Any] = {"output": target, "overwrite": overwrite, "target": options.output}
+        return Viewer(first, **saving, backend=backend, words=for_command)
 
     try:
         server.run(

@@ -120,6 +120,22 @@ def test_the_band_pass_is_shown_instead_and_not_saved(viewer):
     assert not viewer.button.disabled
 
 
+def test_the_trust_report_is_that_of_the_result(viewer):
+    viewer.assess()
+    found = viewer.source.recording.denoise(level=3).trust(viewer.source.recording)
+    assert found.summary() in viewer.answer.object
+    choose(viewer, level="2")
+    assert viewer.answer.object == ""
+
+
+def test_many_samples_are_denoised_by_compiled_kernels_and_the_lines_say_so():
+    x = np.zeros((128, 1024), np.float32)
+    assert wavefilt.viewer.state.backend_for(wavefilt.viewer.source.of(x), "auto") == "numba"
+    assert wavefilt.viewer.state.backend_for(wavefilt.viewer.source.of(x[1:]), "auto") == "pywavelets"
+    line = wavefilt.viewer.lines.python(wavefilt.viewer.source.of(x), {"rule": "sure"}, "numba")
+    assert line.endswith("denoise(x, rule='sure', backend='numba')")
+
+
 def test_save_writes_what_is_shown_once(viewer, tmp_path):
     viewer.save()
     assert "saved" in viewer.message.object

@@ -46,7 +46,7 @@ def view(
     overwrite : bool
         Replace that file if it exists.
     backend : str or Backend
-        As in `wavefilt.denoise`.
+        As in `wavefilt.denoise`; ``"auto"`` are compiled kernels ("numba") for 128 Ki samples or more.
 
     Returns
     -------
@@ -72,11 +72,13 @@ def view(
 
     from .page import Viewer
     from .source import of
-    from .state import denoise
+    from .state import backend_for, denoise
 
     panel.extension()
     given = {"wavelet": wavelet, **options, "two_dimensional": two_dimensional}
-    first = denoise(of(data, interval), given, backend)
+    source = of(data, interval)
+    backend = backend_for(source, backend)
+    first = denoise(source, given, backend)
     return Viewer(first, output=None if output is None else str(output), overwrite=overwrite, backend=backend)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from wavefilt.backends import Backend
+from wavefilt.backends.registry import REFERENCE
 from wavefilt.denoising.noise_times import Clock, in_samples
 
 from .source import Source
@@ -32,9 +34,9 @@ DEFAULTS = {
 """Values that go without saying, as None and False do."""
 
 
-def python(source: Source, options: Options) -> str:
+def python(source: Source, options: Options, backend: str | Backend = REFERENCE) -> str:
     """Import, and the call that gives the denoised samples."""
-    said = _said(options)
+    said = _said(options) | _named(backend)
     own = source.two if said.pop("two_dimensional", False) else source.one
     if source.counted and source.interval and "sigma" in said:
         clock = Clock(source.interval, None, source.rows.shape[1], source.name)
@@ -43,12 +45,14 @@ def python(source: Source, options: Options) -> str:
     return f"{source.imports}\ndenoised = {source.function}({', '.join(words)})"
 
 
-def command(source: Source, options: Options, target: str | None = None) -> str | None:
+def command(
+    source: Source, options: Options, target: str | None = None, backend: str | Backend = REFERENCE
+) -> str | None:
     """`wavefilt denoise` with these options, which writes to ``target``; None for what is in no file."""
     if not source.file:
         return None
     words = ["wavefilt", "denoise", *source.file, *(["-o", target] if target else [])]
-    for name, value in _said(options).items():
+    for name, value in (_said(options) | _named(backend)).items():
         if name == "sigma" and isinstance(value, tuple):
             words += _noise(source, *value)
         elif value is True:
@@ -65,6 +69,12 @@ def _said(options: Options) -> Options:
         name for name, value in DEFAULTS.items() if isinstance(plain.get(name), type(value)) and plain[name] == value
     ]
     return {name: value for name, value in plain.items() if name not in same}
+
+
+def _named(backend: str | Backend) -> Options:
+    """A backend, unless it is the one that is chosen for few samples in any case."""
+    name = backend if isinstance(backend, str) else backend.name
+    return {} if name == REFERENCE else {"backend": name}
 
 
 def _noise(source: Source, kind: str, *values: Any) -> list[str]:

@@ -11,6 +11,7 @@ import panel as pn
 
 from wavefilt.backends import Backend
 from wavefilt.recording import Recording
+from wavefilt.trust.page import badge
 
 from . import lines
 from .bandpass import BandPass
@@ -20,6 +21,7 @@ from .figures import PALETTE, Pictures
 from .state import ERRORS, Options, Result, denoise
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
+BAD, GOOD = "#b00020", "#00695c"
 COPY = "navigator.clipboard.writeText(text.value)"
 TEXT = ["textarea { font: 12px monospace !important; opacity: 1 !important; -webkit-text-fill-color: #222 !important }"]
 
@@ -68,6 +70,9 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
             pn.widgets.TextAreaInput(label=name, disabled=True, rows=rows, stylesheets=TEXT, **WIDE)
             for name, rows in (("Python", 2), ("Command", 2))
         )
+        self.question = pn.widgets.Button(label="Is signal in what was removed?")
+        self.question.on_click(lambda event: self.assess())
+        self.answer = pn.pane.HTML(**WIDE)
         self.button = pn.widgets.Button(label=f"Save {os.path.basename(output or '')}", color="primary", **WIDE)
         self.button.on_click(lambda event: self.save())
         self._layout = self._page()
@@ -90,7 +95,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         try:
             self.result = denoise(self.source, self.controls.options, self.backend)
         except ERRORS as error:
-            self._say(self.words(error) or "not enough memory", "#b00020")
+            self._say(self.words(error) or "not enough memory", BAD)
             return
         self._draw()
 
@@ -100,9 +105,23 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         try:
             self.result.after.write(self.output, overwrite=self.overwrite)
         except (OSError, ValueError) as error:
-            self._say(self.words(error), "#b00020")
+            self._say(self.words(error), BAD)
         else:
-            self._say(f"saved {self.output}", "#00695c")
+            self._say(f"saved {self.output}", GOOD)
+
+    def assess(self) -> None:
+        """Show what the trust report finds."""
+        try:
+            found = self.denoised.trust(self.source.recording)
+        except ERRORS as error:
+            self._say(self.words(error), BAD)
+            return
+        rows = "".join(
+            f"<li>{html.escape(answer.question)} {badge(answer.verdict, answer.word)} {html.escape(answer.found)}</li>"
+            for answer in found.answers
+        )
+        style = "<style>.badge { padding: 1px 6px; border-radius: 3px }</style>"
+        self.answer.object = f"{style}<b>{html.escape(found.summary())}</b><ul>{rows}</ul>"
 
     def _draw(self) -> None:
         """The pictures first; all else when they are on their way."""
@@ -110,9 +129,11 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         try:
             rows = band_pass.filtered(self.source) if band_pass else self.result.rows
         except ValueError as error:
-            self._say(str(error), "#b00020")
+            self._say(str(error), BAD)
             return
         self._say("", "")
+        self.answer.object = ""
+        self.question.disabled = band_pass is not None
         self.pictures.show(rows)
         self.pictures.mark(self.controls.samples)
         self._write_lines(band_pass)
@@ -136,8 +157,8 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         if band_pass:
             self.python.value, self.command.value = band_pass.python(self.source), ""
             return
-        self.python.value = lines.python(self.source, self.options)
-        self.command.value = lines.command(self.source, self.options, self.target) or ""
+        self.python.value = lines.python(self.source, self.options, self.backend)
+        self.command.value = lines.command(self.source, self.options, self.target, self.backend) or ""
 
     def _write_scale(self) -> None:
         colors = ", ".join(PALETTE[::32])
@@ -179,4 +200,4 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
             pn.FlexBox(*(flexed(pn.pane.Bokeh(drawn, **WIDE), "320px") for drawn in row), gap="4px") for row in rows
         ]
         top = pn.FlexBox(flexed(main, "640px", 1000), flexed(side, "250px"), gap="8px", align_items="flex-start")
-        return pn.Column(top, details[0], self.trace, details[1], **WIDE)
+        return pn.Column(top, self.question, self.answer, details[0], self.trace, details[1], **WIDE)

@@ -7,19 +7,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
+from wavefilt.backends.registry import REFERENCE
 from wavefilt.denoising.options import check_names
 from wavefilt.denoising.pipeline import Outcome
 from wavefilt.errors import BackendUnavailable
 from wavefilt.method import Method
 from wavefilt.recording import Recording
-from wavefilt.report import energy_removed, transformed, unchanged
+from wavefilt.report import transformed, unchanged
 
 from .source import Source
 
 Options = dict[str, Any]
 """Options of `Recording.denoise` by their names; those left out have their defaults."""
+LARGE, COMPILED = 1 << 17, "numba"
+"""Samples from which a page denoises with compiled kernels, as a change comes after the other."""
 ERRORS = (ValueError, TypeError, BackendUnavailable, MemoryError)
 """What a choice of options may raise: its text tells the user what to do."""
 
@@ -49,9 +54,27 @@ class Result:
         note = ""
         if not outcome.estimates:
             note = f"; {unchanged(outcome.method, min(transformed(before, outcome.method)))}"
-        share = 100 * energy_removed(before, self.after)
+        share = 100 * energy_share(self.source.rows, self.rows)
         method = outcome.method.summary(outcome.level)
         return f"{method}: removed {share:.2g} % of the energy, {1e3 * self.seconds:.0f} ms ({outcome.backend}){note}"
+
+
+def energy_share(before: Array, after: Array) -> float:
+    """Of the samples before, what was removed; 0 of silence. Faster than `wavefilt.report.energy_removed`, by trace."""
+    known = np.isfinite(before)
+    scale = np.abs(before).max(where=known, initial=0) or 1
+    removed, given = (np.where(known, values / scale, 0).ravel() for values in (before - after, before))
+    return float(np.vdot(removed, removed).real / (np.vdot(given, given).real or 1))
+
+
+def backend_for(source: Source, backend: str | Backend) -> str | Backend:
+    """In place of "auto" what that chooses in a process of its own; compiled kernels where loading them pays here.
+
+    The lines that are copied then give the same samples to the last bit.
+    """
+    if backend != "auto":
+        return backend
+    return COMPILED if source.rows.size >= LARGE else REFERENCE
 
 
 def denoise(source: Source, options: Mapping[str, Any], backend: str | Backend = "auto") -> Result:
