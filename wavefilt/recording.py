@@ -254,7 +254,7 @@ class Recording:
 
         if [len(trace) for trace in self.traces] != [len(trace) for trace in noisy.traces]:
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
-        before, after = (one.traces if isinstance(one.traces, np.ndarray) else one._rows() for one in (noisy, self))
+        before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
         method = None if self.outcome is None else self.outcome.method
         window = None if method is None or method.window is None else (method.window.start, method.window.stop)
 
