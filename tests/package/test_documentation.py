@@ -34,6 +34,7 @@ NEEDS = {
     "samples": ["matplotlib"],
     "ske": ["matplotlib"],
     "trust": ["matplotlib"],
+    "tuning": ["matplotlib", "obspy"],
     "tutorial": ["matplotlib"],
 }
 """Packages of extras, without which a page is not run."""
@@ -60,10 +61,12 @@ NOT_RUN = {
     ("scaling", "measures the machine"): 1,
     ("sections", "takes minutes"): 1,
     ("ske", "needs a GPU"): 1,
+    ("tuning", "depends on the machine's speed"): 1,
     ("tutorial", "installs packages"): 1,
 }
 """How many blocks of a page are not run for a reason, which the page gives before each."""
 REASONS = {
+    "depends on the machine's speed": r"--seconds",
     "an outline": r"^pyramid = backend\.",
     "installs packages": r"\bpip install\b",
     "measures the machine": r"^wavefilt bench ",

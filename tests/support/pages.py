@@ -77,11 +77,12 @@ def parse(block: Block) -> None:
         compile(block.code, "block", "exec")
     elif block.language == "toml":
         tomllib.loads(block.code)
-    elif block.language == "sh":
-        done = subprocess.run(["bash", "-n", "-c", block.code], capture_output=True, text=True)
+    elif block.language in ("sh", "console"):
+        code = block.code if block.language == "sh" else "\n".join(command for command, _ in commands(block))
+        done = subprocess.run(["bash", "-n", "-c", code], capture_output=True, text=True)
         if done.returncode:
             raise SyntaxError(done.stderr)
-        for line in block.code.splitlines():
+        for line in code.splitlines():
             words = shlex.split(line, comments=True)
             if words[:1] == ["wavefilt"]:
                 _parse_command(words[1:])
