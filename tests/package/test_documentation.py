@@ -36,6 +36,7 @@ NEEDS = {
     "trust": ["matplotlib"],
     "tuning": ["matplotlib", "obspy"],
     "tutorial": ["matplotlib"],
+    "view": ["panel"],
 }
 """Packages of extras, without which a page is not run."""
 SIMULATED = {"gpu", "gpu_in_ten_minutes"}
@@ -63,16 +64,20 @@ NOT_RUN = {
     ("ske", "needs a GPU"): 1,
     ("tuning", "depends on the machine's speed"): 1,
     ("tutorial", "installs packages"): 1,
+    ("tutorial", "opens a browser"): 1,
+    ("view", "measures the machine"): 1,
+    ("view", "opens a browser"): 1,
 }
 """How many blocks of a page are not run for a reason, which the page gives before each."""
 REASONS = {
     "depends on the machine's speed": r"--seconds",
     "an outline": r"^pyramid = backend\.",
     "installs packages": r"\bpip install\b",
-    "measures the machine": r"^wavefilt bench ",
+    "measures the machine": r"^wavefilt bench |wavefilt\.benchmarks\.",
     "needs a GPU": r"\bcupy\b|\btorch\b|devices=|ske calibrate",
     "needs a cluster": r"tcp://",
     "needs other shells": r"zsh.*\n.*fish",
+    "opens a browser": r"^wavefilt view ",
     "takes minutes": r"^wavefilt bench (quality|report -o)|benchmarks\.quality",
 }
 """What a block must contain that is not run for a reason."""
