@@ -28,9 +28,18 @@ if TYPE_CHECKING:
     from wavefilt.recording import Recording
 
 __all__ = [
-    "BINS", "FILE_TYPES", "PANELS", "RANGE_DB", "PlotOptions", "check_target", "draw", "file_type", "plot_denoising",
-    "render", "save",
-]  # fmt: skip
+    "BINS",
+    "FILE_TYPES",
+    "PANELS",
+    "RANGE_DB",
+    "PlotOptions",
+    "check_target",
+    "draw",
+    "file_type",
+    "plot_denoising",
+    "render",
+    "save",
+]
 
 FILE_TYPES = ("png", "pdf", "svg")
 SEPARATOR = "   ·   "
