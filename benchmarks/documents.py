@@ -57,7 +57,7 @@ def tables() -> dict[str, str]:
         elif name == "sections":
             add("times", name, panels.TIMES(result).markdown())
             add("gains", name, panels.gains_table(result).markdown())
-        elif name == "ske_h200":
+        elif name.startswith("ske"):
             add("table", name, validation.shipped_report(result, every=False).markdown())
         elif name not in WITHOUT_TABLE:
             add("table", name, kind[1].told(result).markdown())

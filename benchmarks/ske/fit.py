@@ -15,7 +15,7 @@ import pywt
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Floats
-from wavefilt.backends.cuda.work_counts import statistics, transforms, undecimated
+from wavefilt.backends.cuda.work_counts import panels, statistics, transforms, undecimated
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
@@ -55,8 +55,6 @@ def counted(case: Case) -> list[Launch]:
     taps, itemsize = pywt.Wavelet(case.wavelet).dec_len, np.dtype(case.dtype).itemsize
     common = {"itemsize": itemsize, "threads": case.threads}
     if case.transform == "dwt2":
-        from wavefilt.backends.cuda.work_counts import panels  # imports the compiler
-
         periodized = case.mode == "periodization"
         size = case.samples, case.columns, case.rows, case.level or LEVEL
         panel = panels.Panels(taps, *size, periodized=periodized, tile=case.tile, **common)

@@ -212,7 +212,7 @@ def report(result: Row, device: Calibration, every: bool = False) -> Report:
     rows = [row for row in result["rows"] if "error" not in row]
     grids = [row for row in rows if row.get("set") == "choice"]
     v = Validation([row for row in rows if row.get("set") != "choice"], device)
-    of_choice = grids or [row for row in rows if not row["fit"]]
+    of_choice = grids or [row for row in rows if not row["fit"]] or rows
     found = [*choices(of_choice, [predicted(launches(row), device) for row in of_choice])]
     chosen = []
     for one in found:

@@ -174,10 +174,17 @@ def test_bandwidths_of_tiles(device):
 
 @inside
 def test_declared_constants_are_those_of_the_kernels():
+    import numpy as np
+    import pywt
+
     from wavefilt.backends.cuda.dwt import inverse, plan
+    from wavefilt.backends.cuda.dwt2 import columns
+    from wavefilt.backends.cuda.dwt2 import plan as panels_plan
+    from wavefilt.backends.cuda.plan import Shape
     from wavefilt.backends.cuda.statistics import selection, short_rows
-    from wavefilt.backends.cuda.work_counts import statistics
+    from wavefilt.backends.cuda.work_counts import panels, statistics
     from wavefilt.backends.cuda.work_counts import transforms as declared
+    from wavefilt.transforms import DWT2
 
     assert (statistics.BINS, statistics.PARTS, statistics.BLOCKS, statistics.CLOSE) == (
         selection.BINS,
@@ -188,6 +195,21 @@ def test_declared_constants_are_those_of_the_kernels():
     assert (short_rows.ROOMS[0], short_rows.DRAWN) == (statistics.ROW_ROOM, statistics.ROW_DRAWN)
     assert statistics.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
     assert declared.PAIRS == inverse.PAIRS
+    assert (panels.STEP, panels.BLOCKS, panels.TAPS_A_TURN) == (
+        columns.STEP,
+        panels_plan.BLOCKS,
+        panels_plan.TAPS_A_TURN,
+    )
+    for taps, dtype in ((4, "float32"), (12, "float32"), (40, "float64")):
+        cut = panels.Panels(taps, 500, 700, itemsize=np.dtype(dtype).itemsize).cut
+        bank = ((0.0,) * taps,) * 2
+        level = columns.PanelLevel(bank, bank, (False,) * 2, (False,) * 2, dtype, cut.height, cut.threads)
+        assert (cut.forward_width, cut.inverse_width) == (level.forward_width, level.inverse_width)
+        options = plan.Options(threads=256, tile=0)
+        shape = Shape.of(DWT2.analysis(pywt.Wavelet("db2"), "symmetric", 1), dtype, 1, (50, 70))
+        planned = panels_plan.PanelPlan(shape, options)
+        cut = panels.Panels(4, 50, 70, itemsize=np.dtype(dtype).itemsize).cut
+        assert (cut.height, cut.threads) == (planned._height, planned._threads)
     options = plan.Options()
     assert options == plan.Options(select=statistics.SELECT, scan=statistics.SCAN)
     assert options.row_threads(1 << 20) == statistics.ROW

@@ -6,14 +6,32 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from wavefilt.backends.cuda.dwt.tiling import Filter
-from wavefilt.backends.cuda.dwt2.columns import STEP, PanelLevel
-from wavefilt.backends.cuda.dwt2.plan import BLOCKS, TAPS_A_TURN
 from wavefilt.ske.calibrated import Launch
 
 from .transforms import SHRINKING, Counts, Problem, Warp
 
+STEP, BLOCKS, TAPS_A_TURN = 4, 2112, 8
+"""Constants of `dwt2`, which imports the compiler; a test compares them, and `Cut`."""
 EDGE, BLOCK = 26, 90
 """Other instructions for an element of an edge, and of a warp and block."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """As `PanelLevel` cuts panels: coefficients of a tile across and down, and threads of its block."""
+
+    filter: Filter
+    height: int
+    threads: int
+
+    @property
+    def forward_width(self) -> int:
+        f = self.filter
+        return (self.threads - f.lead - f.lead % 2 - f.lag) // 2
+
+    @property
+    def inverse_width(self) -> int:
+        return self.threads // 2 - self.filter.low - self.filter.high
 
 
 @dataclass(frozen=True)
@@ -31,15 +49,11 @@ class Panels:
     threads: int = 256
 
     @property
-    def cut(self) -> PanelLevel:
-        """As `PanelPlan` cuts panels."""
+    def cut(self) -> Cut:
+        """As `PanelPlan` has it."""
         threads = max(self.threads, 1 << (2 * self.taps - 1).bit_length())
         tile = self.tile or (1 << 14) // self.itemsize
-        bank = ((0.0,) * self.taps,) * 2
-        periodized, dtype = (self.periodized,) * 2, f"float{8 * self.itemsize}"
-        return PanelLevel(
-            bank, bank, periodized, (False, False), dtype, max(tile // threads // STEP, 1) * STEP, threads
-        )
+        return Cut(Filter(self.taps, self.periodized), max(tile // threads // STEP, 1) * STEP, threads)
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
@@ -116,7 +130,7 @@ def _warp(of: Panels) -> Warp:
 
 def _forward(of: Panels, turns: int, edge: bool) -> Warp:
     cut, warp, new = of.cut, _warp(of), 2 * STEP
-    f = cut.axes[0]
+    f = cut.filter
     warm, steps = -(-(f.taps - 2) // new), turns * cut.height // STEP
     reads = warm + steps
     warp.access(reads * new, 1)
@@ -139,7 +153,7 @@ def _forward(of: Panels, turns: int, edge: bool) -> Warp:
 
 def _inverse(of: Panels, turns: int, edge: bool, function: str) -> Warp:
     cut, warp = of.cut, _warp(of)
-    f = cut.axes[0]
+    f = cut.filter
     warm, steps = -(-(f.low + f.high) // STEP), turns * cut.height // STEP
     reads = warm + steps
     compared, computed = SHRINKING[function]
