@@ -44,7 +44,7 @@ def run(quick: bool) -> Row:
 
 def _changes(traces: int, samples: int, limit: int, repeats: int) -> list[Row]:
     from bokeh.document import Document
-    from bokeh.document.events import DocumentChangedEvent, ModelChangedEvent
+    from bokeh.document.events import ColumnDataChangedEvent, DocumentChangedEvent
     from bokeh.protocol import Protocol
 
     import wavefilt
@@ -57,8 +57,8 @@ def _changes(traces: int, samples: int, limit: int, repeats: int) -> list[Row]:
     def send(event: DocumentChangedEvent) -> None:
         nonlocal drawn
         message = Protocol().create("PATCH-DOC", [event])
-        sent.append(len(message.content_json) + sum(len(buffer.data) for buffer in message.buffers))
-        if isinstance(event, ModelChangedEvent) and event.model is last:
+        sent.append(len(message.content_json) + sum(memoryview(buffer.data).nbytes for buffer in message.buffers))
+        if isinstance(event, ColumnDataChangedEvent) and event.model is last:
             drawn = time.perf_counter()
 
     document.on_change(send)
@@ -74,8 +74,8 @@ def _changes(traces: int, samples: int, limit: int, repeats: int) -> list[Row]:
             end = time.perf_counter()
             for name, seconds in zip(times, (viewer.result.seconds, drawn - begin, end - begin), strict=True):
                 times[name].append(1e3 * seconds)
-        widget.value = other
         size = {"traces": traces, "samples": samples, "limit": limit, "megabytes": sum(sent) / 1e6}
+        widget.value = other
         kept = {name: summary(values[1:]) for name, values in times.items()}  # the first compiles
         rows.append({"change": change, **size, **kept})
     return rows

@@ -38,11 +38,11 @@ READY = "window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle"
 
 
 @contextmanager
-def serving(*words: object):
+def serving(*words: object, folder: Path = ROOT):
     """The process of `wavefilt view` and the address that it prints; interrupted at the end."""
     command = [sys.executable, "-m", "wavefilt", "view", "--no-browser", *map(str, words)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder)
     try:
         line = process.stderr.readline()
         if not line.startswith("http"):
@@ -123,7 +123,7 @@ def screenshots(folder: Path) -> None:
     """The page of the sample record at desktop and phone width, what is on the screen and the whole page."""
     with (
         tempfile.TemporaryDirectory() as place,
-        serving(ROOT / "samples" / "seismic.dat") as (_, address),
+        serving("seismic.dat", folder=ROOT / "samples") as (_, address),
         browser(Path(place)) as page,
     ):
         from PIL import Image  # of matplotlib, which other tests do without
@@ -134,7 +134,9 @@ def screenshots(folder: Path) -> None:
             page.picture(folder / f"view-{name}.png")
             whole = folder / f"view-{name}-whole.png"
             page.picture(whole, whole=True)
-            Image.open(whole).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(whole)
+            Image.open(whole).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+                whole
+            )
 
 
 if __name__ == "__main__":

@@ -200,3 +200,13 @@ def test_a_notebook_gets_the_page_and_options_are_those_given():
     assert viewer.servable() is viewer.__panel__()
     with pytest.raises(ValueError, match="above the maximum"):
         wavefilt.view(np.ones((2, 100)), level=9)
+
+
+def test_the_benchmark_measures_changes():
+    from wavefilt.benchmarks import viewing
+
+    result = viewing.run(quick=True)
+    assert [row["change"] for row in result["rows"]] == list(viewing.CHANGES)
+    assert all(0 < row["pictures"]["median"] <= row["all"]["median"] for row in result["rows"])
+    assert all(row["megabytes"] > 2 * 24 * 1024 * 4 / 1e6 for row in result["rows"])
+    assert "24 x 1024" in viewing.report(result).text()
