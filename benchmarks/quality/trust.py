@@ -26,6 +26,8 @@ COUNTS, QUICK, NOISE = {"design": 250, "test": 500}, 20, 120
 SEEDS = {"design": 1, "test": 2}
 RADIUS, TURNS, SURROGATES = 33, 15, 4
 """Of local similarity: samples of half the triangle that smooths, iterations, surrogates of what was removed."""
+COLUMNS = "set; signal; noise; snr_db; shape; rule; grown; harmful; estimate; verdict"
+"""Of the line of a record; both growths are of the record and of its worst window."""
 OTHERS = ("local similarity", "its p-value", "leakage_test")
 
 
@@ -41,12 +43,19 @@ def run(
     started = time.perf_counter()
     for name, case in progress(steps):
         rows.append({"set": name, **_row(case)})
-    found = result("trust", definition=harmful.__doc__, records=rows, noise=[*_noise(QUICK if quick else NOISE)])
+    found = result("trust", definition=harmful.__doc__, noise=[*_noise(QUICK if quick else NOISE)])
     limits = {name: _limit([row for row in rows if row["set"] == "design"], name) for name in OTHERS}
     for row in rows:
         row["flagged"] = {"trust report": row["verdict"] == "harmful"}
         row["flagged"] |= {name: row[name] > limits[name] for name in OTHERS}
-    return found | {"limits": limits, "rows": _rates(rows), "seconds": time.perf_counter() - started}
+    found |= {"limits": limits, "rows": _rates(rows), "seconds": time.perf_counter() - started}
+    return found | {"columns of records": COLUMNS, "records": [_line(row) for row in rows]}
+
+
+def _line(row: Row) -> str:
+    """A record in a line."""
+    values = (row[name] for name in COLUMNS.split("; "))
+    return "; ".join(" ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values)
 
 
 def _row(case: Case) -> Row:
@@ -176,5 +185,6 @@ def report(result: Row) -> Report:
         [
             Table("Denoises that the trust report flags as harmful, beside other measures", columns)(result),
             Table("Noise alone, by the verdict", noise, "noise")(result),
-        ]
+        ],
+        [result["note"]] if "note" in result else [],
     )

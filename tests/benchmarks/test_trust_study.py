@@ -43,11 +43,12 @@ def test_a_small_study(monkeypatch):
     monkeypatch.setattr(trust, "NOISE", len(trust_records.NOISES))
     result = trust.run()
     assert len(result["records"]) == 8
-    assert {row["noise"] for row in result["records"] if row["set"] == "design"} <= set(trust_records.DESIGN_NOISES)
+    records = [dict(zip(trust.COLUMNS.split("; "), line.split("; "), strict=True)) for line in result["records"]]
+    assert {row["noise"] for row in records if row["set"] == "design"} <= set(trust_records.DESIGN_NOISES)
     for row in result["rows"]:
-        kinds = [r["harmful"] for r in result["records"] if r["set"] == row["set"]]
+        kinds = [r["harmful"] for r in records if r["set"] == row["set"]]
         if row["records"] == "all":
-            assert row["counts"]["harmful"] == kinds.count(True)
+            assert row["counts"]["harmful"] == kinds.count("True")
     text = trust.report(result).text(200)
     assert "harmful" in text
     assert "local similarity" in text

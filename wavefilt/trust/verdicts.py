@@ -19,7 +19,7 @@ OWN_WORDS: dict[str, dict[Verdict, str]] = {
     "breaks": {"signal": "moved", "none": "did not move"},
 }
 """Of single answers, where they differ."""
-TOTAL, WORST = 0.0, 1.1
+TOTAL, WORST = 0.0, 1.3
 """Growth of the error's energy from which a denoise counts as harmful, over the noise's: in all, and in a window."""
 FEWEST_PICKS, MOVED = 6, 0.01
 """First breaks that a test of their shift needs, and its p-value."""
