@@ -1,8 +1,8 @@
 """Exact medians and mean squares of the details, without sorting or copying them.
 
 The order of non-negative floats is that of their bits as integers, so magnitudes are compared as integers.
-Guesses bracket the median, or a sample does in long rows; one pass counts what lies below and lists the few magnitudes
-inside; the median is selected from the list, or where the sample misled (many equal values) from all magnitudes.
+A guess brackets the median, or a sample does in long rows; one pass counts what lies below and lists the few magnitudes
+inside; the median is selected from the list, or where these misled (many equal values) from all magnitudes.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ SAMPLED = 1 << 14  # of longer rows a sample brackets the median: they leave the
 GUESSES = 6  # of a median, at most
 MAD = 1.4826  # standard deviation of normal noise over its median magnitude, for the first guess
 DENSITY = 0.297  # of normal magnitudes an octave around their median holds this share
+SPREAD = 3.0  # octaves times √n on both sides of a guess, which hold the median of 97 % of rows of n normal magnitudes
+RATIOS = 8  # bytes that are kept of each level from row to row
 STEP = 1024
 COUNTED = 1 << 18  # details that one thread counts at a time
 
@@ -198,7 +200,8 @@ class NumbaStatistics:
             found = [(place, begins[place], lengths[place], lengths[place] * size) for place in places]
         tasks, lengths = np.array(found, dtype=np.int64), [length for _, _, length, _ in found]
         arguments = tasks, sign_off(self._dtype), no_samples(self._dtype), self._medians, self._powers
-        count, work, room = len(found) * self.groups, sum(lengths) * self.groups, max(lengths) * size + GROUP_BYTES
+        count, work = len(found) * self.groups, sum(lengths) * self.groups
+        room = RATIOS * len(found) + max(lengths) * size + GROUP_BYTES
         kernel = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=room, kept=(kept, self._levels))
         return kernel, count, GRAIN * count // max(work, 1)  # of rows of mean length
 

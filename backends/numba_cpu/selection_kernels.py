@@ -7,10 +7,10 @@ import numpy as np
 from wavefilt.arrays import Array
 
 from .compiler import part
-from .selection import DENSITY, GUESSES, LISTED, MAD, SAMPLED, STEP
+from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SPREAD, STEP
 from .target import GROUP_BYTES as RANKED
 from .target import VECTOR_BYTES
-from .vector import count_below, greater, lesser, list_inside, ranked, tail, view
+from .vector import count_below, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
 
 def _squares(x: Array, count: int) -> float:
@@ -33,18 +33,18 @@ def _list_inside(bits, begin, end, sign_off, low, high, listed, k):
         k += inside
         below += less
         i += lanes
-    for rest in range(i, end):
-        u = bits[rest] & sign_off
-        below += u < low
-        listed[k] = u
-        k += (u >= low) & (u <= high)
+    if i < end:
+        inside, less = list_inside_some(bits, i, sign_off, low, high, listed, k, end - i)
+        k += inside
+        below += less
     return k, below
 
 
 @part
 def _middle(a, n, k, both, all_bits):
-    """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a, and `RANKED` bytes.
+    """The k-th smallest of a[:n], k from 0, and if ``both`` the next, else the same; overwrites a.
 
+    At least `RANKED` bytes of a can be read.
     Each turn keeps what lies on the k-th value's side of a pivot, the middle one of three values from places that
     look random: of fixed places, data that rises and falls once has the smallest values at every turn.
     """
@@ -59,12 +59,12 @@ def _middle(a, n, k, both, all_bits):
         for i in range(n):
             less += a[i] < pivot
             equal += a[i] == pivot
+        bottom, top = a.dtype.type(0), all_bits
         if k < less:
-            ceiling = pivot
-            n, _ = _list_inside(a, 0, n, all_bits, a.dtype.type(0), a.dtype.type(pivot - 1), a, 0)
+            ceiling, top = pivot, a.dtype.type(pivot - 1)
         elif k >= less + equal:
             k -= less + equal
-            n, _ = _list_inside(a, 0, n, all_bits, a.dtype.type(pivot + 1), all_bits, a, 0)
+            bottom = a.dtype.type(pivot + 1)
         else:
             if not both or k + 1 < less + equal:
                 return pivot, pivot
@@ -72,9 +72,8 @@ def _middle(a, n, k, both, all_bits):
                 if pivot < a[i] < ceiling:
                     ceiling = a[i]
             return pivot, ceiling
-    for i in range(n, few):
-        a[i] = all_bits
-    found, following = ranked(a, n, k, all_bits)
+        n, _ = _list_inside(a, 0, n, all_bits, bottom, top, a, 0)
+    found, following = ranked_few(a, n, k, all_bits) if n <= few // 2 else ranked(a, n, k, all_bits)
     return found, min(following, ceiling) if both else found
 
 
@@ -90,6 +89,12 @@ def _count_below(bits, n, sign_off, limit):
 
 
 @part
+def _octave(bits):
+    """By how much the bits of twice a number exceed those of the number."""
+    return np.float64(1 << (23 if bits.itemsize == 4 else 52))
+
+
+@part
 def _selected(bits, n, all_bits, low, high, guess, listed):
     """The magnitudes of ranks ``low`` and ``high``, the same or the next, of bits[:n], from 0.
 
@@ -97,7 +102,7 @@ def _selected(bits, n, all_bits, low, high, guess, listed):
     corrected to, leaves few between two guesses, which are listed: ``listed``, which may be the same array, has room
     for n and `RANKED` bytes more.
     """
-    octave = np.float64(1 << (23 if bits.itemsize == 4 else 52))
+    octave = _octave(bits)
     bottom, below, top, above = bits.dtype.type(0), 0, all_bits, n
     for _ in range(GUESSES):
         if above - below <= RANKED // bits.itemsize:
@@ -143,34 +148,47 @@ def short_rows(tasks, sign_off, floats, medians, powers, workspace, begin, end):
     """Median magnitude and mean square of rows ``begin`` to ``end``, counted through all levels of each trace.
 
     ``tasks`` has for each level its place among ``medians`` and ``powers``, its address, the length of its rows and
-    how many bytes lie from one to the next; the workspace has room for the longest row and `RANKED` bytes.
+    how many bytes lie from one to the next; the workspace has `RATIOS` bytes of each level, room for the longest row
+    and `RANKED` bytes. A median is guessed by its ratio to the root of the mean square in the rows before.
     """
-    middle = view(workspace, 2, floats)  # the first two elements listed
     all_bits, levels, room = sign_off[0], len(tasks), RANKED // sign_off.itemsize
+    ratios, values = view(workspace, levels, powers), workspace + RATIOS * levels
+    middle = view(values, 2, floats)  # the first two elements listed
+    for task in range(levels):
+        ratios[task] = 1 / MAD
     for job in range(begin, end):
         row, task = job // levels, job % levels
         place, m = tasks[task, 0], tasks[task, 2]
-        listed = view(workspace, m + room, sign_off)
+        listed = view(values, m + room, sign_off)
         address = tasks[task, 1] + row * tasks[task, 3]
         power = _sum_squares(view(address, m, floats), m) / m
         powers[place, row] = power
         bits = view(address, m, sign_off)
         low, high = (m - 1) // 2, m // 2
-        middle[0] = np.sqrt(power) / MAD
+        deviation = np.sqrt(power)
+        middle[0] = deviation * ratios[task]
         guess = listed[0]
-        below, count = 0, 0
         if m > SAMPLED:
             stride = np.int64(m ** (1 / 3))  # m^(2/3) samples (Floyd and Rivest 1975)
             drawn = m // stride
             for i in range(drawn):
                 listed[i] = bits[i * stride] & all_bits
             bottom, top = _ends(listed, drawn, all_bits, 1.5, tail(listed, drawn))
-            count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
-        if below <= low <= high < below + count:
-            listed[0], listed[1] = _selected(listed, count, all_bits, low - below, high - below, guess, listed)
         else:
-            listed[0], listed[1] = _selected(bits, m, all_bits, low, high, guess, listed)
-        medians[place, row] = (np.float64(middle[0]) + np.float64(middle[1])) / 2
+            width = np.int64(SPREAD / np.sqrt(m) * _octave(bits))
+            bottom, top = bits.dtype.type(guess - width), bits.dtype.type(guess + width)
+        count, below = _list_inside(bits, 0, m, all_bits, bottom, top, listed, 0)
+        bracketed = below <= low <= high < below + count
+        if bracketed and count <= room:
+            listed[0], listed[1] = _middle(listed, count, low - below, high > low, all_bits)
+        else:
+            source, n, less = (listed, count, below) if bracketed else (bits, m, 0)
+            listed[0], listed[1] = _selected(source, n, all_bits, low - less, high - less, guess, listed)
+        median = (np.float64(middle[0]) + np.float64(middle[1])) / 2
+        medians[place, row] = median
+        ratio = median / deviation
+        if ratio < 2:  # neither NaN nor infinite
+            ratios[task] += (ratio - ratios[task]) / 8 if bracketed else ratio - ratios[task]
 
 
 @part

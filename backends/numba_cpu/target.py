@@ -29,6 +29,8 @@ WIDTH = 4
 """Vectors computed together: with two sums each they hide the latency of a multiply-add and fit the registers."""
 
 GROUP_BYTES = WIDTH * VECTOR_BYTES
+HALF = GROUP_BYTES // 2
+"""Bytes of the groups that what is left of a row after whole ones is computed in."""
 
 
 def kinds(parameters: str, dtype: DType) -> list[tuple[DType, int]]:

@@ -58,12 +58,42 @@ class _Emitter:
         if past:
             stored.set_metadata("nontemporal", self.builder.module.add_metadata([ir.Constant(_I32, 1)]))
 
+    def some(self, offset: int, begin: Value, end: Value) -> Value:
+        """For each lane of the vector at ``offset`` whether it lies in [begin, end)."""
+        kind = ir.VectorType(_I32, self.lanes)
+        places = ir.Constant(kind, [offset + i for i in range(self.lanes)])
+        first, last = (self.spread(self.builder.trunc(one, _I32), kind) for one in (begin, end))
+        inside = [self.builder.icmp_signed(*order) for order in ((">=", places, first), ("<", places, last))]
+        return self.builder.and_(*inside)
+
+    def store_some(self, value: Value, pointer: Value, offset: int, begin: Value, end: Value) -> None:
+        """Those lanes alone: nothing else is touched."""
+        target, wanted = self.at(pointer, offset), self.some(offset, begin, end)
+        kind = ir.FunctionType(ir.VoidType(), [self.vector, target.type, _I32, wanted.type])
+        self.builder.call(
+            self.named("masked.store", kind, ".p0"), [value, target, ir.Constant(_I32, self.align), wanted]
+        )
+
+    def load_some(self, pointer: Value, begin: Value, end: Value, rest: Value) -> Value:
+        """Those lanes, and of the others ``rest``."""
+        source, wanted = self.at(pointer, 0), self.some(0, begin, end)
+        kind = ir.FunctionType(self.vector, [source.type, _I32, wanted.type, self.vector])
+        return self.builder.call(
+            self.named("masked.load", kind, ".p0"), [source, ir.Constant(_I32, self.align), wanted, rest]
+        )
+
+    def named(self, name: str, kind: ir.FunctionType, rest: str = "") -> ir.Function:
+        """LLVM's function of this name for these vectors."""
+        letter = "i" if isinstance(self.element, ir.IntType) else "f"
+        name = f"llvm.{name}.v{self.lanes}{letter}{8 * self.align}{rest}"
+        return self.builder.module.globals.get(name) or ir.Function(self.builder.module, kind, name)
+
     def repeat(self, pointer: Value, index: Value | int) -> Value:
         """One element in every lane."""
         return self.spread(self.builder.load(self.builder.gep(pointer, [index])))
 
-    def spread(self, element: Value) -> Value:
-        empty = ir.Constant(self.vector, ir.Undefined)
+    def spread(self, element: Value, kind: ir.VectorType | None = None) -> Value:
+        empty = ir.Constant(kind or self.vector, ir.Undefined)
         single = self.builder.insert_element(empty, element, ir.Constant(_I32, 0))
         return self.shuffle(single, empty, [0] * self.lanes)
 
@@ -72,10 +102,8 @@ class _Emitter:
 
     def reduce(self, name: str, vector: Value) -> Value:
         """The largest or smallest of the lanes, by the name of LLVM's function."""
-        name = f"llvm.vector.reduce.{name}.v{self.lanes}i{self.element.width}"
         kind = ir.FunctionType(self.element, [self.vector])
-        reduce = self.builder.module.globals.get(name) or ir.Function(self.builder.module, kind, name)
-        return self.builder.call(reduce, [vector])
+        return self.builder.call(self.named(f"vector.reduce.{name}", kind), [vector])
 
     def multiply_add(self, a: Value, b: Value, c: Value) -> Value:
         return self.builder.fadd(self.builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
@@ -117,28 +145,54 @@ def _sums(
     return totals
 
 
+def _filtered(
+    context: BaseContext, builder: Builder, signature: Signature, values: list[Value], joined: bool, past: bool
+) -> None:
+    """Of `analyse` and `synthesise`, and with two arguments more of `analyse_some` and `synthesise_some`."""
+    u, _, v, _, _, s_taps, r_taps, s, _, r = signature.args[:10]
+    emit = _Emitter(context, builder, u.dtype)
+    u_data, v_data = emit.pointer(u, *values[:2]), emit.pointer(v, *values[2:4])
+    s_data, r_data = emit.pointer(s, *values[7:9]), emit.pointer(r, *values[9:11])
+    filters = [emit.pointer(s_taps, values[5]), emit.pointer(r_taps, values[6])]
+    count = context.make_array(s_taps)(context, builder, values[5]).nitems
+    totals = _sums(emit, u_data, v_data, values[4], filters, count, WIDTH // 2 if values[11:] else WIDTH)
+    lanes = emit.lanes
+    low = [i // 2 + i % 2 * lanes for i in range(lanes)]
+    for k, (a, b) in enumerate(zip(*totals, strict=True)):
+        if joined:
+            high = [i + lanes // 2 for i in low]
+            stored = [(emit.shuffle(a, b, low), s_data, 2 * k), (emit.shuffle(a, b, high), s_data, 2 * k + 1)]
+        else:
+            stored = [(a, s_data, k), (b, r_data, k)]
+        for value, pointer, place in stored:
+            if values[11:]:
+                emit.store_some(value, pointer, place * lanes, *values[11:])
+            else:
+                emit.store(value, pointer, place * lanes, past)
+
+
 def _filter(joined: bool, past: bool = False) -> Intrinsic:
     @intrinsic
     def intrinsic_filter(typing, u, u_at, v, v_at, step, s_taps, r_taps, s, s_at, r, r_at):
         signature = types.void(u, u_at, v, v_at, types.int64, s_taps, r_taps, s, s_at, r, r_at)
 
         def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-            emit = _Emitter(context, builder, u.dtype)
-            u_data, v_data = emit.pointer(u, *values[:2]), emit.pointer(v, *values[2:4])
-            s_data, r_data = emit.pointer(s, *values[7:9]), emit.pointer(r, *values[9:])
-            filters = [emit.pointer(s_taps, values[5]), emit.pointer(r_taps, values[6])]
-            count = context.make_array(s_taps)(context, builder, values[5]).nitems
-            totals = _sums(emit, u_data, v_data, values[4], filters, count, WIDTH)
-            lanes = emit.lanes
-            low = [i // 2 + i % 2 * lanes for i in range(lanes)]
-            for k, (a, b) in enumerate(zip(*totals, strict=True)):
-                if joined:
-                    high = [i + lanes // 2 for i in low]
-                    emit.store(emit.shuffle(a, b, low), s_data, 2 * k * lanes, past)
-                    emit.store(emit.shuffle(a, b, high), s_data, (2 * k + 1) * lanes, past)
-                else:
-                    emit.store(a, s_data, k * lanes)
-                    emit.store(b, r_data, k * lanes)
+            _filtered(context, builder, signature, values, joined, past)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return intrinsic_filter  # type: ignore[no-any-return]  # numba has no types
+
+
+def _filter_some(joined: bool) -> Intrinsic:
+    @intrinsic
+    def intrinsic_filter(typing, u, u_at, v, v_at, step, s_taps, r_taps, s, s_at, r, r_at, begin, end):
+        i = types.int64
+        signature = types.void(u, u_at, v, v_at, i, s_taps, r_taps, s, s_at, r, r_at, i, i)
+
+        def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+            _filtered(context, builder, signature, values, joined, past=False)
             return context.get_dummy_value()
 
         return signature, generate
@@ -156,6 +210,9 @@ synthesise = _filter(joined=True)
 
 synthesise_past = _filter(joined=True, past=True)
 """The same, stored past the caches: s[k] is aligned to vectors."""
+
+analyse_some, synthesise_some = _filter_some(joined=False), _filter_some(joined=True)
+"""The same of half a group, of which results from the last but one argument to the last alone are stored."""
 
 
 @intrinsic
@@ -191,6 +248,18 @@ def split(typing, x, x_at, even, even_at, odd, odd_at):
 
 
 @intrinsic
+def move(typing, x, x_at, y, y_at):
+    """One vector y[j+p] = x[i+p]."""
+
+    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+        emit = _Emitter(context, builder, x.dtype)
+        emit.store(emit.load(emit.pointer(x, *values[:2]), 0), emit.pointer(y, *values[2:]), 0)
+        return context.get_dummy_value()
+
+    return types.void(x, x_at, y, y_at), generate
+
+
+@intrinsic
 def join(typing, even, even_at, odd, odd_at, x, x_at):
     """The opposite of `split`: a vector each of ``even`` and ``odd``, alternating in two of ``x``."""
 
@@ -206,27 +275,38 @@ def join(typing, even, even_at, odd, odd_at, x, x_at):
     return types.void(even, even_at, odd, odd_at, x, x_at), generate
 
 
+def _list_inside(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+    bits, listed = signature.args[0], signature.args[5]
+    emit = _Emitter(context, builder, bits.dtype)
+    mask_off, bottom, top = (emit.spread(value) for value in values[2:5])
+    source, target = emit.pointer(bits, *values[:2]), emit.pointer(listed, *values[5:7])
+    if values[7:]:
+        begin = ir.Constant(_I64, 0)
+        wanted = emit.some(0, begin, values[7])
+        loaded = emit.load_some(source, begin, values[7], mask_off)
+    else:
+        wanted, loaded = None, emit.load(source, 0)
+    magnitude = builder.and_(loaded, mask_off)
+    below = builder.icmp_signed("<", magnitude, bottom)
+    inside = builder.and_(builder.not_(below), builder.icmp_signed("<=", magnitude, top))
+    if wanted:
+        below, inside = builder.and_(below, wanted), builder.and_(inside, wanted)
+    kind = ir.FunctionType(ir.VoidType(), [emit.vector, target.type, inside.type])
+    builder.call(emit.named("masked.compressstore", kind), [magnitude, target, inside])
+    ones = [builder.ctpop(builder.bitcast(lanes, ir.IntType(emit.lanes))) for lanes in (inside, below)]
+    return context.make_tuple(builder, signature.return_type, [builder.zext(one, _I64) for one in ones])
+
+
 @intrinsic
 def list_inside(typing, bits, at, sign_off, low, high, listed, k):
     """Magnitudes of one vector within [low, high] to listed[k:]; how many they are, and how many lie below."""
-    signature = types.UniTuple(types.int64, 2)(bits, at, sign_off, low, high, listed, k)
+    return types.UniTuple(types.int64, 2)(bits, at, sign_off, low, high, listed, k), _list_inside
 
-    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-        emit = _Emitter(context, builder, bits.dtype)
-        mask_off, bottom, top = (emit.spread(value) for value in values[2:5])
-        magnitude = builder.and_(emit.load(emit.pointer(bits, values[0], values[1]), 0), mask_off)
-        below = builder.icmp_signed("<", magnitude, bottom)
-        inside = builder.and_(builder.not_(below), builder.icmp_signed("<=", magnitude, top))
-        target = emit.pointer(listed, values[5], values[6])
-        name = f"llvm.masked.compressstore.v{emit.lanes}i{bits.dtype.bitwidth}"
-        kind = ir.FunctionType(ir.VoidType(), [emit.vector, target.type, inside.type])
-        store = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        builder.call(store, [magnitude, target, inside])
-        ones = [builder.ctpop(builder.bitcast(lanes, ir.IntType(emit.lanes))) for lanes in (inside, below)]
-        counts = [builder.zext(one, _I64) for one in ones]
-        return context.make_tuple(builder, signature.return_type, counts)
 
-    return signature, generate
+@intrinsic
+def list_inside_some(typing, bits, at, sign_off, low, high, listed, k, count):
+    """The same of the ``count`` first ones; the others are not read."""
+    return types.UniTuple(types.int64, 2)(bits, at, sign_off, low, high, listed, k, types.int64), _list_inside
 
 
 @intrinsic
@@ -243,48 +323,54 @@ def count_below(typing, bits, at, sign_off, limit):
     return types.int64(bits, types.int64, bits.dtype, bits.dtype), generate
 
 
-@intrinsic
-def ranked(typing, a, n, k, all_bits):
-    """The k-th smallest of the n first magnitudes of a, and the next: by counting for each how many are smaller.
+def _ranked(width: int) -> Intrinsic:
+    @intrinsic
+    def intrinsic_ranked(typing, a, n, k, all_bits):
+        def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
+            emit = _Emitter(context, builder, a.dtype)
+            data, count, place, most = emit.pointer(a, values[0]), *values[1:]
+            zero, ceiling, begin = ir.Constant(emit.vector, [0] * emit.lanes), emit.spread(most), ir.Constant(_I64, 0)
+            own = []
+            for i in range(width):
+                there = emit.some(i * emit.lanes, begin, count)
+                own.append(builder.select(there, emit.load(data, i * emit.lanes), ceiling))
+            loop, done, entry = builder.append_basic_block("one"), builder.append_basic_block("done"), builder.block
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            i, smaller = builder.phi(_I64), [builder.phi(emit.vector) for _ in own]
+            one = emit.repeat(data, i)
+            minus_ones = [builder.sext(builder.icmp_signed("<", one, x), emit.vector) for x in own]
+            sums = [builder.sub(count_so_far, found) for count_so_far, found in zip(smaller, minus_ones, strict=True)]
+            following = builder.add(i, ir.Constant(_I64, 1))
+            builder.cbranch(builder.icmp_signed("<", following, count), loop, done)
+            i.add_incoming(begin, entry)
+            i.add_incoming(following, loop)
+            for phi, total in zip(smaller, sums, strict=True):
+                phi.add_incoming(zero, entry)
+                phi.add_incoming(total, loop)
+            builder.position_at_end(done)
+            narrow = builder.trunc(place, emit.element) if emit.element.width < 64 else place
+            kept = [builder.icmp_signed("<=", total, emit.spread(narrow)) for total in sums]
+            low, high = zero, ceiling
+            for x, mask in zip(own, kept, strict=True):
+                low = _extreme(builder, ">", low, builder.select(mask, x, zero))
+                high = _extreme(builder, "<", high, builder.select(mask, ceiling, x))
+            found, above = emit.reduce("smax", low), emit.reduce("smin", high)
+            up_to = ir.Constant(_I64, 0)
+            for x in own:
+                lanes = builder.bitcast(builder.icmp_signed("<=", x, emit.spread(found)), ir.IntType(emit.lanes))
+                up_to = builder.add(up_to, builder.zext(builder.ctpop(lanes), _I64))
+            again = builder.icmp_signed(">", up_to, builder.add(place, ir.Constant(_I64, 1)))
+            return context.make_tuple(builder, signature.return_type, [found, builder.select(again, found, above)])
 
-    a has ``WIDTH`` vectors, filled up with all bits.
-    """
+        return types.UniTuple(a.dtype, 2)(a, types.int64, types.int64, a.dtype), generate
 
-    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-        emit = _Emitter(context, builder, a.dtype)
-        data, count, place, most = emit.pointer(a, values[0]), *values[1:]
-        zero = ir.Constant(emit.vector, [0] * emit.lanes)
-        own = [emit.load(data, i * emit.lanes) for i in range(WIDTH)]
-        loop, done, entry = builder.append_basic_block("one"), builder.append_basic_block("done"), builder.block
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        i, smaller = builder.phi(_I64), [builder.phi(emit.vector) for _ in own]
-        one = emit.repeat(data, i)
-        minus_ones = [builder.sext(builder.icmp_signed("<", one, x), emit.vector) for x in own]
-        sums = [builder.sub(count_so_far, found) for count_so_far, found in zip(smaller, minus_ones, strict=True)]
-        following = builder.add(i, ir.Constant(_I64, 1))
-        builder.cbranch(builder.icmp_signed("<", following, count), loop, done)
-        i.add_incoming(ir.Constant(_I64, 0), entry)
-        i.add_incoming(following, loop)
-        for phi, total in zip(smaller, sums, strict=True):
-            phi.add_incoming(zero, entry)
-            phi.add_incoming(total, loop)
-        builder.position_at_end(done)
-        narrow = builder.trunc(place, emit.element) if emit.element.width < 64 else place
-        kept = [builder.icmp_signed("<=", total, emit.spread(narrow)) for total in sums]
-        low, high = zero, emit.spread(most)
-        for x, mask in zip(own, kept, strict=True):
-            low = _extreme(builder, ">", low, builder.select(mask, x, zero))
-            high = _extreme(builder, "<", high, builder.select(mask, emit.spread(most), x))
-        found, above = emit.reduce("smax", low), emit.reduce("smin", high)
-        up_to = ir.Constant(_I64, 0)
-        for x in own:
-            lanes = builder.bitcast(builder.icmp_signed("<=", x, emit.spread(found)), ir.IntType(emit.lanes))
-            up_to = builder.add(up_to, builder.zext(builder.ctpop(lanes), _I64))
-        again = builder.icmp_signed(">", up_to, builder.add(place, ir.Constant(_I64, 1)))
-        return context.make_tuple(builder, signature.return_type, [found, builder.select(again, found, above)])
+    return intrinsic_ranked  # type: ignore[no-any-return]  # numba has no types
 
-    return types.UniTuple(a.dtype, 2)(a, types.int64, types.int64, a.dtype), generate
+
+ranked, ranked_few = _ranked(WIDTH), _ranked(WIDTH // 2)
+"""ranked(a, n, k, all_bits): the k-th smallest of the n first magnitudes of a, and the next: by counting for each how
+many are smaller. n is not more than fit ``WIDTH`` vectors, or half of that; as many are read."""
 
 
 def _extreme(builder: Builder, order: str, a: Value, b: Value) -> Value:

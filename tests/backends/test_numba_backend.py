@@ -133,6 +133,30 @@ def test_the_same_bits_from_any_tile_and_number_of_threads(rng, mode, dtype, wav
             assert a.tobytes() == b.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_row_alone_and_beside_others_has_the_same_bits_and_nothing_else_is_written(rng, mode, dtype):
+    backend = NumbaCPU()
+    for wavelet, n, level in [("db2", 37, 3), ("db8", 512, 5), ("db8", 1301, 3), ("coif17", 211, 2)]:
+        analysis, x = DWT.analysis(pywt.Wavelet(wavelet), mode, level), rng.standard_normal((3, n)).astype(dtype)
+        shrinkage = Shrinkage("soft", rng.random((level, 3)))
+        around = np.full((5, n), 7, dtype)
+        pyramid = backend.decompose(x, analysis)
+        backend.reconstruct(pyramid, shrinkage, out=around[1:4])
+        assert (around[[0, 4]] == 7).all()
+        statistics = backend.statistics([pyramid], "trace")
+        medians, powers = statistics.median_abs(range(1, level + 1)), statistics.mean_square()
+        for row in range(3):
+            alone = backend.decompose(x[row : row + 1], analysis)
+            for a, b in zip(alone.coefficients, pyramid.coefficients, strict=True):
+                assert a[0].tobytes() == b[row].tobytes()
+            y = backend.reconstruct(alone, Shrinkage("soft", shrinkage.thresholds[:, row : row + 1]))
+            assert y[0].tobytes() == around[1 + row].tobytes()
+            own = backend.statistics([alone], "trace")
+            np.testing.assert_array_equal(own.median_abs(range(1, level + 1))[:, 0], medians[:, row])
+            np.testing.assert_array_equal(own.mean_square()[:, 0], powers[:, row])
+
+
 def test_a_gap_spreads_no_further_than_in_the_reference(rng):
     x = rng.standard_normal((1, 4000))
     x[0, [0, 700, 3999]] = np.nan, np.inf, np.nan
@@ -551,10 +575,25 @@ def test_selection_takes_few_turns_whatever_the_order():
     def ranked(a, n, k, all_bits):
         return tuple(np.sort(a[:n])[[k, k + 1]])
 
-    namespace = vars(selection_kernels) | {"_list_inside": counted, "ranked": ranked}
+    namespace = vars(selection_kernels) | {"_list_inside": counted, "ranked": ranked, "ranked_few": ranked}
     middle = types.FunctionType(selection_kernels._middle.py_func.__code__, namespace)
     assert middle(pipe.copy(), n, n // 2, True, np.int32(2**31 - 1)) == tuple(np.sort(pipe)[[n // 2, n // 2 + 1]])
     assert sum(turns) < 8 * n
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_medians_of_rows_unlike_the_one_before(rng, dtype):
+    """What the median of a row is guessed from: the mean square, and the medians of the rows before."""
+    for m in (1, 2, 15, 63, 64, 65, 263, 1000, 5000):
+        d = rng.standard_normal((12, m)) * 10.0 ** rng.integers(-3, 4, (12, 1))
+        d[3:5, : m // 3] *= 1e6
+        d[5:7, : m - m // 3] = 0
+        d[7], d[8] = 0, 3
+        d[9, ::7], d[10, ::5] = np.nan, np.inf
+        d = d.astype(dtype)
+        found = NumbaStatistics([[d]], "trace").median_abs([1])[0]
+        bits = np.sort(np.abs(d).view(f"i{d.itemsize}"), axis=1).view(dtype)  # a NaN is larger than all others
+        np.testing.assert_array_equal(found, (bits[:, (m - 1) // 2].astype("f8") + bits[:, m // 2]) / 2)
 
 
 def test_memory_of_a_record_in_many_pieces(rng):

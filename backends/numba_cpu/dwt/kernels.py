@@ -6,15 +6,18 @@ import numpy as np
 
 from wavefilt.backends.numba_cpu.compiler import part
 from wavefilt.backends.numba_cpu.launching import GARROTE, HARD, KEEP, SOFT
-from wavefilt.backends.numba_cpu.target import GROUP_BYTES, VECTOR_BYTES
+from wavefilt.backends.numba_cpu.target import GROUP_BYTES, HALF, VECTOR_BYTES
 from wavefilt.backends.numba_cpu.vector import (
     analyse,
+    analyse_some,
     greater,
     largest,
     lesser,
+    move,
     split,
     synthesise,
     synthesise_past,
+    synthesise_some,
     tail,
     view,
 )
@@ -28,22 +31,31 @@ extension = part(boundary.extension)
 
 
 @part
-def tabulate(table, n, count, mode):
-    """For sample -1 - i of an extended row of n the only sample it is made of, and the factor, and for sample n + i.
+def tabulate(places, factors, n, reach, mode):
+    """For samples -reach to 0 and n - 1 to n - 1 + reach of an extended row of n the only ones that they are made of.
 
-    ``count`` of each, four numbers for a pair. Raises no table of the modes that extrapolate: of length 0 it is none.
+    The modes that extrapolate have no such table: of length 0 it is none.
     """
-    for i in range(2 * count):
-        j, a, _, _, _, _ = extension(mode, n + i // 2 if i % 2 else -1 - i // 2, n)
-        table[2 * i], table[2 * i + 1] = j, a
+    for i in range(2 * (reach + 1)):
+        at = i - reach if i <= reach else n + i - reach - 2
+        places[i], factors[i], _, _, _, _ = extension(mode, at, n)
 
 
 @part
-def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mode, table):
+def _tabulated(places, factors, entry, near, start, stop, far, far_start):
+    """One sample outside; numba does not look whether numbers without a sign are negative."""
+    j, factor = places[np.uint64(entry)], factors[np.uint64(entry)]
+    k = np.uint64(j - start)
+    value = near[k] if k < np.uint64(stop - start) else far[np.uint64(j - far_start)]
+    return value * factor if factor != 0 else near.dtype.type(0)
+
+
+@part
+def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mode, places, factors):
     """Samples first + 2p and first + 2p + 1 of an extended row of n samples into even[p] and odd[p].
 
     Two pieces of the row are at hand: near, which holds [start, stop), and far, which holds the rest that is needed.
-    ``table`` is that of `tabulate`, or of length 0.
+    ``places`` and ``factors`` are those of `tabulate`, or of length 0.
     """
     lanes = VECTOR_BYTES // near.itemsize
     inside = lesser(greater((start - first + 1) // 2, 0), pairs)
@@ -53,28 +65,21 @@ def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mod
     while p + lanes <= outside:
         split(near, source + 2 * p, even, p, odd, p)
         p += lanes
+        if p < outside < p + lanes:  # the last vector once more covers some of the one before
+            p = outside - lanes
     for rest in range(p, outside):
         even[rest] = near[source + 2 * rest]
         odd[rest] = near[source + 2 * rest + 1]
-    beyond = 2 * (pairs - outside + inside)
-    if len(table) > 0:
-        for i in range(beyond):
-            place = i if i < 2 * inside else i + 2 * (outside - inside)
-            at = first + place
-            entry = -4 * (at + 1) if at < 0 else 4 * (at - n) + 2
-            j, a, value = at, np.int64(1), near.dtype.type(0)
-            if at < 0 or at >= n:
-                j, a = table[entry], table[entry + 1]
-            if a != 0:
-                value = near[j - start] if start <= j < stop else far[j - far_start]
-            if a < 0:
-                value = -value
-            if place % 2:
-                odd[place // 2] = value
-            else:
-                even[place // 2] = value
+    if len(places) > 0:
+        reach = len(places) // 2 - 1
+        for side in range(2):
+            entry = first + reach if side == 0 else first + reach + 2 - n
+            for p in range(0 if side == 0 else outside, inside if side == 0 else pairs):
+                at = entry + 2 * p
+                even[np.uint64(p)] = _tabulated(places, factors, at, near, start, stop, far, far_start)
+                odd[np.uint64(p)] = _tabulated(places, factors, at + 1, near, start, stop, far, far_start)
         return
-    for i in range(beyond):
+    for i in range(2 * (pairs - outside + inside)):
         place = i if i < 2 * inside else i + 2 * (outside - inside)
         j, a, k, b, l, c = extension(mode, first + place, n)  # noqa: E741
         total = 0.0  # float64: extrapolation over many samples loses digits
@@ -101,7 +106,7 @@ def clear(elements):
 def _own(piece, tile, left, right, step, end):
     """One of the two pieces of a tile, as a range of the deepest level: see `plan.launches`."""
     if tile == 0:
-        return (0, left) if piece == 0 else (right, end)
+        return (0, left) if piece == 0 and left > 0 else (right, end)
     return (0, 0) if piece == 0 else (left + (tile - 1) * step, lesser(left + tile * step, right))
 
 
@@ -117,7 +122,7 @@ def forward(
     ``workspace`` that of `plan.workspace`.
     """
     depth, taps, size = len(lengths) - 1, len(lo), lo.itemsize
-    phases, group = taps // 2, GROUP_BYTES // lo.itemsize
+    phases, group, half = taps // 2, GROUP_BYTES // lo.itemsize, HALF // lo.itemsize
     pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
     starts, stops = (
         view(workspace, 2 * (depth + 1), lengths),
@@ -126,15 +131,17 @@ def forward(
     blocks = workspace + 32 * (depth + 1)
     clear(view(blocks, 4 * stride, lo))
     even, odd = view(blocks, stride, lo), view(blocks + stride * size, stride, lo)
-    smooth_end, detail_end = view(blocks + 2 * stride * size, stride, lo), view(blocks + 3 * stride * size, stride, lo)
+    unused = view(blocks + 2 * stride * size, stride, lo)
     levels = blocks + 4 * stride * size  # two buffers for each piece
-    entries = 4 * taps if mode not in (SMOOTH, ANTIREFLECT) else 0
-    tables = levels + 4 * pitch * size
+    entries = 2 * (taps + 1) if mode not in (SMOOTH, ANTIREFLECT) else 0
+    tables = levels + 4 * pitch * size  # of each level 8 bytes for each place, and for each factor
     for j in range(depth if entries > 0 else 0):
-        tabulate(view(tables + 8 * j * entries, entries, lengths), lengths[j], taps, mode)
-    for job in range(begin, end):
-        row, tile = job // tiles, job % tiles
-        for piece in range(2):
+        table = tables + 16 * j * entries
+        tabulate(view(table, entries, lengths), view(table + 8 * entries, entries, lo), lengths[j], taps, mode)
+    together = 2 if tiles == 1 else 1  # rows that are one tile: while one waits for its last level, the other goes on
+    for job in range(begin, end, together):
+        tile = job % tiles
+        for piece in range(2 if tiles > 1 or job == begin else 0):
             start, stop = _own(piece, tile, left, right, step, lengths[depth])
             place = piece * (depth + 1) + depth
             starts[place], stops[place] = start, stop
@@ -144,14 +151,16 @@ def forward(
                 starts[place], stops[place] = start, stop
         for j in range(1, depth + 1):
             n, m = lengths[j - 1], lengths[j]
-            detail = view(details[j - 1] + row * m * size, m, lo)
-            table = view(tables + 8 * (j - 1) * entries, entries, lengths)
+            table = tables + 16 * (j - 1) * entries
+            places, factors = view(table, entries, lengths), view(table + 8 * entries, entries, lo)
             for piece in range(2):
                 place, other = piece * (depth + 1) + j, (1 - piece) * (depth + 1) + j
                 start, stop = starts[place], stops[place]
                 own_start, own_stop = _own(piece, tile, left, right, step, lengths[depth])
-                if own_start >= own_stop:
+                row = job // tiles + piece if together > 1 else job // tiles
+                if own_start >= own_stop or row * tiles >= end:
                     continue
+                detail = view(details[j - 1] + row * m * size, m, lo)
                 last = own_stop == lengths[depth]
                 own_start, own_stop = own_start << (depth - j), m if last else own_stop << (depth - j)
                 if j == 1:
@@ -176,24 +185,18 @@ def forward(
                     count = to - at
                     split_row(
                         even, odd, 2 * at + first, count + phases - 1,
-                        near, near_start, near_stop, far, far_start, n, mode, table,
+                        near, near_start, near_stop, far, far_start, n, mode, places, factors,
                     )  # fmt: skip
-                    used = own_start <= at < own_stop
+                    high, high_at = (detail, at) if own_start <= at < own_stop else (unused, 0)
                     p = 0
                     while p + group <= count:
-                        if used:
-                            analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, detail, at + p)
-                        else:
-                            analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, detail_end, 0)
+                        analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p)
                         p += group
-                        if p < count < p + group:  # the last group once more covers some of the one before
-                            p = count - group
-                    if p < count:
-                        analyse(even, p, odd, p, 1, lo, hi, smooth_end, 0, detail_end, 0)
-                        for i in range(count - p):
-                            target[at - start + p + i] = smooth_end[i]
-                            if used:
-                                detail[at + p + i] = detail_end[i]
+                    while p < count:
+                        analyse_some(
+                            even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p, 0, count - p
+                        )
+                        p += half
                     at = to
 
 
@@ -229,12 +232,25 @@ def shrink(d, count, out, function, t):
 
 
 @part
+def _copy(source, at, count, out, to):
+    """``count`` elements from ``at`` on."""
+    lanes = VECTOR_BYTES // source.itemsize
+    i = 0
+    while i + lanes <= count:
+        move(source, at + i, out, to + i)
+        i += lanes
+        if i < count < i + lanes:  # as in `split_row`
+            i = count - lanes
+    for rest in range(i, count):
+        out[to + rest] = source[at + rest]
+
+
+@part
 def _gather(out, at, count, near, start, stop, far, far_start, n):
-    """Coefficients ``at`` to ``at + count`` of a row of n that goes round, from two pieces as in `_sample`."""
+    """Coefficients ``at`` to ``at + count`` of a row of n that goes round, from two pieces as in `split_row`."""
     inside = lesser(greater(start - at, 0), count)
     outside = lesser(greater(stop - at, inside), count)
-    for i in range(inside, outside):
-        out[i] = near[at + i - start]
+    _copy(near, at + inside - start, outside - inside, out, inside)
     for i in range(count - (outside - inside)):
         p = i if i < inside else i + outside - inside
         k = at + p
@@ -255,21 +271,25 @@ def inverse(
     Rows of ``past`` samples or more are stored past the caches.
     """
     depth, size = len(lengths) - 1, even_taps.itemsize
-    phases, group = len(even_taps) // 2, GROUP_BYTES // size
+    phases, group, half = len(even_taps) // 2, GROUP_BYTES // size, HALF // size
     pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
     starts, stops = (
         view(workspace, 2 * (depth + 1), lengths),
         view(workspace + 16 * (depth + 1), 2 * (depth + 1), lengths),
     )
     blocks = workspace + 32 * (depth + 1)
-    clear(view(blocks, 2 * stride + 2 * group, even_taps))
+    clear(view(blocks, 3 * stride, even_taps))
     smooth, shrunk = view(blocks, stride, even_taps), view(blocks + stride * size, stride, even_taps)
-    joined = view(blocks + 2 * stride * size, 2 * group, even_taps)
+    gathered = view(blocks + 2 * stride * size, stride, even_taps)
     levels = blocks + 4 * stride * size  # as in `forward`
-    origin = np.int64(0)  # numba compiles a function for a number in its source apart
-    for job in range(begin, end):
-        row, tile = job // tiles, job % tiles
+    for j in range(1, depth if tiles == 1 else 0):  # whole groups of these are read
         for piece in range(2):
+            clear(view(levels + ((2 * piece + (j & 1)) * pitch + lengths[j]) * size, PADDING, even_taps))
+    origin = np.int64(0)  # numba compiles a function for a number in its source apart
+    together = 2 if tiles == 1 else 1  # as in `forward`
+    for job in range(begin, end, together):
+        tile = job % tiles
+        for piece in range(2 if tiles > 1 or job == begin else 0):
             own_start, own_stop = _own(piece, tile, left, right, step, lengths[depth])
             start, stop = own_start << depth, lengths[0] if own_stop == lengths[depth] else own_stop << depth
             place = piece * (depth + 1)
@@ -280,11 +300,12 @@ def inverse(
                 starts[place + j], stops[place + j] = start, stop
         for j in range(depth, 0, -1):
             n, m = lengths[j - 1], lengths[j]
-            detail = view(details[j - 1] + row * m * size, m, even_taps)
             for piece in range(2):
                 own_start, own_stop = _own(piece, tile, left, right, step, lengths[depth])
-                if own_start >= own_stop:
+                row = job // tiles + piece if together > 1 else job // tiles
+                if own_start >= own_stop or row * tiles >= end:
                     continue
+                detail = view(details[j - 1] + row * m * size, m, even_taps)
                 place, other = piece * (depth + 1) + j, (1 - piece) * (depth + 1) + j
                 start, stop = starts[place - 1], stops[place - 1]
                 if j == depth:
@@ -303,9 +324,8 @@ def inverse(
                 at, last = (start - shift) // 2, (stop - shift + 1) // 2
                 while at < last:
                     count = lesser(BLOCK, last - at)
-                    window = count + phases - 1
-                    reach = -(-count // group) * group + phases - 1
-                    if at >= near_start and at + reach <= near_stop:
+                    window, reach = count + phases - 1, -(-count // half) * half + phases - 1
+                    if at >= near_start and at + (window if tiles == 1 and j < depth else reach) <= near_stop:
                         a, a_at = near, at - near_start
                     else:
                         a, a_at = smooth, 0
@@ -313,31 +333,29 @@ def inverse(
                     if at >= 0 and at + reach <= m:
                         d, d_at = detail, at
                     else:
-                        d, d_at = shrunk, 0
-                        _gather(shrunk, at, window, detail, origin, m, detail, origin, m)
+                        d, d_at = gathered, 0
+                        _gather(gathered, at, window, detail, origin, m, detail, origin, m)
+                        window = -(-window // half) * half  # those that are not are finite numbers
                     if function != KEEP:
                         shrink(tail(d, d_at), window, shrunk, function, t)
                         d, d_at = shrunk, 0
                     p = 0
                     while p < count:
                         to = 2 * (at + p) + shift - start
-                        whole = to >= 0 and p + group <= count and to + 2 * group <= len(target)
-                        if (
-                            whole
-                            and j == 1
-                            and n >= past
-                            and (rows + (row * n + start + to) * size) % VECTOR_BYTES == 0
-                        ):
-                            synthesise_past(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to)
-                        elif whole:
-                            synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to)
+                        if to >= 0 and p + group <= count and to + 2 * group <= len(target):
+                            if j == 1 and n >= past and (rows + (row * n + start + to) * size) % VECTOR_BYTES == 0:
+                                synthesise_past(
+                                    a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to
+                                )
+                            else:
+                                synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to)
+                            p += group
                         else:
-                            synthesise(a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, joined, 0, joined, 0)
-                            for i in range(greater(-to, 0), lesser(2 * lesser(group, count - p), len(target) - to)):
-                                target[to + i] = joined[i]
-                        p += group
-                        if p < count < p + group and count >= group:  # as in `forward`
-                            p = count - group
+                            upto = lesser(2 * (count - p), len(target) - to)
+                            synthesise_some(
+                                a, a_at + p, d, d_at + p, 1, even_taps, odd_taps, target, to, target, to, -to, upto
+                            )
+                            p += half
                     at += count
 
 

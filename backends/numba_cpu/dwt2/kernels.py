@@ -31,7 +31,7 @@ def _columns(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at, ends):
 @part
 def _rows(row, n, at, count, first, mode, none, even, odd, lo, hi, low, low_at, high, high_at):
     """Coefficients ``at`` to ``at + count``, and more to fill a group, of a row of n samples."""
-    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode, none)
+    split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode, none, lo)
     for p in range(0, count, GROUP_BYTES // lo.itemsize):
         analyse(even, p, odd, p, 1, lo, hi, low, low_at + p, high, high_at + p)
 
