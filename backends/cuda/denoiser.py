@@ -61,7 +61,7 @@ class Denoiser:
         self._medians = 0
         if self._sigma_of != "given" and self.replayable:
             self._medians = depth if self._sigma_of == "level" else min(depth, plan.together)
-        self.quick = depth <= self._layout.listed
+        self.quick = min(depth, self._bands - local) <= self._layout.listed
         """Whether the passes that a search hardly ever needs are left out, and one block does what is left to do."""
         self._factors = cuda.to_device(choosing.factors(method, self._bands, self._samples, plan.noise))
         self._numbers = cuda.device_array(2 * self._bands * s.rows, np.float64)

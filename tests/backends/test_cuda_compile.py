@@ -471,8 +471,10 @@ def _compile_dual_tree(dtype: str, write: Callable[[str, object, tuple[object, .
     from wavefilt.backends.cuda.dual_tree.filters import Level
     from wavefilt.backends.cuda.dual_tree.panels_plan import DualTreePanelPlan, synthesis_threads
     from wavefilt.backends.cuda.dual_tree.tiles import MOST_LEVELS, Fused
+    from wavefilt.backends.cuda.dwt import local_shrinkage
     from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES
     from wavefilt.backends.cuda.thresholding import choosing
+    from wavefilt.transforms.dtcwt import axis_grids
     from wavefilt.wavelets.dual_tree import DualTree
 
     real, size = getattr(types, dtype), types.int64
@@ -501,7 +503,10 @@ def _compile_dual_tree(dtype: str, write: Callable[[str, object, tuple[object, .
     for width in (1, 4):
         kernel = gains.of_panels(dtype, 256, width)
         write(f"dual-gains-panels-{width}", kernel, (a, a, three, two, a, two, size, size))
-    write("dual-gains-traces", gains.of_traces(dtype, 256), (a, a, i, size, a, size))
+    levels = axis_grids(4, 1 << 20)
+    one = local_shrinkage.launches((*levels, levels[-1]), dtype, 256, 4, 2)[0]
+    places = types.UniTuple(size, len(one.bands))
+    write("dual-gains-traces", local_shrinkage.shrinking(one.tile), (a, a, *[places] * 3, a, size, size))
     write("dual-gains-firm", gains.pointwise("firm", dtype, 256), (a, a, i, a, size, size, size))
     write("dual-magnitudes", gains.measuring(dtype, 256), (a, a, size))
     kernel = choosing.choose("bayes", "level", dtype, 256, DualTreePanelPlan.noise)

@@ -96,10 +96,10 @@ def test_double_precision(backend, reference, wavelet, mode):
 @pytest.mark.parametrize("wavelet", ["haar", "db4", "db8"])
 @pytest.mark.parametrize("mode", ["symmetric", "periodization"])
 def test_lengths_around_tile_boundaries(backend, reference, wavelet, mode):
-    from wavefilt.backends.cuda.dwt.tiling import Filter, forward_tiling, inverse_tiling
+    from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, forward_tiling, inverse_tiling
 
     f = Filter(pywt.Wavelet(wavelet).dec_len, mode == "periodization")
-    for cut in (forward_tiling(f, 4096, 4), inverse_tiling(f, 4096, 4)):
+    for cut in (forward_tiling(f, TILE_BYTES // 4, 4), inverse_tiling(f, TILE_BYTES // 4, 4)):
         ends = cut.left + cut.right << cut.levels
         for tiles in (0, 1, 3):
             for around in (-17, -1, 0, 1, 15):

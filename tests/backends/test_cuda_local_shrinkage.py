@@ -178,6 +178,29 @@ def test_trends(small, detrend, rows, n, dtype):
 
 
 @inside
+@pytest.mark.parametrize(("listed", "energy"), [(4, True), (3, False), (3, True)])
+def test_a_coarsest_band_without_room_for_lists(small, listed, energy):
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.backends.cuda.statistics.layout import DetailLayout
+    from wavefilt.backends.cuda.statistics.selection import Selection
+
+    bands, values = [(0, 800, 797, 2), (1600, 400, 399, 2), (2400, 300, 300, 2), (3000, 260, 259, 2)], []
+    flat, rng = np.full(4000, np.nan), np.random.default_rng(3)
+    for offset, pitch, length, rows in bands:
+        values.append(rng.standard_normal((rows, length)))
+        flat[offset : offset + rows * pitch].reshape(rows, pitch)[:, :length] = values[-1]
+    found = Selection([DetailLayout(cuda.to_device(flat), bands, 3520, listed)], small._options, 4, False, 0.3)
+    found.run(4, energy, cuda.stream(), True)
+    place, ordered = [int(0.3 * (own.shape[1] - 1)) for own in values], [np.sort(abs(own)) for own in values]
+    expected = [own[:, k : k + 2] for own, k in zip(ordered, place, strict=True)]
+    middle = found.middle.copy_to_host().reshape(4, 2, 2)
+    assert np.array_equal(middle[..., 0], [e[:, 0] for e in expected])
+    assert np.array_equal(middle[:3, :, 1], [e[:, 1] for e in expected[:3]])
+    if energy:
+        np.testing.assert_allclose(found.energy.copy_to_host().reshape(4, 2), [(v**2).sum(1) for v in values])
+
+
+@inside
 def test_not_finite(small):
     x, method = _traces(2, 90), Method("haar", 3, rule="js")
     x[1, 30] = np.inf

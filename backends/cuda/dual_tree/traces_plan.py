@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wavefilt.backends.cuda.dwt import local_shrinkage
 from wavefilt.backends.cuda.dwt.tiling import grid, up4
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
@@ -10,7 +11,6 @@ from wavefilt.backends.cuda.statistics.layout import DetailLayout
 
 from . import traces_analysis, traces_synthesis
 from .filters import Level, sizes
-from .gains import QUADS_EACH, of_traces
 from .magnitudes import ComplexPlan
 from .shrinking import GAINS
 from .tiles import Fused, fused
@@ -99,10 +99,11 @@ class DualTreePlan(ComplexPlan):
         )
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
-        counted, rows, threads, gains = self.all_counted, self.shape.rows, self.options.threads, self.gains
-        blocks = -(-counted.bands[0].length // (4 * QUADS_EACH * threads))
-        launch = of_traces(self.shape.dtype, threads)[grid(blocks, rows), threads, stream]
-        launch(self.magnitudes, gains, counted.table, len(counted) - 1, thresholds, rows)
+        s, threads, bands, gains = self.shape, self.options.threads, self.all_counted.bands, self.gains
+        for one in local_shrinkage.launches(grids(), s.dtype, threads, s.rows, self.noise.parts):
+            begins, pitches, counts, _ = zip(*(bands[i] for i in one.bands), strict=True)
+            launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), threads, stream]
+            launch(self.magnitudes, gains, begins, pitches, counts, thresholds, one.first, s.rows)
         return Shrinking(GAINS, details=gains, approximation=gains)
 
     def approximation(self) -> Place:

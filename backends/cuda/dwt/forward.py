@@ -1,7 +1,8 @@
 """The forward kernel: a tile of one row through several levels in shared memory.
 
-Even and odd samples lie apart in shared memory, so that a filter steps through neighbours and no two threads of a warp
-meet in a bank. A thread computes four consecutive coefficients, read and written 16 bytes at a time.
+A thread computes four consecutive coefficients from consecutive quads of samples. Those with even numbers and those
+with odd ones lie apart in shared memory, so that the quads that a warp reads at once are neighbours, and no two of its
+threads meet in a bank.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn, registers_for
-from wavefilt.backends.cuda.runtime.wide import filters, load4, store
+from wavefilt.backends.cuda.runtime.wide import Term, filters, load4, store
 from wavefilt.wavelets import boundary
 
 from . import search_on_the_way
@@ -35,6 +36,23 @@ def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32
     ).ravel()
 
 
+def _apart(n: int) -> int:
+    """At least n, so that neighbouring quads in two halves lie in different banks."""
+    return n + (16 - n) % 32
+
+
+@device
+def _quad(v, even, odd):
+    """Where quad v lies."""
+    return (odd if v & 1 else even) + 4 * (v >> 1)
+
+
+@device
+def _spot(t, even, odd):
+    """Where element t lies."""
+    return (odd if t & 4 else even) + 4 * (t >> 3) + (t & 3)
+
+
 @dataclass(frozen=True)
 class _Forward:
     """What a kernel is compiled for, and where it keeps what in shared memory."""
@@ -48,12 +66,12 @@ class _Forward:
 
     @cached_property
     def halves(self) -> tuple[int, int]:
-        """Elements of one half (even or odd) of the finest level, and of the next."""
+        """Elements of one half (even or odd quads) of the finest level, and of the next."""
         taps, capacity = self.of.filter.taps, self.cut.capacity
-        return up4((capacity + 2 * taps + 16) // 2), up4(((capacity + taps) // 2 + 2 * taps + 16) // 2)
+        return _apart((capacity + 2 * taps + 16) // 2), _apart(((capacity + taps) // 2 + 2 * taps + 16) // 2)
 
     def places(self, level: int) -> tuple[int, int, int, int]:
-        """Where the even and odd input of a level begin, then those of the next level."""
+        """Where the even and odd quads of a level's input begin, then those of the next level's."""
         finest, following = self.halves
         places = (0, finest, 2 * finest, 2 * finest + following)
         return places if level % 2 else places[2:] + places[:2]
@@ -74,11 +92,11 @@ def _analysis(of: FusedLevels) -> DeviceFunction:
     """Device function: four consecutive coefficients of both filters."""
     f = of.filter
     delta = up4(f.lead) - f.lead  # windows begin here, so that tiles can begin at multiples of four samples
-    terms = [
-        [(h[::-1][k], (delta + k) % 2, (delta + k) // 2 + i) for k in range(f.taps)]
-        for h in of.numbered
-        for i in range(4)
-    ]
+
+    def term(tap: float, t: int) -> Term:
+        return tap, t // 4 % 2, t // 8 * 4 + t % 4
+
+    terms = [[term(h[::-1][k], delta + k + 2 * i) for k in range(f.taps)] for h in of.numbered for i in range(4)]
     return filters(terms, 4)
 
 
@@ -88,24 +106,24 @@ def _loading(c: _Forward) -> DeviceFunction:
     f, levels, threads = c.of.filter, c.of.levels, c.of.threads
     quads = (c.halo + c.of.tile + f.lag * ((1 << levels) - 1) + 3) >> 2
     rounds, rest = quads // threads, quads % threads
-    finest_half, _ = c.halves
+    even, odd, _, _ = c.places(1)
+
+    @device
+    def four(buffer, x, source, mean, v):
+        a, b, c, d = load4(x, source + 4 * v)
+        store(buffer, _quad(v, even, odd), (a - mean, b - mean, c - mean, d - mean))
 
     @device
     def load(buffer, x, source, aligned, mean):
         thread = cuda.threadIdx.x
         if aligned:
             for j in range(rounds):
-                a0, b0, a1, b1 = load4(x, source + 4 * (thread + j * threads))
-                store(buffer, 2 * (thread + j * threads), (a0 - mean, a1 - mean))
-                store(buffer, finest_half + 2 * (thread + j * threads), (b0 - mean, b1 - mean))
+                four(buffer, x, source, mean, thread + j * threads)
             if thread < rest:
-                a0, b0, a1, b1 = load4(x, source + 4 * (thread + rounds * threads))
-                store(buffer, 2 * (thread + rounds * threads), (a0 - mean, a1 - mean))
-                store(buffer, finest_half + 2 * (thread + rounds * threads), (b0 - mean, b1 - mean))
+                four(buffer, x, source, mean, thread + rounds * threads)
         else:
-            for v in range(thread, 2 * quads, threads):
-                buffer[v] = x[source + 2 * v] - mean
-                buffer[finest_half + v] = x[source + 2 * v + 1] - mean
+            for t in range(thread, 4 * quads, threads):
+                buffer[_spot(t, even, odd)] = x[source + t] - mean
 
     return load
 
@@ -129,8 +147,7 @@ def _interior(c: _Forward, level: int) -> DeviceFunction:
     def four(buffer, details, target, approximation, coarse, v, search):
         s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, even + 4 * v, odd + 4 * v)
         if coarser > 0:
-            store(buffer, next_even + 2 * v, (s0, s2))
-            store(buffer, next_odd + 2 * v, (s1, s3))
+            store(buffer, _quad(v, next_even, next_odd), (s0, s1, s2, s3))
         if first_group <= v < last_group:
             store(details, target + 4 * v, (d0, d1, d2, d3))
             if coarser == 0:
@@ -171,12 +188,10 @@ def _boundary_loading(c: _Forward) -> DeviceFunction:
         quads = length >> 2 if aligned else 0
         for v in range(thread, quads, threads):
             i = 4 * v
-            a0, b0, a1, b1 = load4(x, source + (i if i < joint else i + gap))
-            store(buffer, even + ((i + lead4) >> 1), (a0 - mean, a1 - mean))
-            store(buffer, odd + ((i + lead4) >> 1), (b0 - mean, b1 - mean))
+            a, b, c, d = load4(x, source + (i if i < joint else i + gap))
+            store(buffer, _spot(i + lead4, even, odd), (a - mean, b - mean, c - mean, d - mean))
         for i in range(4 * quads + thread, length, threads):
-            t = i + lead4
-            buffer[(odd if t & 1 else even) + (t >> 1)] = x[source + (i if i < joint else i + gap)] - mean
+            buffer[_spot(i + lead4, even, odd)] = x[source + (i if i < joint else i + gap)] - mean
 
     return load
 
@@ -191,13 +206,11 @@ def _extending(c: _Forward) -> DeviceFunction:
     def extend(buffer, table, level, length, even, odd):
         for t in range(cuda.threadIdx.x, lead + taps, threads):
             i = t - lead if t < lead else length + t - lead
-            i += lead4
             entry = 6 * (level * (lead + taps) + t)
             value = number(0)
             for k in range(entry, entry + 6, 2):
-                j = table[k] + lead4
-                value += number(table[k + 1]) * buffer[(odd if j & 1 else even) + (j >> 1)]
-            buffer[(odd if i & 1 else even) + (i >> 1)] = value
+                value += number(table[k + 1]) * buffer[_spot(table[k] + lead4, even, odd)]
+            buffer[_spot(i + lead4, even, odd)] = value
 
     return extend
 
@@ -237,8 +250,7 @@ def _boundary(c: _Forward) -> DeviceFunction:
                 s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, even + 4 * v, odd + 4 * v)
                 u = 4 * v
                 if coarser > 0:
-                    store(buffer, next_even + ((u + lead4) >> 1), (s0, s2))
-                    store(buffer, next_odd + ((u + lead4) >> 1), (s1, s3))
+                    store(buffer, _spot(u + lead4, next_even, next_odd), (s0, s1, s2, s3))
                 if u < kept or u >= start:
                     at = target + (u if u < kept else u + gap)
                     if u + 3 < length:

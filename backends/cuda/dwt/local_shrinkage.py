@@ -38,7 +38,8 @@ class Tile:
     """What a kernel is compiled for: bands with so many coefficients of a tile each, finest first.
 
     The first is only the neighbour of others with ``finer``, and the last with ``coarser``. ``links`` are those of
-    each band to the next finer and to the next coarser one, if that is here.
+    each band to the next finer and to the next coarser one, if that is here. Of coefficients of two ``parts``
+    magnitudes are given, and what they are to be multiplied by is written.
     """
 
     dtype: str
@@ -48,6 +49,7 @@ class Tile:
     finer: bool
     coarser: bool
     links: tuple[tuple[Link | None, Link | None], ...]
+    parts: int = 1
 
     @property
     def own(self) -> range:
@@ -100,7 +102,7 @@ class Launch:
 
 
 @lru_cache(maxsize=256)
-def launches(grids: tuple[Grid, ...], dtype: str, threads: int, rows: int) -> list[Launch]:
+def launches(grids: tuple[Grid, ...], dtype: str, threads: int, rows: int, parts: int = 1) -> list[Launch]:
     """For bands of so many rows with these grids, finest first: as many together as have tiles of `LEAST` coefficients.
 
     Tiles are half as large where the next finer band, with twice the coefficients, is a neighbour.
@@ -118,7 +120,7 @@ def launches(grids: tuple[Grid, ...], dtype: str, threads: int, rows: int) -> li
             (_link(grids, i, i - 1) if i > first else None, _link(grids, i, i + 1) if i + 1 < last else None)
             for i in range(first, last)
         )
-        tile = Tile(dtype, threads, grids[0].periodic, sizes, first < begin, end < last, links)
+        tile = Tile(dtype, threads, grids[0].periodic, sizes, first < begin, end < last, links, parts)
         tiles = max(-(-grids[first + i].count // sizes[i]) for i in tile.own)
         made.append(Launch(first, tiles, tile))
         begin = end
@@ -263,7 +265,7 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
     first_of, one, zero = _first_of(threads, sum(c.sizes[c.own[0] : band]) // 4), number(1), number(0)
     rounds, rest = size // 4 // threads, size // 4 % threads
     add_finer, add_coarser = (_adding(c, band, adjacent) for adjacent in (band - 1, band + 1))
-    finer, coarser = max(band - 1, 0), min(band + 1, len(c.sizes) - 1)
+    finer, coarser, gains = max(band - 1, 0), min(band + 1, len(c.sizes) - 1), c.parts > 1
 
     @device
     def shrunk(d, energy, count):
@@ -271,7 +273,7 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
 
     @device
     def group(energies, source, target, start, count, v):
-        d0, d1, d2, d3 = load4(source, start + 4 * v)
+        d0, d1, d2, d3 = (one, one, one, one) if gains else load4(source, start + 4 * v)
         if count > 0:
             e0, e1, e2, e3 = add_coarser(energies, v, add_finer(energies, v, load4(energies, place + 4 * v)))
             d0, d1, d2, d3 = shrunk(d0, e0, count), shrunk(d1, e1, count), shrunk(d2, e2, count), shrunk(d3, e3, count)
@@ -302,7 +304,7 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
 def shrinking(c: Tile) -> Kernel:
     """Kernel that writes coefficients of some bands shrunk to the places in ``target`` that they have in ``source``."""
     number, shared, threads, bands = np.dtype(c.dtype).type, c.shared, c.threads, len(c.sizes)
-    most = number(np.finfo(c.dtype).max)
+    most, root = number(np.finfo(c.dtype).max), number(c.parts**0.5)  # thresholds are those of a part
     measure = in_turn(*(_measuring(c, band) for band in range(bands)))
     shrink = in_turn(*(_shrinking(c, band) for band in c.own))
 
@@ -318,7 +320,7 @@ def shrinking(c: Tile) -> Kernel:
         if row >= rows:
             return
         for band in range(cuda.threadIdx.x, bands, threads):
-            t = thresholds[(first + band) * rows + row]
+            t = thresholds[(first + band) * rows + row] * root
             scales[band] = min(number(1) / t, most) if t > 0 else number(0)
         cuda.syncthreads()
         measure(energies, scales, source, begins, strides, counts, row, tile)

@@ -22,6 +22,9 @@ from wavefilt.wavelets import boundary
 
 from .tiling import QUADS, Tiling
 
+ROWS_EACH = 8
+"""Rows of which a thread of `extend` writes a position: where it comes from takes longer than to copy it."""
+
 
 @cache
 def extend(mode: str, dtype: str, threads: int) -> Kernel:
@@ -35,22 +38,24 @@ def extend(mode: str, dtype: str, threads: int) -> Kernel:
     @kernel(mode, dtype, threads)
     def extend_kernel(x, pitch, samples, rows, first, skipped, target, target_pitch, length, flags):
         i = cuda.blockIdx.x * threads + cuda.threadIdx.x
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row >= rows or i >= length:
+        row = (cuda.blockIdx.y + ROWS * cuda.blockIdx.z) * ROWS_EACH
+        if i >= length:
             return
-        start = row * pitch
         position = first + i if first + i < 0 else first + i + skipped
         j, a, k, b, m, c = place(code, position, samples)
-        value = number(0)
-        if a:
-            value += number(a) * x[start + j]
-        if b:
-            value += number(b) * x[start + k]
-        if c:
-            value += number(c) * x[start + m]
-        target[row * target_pitch + i] = value
-        if value - value != 0:
-            flags[NOT_FINITE] = 1
+        end = min(row + ROWS_EACH, rows)
+        while row < end:
+            start, value = row * pitch, number(0)
+            if a:
+                value += number(a) * x[start + j]
+            if b:
+                value += number(b) * x[start + k]
+            if c:
+                value += number(c) * x[start + m]
+            target[row * target_pitch + i] = value
+            if value - value != 0:
+                flags[NOT_FINITE] = 1
+            row += 1
 
     return extend_kernel
 
@@ -93,6 +98,23 @@ def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str
         return value
 
     @device
+    def put(target, offset, v, values, limit, beyond):
+        a, b, c, d = values
+        if finest and (a - a) + (b - b) + (c - c) + (d - d) != 0:
+            beyond[3][NOT_FINITE] = 1
+        store(target, offset + 4 * v, (shrunk(a, limit), shrunk(b, limit), shrunk(c, limit), shrunk(d, limit)))
+
+    @device
+    def four(x, place, row, p, beyond):
+        start, pitch, low, high = place
+        extension, before, after, _ = beyond
+        if finest and (p < 0 or p >= high):
+            e = min(max(p if p < 0 else p - high, -before), after - 4)
+            return load4(extension, row * (before + after) + before + e)
+        p = min(max(p, low & ~3), (high - 1) & ~3)  # what lies beyond is not used
+        return load4(x, start + row * pitch + p)
+
+    @device
     def load(target, offset, x, place, aligned, row, base, spread, tile, limit, beyond):
         start, pitch, low, high = place
         thread = cuda.threadIdx.x
@@ -100,10 +122,13 @@ def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str
         if aligned and base + distance(-head, spread) >= low and base + distance(4 * last + 3 - head, spread) < high:
             for j in range(rounds):
                 v = min(thread + j * threads, last)  # some read the last again rather than to branch
-                a, b, c, d = load4(x, start + row * pitch + base + distance(4 * v - head, spread))
-                if finest and (a - a) + (b - b) + (c - c) + (d - d) != 0:
-                    beyond[3][NOT_FINITE] = 1
-                store(target, offset + 4 * v, (shrunk(a, limit), shrunk(b, limit), shrunk(c, limit), shrunk(d, limit)))
+                p = base + distance(4 * v - head, spread)
+                put(target, offset, v, load4(x, start + row * pitch + p), limit, beyond)
+        elif not circular and aligned and (not finest or (high & 3 == 0 and beyond[1] > 0 and beyond[2] > 0)):
+            for j in range(rounds):
+                v = min(thread + j * threads, last)
+                values = four(x, place, row, base + distance(4 * v - head, spread), beyond)
+                put(target, offset, v, values, limit, beyond)
         else:
             for v in range(thread, last + 1, threads):
                 p = base + distance(4 * v - head, spread)
@@ -116,10 +141,7 @@ def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str
                         end(x, place, row, p + 2, beyond),
                         end(x, place, row, p + 3, beyond),
                     )
-                a, b, c, d = values
-                if finest and (a - a) + (b - b) + (c - c) + (d - d) != 0:
-                    beyond[3][NOT_FINITE] = 1
-                store(target, offset + 4 * v, (shrunk(a, limit), shrunk(b, limit), shrunk(c, limit), shrunk(d, limit)))
+                put(target, offset, v, values, limit, beyond)
 
     return load
 

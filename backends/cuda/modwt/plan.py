@@ -34,8 +34,8 @@ class ModwtPlan(Plan):
         kept = [modwt_boundary.kept(taps, mode, j, s.start_level) for j in range(s.level + 1)]
         self._kept_at = [self._place(ends) for ends in kept]
         needed = [modwt_boundary.needed(taps, mode, j, s.level, s.start_level) for j in range(s.level + 1)]
-        self._needed_at, self._beyond = [self._place(ends) for ends in needed], needed[0]
-        self._outside = self.buffer("beyond", max(s.rows * sum(needed[0]), 1))
+        self._needed_at, self._beyond = [self._place(ends) for ends in needed], tuple(map(up4, needed[0]))
+        self._outside = self.buffer("beyond", max(s.rows * sum(self._beyond), 1))
         starts = [0]
         for _, pitch, _, _ in self._kept_at[1:]:
             starts.append(starts[-1] + s.rows * pitch)
@@ -74,7 +74,7 @@ class ModwtPlan(Plan):
         if i == 0 and length:
             threads = self.options.threads
             extend = kernels.extend(self._mode, s.dtype, threads)
-            launch = extend[grid(-(-length // threads), s.rows), threads, stream]
+            launch = extend[grid(-(-length // threads), -(-s.rows // kernels.ROWS_EACH)), threads, stream]
             launch(x, s.samples, s.samples, s.rows, -before, s.samples, beyond, length, length, flags)
         samples = self._samples(i, x, self._needed_at)
         output, place = self._approximations[i], self._needed_at[one.last]

@@ -21,15 +21,15 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 
 from . import lists, sampling, scanning, short_rows
-from .layout import DetailLayout, amounts, key_dtype
+from .layout import PLACES, DetailLayout, amounts, key_dtype
 from .search_window import BASE, BINS, FIELDS, MEDIAN, NOT_YET, SHIFT, first_shift
 
 CHUNK = 1 << 13  # coefficients a block reads
 WHOLE = 36 << 10  # a row's band of at most this many is finished by one block
 SAMPLE = 1 << 15  # bytes
-BLOCKS = 528  # for the finest level: four a multiprocessor
+BLOCKS = 330  # for the finest level of an H200: about five a multiprocessor for all levels
 STAGE = 2048  # values listed at a time
-PARTS = 264  # blocks for a list: two a multiprocessor; fewer read too slowly, more add too many counts
+PARTS = 132  # blocks for a list: one a multiprocessor; fewer read too slowly, more add too many counts
 PASSES = {"float32": 5, "float64": 8}
 """Passes that end every search: one for a sampled window, those from the widest if it missed, one for a next value."""
 CLOSE = 4096  # values in the last window at most, twice those that are expected
@@ -48,6 +48,16 @@ def listed(n: int) -> int:
 def chunk_for(n: int) -> int:
     """Coefficients a block reads of rows whose finest band has n: 2^14, more where that makes too many blocks."""
     return max(CHUNK, -(-n // (BLOCKS * CHUNK)) * CHUNK)
+
+
+def _across(layout: DetailLayout, first: int, last: int) -> int:
+    """Blocks that the bands between two take of a row."""
+    chunk = chunk_for(layout.bands[first].length)
+    return sum(-(-band.length // chunk) for band in layout.bands[first:last])
+
+
+def _tail(array: DeviceArray, begin: int) -> DeviceArray:
+    return array[begin:] if begin else array  # a view takes longer than a launch
 
 
 class Selection:
@@ -72,14 +82,14 @@ class Selection:
         segments, big = max(depth * self.groups, 1), max(self.big * self.groups, 1)
         self.middle = cuda.device_array(2 * segments, self.dtype)
         self.energy = cuda.device_array(segments, np.float64)
-        sizes = [max(self._across(layout, self.big) * layout.rows, 1) for layout in layouts]
+        sizes = [max(_across(layout, 0, self.big) * layout.rows, 1) for layout in layouts]
         self._partial = [cuda.device_array(size, np.float64) for size in sizes]
         widest = np.zeros((big, FIELDS), np.int64)
         widest[:, SHIFT], widest[:, BASE] = first_shift(first.array.dtype.itemsize), NOT_YET
         self._widest = cuda.to_device(widest.ravel())
         self.state = cuda.to_device(widest.ravel())
         sizes_of = cuda.to_device(np.repeat(self._counts[: max(self.big, 1)], self.groups))
-        self._search = sizes_of, self.state, cuda.to_device(np.zeros(big * BINS, np.int64))
+        self._search_arrays = sizes_of, self.state, cuda.to_device(np.zeros(big * BINS, np.int64))
         self.amounts = cuda.to_device(self._counts.astype(np.float64))
         ends = np.tile(np.array([0, np.inf], self.dtype), big)
         self._every = cuda.to_device(ends)  # the ends of the widest window
@@ -94,20 +104,13 @@ class Selection:
             self.energy,
             *self._partial,
             self._widest,
-            *self._search,
+            *self._search_arrays,
             self._every,
             self.edges,
             self._close,
         )
         drawing = SAMPLE * first.rows if self.beside_forward else 0
         self.bytes = sum(int(array.nbytes) for array in arrays) + drawing
-
-    def _chunk(self, layout: DetailLayout) -> int:
-        return chunk_for(layout.bands[0].length)
-
-    def _across(self, layout: DetailLayout, bands: int) -> int:
-        """Blocks that so many bands of a row take."""
-        return sum(-(-band.length // self._chunk(layout)) for band in layout.bands[:bands])
 
     @property
     def mixed(self) -> bool:
@@ -143,7 +146,7 @@ class Selection:
             inside //= BINS // 2
         while inside > CLOSE // 2:
             launch = lists.settle(self.dtype, threads, self._share)[where]
-            launch(*layout.arguments[1:], self.groups, parts, *self._search, self._edge_keys, self._middle_keys)
+            launch(*layout.arguments[1:], self.groups, parts, *self._search_arrays, self._edge_keys, self._middle_keys)
             inside //= BINS // 2  # the bins of a window that are used, at least
         finish = lists.finish(self.dtype, threads, CLOSE, self._share)[where]
         finish(*layout.arguments[1:], parts, self.state, self._close, self._middle_keys)
@@ -160,56 +163,79 @@ class Selection:
     def run(self, medians: int, energy: bool, stream: Stream, quick: bool = False, side: Stream | None = None) -> None:
         """Launch what fills ``middle`` of the ``medians`` finest bands and, if wanted, ``energy`` of all.
 
-        ``quick`` is to make passes that nearly always end a search. Bands of few coefficients are measured beside the
-        others on another stream.
+        ``quick`` is to make passes that nearly always end a search, of the bands that have room for lists. Bands of few
+        coefficients or without lists are measured beside the others on another stream.
         """
-        options, layout, rest = self.options, self.layouts[0], (self.depth if energy else medians) - self.big
+        layout, rest = self.layouts[0], (self.depth if energy else medians) - self.big
         beside = stream if side is None else side
-        if rest > 0:
+        searched = min(medians, self.big)
+        listing = searched > 0 and quick and not self._pooled and (searched <= layout.listed or not energy)
+        listed = min(searched, layout.listed) if listing else searched
+        if apart := rest > 0 or listed < searched:
             if beside is not stream:
                 self._events[0].record(stream)
                 self._events[0].wait(beside)
-            self._whole(self.big, rest, medians, energy, beside)
+            if rest > 0:
+                self._whole(self.big, rest, medians, energy, beside)
+            if listed < searched:
+                self._search(listed, searched, 0, False, beside)
             if beside is not stream:
                 self._events[1].record(beside)
-        searched = min(medians, self.big)
-        listing = searched > 0 and quick and not self._pooled
+        self._search(0, listed, self.big if energy else 0, listing, stream)
+        if listing:
+            self.settle(stream, listed, True)
+        if energy and not (listing and searched == self.big):
+            self._gather(stream)
+        if apart and beside is not stream:
+            self._events[1].wait(stream)
+
+    def _search(self, first: int, last: int, summed: int, listing: bool, stream: Stream) -> None:
+        """Launch one pass that lists values over the big bands from ``first`` to ``last``, or all passes.
+
+        The first pass sums squares of the ``summed`` finest bands as well, for which ``first`` is 0.
+        """
+        searched, layout, threads = last - first, self.layouts[0], self.options.select
         if searched and self._pooled:
             self.state.copy_to_device(self._widest, stream=stream)
             self.edges.copy_to_device(self._every, stream=stream)
         elif searched:
-            sample = sampling.sample(self.dtype, drawn(self.dtype), options.select, self._share)
-            sample[grid(searched, layout.rows), options.select, stream](
-                layout.keys, layout.table, layout.rows, self.state, self._edge_keys
-            )
+            sample = sampling.sample(self.dtype, drawn(self.dtype), threads, self._share)
+            (_, state, _), (_, edge_keys, _) = self._from(first)
+            where = layout.keys, _tail(layout.table, first * PLACES), layout.rows
+            sample[grid(searched, layout.rows), threads, stream](*where, state, edge_keys)
         for step in range(PASSES[self.dtype] if searched and not listing else 1):
-            self._scan(searched, energy and step == 0, listing, stream)
-        if listing:
-            self.settle(stream, searched, True)
-        if energy and not (listing and searched == self.big):
-            self._gather(stream)
-        if rest > 0 and beside is not stream:
-            self._events[1].wait(stream)
+            self._scan(first, last, 0 if step else summed, listing, stream)
 
-    def _scan(self, searched: int, energy: bool, listing: bool, stream: Stream) -> None:
-        """One pass over the big bands that are searched, or with ``energy`` over all of them."""
-        threads = self.options.scan
-        scan, how = scanning.scan(self.dtype, STAGE, threads, self._share), (searched, energy, listing, self._pooled)
+    def _from(self, first: int) -> tuple[tuple[DeviceArray, ...], tuple[DeviceArray, ...]]:
+        """What a search has of the segments from those of a band on."""
+        i, (sizes, state, counts) = first * self.groups, self._search_arrays
+        ends = self.edges, self._edge_keys, self._middle_keys
+        own = _tail(sizes, i), _tail(state, i * FIELDS), _tail(counts, i * BINS)
+        return own, tuple(_tail(array, 2 * i) for array in ends)
+
+    def _scan(self, first: int, last: int, summed: int, listing: bool, stream: Stream) -> None:
+        """One pass of `_search`."""
+        threads, searched = self.options.scan, last - first
+        scan = scanning.scan(self.dtype, STAGE, threads, self._share)
+        how = searched, summed > 0, listing, self._pooled
+        search, ends = self._from(first)
         for layout, partial in zip(self.layouts, self._partial, strict=True):
-            if across := self._across(layout, self.big if energy else searched):
-                ends, chunk = (self.edges, self._edge_keys, self._middle_keys), self._chunk(layout)
-                launch = scan[grid(across, layout.rows), threads, stream]
-                launch(*layout.arguments, self.groups, chunk, how, *self._search, *ends, partial, self.energy)
+            if across := _across(layout, first, max(last, summed)):
+                array, keys, table, lists_at, rows = layout.arguments
+                where = array, keys, _tail(table, first * PLACES), lists_at, rows, self.groups
+                chunk = chunk_for(layout.bands[first].length)
+                launch = scan[grid(across, rows), threads, stream]
+                launch(*where, chunk, how, *search, *ends, partial, self.energy)
         if searched and self._pooled:
             narrow = scanning.narrow(self.dtype, threads, self._share)
-            narrow[searched * self.groups, threads, stream](*self._search, self._edge_keys, self._middle_keys)
+            narrow[searched * self.groups, threads, stream](*search, *ends[1:])
 
     def _gather(self, stream: Stream) -> None:
         """Launch what fills ``energy`` of the big bands."""
         threads = self.options.scan
         for again, (layout, partial) in enumerate(zip(self.layouts, self._partial, strict=True)):
             if bands := min(self.big, len(layout)):
-                across, chunk = self._across(layout, self.big), self._chunk(layout)
+                across, chunk = _across(layout, 0, self.big), chunk_for(layout.bands[0].length)
                 scanning.gather(threads)[bands * self.groups, threads, stream](
                     partial, layout.table, layout.rows, self.groups, across, chunk, again > 0, self.energy
                 )

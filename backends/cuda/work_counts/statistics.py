@@ -14,7 +14,7 @@ from wavefilt.ske.calibrated import Launch
 
 from .transforms import Problem, Warp, forward, inverse
 
-BINS, DRAWN_BYTES, PARTS, CLOSE, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 264, 4096, 1 << 13, 528, 36 << 10
+BINS, DRAWN_BYTES, PARTS, CLOSE, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 132, 4096, 1 << 13, 330, 36 << 10
 MOST_TAPS_SEARCHED = 64
 """Constants of `selection` and `plan`, which import the compiler; a test compares them."""
 SELECT, SCAN, ROW = 512, 256, 128
