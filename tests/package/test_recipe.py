@@ -40,7 +40,7 @@ def test_the_recipe_needs_what_the_package_needs():
 
 def test_the_recipe_bounds_what_the_extras_bound():
     extras = PROJECT["optional-dependencies"]
-    names = ["plot", "seismic", "formats", "xarray", "das", "dask", "cuda13"]
+    names = ["plot", "view", "seismic", "formats", "xarray", "das", "dask", "cuda13"]
     needed = [line for name in names for requirement in extras[name] for line in as_in_conda(requirement)]
     bounds = [line for line in dict.fromkeys(needed) if not line.startswith("numpy ")]
     assert section("requirements: run_constrained") == bounds
