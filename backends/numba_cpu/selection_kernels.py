@@ -8,9 +8,10 @@ from wavefilt.arrays import Array
 
 from .compiler import part
 from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SPREAD, STEP
+from .selection_vectors import count_below, list_inside, list_inside_some, ranked, ranked_few
 from .target import GROUP_BYTES as RANKED
 from .target import VECTOR_BYTES
-from .vector import count_below, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
+from .vector import greater, lesser, tail, view
 
 
 def _squares(x: Array, count: int) -> float:

@@ -28,7 +28,7 @@ Intrinsic: TypeAlias = Callable[..., Generated]
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
 
 
-class _Emitter:
+class Emitter:
     """Loads, stores and shuffles of vectors of one element type."""
 
     def __init__(self, context: BaseContext, builder: Builder, element: types.Type) -> None:
@@ -110,7 +110,7 @@ class _Emitter:
 
 
 def _sums(
-    emit: _Emitter, u: Value, v: Value, step: Value, filters: list[Value], count: Value, width: int
+    emit: Emitter, u: Value, v: Value, step: Value, filters: list[Value], count: Value, width: int
 ) -> list[list[Value]]:
     """For each filter ``width`` vectors of Σ_q taps[2q] u[p + q step] + taps[2q+1] v[p + q step], p from 0.
 
@@ -150,7 +150,7 @@ def _filtered(
 ) -> None:
     """Of `analyse` and `synthesise`, and with two arguments more of `analyse_some` and `synthesise_some`."""
     u, _, v, _, _, s_taps, r_taps, s, _, r = signature.args[:10]
-    emit = _Emitter(context, builder, u.dtype)
+    emit = Emitter(context, builder, u.dtype)
     u_data, v_data = emit.pointer(u, *values[:2]), emit.pointer(v, *values[2:4])
     s_data, r_data = emit.pointer(s, *values[7:9]), emit.pointer(r, *values[9:11])
     filters = [emit.pointer(s_taps, values[5]), emit.pointer(r_taps, values[6])]
@@ -220,7 +220,7 @@ def combine(typing, u, u_at, v, v_at, step, taps, s, s_at):
     """combine(u, i, v, j, m, taps, s, k): two groups of s[k+p] alone."""
 
     def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-        emit = _Emitter(context, builder, u.dtype)
+        emit = Emitter(context, builder, u.dtype)
         u_data, v_data = emit.pointer(u, *values[:2]), emit.pointer(v, *values[2:4])
         target, count = emit.pointer(s, *values[6:]), context.make_array(taps)(context, builder, values[5]).nitems
         (totals,) = _sums(emit, u_data, v_data, values[4], [emit.pointer(taps, values[5])], count, 2 * WIDTH)
@@ -236,7 +236,7 @@ def split(typing, x, x_at, even, even_at, odd, odd_at):
     """One vector each of even[i+p] = x[k+2p] and odd[j+p] = x[k+2p+1]."""
 
     def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-        emit = _Emitter(context, builder, x.dtype)
+        emit = Emitter(context, builder, x.dtype)
         source = emit.pointer(x, values[0], values[1])
         a, b = emit.load(source, 0), emit.load(source, emit.lanes)
         for target, position, first in ((values[2], values[3], 0), (values[4], values[5], 1)):
@@ -252,7 +252,7 @@ def move(typing, x, x_at, y, y_at):
     """One vector y[j+p] = x[i+p]."""
 
     def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-        emit = _Emitter(context, builder, x.dtype)
+        emit = Emitter(context, builder, x.dtype)
         emit.store(emit.load(emit.pointer(x, *values[:2]), 0), emit.pointer(y, *values[2:]), 0)
         return context.get_dummy_value()
 
@@ -264,7 +264,7 @@ def join(typing, even, even_at, odd, odd_at, x, x_at):
     """The opposite of `split`: a vector each of ``even`` and ``odd``, alternating in two of ``x``."""
 
     def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-        emit = _Emitter(context, builder, x.dtype)
+        emit = Emitter(context, builder, x.dtype)
         a, b = (emit.load(emit.pointer(even, *values[:2]), 0), emit.load(emit.pointer(odd, *values[2:4]), 0))
         target, lanes = emit.pointer(x, *values[4:]), emit.lanes
         for half in range(2):
@@ -273,108 +273,6 @@ def join(typing, even, even_at, odd, odd_at, x, x_at):
         return context.get_dummy_value()
 
     return types.void(even, even_at, odd, odd_at, x, x_at), generate
-
-
-def _list_inside(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-    bits, listed = signature.args[0], signature.args[5]
-    emit = _Emitter(context, builder, bits.dtype)
-    mask_off, bottom, top = (emit.spread(value) for value in values[2:5])
-    source, target = emit.pointer(bits, *values[:2]), emit.pointer(listed, *values[5:7])
-    if values[7:]:
-        begin = ir.Constant(_I64, 0)
-        wanted = emit.some(0, begin, values[7])
-        loaded = emit.load_some(source, begin, values[7], mask_off)
-    else:
-        wanted, loaded = None, emit.load(source, 0)
-    magnitude = builder.and_(loaded, mask_off)
-    below = builder.icmp_signed("<", magnitude, bottom)
-    inside = builder.and_(builder.not_(below), builder.icmp_signed("<=", magnitude, top))
-    if wanted:
-        below, inside = builder.and_(below, wanted), builder.and_(inside, wanted)
-    kind = ir.FunctionType(ir.VoidType(), [emit.vector, target.type, inside.type])
-    builder.call(emit.named("masked.compressstore", kind), [magnitude, target, inside])
-    ones = [builder.ctpop(builder.bitcast(lanes, ir.IntType(emit.lanes))) for lanes in (inside, below)]
-    return context.make_tuple(builder, signature.return_type, [builder.zext(one, _I64) for one in ones])
-
-
-@intrinsic
-def list_inside(typing, bits, at, sign_off, low, high, listed, k):
-    """Magnitudes of one vector within [low, high] to listed[k:]; how many they are, and how many lie below."""
-    return types.UniTuple(types.int64, 2)(bits, at, sign_off, low, high, listed, k), _list_inside
-
-
-@intrinsic
-def list_inside_some(typing, bits, at, sign_off, low, high, listed, k, count):
-    """The same of the ``count`` first ones; the others are not read."""
-    return types.UniTuple(types.int64, 2)(bits, at, sign_off, low, high, listed, k, types.int64), _list_inside
-
-
-@intrinsic
-def count_below(typing, bits, at, sign_off, limit):
-    """How many magnitudes of one vector lie below the limit."""
-
-    def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-        emit = _Emitter(context, builder, bits.dtype)
-        mask_off, bound = (emit.spread(value) for value in values[2:])
-        magnitude = builder.and_(emit.load(emit.pointer(bits, values[0], values[1]), 0), mask_off)
-        below = builder.icmp_signed("<", magnitude, bound)
-        return builder.zext(builder.ctpop(builder.bitcast(below, ir.IntType(emit.lanes))), _I64)
-
-    return types.int64(bits, types.int64, bits.dtype, bits.dtype), generate
-
-
-def _ranked(width: int) -> Intrinsic:
-    @intrinsic
-    def intrinsic_ranked(typing, a, n, k, all_bits):
-        def generate(context: BaseContext, builder: Builder, signature: Signature, values: list[Value]) -> Value:
-            emit = _Emitter(context, builder, a.dtype)
-            data, count, place, most = emit.pointer(a, values[0]), *values[1:]
-            zero, ceiling, begin = ir.Constant(emit.vector, [0] * emit.lanes), emit.spread(most), ir.Constant(_I64, 0)
-            own = []
-            for i in range(width):
-                there = emit.some(i * emit.lanes, begin, count)
-                own.append(builder.select(there, emit.load(data, i * emit.lanes), ceiling))
-            loop, done, entry = builder.append_basic_block("one"), builder.append_basic_block("done"), builder.block
-            builder.branch(loop)
-            builder.position_at_end(loop)
-            i, smaller = builder.phi(_I64), [builder.phi(emit.vector) for _ in own]
-            one = emit.repeat(data, i)
-            minus_ones = [builder.sext(builder.icmp_signed("<", one, x), emit.vector) for x in own]
-            sums = [builder.sub(count_so_far, found) for count_so_far, found in zip(smaller, minus_ones, strict=True)]
-            following = builder.add(i, ir.Constant(_I64, 1))
-            builder.cbranch(builder.icmp_signed("<", following, count), loop, done)
-            i.add_incoming(begin, entry)
-            i.add_incoming(following, loop)
-            for phi, total in zip(smaller, sums, strict=True):
-                phi.add_incoming(zero, entry)
-                phi.add_incoming(total, loop)
-            builder.position_at_end(done)
-            narrow = builder.trunc(place, emit.element) if emit.element.width < 64 else place
-            kept = [builder.icmp_signed("<=", total, emit.spread(narrow)) for total in sums]
-            low, high = zero, ceiling
-            for x, mask in zip(own, kept, strict=True):
-                low = _extreme(builder, ">", low, builder.select(mask, x, zero))
-                high = _extreme(builder, "<", high, builder.select(mask, ceiling, x))
-            found, above = emit.reduce("smax", low), emit.reduce("smin", high)
-            up_to = ir.Constant(_I64, 0)
-            for x in own:
-                lanes = builder.bitcast(builder.icmp_signed("<=", x, emit.spread(found)), ir.IntType(emit.lanes))
-                up_to = builder.add(up_to, builder.zext(builder.ctpop(lanes), _I64))
-            again = builder.icmp_signed(">", up_to, builder.add(place, ir.Constant(_I64, 1)))
-            return context.make_tuple(builder, signature.return_type, [found, builder.select(again, found, above)])
-
-        return types.UniTuple(a.dtype, 2)(a, types.int64, types.int64, a.dtype), generate
-
-    return intrinsic_ranked  # type: ignore[no-any-return]  # numba has no types
-
-
-ranked, ranked_few = _ranked(WIDTH), _ranked(WIDTH // 2)
-"""ranked(a, n, k, all_bits): the k-th smallest of the n first magnitudes of a, and the next: by counting for each how
-many are smaller. n is not more than fit ``WIDTH`` vectors, or half of that; as many are read."""
-
-
-def _extreme(builder: Builder, order: str, a: Value, b: Value) -> Value:
-    return builder.select(builder.icmp_signed(order, a, b), a, b)
 
 
 def _array(context: BaseContext, builder: Builder, kind: types.Array, address: Value, shape: Sequence[Value]) -> Value:
