@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
@@ -112,7 +112,7 @@ def coloured(rng: np.random.Generator, shape: tuple[int, ...], kind: str) -> Sam
     """Gaussian noise of standard deviation 1 over the record, each trace of its own, by its spectrum."""
     n = shape[-1]
     white = np.fft.rfft(rng.standard_normal(shape))
-    f = np.fft.rfftfreq(n)
+    f = np.asarray(np.fft.rfftfreq(n), np.float64)
     f[0] = f[1]
     amplitude = NOISES[kind](f)
     amplitude[0] = 0
@@ -154,7 +154,7 @@ def _deepest(samples: int, wavelet: str = "db4") -> int:
 
 
 def _deep(
-    shrink: str, rule: str = "universal"
+    shrink: Literal["soft", "hard"], rule: Literal["universal", "bayes"] = "universal"
 ) -> Callable[[np.random.Generator, Samples], tuple[str, Callable[[Samples], Samples]]]:
     def made(rng: np.random.Generator, x: Samples) -> tuple[str, Callable[[Samples], Samples]]:
         level = _deepest(x.shape[-1])
@@ -224,10 +224,10 @@ def cases(count: int, seed: int, test: bool) -> Iterator[Case]:
 
     Donoho and Johnstone's signals, which fill a trace, are in the first two kinds of noise.
     """
-    shares, noises = dict(SHARES), DESIGN_NOISES
+    shares, noises = dict(SHARES), [*DESIGN_NOISES]
     recorded, event = _recorded() if test else ([], None)
     if test:
-        noises = (*TEST_NOISES, *([RECORDED] if recorded else []))
+        noises = [*TEST_NOISES, *([RECORDED] if recorded else [])]
         shares |= {} if event is None else {RECORDED: 0.1}
     names, weights = list(shares), np.array(list(shares.values()))
     for number in range(count):

@@ -128,7 +128,7 @@ class TrustReport:
         told = f"The energy of the error changed by {self.error_db:+.1f} dB (an estimate)"
         trace, window = np.unravel_index(int(np.nanargmax(found.change)), found.change.shape)
         worst = float(found.change[trace, window])
-        start = window * found.cell
+        start = int(window) * found.cell
         where = f"of trace {self.traces[trace]} between {self.time(start)} and {self.time(start + 2 * found.cell)}"
         told += f", at worst by {worst:+.1f} times the noise's energy, in a window {where}."
         return Answer("error", question, "harmful" if harmful else "none", told, test)
@@ -280,7 +280,7 @@ def report(
     if given[0].shape != given[1].shape:
         raise ValueError(f"arrays of shapes {given[0].shape} and {given[1].shape} are not the same traces")
     rows = [take(a, -1).rows for a in given]
-    traces, part, notes = _sample(*rows[0].shape, samples)
+    traces, part, notes = _sample(len(rows[0]), rows[0].shape[1], samples)
     x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
     x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
     quiet = None

@@ -75,7 +75,8 @@ def _measured(noisy: Floats, removed: Floats, length: int) -> Cells:
         square = x * x
         share = np.clip(x * r / np.maximum(square, np.finfo(float).tiny), 0, 1)
         columns.append([scale * mean(square), scale * mean(r * r), mean(share)])
-    return Cells(*(np.stack(column, axis=-1) for column in zip(*columns, strict=True)), weight)
+    power, out, shares = (np.stack(column, axis=-1) for column in zip(*columns, strict=True))
+    return Cells(power, out, shares, weight)
 
 
 def _bands(rows: Floats, live: Mask) -> Iterator[tuple[float, Floats]]:

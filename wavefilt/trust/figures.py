@@ -176,7 +176,8 @@ def _lateral(figure: Figure, report: TrustReport) -> None:
     values, null = report.leakage.lateral
     bins = np.linspace(0, 1, 41)
     for rows, name, color in ((values, "next trace", COLORS["removed"]), (null, "noise alone", "#4d4d4d")):
-        axes.hist(rows[np.isfinite(rows)], bins, histtype="step", density=True, color=color, label=name, linewidth=1.4)
+        known = rows[np.isfinite(rows)]
+        axes.hist(known, bins.tolist(), histtype="step", density=True, color=color, label=name, linewidth=1.4)
     axes.set_xlabel("largest correlation of what was removed, by window")
     axes.set_ylabel("density")
     axes.legend(fontsize=8, frameon=False)

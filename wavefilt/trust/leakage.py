@@ -74,9 +74,11 @@ def find(noisy: Floats, removed: Floats, denoise: Denoise | None, quiet: slice |
     noise = noise_levels(cells, cell, noisy, known)
     found, null = _statistics(cells, noise), list[tuple[Floats, ...]]()
     if samples < SHORTEST:
-        found = tuple(np.full_like(values, np.nan) for values in found)
+        found = (np.full_like(found[0], np.nan), np.full_like(found[1], np.nan), np.full_like(found[2], np.nan))
     every = [*_simulations(noisy, noise, denoise, unit, seed)] if np.isfinite(found[0]).any() else []
-    both = measure(*(np.concatenate(rows) for rows in zip(*every, strict=True)), cell) if every else cells
+    both = cells
+    if every:
+        both = measure(np.concatenate([x for x, _ in every]), np.concatenate([r for _, r in every]), cell)
     for i, (x, r) in enumerate(every):
         own = both.of(slice(i * len(x), (i + 1) * len(x)))
         null.append((*_statistics(own, noise_levels(own, cell, x, known)), coherence(r)))
@@ -94,7 +96,7 @@ def find(noisy: Floats, removed: Floats, denoise: Denoise | None, quiet: slice |
         noise,
         cells.mean(cells.power),
         cells.mean(cells.removed),
-        rejected(levels, RATE).any(axis=0),
+        np.asarray(rejected(levels, RATE).any(axis=0)),
         (coherence(removed) if null else np.empty((0, 0)), simulated[3]),
         denoise is not None,
     )

@@ -57,7 +57,7 @@ def _expected(finer: Floats, there: Floats) -> Floats:
         return there
     steps = max(finer.shape[1] - 1, 1)
     slope = np.clip((finer[:, -1] - finer[:, 0]) / steps, *SLOPE)
-    return np.minimum(finer.mean(axis=1) + slope * (finer.shape[1] + 1) / 2, there)
+    return np.asarray(np.minimum(finer.mean(axis=1) + slope * (finer.shape[1] + 1) / 2, there))
 
 
 def _level(cells: Cells, level: int, group: int, found: Floats, expected: Floats, quiet: slice | None) -> Floats:
@@ -83,7 +83,7 @@ def _level(cells: Cells, level: int, group: int, found: Floats, expected: Floats
     if part[0] < GATHER_LEAST[0] or part[0] * means.size < GATHER_LEAST[1]:
         return single
     together = np.log2(pooled[0] + 1e-300) + gain
-    return np.where(believed, np.minimum(own, together), together)
+    return np.asarray(np.where(believed, np.minimum(own, together), together))
 
 
 def _stretches(power: Floats, weight: Floats, group: int, spacing: float) -> tuple[Floats, float]:
