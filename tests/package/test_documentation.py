@@ -43,6 +43,7 @@ SIMULATED = {"gpu", "gpu_in_ten_minutes"}
 """Pages that run in numba's CUDA simulator."""
 NOT_RUN = {
     ("README", "installs packages"): 2,
+    ("README", "opens a browser"): 1,
     ("CONTRIBUTING", "installs packages"): 1,
     ("architecture", "an outline"): 1,
     ("block_size", "measures the machine"): 1,
@@ -77,7 +78,7 @@ REASONS = {
     "needs a GPU": r"\bcupy\b|\btorch\b|devices=|ske calibrate",
     "needs a cluster": r"tcp://",
     "needs other shells": r"zsh.*\n.*fish",
-    "opens a browser": r"^wavefilt view ",
+    "opens a browser": r"^(\$ )?wavefilt view ",
     "takes minutes": r"^wavefilt bench (quality|report -o)|benchmarks\.quality",
 }
 """What a block must contain that is not run for a reason."""
