@@ -142,19 +142,18 @@ def _draw(figure: Figure, line: Line, across: bool = False) -> list[GlyphRendere
     from bokeh.models import ColumnDataSource, HoverTool
 
     look, points, colour = line.look, line.points, PALETTE[line.look.colour]
-    spreads = [p.spread or (p.y, p.y) for p in points]
-    source = ColumnDataSource(
-        {
-            "place": [p.x + 0.65 if across else p.x for p in points],
-            "value": [p.y for p in points],
-            "low": [low for low, _ in spreads],
-            "high": [high for _, high in spreads],
-            "text": [p.text for p in points],
-        }
-    )
+    data = {
+        "place": [p.x + 0.65 if across else p.x for p in points],
+        "value": [p.y for p in points],
+        "text": [p.text for p in points],
+    }
+    if any(p.spread for p in points):
+        spreads = [p.spread or (p.y, p.y) for p in points]
+        data |= {"low": [low for low, _ in spreads], "high": [high for _, high in spreads]}
+    source = ColumnDataSource(data)
     x, y = ("value", "place") if across else ("place", "value")
     drawn = []
-    if any(p.spread for p in points):
+    if "low" in data:
         range_ends = {"y0": "place", "y1": "place", "x0": "low", "x1": "high"}
         if not across:
             range_ends = {"x0": "place", "x1": "place", "y0": "low", "y1": "high"}

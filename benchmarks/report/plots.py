@@ -149,11 +149,12 @@ def ske(result: Row) -> list[Plot]:
     for model, values in predictions.items():
         points: dict[tuple[str, bool], list[Point]] = defaultdict(list)
         for one, value in zip(v.items, values, strict=True):
-            row, measured, predicted = one.row, 1e6 * one.seconds, 1e6 * value
+            row, measured, predicted = one.row, _short(1e6 * one.seconds), _short(1e6 * value)
+            named = "" if row["wavelet"] in one.family else f", {row['wavelet']}"
             words = (
-                f"{one.family}, {row['wavelet']}{', fitted' if row['fit'] else ''}\n{row['rows']} x "
+                f"{one.family}{named}{', fitted' if row['fit'] else ''}\n{row['rows']} x "
                 f"{size(row['samples'])} samples, {row['threads']} threads, tile {row['tile']}\n"
-                f"predicted {number(predicted)} μs, measured {number(measured)} μs: {predicted / measured - 1:+.0%}"
+                f"predicted {number(predicted)}, measured {number(measured)} μs: {predicted / measured - 1:+.0%}"
             )
             points[row["kernel"], row["fit"]].append(Point(measured, predicted, words))
         lines = [Line("predicted = measured", Look("gray", "", dash="dashed"), [Point(end, end) for end in ends])]
@@ -162,3 +163,8 @@ def ske(result: Row) -> list[Plot]:
             lines.append(Line(f"{kernel}, fitted" if fit else kernel, look, found))
         panels.append(Panel(model, lines))
     return [Plot("Predicted and measured", "measured μs", "predicted μs", panels)]
+
+
+def _short(value: float) -> float:
+    """To the four digits that a plot shows, which keep the page small."""
+    return float(f"{value:.4g}")

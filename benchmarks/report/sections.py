@@ -126,6 +126,11 @@ KINDS = (
     Kind("Batches: one command for many files", {"rows"}, batches.TABLE, study="batches"),
     Kind("Files larger than memory", {"limits"}, streaming.TABLE, study="streaming"),
     Kind("Fuzz tests of the readers", {"kinds", "long"}, fuzzing.report, study="fuzzing"),
+    Kind(
+        "SKE: kernels that its constants are fitted to",
+        {"device", "microbenchmarks", "rows"},
+        validation.shipped_report,
+    ),
     Kind("SKE: predicted and measured kernels", {"device", "rows"}, validation.shipped_report, plots.ske),
     Kind(
         "Launch shapes: chosen by the model and fixed",

@@ -84,7 +84,7 @@ def _only(work: Work, count: int, stream: Any) -> None:
 
     def some(self: Any, configuration: Any) -> Callable[..., None]:
         left[0] -= 1
-        return configure(self, configuration) if left[0] >= 0 else lambda *arguments: None  # type: ignore[no-any-return]
+        return configure(self, configuration) if left[0] >= 0 else lambda *arguments: None
 
     with patch.object(type(kernel()(lambda: None)), "__getitem__", some):
         work(stream)

@@ -195,7 +195,7 @@ def cold(count: int) -> Any:
         for turn in range(turns):
             start = ticks()
             values = compute(values, addends)
-            last = ticks() - start
+            last = np.int64(ticks() - start)
             if turn == 0:
                 first = last
         if cuda.threadIdx.x == 0:

@@ -223,7 +223,7 @@ def _allow(kernel: Any, size: int) -> None:
 
 def _resident(kernel: Any, threads: int, size: int) -> int:
     (compiled,) = kernel.overloads.values()
-    return int(compiled.max_cooperative_grid_blocks(threads, size)) // cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return int(compiled.max_cooperative_grid_blocks(threads, size) // cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
 NAMES = ("streams", "ladder", "issue", "waiting", "cold", "barriers", "starts")

@@ -12,8 +12,7 @@ from bokeh.plotting import figure
 
 from wavefilt.arrays import Array, Floats
 from wavefilt.denoising.pipeline import Outcome
-from wavefilt.plot.appearance import COLORS
-from wavefilt.plot.levels import SIGMA_COLOR, THRESHOLD_COLOR
+from wavefilt.plot.appearance import COLORS, SIGMA_COLOR, THRESHOLD_COLOR
 from wavefilt.plot.spectra import RANGE_DB
 
 from .figures import IMAGE, empty
