@@ -246,6 +246,6 @@ def first_calls_told(result: Row) -> str:
     return (
         f"The first call compiles: {cold['db4 float32']:.0f} s for float32, {cold['db8 float64']:.0f} s for float64,\n"
         "once for all wavelets. From the cache on disk a new process takes "
-        f"{cached['import']:.1f} s to import the backend\n"
-        f"and {cached['db4 float32']:.1f} s for its first call."
+        f"{1e3 * cached['import']:.0f} ms to import the\n"
+        f"backend and {1e3 * cached['db4 float32']:.0f} ms for its first call."
     )
