@@ -345,7 +345,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
 
     def write(name: str, kernel: object, arguments: tuple[object, ...]) -> None:
         default = any(re.match(each, name) for each in EVERYWHERE)
-        if which in PARTS and next(numbers) % 2 != PARTS.index(which) or which == "default" and not default:
+        if (which in PARTS and next(numbers) % 2 != PARTS.index(which)) or (which == "default" and not default):
             return
         library = kernel.compile.code(arguments)._codelibrary  # type: ignore[attr-defined]
         everywhere = which == "all" or (dtype == "float32" and default)
