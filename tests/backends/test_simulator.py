@@ -18,7 +18,11 @@ def test_in_the_simulator():
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "addopts=", "-m", "not gpu"]
     command += map(str, files)
     outcome = subprocess.run(
-        command, env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True, check=False
+        command,
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert outcome.returncode == 0, outcome.stdout[-4000:] + outcome.stderr[-2000:]
     assert int(re.search(r"(\d+) passed", outcome.stdout)[1]) > 80

@@ -470,7 +470,7 @@ def test_a_recording_is_a_section(tmp_path, rng):
     assert result.returncode == 0, result.stderr
     assert_allclose(np.load(tmp_path / "section.denoised.npy"), expected, atol=1e-5)
     bands = [line.split(":")[0].strip() for line in result.stderr.decode().splitlines()[1:]]
-    assert bands == [f"level {level} {band}" for level in (1, 2, 3) for band in "DVH"]
+    assert bands == [*(f"level {level} {band}" for level in (1, 2, 3) for band in "DVH"), "trust"]
     assert b"2-D L3" in result.stderr
     outcome = recording.apply(Method("db4", dimensions=2), report=True).outcome
     assert outcome.estimates[0].power.shape == outcome.estimates[0].sigma.shape == (9, 1)
