@@ -22,6 +22,7 @@ from wavefilt.benchmarks.quality import field_records
 from wavefilt.benchmarks.quality.earthquakes import FORMS, NOISE, synthetic
 from wavefilt.benchmarks.quality.methods import Options
 from wavefilt.benchmarks.quality.records import gather
+from wavefilt.benchmarks.quality.sections import Step
 from wavefilt.benchmarks.quality.signals import Samples, classic, published
 from wavefilt.tuning import criterion
 from wavefilt.tuning.intake import take
@@ -65,14 +66,6 @@ class Case:
     x: Samples
     clean: Samples
     together: bool = False
-
-
-@dataclass(frozen=True)
-class Step:
-    """A row of the result."""
-
-    label: str
-    row: Callable[[], Row]
 
 
 def run(
