@@ -150,6 +150,7 @@ def test_recording(tmp_path):
     found = after.trust(before)
     assert found.leakage.simulated
     assert (found.interval, found.name) == (before.interval, "seismic.dat")
+    pytest.importorskip("matplotlib")
     found.write(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert len(page) < 2e6
