@@ -326,6 +326,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
     from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES, Filter, FusedLevels, at_once, launches
     from wavefilt.backends.cuda.dwt2 import forward as panels_forward
     from wavefilt.backends.cuda.dwt2 import inverse as panels_inverse
+    from wavefilt.backends.cuda.dwt2 import plan as panels_plan
     from wavefilt.backends.cuda.dwt2.columns import PanelLevel
     from wavefilt.backends.cuda.modwt import kernels as modwt_kernels
     from wavefilt.backends.cuda.modwt import local_shrinkage as modwt_local_shrinkage
@@ -432,7 +433,7 @@ def _compile(dtype: str, folder: Path, which: str) -> None:
         write(f"modwt-analysis-{name}", kernel, (a, place, yes, a, *[size] * 6, a, each, a, place, table))
         kernel = modwt_kernels.synthesis(rec_lo, rec_hi, circular, dtype, one.inverse, "soft")
         write(f"modwt-synthesis-{name}", kernel, (a, place, a, each, a, *[size] * 5, a, place, yes))
-    height, short = tile // 256, types.int32
+    height, short = panels_plan.TILE_BYTES // (4 if dtype == "float32" else 8) // 256, types.int32
     pair, shorts, bands = types.UniTuple(size, 2), types.UniTuple(short, 3), (a, types.UniTuple(size, 4))
     tiles = types.UniTuple(short, 2)
     panels = (("db4", True, False, "soft"), ("db4", False, True, "soft"), ("db8", False, False, "firm"))

@@ -19,6 +19,7 @@ from .forward import forward
 from .inverse import inverse
 
 BANDS = 3  # D, V and H, in the order of estimates
+TILE_BYTES = 1 << 14  # 16 rows of float32 by 256 threads
 BLOCKS, TAPS_A_TURN = 2112, 8
 """How many blocks a launch keeps at least, 16 a multiprocessor, and how many taps are worth another tile to go down."""
 
@@ -42,7 +43,8 @@ class PanelPlan(Plan):
                 raise ValueError(f"mode={mode!r} needs more than one sample at every level of both axes")
         self.launches, self._taps_down = s.depth, f.taps
         self._threads = max(options.threads, 1 << (2 * max(f.taps, g.taps) - 1).bit_length())
-        self._height = max(options.tile_for(s.dtype) // self._threads // STEP, 1) * STEP
+        tile = options.tile or TILE_BYTES // np.dtype(s.dtype).itemsize
+        self._height = max(tile // self._threads // STEP, 1) * STEP
         constants = periodized, several, s.dtype, self._height, self._threads
         self._analysis = PanelLevel((down[0], down[1]), (along[0], along[1]), *constants)
         self._synthesis = PanelLevel((down[2], down[3]), (along[2], along[3]), *constants)
