@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavefilt import transforms
-from wavefilt.denoising.options import check_names
+from wavefilt.denoising.options import DEFAULTS, check_names
 from wavefilt.errors import OptionError, printable
 from wavefilt.io import Layout
 from wavefilt.method import Method
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from wavefilt.tuning import Comparison
 
 METHOD = ("wavelet", "level", "mode", "shrink", "scope", "keep", "spins", "detrend", "blend")
-DEFAULTS = {"mode": "symmetric", "scope": "trace", "keep": 0, "spins": 1, "blend": 0.0}
 RULES_AND_TRANSFORMS = [
     click.option(
         "--rule",

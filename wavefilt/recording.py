@@ -228,13 +228,14 @@ class Recording:
             raise OptionError(why, options(two_dimensional=True), " out")
 
     def rows(self) -> Array:
-        """All traces in one dtype of computation, C-contiguous (traces, samples); shorter ones end in a gap."""
+        """All traces as one array (traces, samples) in C order: NaN in gaps and after shorter traces."""
         if isinstance(self.traces, np.ndarray):
             return arrays.take(self.traces, -1).rows
         dtype = arrays.compute_dtype(np.result_type(*self.traces))
         rows = np.full((len(self.traces), max(map(len, self.traces))), np.nan, dtype)
         for row, trace in zip(rows, self.traces, strict=True):
-            row[: len(trace)] = trace
+            if len(trace):
+                row[: len(trace)] = arrays.take(trace, -1).rows[0]
         return rows
 
     @property

@@ -11,7 +11,7 @@ from contextlib import suppress
 from ctypes import addressof, c_char
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -189,8 +189,9 @@ def packed_rows(array: Array) -> Array:
 
 def address(array: Array) -> int:
     """Where an array begins; in a third of the time that ``array.ctypes.data`` takes."""
+    buffer: Any = array  # that an array is one is known to types from Python 3.12 on
     try:
-        return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]  # it is a buffer
+        return addressof(c_char.from_buffer(buffer))
     except (TypeError, ValueError):  # it is read-only, empty or not contiguous
         begin: int = array.__array_interface__["data"][0]
         return begin

@@ -107,11 +107,15 @@ def test_the_band_pass_beside_it(tab):
     np.testing.assert_array_equal(tab.image("after"), wavelets)
 
 
-def test_lines_and_gain(tab):
+def test_lines_in_place_of_an_image(tab):
+    points, images = "model('line-after').data.x.length", "model('image-after').data.image.length"
     tab.press("wiggle")
-    tab.page.until("model('line-after').data.x.length > 20000 && !model('image-after').data.image.length")
+    tab.page.until(f"{points} > 20000 && !{images}")
+    assert tab.page.run(points) > 20000
+    assert tab.page.run(images) == 0
     tab.press("density")
-    tab.page.until("model('image-after').data.image.length && !model('line-after').data.x.length")
+    tab.page.until(f"{images} && !{points}")
+    assert (tab.page.run(points), tab.page.run(images)) == (0, 1)
 
 
 def test_two_tabs_do_not_disturb_each_other(served, tab):

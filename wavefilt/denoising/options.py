@@ -12,6 +12,9 @@ from wavefilt.method import Method
 from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform, check
 from wavefilt.wavelets.filters import WaveletLike
 
+DEFAULTS: dict[str, object] = {option.name: option.default for option in fields(Method) if option.init}
+"""Of the options of a method, by name."""
+
 
 class Common(TypedDict, total=False):
     """What `wavefilt.denoise` takes beside the wavelet, the rule and the transform."""

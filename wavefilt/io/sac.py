@@ -65,7 +65,8 @@ class SacFile(ContiguousFile):
         for at in range(0, count, BLOCK):
             block = np.empty((1, min(BLOCK, count - at)), np.float32)
             samples.read(slice(0, 1), at, block)
-            low, high, total = min(low, block.min()), max(high, block.max()), total + block.sum(dtype=np.float64)
+            low, high = min(low, float(block.min())), max(high, float(block.max()))
+            total += block.sum(dtype=np.float64)
         for at, value in ((MINIMUM, low), (MAXIMUM, high), (MEAN, total / count)):
             form = self._places.dtype.byteorder.replace("=", "<" if np.little_endian else ">") + "f"
             file.seek(at)

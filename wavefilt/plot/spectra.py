@@ -59,7 +59,7 @@ def draw_spectrograms(figure: Figure, cell: SubplotSpec, gather: Gather) -> None
 
 def _spectrogram(pair: Pair, panel: str, peak: float) -> Floats:
     """Amplitudes relative to ``peak``, shape (frequencies, times): at most about 400 times, evenly spaced."""
-    length = _power_of_two(len(pair) / 10, 8, 1024)
+    length = power_of_two(len(pair) / 10, 8, 1024)
     starts = np.arange(0, len(pair), math.ceil(len(pair) / 400)) - length // 2
     windows = _windows(pair, panel, starts, length) / (peak * length)
     amplitudes: Floats = np.abs(np.fft.rfft(windows, 2 * length)).T
@@ -89,7 +89,7 @@ def draw_spectra(axes: Axes, gather: Gather) -> None:
 
 def _mean_spectrum(pairs: list[Pair], panel: str, peak: float) -> Floats:
     """Mean of the amplitude spectra of at most 32 windows of each trace."""
-    length = _power_of_two(max(map(len, pairs)) / 4, 8, 2048)
+    length = power_of_two(max(map(len, pairs)) / 4, 8, 2048)
     spectra = []
     for pair in pairs:
         starts = np.unique(np.linspace(0, max(0, len(pair) - length), 32).astype(np.intp))
@@ -108,7 +108,7 @@ def _windows(pair: Pair, panel: str, starts: NDArray[np.intp], length: int) -> F
     return np.nan_to_num(windows - middle(windows)) * np.hanning(length + 2)[1:-1]
 
 
-def _power_of_two(value: float, least: int, most: int) -> int:
+def power_of_two(value: float, least: int, most: int) -> int:
     """The power of two nearest to ``value`` within limits."""
     return min(most, max(least, int(2 ** round(math.log2(value)))))
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from wavefilt._version import __version__
 from wavefilt.report import Facts
-from wavefilt.trust.figures import figures
+from wavefilt.trust.figures import HARM, SIGNAL, figures
 from wavefilt.trust.verdicts import WORDS, Verdict
 
 if TYPE_CHECKING:
     from wavefilt.trust.assessment import TrustReport
 
 COLOURS: dict[Verdict, tuple[str, str]] = {
-    "harmful": ("#D55E00", "#000000"),
-    "signal": ("#E69F00", "#000000"),
+    "harmful": (HARM, "#000000"),
+    "signal": (SIGNAL, "#000000"),
     "none": ("#0072B2", "#ffffff"),
     "untested": ("#666666", "#ffffff"),
 }

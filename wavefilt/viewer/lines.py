@@ -10,6 +10,7 @@ import numpy as np
 from wavefilt.backends import Backend
 from wavefilt.backends.registry import REFERENCE
 from wavefilt.denoising.noise_times import Clock, in_samples
+from wavefilt.denoising.options import DEFAULTS
 
 from .source import Source
 from .state import Options
@@ -22,16 +23,6 @@ NOISE = {
     "intervals": "noise-intervals",
 }
 """The option of the command for each kind of noise that is a tuple."""
-DEFAULTS = {
-    "transform": "dwt",
-    "sigma": "level",
-    "spins": 1,
-    "scope": "trace",
-    "keep": 0,
-    "blend": 0.0,
-    "mode": "symmetric",
-}
-"""Values that go without saying, as None and False do."""
 
 
 def python(source: Source, options: Options, backend: str | Backend = REFERENCE) -> str:
@@ -64,11 +55,13 @@ def command(
 
 def _said(options: Options) -> Options:
     """Those that are not as they are anyway."""
-    plain = {name: value for name, value in options.items() if value is not None and value is not False}
-    same = [
-        name for name, value in DEFAULTS.items() if isinstance(plain.get(name), type(value)) and plain[name] == value
-    ]
-    return {name: value for name, value in plain.items() if name not in same}
+    said = {name: value for name, value in options.items() if value is not None and value is not False}
+    return {name: value for name, value in said.items() if not _default(name, value)}
+
+
+def _default(name: str, value: object) -> bool:
+    default = DEFAULTS.get(name)
+    return isinstance(value, type(default)) and value == default
 
 
 def _named(backend: str | Backend) -> Options:

@@ -56,15 +56,8 @@ class Source:
 
     @cached_property
     def rows(self) -> Array:
-        """The traces as rows (traces, samples) in the dtype of computation; NaN in gaps and after shorter traces."""
-        traces = self.recording.traces
-        if isinstance(traces, np.ndarray):
-            return arrays.take(traces, -1).rows
-        taken = [arrays.take(trace, -1).rows[0] for trace in traces]
-        rows = np.full((len(taken), max(map(len, taken))), np.nan, np.result_type(*taken))
-        for row, trace in zip(rows, taken, strict=True):
-            row[: len(trace)] = trace
-        return rows
+        """`Recording.rows`, NaN in gaps and after shorter traces."""
+        return self.recording.rows()
 
     @property
     def interval(self) -> float | None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
+from wavefilt.plot.spectra import power_of_two
 
 MOST_TIMES = 400
 """Most columns of a spectrogram."""
@@ -16,13 +17,13 @@ FLOOR = 1e-12
 
 def averaging(samples: int) -> tuple[Array, int]:
     """First samples of windows that overlap by half, and their length, for a mean spectrum."""
-    length = _power_of_two(samples / 4, 8, 1024)
+    length = power_of_two(samples / 4, 8, 1024)
     return np.unique(np.linspace(0, max(0, samples - length), math.ceil(2 * samples / length)).astype(np.intp)), length
 
 
 def along(samples: int) -> tuple[Array, int]:
     """First samples of evenly spaced windows, centred from the first sample on, and their length."""
-    length = _power_of_two(samples / 10, 8, 512)
+    length = power_of_two(samples / 10, 8, 512)
     return np.arange(0, samples, math.ceil(samples / MOST_TIMES)) - length // 2, length
 
 
@@ -45,8 +46,3 @@ def decibels(amplitudes: Array, largest: float) -> Floats:
     if largest <= FLOOR:
         return np.full(amplitudes.shape, 20 * math.log10(FLOOR))
     return np.asarray(20 * np.log10(np.maximum(amplitudes / largest, FLOOR)))
-
-
-def _power_of_two(value: float, least: int, most: int) -> int:
-    """The power of two nearest to ``value`` within limits."""
-    return min(most, max(least, int(2 ** round(math.log2(value)))))

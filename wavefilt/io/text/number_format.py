@@ -62,7 +62,7 @@ class TableFormat:
         self._one_width &= (_widths(cells) == self._widths).all(axis=0)
         magnitude = _magnitude(np.abs(values[:, 0]))
         shown = decimals[:, 0] + 1 + np.where(exponents[:, 0], 0, magnitude)
-        self._significant = max(self._significant, shown.max(where=values[:, 0] != 0, initial=0))
+        self._significant = max(self._significant, float(shown.max(where=values[:, 0] != 0, initial=0)))
 
     def last_digit(self) -> float:
         """Value of the last digit of column 1's largest number, if printed with the most digits of any."""
