@@ -18,7 +18,7 @@ from wavefilt.benchmarks.gpu import fresh_arrays, host_loops
 from wavefilt.benchmarks.quality import real_noise_report, sections_report
 from wavefilt.benchmarks.quality import report as quality
 from wavefilt.benchmarks.report.sections import kind_of
-from wavefilt.benchmarks.ske import validation
+from wavefilt.benchmarks.ske import sheets, validation
 from wavefilt.benchmarks.throughput import planning
 from wavefilt.benchmarks.values import RESULTS, value
 
@@ -44,6 +44,7 @@ def tables() -> dict[str, str]:
     """What the documents have between the markers of each name."""
     results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
     found = {"table of benchmarks/throughput/planning.py": planning.planned(results).markdown()}
+    found["table of benchmarks/ske/sheets.py"] = sheets.compared(results).markdown()
 
     def add(what: str, name: str, text: str) -> None:
         found[f"{what} of benchmarks/results/{name}.json"] = text

@@ -84,9 +84,9 @@ def wavelets() -> list[str]:
 
 
 def calibrations() -> list[str]:
-    from wavefilt.ske.calibration import names
+    from wavefilt.ske import calibration, datasheet
 
-    return names()
+    return [*calibration.names(), *datasheet.names()]
 
 
 SIZE = Text(whole)
@@ -96,7 +96,8 @@ WAVELET = Text(names=wavelets)
 DEVICE = click.option(
     "--device",
     type=Text(names=calibrations, files=True),
-    help="For estimates: a calibration by its name, or FILE.json of `ske calibrate`. [default: of this GPU, or h200]",
+    help="For estimates: the name of a calibration (h200) or of a data sheet (a100, b200, l4, rtx4090), or FILE.json, "
+    "either one. [default: of this GPU, or h200]",
 )
 """The device that the SKE model estimates."""
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

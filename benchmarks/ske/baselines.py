@@ -6,11 +6,10 @@ from wavefilt.ske.calibrated import Launch, interpolated
 from wavefilt.ske.calibration import Calibration
 from wavefilt.ske.classic import R_BLOCKS, R_WARPS, Kernel
 from wavefilt.ske.classic import estimate as classic_estimate
+from wavefilt.ske.datasheet import LANES
 from wavefilt.ske.occupancy import CAPABILITIES
 from wavefilt.ske.tables import INSTRUCTIONS, MEMORIES, Device
 
-LANES = {"7.0": 64, "7.2": 64, "7.5": 64, "8.0": 64, "8.6": 128, "8.7": 128, "8.9": 128, "9.0": 128, "10.0": 128}
-"""P: float32 lanes of an SM by capability, from the CUDA C++ Programming Guide; no driver reports them."""
 LOAD_STORE = 32
 """L: of every SM since 7.0."""
 CYCLES = {"fma": "fma", "int": "add", "int mul": "int mul", "fma64": "fma", "other": "add"}
@@ -25,7 +24,7 @@ def bandwidth(launch: Launch, device: Calibration) -> float:
 def classic(launch: Launch, device: Calibration, rw: float = R_WARPS, rb: float = R_BLOCKS) -> float:
     """Seconds by the classic model with the cycles of its own tables; accesses to global memory count as coalesced."""
     cap = CAPABILITIES[device.capability]
-    held = Device(cap, 1 / device.clock, device.multiprocessors, LANES[device.capability], LOAD_STORE)
+    held = Device(cap, 1 / device.clock, device.multiprocessors, LANES[device.capability][0], LOAD_STORE)
     wide = launch.bytes / 16 / (launch.blocks * launch.threads)  # accesses of a thread
     computation = sum(launch.instructions.get(name, 0) * INSTRUCTIONS[of] for name, of in CYCLES.items())
     shared = launch.instructions.get("wavefront", 0) / 4

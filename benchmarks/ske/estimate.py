@@ -54,10 +54,21 @@ def estimates(wanted: Problem, device: Calibration) -> list[CalibratedEstimate]:
     return [estimate(launch, device) for launch in denoise(wanted)]
 
 
-def ranking(found: Sequence[Ranked]) -> list[Row]:
+def of_device(device: Calibration) -> Row:
+    """For JSON: what an estimate is of, and whether of a "calibration" or of a "data sheet"."""
+    return {"device": device.name, "basis": device.basis}
+
+
+def facts(found: Sequence[CalibratedEstimate], device: Calibration) -> list[Row]:
+    """For JSON."""
+    return [of_device(device) | asdict(one) for one in found]
+
+
+def ranking(found: Sequence[Ranked], device: Calibration) -> list[Row]:
     """For JSON: seconds estimated and, where they are known, measured."""
     return [
-        {"block": one.candidate.threads, "tile": one.candidate.tiles_of}
+        of_device(device)
+        | {"block": one.candidate.threads, "tile": one.candidate.tiles_of}
         | {"estimate": one.seconds, "measured": one.measured, "launches": [asdict(launch) for launch in one.found]}
         for one in found
     ]
@@ -66,11 +77,15 @@ def ranking(found: Sequence[Ranked]) -> list[Row]:
 def table(found: Sequence[CalibratedEstimate], device: Calibration) -> str:
     """The launches with their parts in microseconds, and the whole."""
     head = _head("launch", "time", found) + "  blocks x warps on an SM; binds, mostly"
-    lines = [f"Estimate for {device.name}, microseconds", "", head]
+    lines = [f"Estimate for {device.name}, microseconds", *_caution(device), "", head]
     for one in found:
         filled = f"{one.at.nb} x {one.at.n // one.at.nb}"
         lines.append(f"{_line(one.name, [one])}  {filled}; {one.binds}, {one.resource}")
     return "\n".join([*lines, _line("whole", found)])
+
+
+def _caution(device: Calibration) -> list[str]:
+    return [device.caution] if device.caution else []
 
 
 def _head(first: str, time: str, found: Sequence[CalibratedEstimate]) -> str:
@@ -114,7 +129,7 @@ def tuning(found: Sequence[Ranked], device: Calibration) -> str:
     head = _head("block, tile", "estimate", found[0].found) + (
         f"{'measured':>11}{'error':>7}{'of best':>9}" if times else ""
     )
-    lines = [f"Estimates of a denoise for {device.name}, microseconds", "", head]
+    lines = [f"Estimates of a denoise for {device.name}, microseconds", *_caution(device), "", head]
     for one in found:
         line = _line(f"{one.candidate.threads}, {one.candidate.tiles_of}", one.found)
         if one.measured is not None:

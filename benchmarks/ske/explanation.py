@@ -14,7 +14,7 @@ from wavefilt.ske.calibration import Calibration
 
 from . import fit
 from .cases import Case
-from .estimate import table
+from .estimate import of_device, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,8 @@ class Explanation:
         case = self.case
         samples = size(case.samples) if case.rows == 1 else f"{case.rows} x {size(case.samples)}"
         what = f"{case.kernel}, {case.wavelet}, {samples} samples"
-        return f"{what}, {case.threads} threads, tiles of {case.tile}: {self.device.name}"
+        basis = " (data sheet)" if self.device.sources else ""
+        return f"{what}, {case.threads} threads, tiles of {case.tile}: {self.device.name}{basis}"
 
     @property
     def comparison(self) -> str:
@@ -93,7 +94,7 @@ def text(found: Explanation) -> str:
 def facts(found: Explanation) -> Row:
     """For JSON."""
     launches = [asdict(one) for one in found.found]
-    case = {"device": found.device.name, **_key(found.case)}
+    case = of_device(found.device) | _key(found.case)
     return case | {"estimate": found.seconds, "measured": found.measured, "launches": launches}
 
 

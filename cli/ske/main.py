@@ -44,7 +44,7 @@ def command() -> None:
 
 @command.command("occupancy", epilog="Example: wavefilt ske occupancy --device 9.0 --threads 256")
 @click.option(
-    "--device", type=DEVICES, required=True, help="A compute capability, 7.0 to 10.0, or G80, GTX280, GTX480, GTX670."
+    "--device", type=DEVICES, required=True, help="A compute capability, 7.0 to 12.0, or G80, GTX280, GTX480, GTX670."
 )
 @click.option("--threads", type=int, required=True, help="Threads of a block.")
 @click.option("--registers", type=int, default=0, help="Registers of a thread; 0 limits nothing.")
@@ -123,7 +123,7 @@ def estimate(device: str | None, results: Results, **problem: Any) -> None:
 
         calibration = _calibration(device)
         found = study.estimates(study.problem(**problem), calibration)
-    results.finish([asdict(one) for one in found], lambda: study.table(found, calibration))
+    results.finish(study.facts(found, calibration), lambda: study.table(found, calibration))
 
 
 @command.command("explain", epilog="Example: wavefilt ske explain denoise --samples 64Mi --plot denoise.png")
@@ -185,7 +185,7 @@ def tune(device: str | None, measure: bool | None, results: Results, **problem: 
         if _here(calibration, measure):
             steps = progress(found, lambda one: f"{one.candidate.threads} threads, {one.candidate.tiles_of} samples")
             found = [replace(one, measured=study.measured(problem["wavelet"], one.candidate)) for one in steps]
-    results.finish(study.ranking(found), lambda: study.tuning(found, calibration))
+    results.finish(study.ranking(found, calibration), lambda: study.tuning(found, calibration))
 
 
 @command.command("validate")
@@ -211,6 +211,8 @@ def validate(
         from wavefilt.benchmarks.ske import fit
         from wavefilt.benchmarks.ske import validation as study
 
+        if device is not None:
+            _calibration(device).require_measured()  # before minutes of measurements
         if rows_path is not None:
             result = json.loads(Path(rows_path).read_text())
         else:

@@ -70,6 +70,11 @@ def test_the_worked_example():
         ("10.0", 57, 152, 217661, 1),
         ("10.0", 45, 37, 366, 24),
         ("10.0", 672, 42, 0, 1),
+        ("12.0", 65, 5, 4825, 16),
+        ("12.0", 37, 52, 17104, 5),
+        ("12.0", 32, 16, 0, 24),
+        ("12.0", 256, 40, 31440, 3),
+        ("12.0", 288, 102, 0, 1),
     ],
 )
 def test_as_the_calculator_of_cuda(device, threads, registers, shared, blocks):
@@ -78,6 +83,7 @@ def test_as_the_calculator_of_cuda(device, threads, registers, shared, blocks):
 
 def test_the_most_shared_memory_of_a_block():
     most = {"7.0": 96, "7.2": 96, "7.5": 64, "8.0": 163, "8.6": 99, "8.7": 163, "8.9": 99, "9.0": 227, "10.0": 227}
+    most["12.0"] = 99
     assert list(most) == MODERN
     for device, kib in most.items():
         assert occupancy(device, 128, 32, 1024 * kib).blocks == 1

@@ -2,12 +2,14 @@
 
 `estimate` is the classic model as it was published, reconstructed; `occupancy` counts the blocks of an SM, for the
 devices of that time and for those since; `calibrated.estimate` has the skeleton of the classic model and constants
-measured on the device at hand (`calibration`). Nothing here needs a GPU. docs/ske.md has the formulas and their limits.
+measured on the device at hand (`calibration`), or taken from a data sheet of another (`datasheet`). Nothing here needs
+a GPU. docs/ske.md has the formulas and their limits.
 """
 
 from .calibrated import CalibratedEstimate, Launch
 from .calibration import Calibration, WrongDevice
 from .classic import Estimate, Kernel, constraints, estimate, optimise, shapes, threads_by_shared
+from .datasheet import DataSheet
 from .occupancy import CAPABILITIES, Capability, Constraint, Occupancy, occupancy
 from .tables import DEVICES, INSTRUCTIONS, MEMORIES, Device, Memory, communication, computation
 
@@ -20,6 +22,7 @@ __all__ = [
     "Calibration",
     "Capability",
     "Constraint",
+    "DataSheet",
     "Device",
     "Estimate",
     "Kernel",

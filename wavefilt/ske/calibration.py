@@ -1,21 +1,30 @@
 """The calibration of a device: constants that microbenchmarks measured on it, and the parameters fitted to them.
 
 `wavefilt ske calibrate` makes one; those in `devices/` are shipped. A calibration speaks of one kind of device only.
+`published` makes one for a GPU that was not measured, from a data sheet; those in `sheets/` are shipped.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from wavefilt.vocabulary import check
 
+from . import datasheet
+from .datasheet import LANES, DataSheet
+
 FORMAT = 2
 FOLDER = Path(__file__).parent / "devices"
 DEFAULT = "h200"
+ITS_SHEET = "h200-sheet"
+COPIES = 0.85
+"""Of the published bandwidth of DRAM, what copies reach: 85 % on an A100 and on an H100 PCIe, 93 % on an L40 (RRZE's
+gpu-benches, "scale" of gpu-stream)."""
+CAUTION = "From a data sheet, not measured: expect errors of 20 to 40 %; the ranking is what it is for."
 
 Table = tuple[tuple[float, float], ...]
 """Pairs (where, value), by increasing ``where``."""
@@ -46,7 +55,7 @@ class Calibration:
     the block; ``strides`` how much longer a load of a warp takes whose lanes read so many elements apart; ``warps`` the
     seconds of one copy by the warps on an SM, from which the latency-hiding term was fitted. ``theta`` are the fitted
     parameters of the model, ``hiding`` and ``fit`` what the fits left over, and ``measured`` when, with what, and how
-    far measurements were spread.
+    far measurements were spread. ``sources`` are of the figures of a data sheet, if it was made from one.
     """
 
     name: str
@@ -70,6 +79,24 @@ class Calibration:
     hiding: Mapping[str, Any] = field(default_factory=dict)
     fit: Mapping[str, Any] = field(default_factory=dict)
     measured: Mapping[str, Any] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def basis(self) -> str:
+        """Whether it is a "calibration" or made of a "data sheet"."""
+        return datasheet.FORMAT if self.sources else "calibration"
+
+    @property
+    def caution(self) -> str:
+        """What to know of its estimates, if there is something."""
+        return CAUTION if self.sources else ""
+
+    def require_measured(self) -> None:
+        """Raise WrongDevice for a data sheet."""
+        if self.sources:
+            raise WrongDevice(
+                f"{self.name} is known from a data sheet only, and this takes a calibration of the device"
+            )
 
     def require(self, name: str, force: bool = False) -> None:
         """Raise WrongDevice, naming both, unless ``name`` is the device calibrated, or ``force`` is given."""
@@ -103,19 +130,70 @@ def names() -> list[str]:
 
 
 def load(device: str) -> Calibration:
-    """The shipped calibration of this name, or the one in a file whose name ends in .json.
+    """The shipped calibration or data sheet of this name, or that in a file whose name ends in .json.
 
-    Raises ValueError, with the names there are, for another word; OSError if a file cannot be read.
+    Raises ValueError, with the names there are, for another word, and for a file that is neither; OSError if a file
+    cannot be read.
     """
     if device.endswith(".json"):
-        return Calibration.from_json(Path(device).read_text())
-    check("device", device.lower(), names(), "a file NAME.json that wavefilt ske calibrate wrote")
-    return Calibration.from_json((FOLDER / f"{device.lower()}.json").read_text())
+        return _made_of(Path(device).read_text())
+    name = device.lower()
+    check("device", name, [*names(), *datasheet.names()], "a file NAME.json: a calibration or a data sheet")
+    folder = FOLDER if name in names() else datasheet.FOLDER
+    return _made_of((folder / f"{name}.json").read_text())
+
+
+def _made_of(text: str) -> Calibration:
+    return published(DataSheet.from_json(text)) if datasheet.is_one(text) else Calibration.from_json(text)
+
+
+def published(sheet: DataSheet) -> Calibration:
+    """What a data sheet tells, and for what it does not the calibration of the default device.
+
+    Rates of instructions follow from the compute capability, with four issue slots and one wavefront a cycle.
+    Bandwidths within L2 have the shape of the default device's against the share of L2 that is touched, in proportion
+    to the published bandwidths of L2 (to multiprocessors times clock where none is published); beyond it, copies reach
+    `COPIES` of the published bandwidth of DRAM. Times and cycles of launches, blocks, barriers and instructions, and
+    the parameters, are those of the default device.
+    """
+    like = default()
+    its = DataSheet.from_json((datasheet.FOLDER / f"{ITS_SHEET}.json").read_text()).figures
+    told = sheet.figures
+    speed = told["multiprocessors"] * told["clock"] / (its["multiprocessors"] * its["clock"])
+    inside = told["l2 bandwidth"] / its["l2 bandwidth"] if "l2 bandwidth" in told else speed
+    outside = COPIES * told["dram bandwidth"] / like.bandwidth[-1][1]
+    larger = told["cache"] / like.cache
+
+    def scaled(table: Table) -> Table:
+        return tuple((at * larger, value * (inside if at <= like.cache else outside)) for at, value in table)
+
+    lanes = dict(zip(("fma", "fma64"), LANES[sheet.capability], strict=True))
+    operations = {name: Operation(like.operations[name].latency, of / 32) for name, of in lanes.items()}
+    operations |= {"issue": Operation(1.0, 4.0), "wavefront": Operation(told["shared latency"], 1.0)}
+    return replace(
+        like,
+        name=sheet.name,
+        capability=sheet.capability,
+        multiprocessors=int(told["multiprocessors"]),
+        clock=told["clock"],
+        cache=int(told["cache"]),
+        memory=int(told["memory"]),
+        latency={place: told[f"{place} latency"] for place in ("l1", "shared", "l2", "dram")},
+        operations=operations,
+        bandwidth=scaled(like.bandwidth),
+        reads=scaled(like.reads),
+        writes=scaled(like.writes),
+        warps=(),
+        hiding={},
+        fit={},
+        measured={},
+        sources=sheet.sources,
+    )
 
 
 def default() -> Calibration:
     """The shipped one that is used where there is no GPU."""
-    return load(DEFAULT)
+    return Calibration.from_json((FOLDER / f"{DEFAULT}.json").read_text())
 
 
 def of(name: str) -> Calibration:
@@ -123,7 +201,9 @@ def of(name: str) -> Calibration:
     shipped = {calibration.name: calibration for calibration in map(load, names())}
     if name in shipped:
         return shipped[name]
+    sheets = [sheet for sheet in datasheet.names() if load(sheet).name == name]
     raise WrongDevice(
         f"no calibration of {name} is shipped (there are: {', '.join(shipped) or 'none'}); "
         "make one with wavefilt ske calibrate -o FILE and give it as --device FILE"
+        + "".join(f", or use its data sheet: --device {sheet}" for sheet in sheets)
     )

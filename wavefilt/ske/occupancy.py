@@ -66,6 +66,7 @@ CAPABILITIES = {
         _since_volta("8.9", 48, 24, 100),
         _since_volta("9.0", 64, 32, 228),
         _since_volta("10.0", 64, 32, 228),
+        _since_volta("12.0", 48, 24, 100),
     )
 }
 """By name: the devices of the paper and its sources, and compute capabilities."""
