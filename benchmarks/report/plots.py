@@ -140,7 +140,7 @@ def ske(result: Row) -> list[Plot]:
     except calibration.WrongDevice:
         return []
     rows = [row for row in result["rows"] if "error" not in row]
-    v = validation.Validation(rows, device)
+    v = validation.Validation(rows, device, validation.stored(result, device))
     predictions = {name: values.tolist() for name, values in v.predictions.items()}
     seconds = [*v.times.tolist(), *(value for values in predictions.values() for value in values)]
     ends = [1e6 * limit(seconds) for limit in (min, max)]

@@ -56,7 +56,7 @@ def ske(result: Row) -> Iterator[Figure]:
         device = calibration.of(result["device"]["name"])
     except calibration.WrongDevice:
         return
-    found = validation.Validation(rows, device)
+    found = validation.Validation(rows, device, validation.stored(result, device))
     errors = abs(found.errors()[found.held_out & found.long])
     if errors.size:
         kind = "in a blind test" if "set" in rows[0] else "to which it was not fitted"

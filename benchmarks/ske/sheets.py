@@ -13,7 +13,7 @@ from wavefilt.ske.calibration import Calibration
 
 from .cases import Case
 from .fit import launches, predicted, relative
-from .validation import SHORT, choices, judged
+from .validation import SHORT, choices
 
 SETS = {"development": ("ske_h200", ""), "blind": ("ske_blind_h200", "blind"), "choice": ("ske_blind_h200", "choice")}
 """Of rows: the result that they are in, and their mark there."""
@@ -47,15 +47,14 @@ def compared(results: Mapping[str, Row]) -> Sheet:
 def _figures(rows: Sequence[Row], device: Calibration) -> list[str]:
     from scipy.stats import spearmanr
 
-    items = [one for row in rows for one in judged(row) if one.seconds >= SHORT]
-    times = np.array([one.seconds for one in items])
-    estimates = np.array([predicted(one.made, device) for one in items])
+    every = np.array([(predicted(launches(row), device), row["seconds"]) for row in rows])
+    estimates, times = every[every[:, 1] >= SHORT].T
     errors = relative(estimates, times)
     size = np.abs(errors)
-    cells = [str(len(items)), f"{size.mean():.1%}", f"{np.median(size):.1%}", f"{size.max():.1%}"]
+    cells = [str(len(times)), f"{size.mean():.1%}", f"{np.median(size):.1%}", f"{size.max():.1%}"]
     cells += [f"{errors.mean():+.1%}", f"{spearmanr(estimates, times).statistic:.3f}"]
     if rows[0].get("set") != "choice":  # of some blocks and one tile each, which says little
         return [*cells, "", "", ""]
-    found = list(choices(rows, [predicted(launches(row), device) for row in rows]))
+    found = list(choices(rows, every[:, 0]))
     regrets = [one.regret for one in found]
     return [*cells, f"{np.median(regrets):.3f}", f"{max(regrets):.3f}", f"{max(one.of_three for one in found):.3f}"]

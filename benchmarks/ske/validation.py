@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -93,38 +93,61 @@ MODELS: dict[str, Callable[[Sequence[Launch], Calibration], float]] = {
 
 @dataclass(frozen=True)
 class Judged:
-    """A launch, or the launches of a row that was measured as one: ``family`` is what errors are summed up by."""
+    """A launch, or the launches of a row that was measured as one: ``family`` is what errors are summed up by.
+
+    ``predicted`` are seconds by each of `MODELS`; ``binds`` is what binds it by the calibrated model.
+    """
 
     family: str
     row: Row
-    made: Sequence[Launch]
     seconds: float
+    predicted: Mapping[str, float]
+    binds: str
 
 
-def judged(row: Row) -> Iterator[Judged]:
-    """Of a row with a time for each launch the launches, else all together."""
-    made, case = launches(row), Case.of(row)
+def stored(result: Row, device: Calibration) -> Sequence[str]:
+    """The models whose predictions the result holds: made by the code that was frozen, with the shipped calibration.
+
+    None for another calibration, by which launches are predicted today.
+    """
+    try:
+        return result.get("models", ()) if device == calibration.of(device.name) else ()
+    except calibration.WrongDevice:
+        return ()
+
+
+def judged(row: Row, device: Calibration, models: Sequence[str] = ()) -> Iterator[Judged]:
+    """Of a row with a time for each launch the launches, else all together; with the `stored` predictions if any."""
+    case = Case.of(row)
+    if models:
+        for seen in row["launches"]:
+            frozen_ones = dict(zip(models, seen["predicted"], strict=True))
+            yield Judged(seen["family"], row, seen.get("seconds", row["seconds"]), frozen_ones, seen["binds"])
+        return
+
+    def now(family: str, made: Sequence[Launch], seconds: float) -> Judged:
+        binds = estimate(made[0], device).binds if len(made) == 1 else "several"
+        return Judged(family, row, seconds, {name: model(made, device) for name, model in MODELS.items()}, binds)
+
+    made = launches(row)
     times = [seen.get("seconds", 0.0) for seen in row["launches"]]
     if case.single or len(times) != len(made) or min(times, default=0.0) <= 0:
-        yield Judged(case.what, row, made, row["seconds"])
+        yield now(case.what, made, row["seconds"])
         return
     for launch, seconds in zip(made, times, strict=True):
         name = launch.name.rpartition(" ")[0] if launch.name[-1].isdigit() else launch.name
-        yield Judged(f"{case.kernel}: {name}", row, [launch], seconds)
+        yield now(f"{case.kernel}: {name}", [launch], seconds)
 
 
 class Validation:
     """Measured rows beside what every model predicts for them, launch by launch, in seconds."""
 
-    def __init__(self, rows: list[Row], device: Calibration) -> None:
-        self.device = device
-        self.items = [one for row in rows for one in judged(row)]
+    def __init__(self, rows: list[Row], device: Calibration, models: Sequence[str] = ()) -> None:
+        self.items = [one for row in rows for one in judged(row, device, models)]
         self.times = np.array([one.seconds for one in self.items])
         self.held_out = np.array([not one.row["fit"] for one in self.items], bool)
         self.long = self.times >= SHORT
-        self.predictions = {
-            name: np.array([model(one.made, device) for one in self.items]) for name, model in MODELS.items()
-        }
+        self.predictions = {name: np.array([one.predicted[name] for one in self.items]) for name in MODELS}
 
     def errors(self, model: str = CALIBRATED) -> Floats:
         return relative(self.predictions[model], self.times)
@@ -158,11 +181,6 @@ def _by(v: Validation, words: Sequence[str]) -> Iterator[tuple[str, Floats]]:
     every = np.array(words)
     for word in sorted(set(words)):
         yield word, v.errors()[(every == word) & v.long]
-
-
-def _bound(v: Validation) -> list[str]:
-    """What binds each launch, by the model."""
-    return [estimate(one.made[0], v.device).binds if len(one.made) == 1 else "several" for one in v.items]
 
 
 def _size(one: Judged) -> str:
@@ -211,9 +229,11 @@ def report(result: Row, device: Calibration, every: bool = False) -> Report:
     """Errors of every model, launch by launch, and what blocks and tiles chosen by the model cost."""
     rows = [row for row in result["rows"] if "error" not in row]
     grids = [row for row in rows if row.get("set") == "choice"]
-    v = Validation([row for row in rows if row.get("set") != "choice"], device)
+    models = stored(result, device)
+    v = Validation([row for row in rows if row.get("set") != "choice"], device, models)
     of_choice = grids or [row for row in rows if not row["fit"]] or rows
-    found = [*choices(of_choice, [predicted(launches(row), device) for row in of_choice])]
+    estimates = [sum(one.predicted[CALIBRATED] for one in judged(row, device, models)) for row in of_choice]
+    found = [*choices(of_choice, estimates)]
     chosen = []
     for one in found:
         ratios = f"{one.regret:.3f}", f"{one.of_three:.3f}", "flat" if one.rank is None else f"{one.rank:.2f}"
@@ -225,7 +245,7 @@ def report(result: Row, device: Calibration, every: bool = False) -> Report:
             "Relative errors by kernel, at least 10 μs", f"{CALIBRATED} by kernel", _by(v, [o.family for o in v.items])
         ),
         _errors("Relative errors by size, at least 10 μs", "samples", _by(v, [_size(one) for one in v.items])),
-        _errors("Relative errors by what binds, at least 10 μs", "bound by", _by(v, _bound(v))),
+        _errors("Relative errors by what binds, at least 10 μs", "bound by", _by(v, [one.binds for one in v.items])),
         _sheet(
             "Choice of block and tile: its time over the shortest",
             ("blocks and tiles of", "shapes", "the first", "best of three", "rank correlation"),
@@ -249,7 +269,8 @@ def report(result: Row, device: Calibration, every: bool = False) -> Report:
         notes.insert(1, f"Rank correlation of launches of at least 10 μs: {rank:.3f}")
     if "frozen" in result:
         same = "the same" if result["frozen"] == frozen() else "others"
-        notes.append(f"Cases, counts, model and constants when measured: SHA-256 {result['frozen']}; today {same}")
+        by = "those that the predictions are made with" if models else f"today {same}"
+        notes.append(f"Cases, counts, model and constants when measured: SHA-256 {result['frozen']}; {by}")
     return Report([*sheets, *([_every(v)] if every else [])], notes)
 
 

@@ -144,6 +144,25 @@ def test_launches_are_judged_one_by_one():
     assert [one.family for one in validation.Validation([row], known).items] == ["denoise db4"]
 
 
+def test_a_blind_result_is_judged_by_the_predictions_that_were_frozen():
+    """Those in the file, whatever the counts are today; another calibration predicts again."""
+    from wavefilt.benchmarks.ske import validation
+    from wavefilt.ske import calibration
+
+    known = calibration.load("h200")
+    result = json.loads((ROOT / "benchmarks/results/ske_blind_h200.json").read_text())
+    lines = validation.report(result, known).text().splitlines()
+    assert any(line.split()[-5:] == ["131", "16.6%", "12.0%", "54.8%", "-13.7%"] for line in lines)
+    assert "Rank correlation of launches of at least 10 μs: 0.947" in "\n".join(lines)
+    assert validation.stored(result, replace(known, clock=1e9)) == ()
+    row = next(row for row in result["rows"] if row["kernel"] == "denoise")
+    row["launches"][0]["predicted"][0] = 3.0
+    frozen, again = (list(validation.judged(row, known, models)) for models in (result["models"], ()))
+    assert frozen[0].predicted[validation.CALIBRATED] == 3.0
+    assert [one.family for one in frozen] == [one.family for one in again]
+    assert 0 < again[0].predicted[validation.CALIBRATED] < 1e-3
+
+
 @inside
 def test_blind_cases_share_no_kernel_with_what_the_model_was_made_with():
     from wavefilt.benchmarks.ske import cases as ske_cases
