@@ -1,8 +1,17 @@
-"""Time of `wavefilt view` from a change to the messages that draw it: ``python -m wavefilt.benchmarks.viewing``."""
+"""Time of `wavefilt view` from a change to what it draws: ``python -m wavefilt.benchmarks.viewing``.
+
+In this process to the messages for the browser; in a headless Chromium, if there is one, to the pixels.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import tempfile
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from wavefilt.benchmarks.common import environment
 from wavefilt.benchmarks.common.command import main
@@ -21,8 +30,57 @@ CHANGES = {
     "transform, dtcwt": ("dtcwt", "dwt"),
 }
 """Lists, and two values that are chosen in turn; it is the first that is timed."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
+WINDOW = "1440,900"
+LONGEST = 600
+"""Seconds to wait for a browser."""
+SCRIPT = """
+const all = (root, selector) => [
+    ...root.querySelectorAll(selector),
+    ...[...root.querySelectorAll('*')].flatMap(e => e.shadowRoot ? all(e.shadowRoot, selector) : []),
+];
+const list = text => all(document, 'label').filter(label => label.textContent.trim() === text)
+    .map(label => label.parentElement.querySelector('select')).find(Boolean);
+const model = name => Bokeh.documents[0].get_model_by_name(name);
+const frame = () => new Promise(requestAnimationFrame);
+const arrived = new Set(), painted = new Set();
+for (const [name, drawn] of Object.entries(figures)) {
+    model(name).properties.data.change.connect(() => arrived.add(name));
+    Bokeh.index.find_one_by_id(drawn.id).repainted.connect(() => arrived.has(name) && painted.add(name));
+}
+const until = async names => {
+    while (!names.every(name => painted.has(name))) await frame();
+    await frame();
+    return performance.now();
+};
+const choose = async (label, value) => {
+    const element = list(label), start = performance.now();
+    arrived.clear();
+    painted.clear();
+    element.value = value;
+    for (const kind of ['input', 'change']) element.dispatchEvent(new Event(kind));
+    const times = [await until(pictures) - start, await until(Object.keys(figures)) - start];
+    await new Promise(done => setTimeout(done, 100));
+    return times;
+};
+(async () => {
+    while (!changes.every(([name, label]) => list(label))) await frame();
+    const found = {};
+    for (const [name, label, value, other] of changes) {
+        found[name] = [];
+        for (let i = 0; i < repeats; i++) {
+            found[name].push(await choose(label, value));
+            await choose(label, other);
+        }
+    }
+    answer.value = JSON.stringify(found);
+})().catch(error => { answer.value = JSON.stringify(String(error)) });
+"""
+"""Changes lists as a user does, and waits until the figures of all data have been painted; a frame later it is seen."""
 TABLE = Table(
-    "ms from a change to the messages for the browser",
+    "ms from a change to the messages for the browser, and to the pixels: {environment[processor]}, "
+    "{environment[cores]} cores",
     {
         "traces x|samples": "{traces} x {samples}",
         "change": "{change}",
@@ -30,6 +88,8 @@ TABLE = Table(
         "pictures|sent": "{pictures[median]:.0f}",
         "all|sent": "{all[median]:.0f}",
         "MB": "{megabytes:.1f}",
+        "pictures|seen": "?{pixels[median]:.0f}",
+        "all|seen": "?{pixels_of_all[median]:.0f}",
         "limit": "{limit}",
     },
 )
@@ -37,12 +97,16 @@ TABLE = Table(
 
 def run(quick: bool) -> Row:
     """Every change of every size, several times."""
-    sizes = SIZES[:1] if quick else SIZES
-    rows = [row for size in sizes for row in _changes(*size, repeats=1 if quick else 7)]
+    rows, repeats, browsed = [], 1 if quick else 7, ["rule"] if quick else list(CHANGES)
+    for traces, samples, limit in SIZES[:1] if quick else SIZES:
+        seen = _seen(traces, samples, browsed, repeats)
+        size = {"traces": traces, "samples": samples, "limit": limit}
+        for row in _sent(traces, samples, repeats):
+            rows.append({**size, **row, **seen.get(row["change"], {})})
     return environment.result("viewing", rows=rows)
 
 
-def _changes(traces: int, samples: int, limit: int, repeats: int) -> list[Row]:
+def _sent(traces: int, samples: int, repeats: int) -> list[Row]:
     from bokeh.document import Document
     from bokeh.document.events import ColumnDataChangedEvent, DocumentChangedEvent
     from bokeh.protocol import Protocol
@@ -74,16 +138,77 @@ def _changes(traces: int, samples: int, limit: int, repeats: int) -> list[Row]:
             end = time.perf_counter()
             for name, seconds in zip(times, (viewer.result.seconds, drawn - begin, end - begin), strict=True):
                 times[name].append(1e3 * seconds)
-        size = {"traces": traces, "samples": samples, "limit": limit, "megabytes": sum(sent) / 1e6}
         widget.value = other
         kept = {name: summary(values[1:]) for name, values in times.items()}  # the first compiles
-        rows.append({"change": change, **size, **kept})
+        rows.append({"change": change, "megabytes": sum(sent) / 1e6, **kept})
     return rows
+
+
+def _seen(traces: int, samples: int, changes: Sequence[str], repeats: int) -> dict[str, Row]:
+    """Of each change the milliseconds to the pixels of the pictures, and of all; none without a browser."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        return {}
+    from tornado.ioloop import IOLoop
+
+    from wavefilt.viewer import server
+
+    answers = list[Any]()
+
+    def answered(text: str) -> None:
+        answers.append(json.loads(text))
+        IOLoop.current().stop()
+
+    with (
+        server.serving(lambda: _page(traces, samples, changes, repeats + 1, answered), "measured") as address,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+    ):
+        command = [program, *OPTIONS, f"--user-data-dir={profile}", f"--window-size={WINDOW}", address]
+        browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            IOLoop.current().call_later(LONGEST, IOLoop.current().stop)
+            IOLoop.current().start()
+        finally:
+            browser.terminate()
+            browser.wait()
+    if not answers or not isinstance(answers[0], dict):
+        raise RuntimeError(f"{program} did not measure the page: {answers or 'no answer'}")
+    return {
+        change: {name: summary([pair[i] for pair in times[1:]]) for i, name in enumerate(("pixels", "pixels_of_all"))}
+        for change, times in answers[0].items()
+    }
+
+
+def _page(traces: int, samples: int, changes: Sequence[str], repeats: int, answered: Callable[[str], None]) -> Any:
+    """The viewer, which changes itself in the browser and tells the times."""
+    import panel as pn
+    from bokeh.models import CustomJS, TextInput
+
+    import wavefilt
+    from wavefilt.viewer.panels import PANELS
+
+    viewer, answer = wavefilt.view(signal(traces, samples), interval=0.001), TextInput(visible=False)
+    answer.on_change("value", lambda name, old, new: answered(new))
+    changing = PANELS[1:]  # that before stays
+    pictures = {f"image-{name}": drawn for name, drawn in zip(changing, viewer.pictures.figures[1:], strict=True)}
+    last = viewer.details.spectrogram_figures[1:]
+    figures = pictures | {f"spectrogram-{name}": drawn for name, drawn in zip(changing, last, strict=True)}
+    lists = {name: viewer.controls.choices[name.split(",")[0]].widget.label for name in changes}
+    arguments = {
+        "figures": figures,
+        "pictures": list(pictures),
+        "changes": [(name, label, *CHANGES[name]) for name, label in lists.items()],
+        "repeats": repeats,
+        "answer": answer,
+    }
+    pn.state.curdoc.js_on_event("document_ready", CustomJS(args=arguments, code=SCRIPT))
+    return pn.Column(viewer, pn.pane.Bokeh(answer))
 
 
 def report(result: Row) -> Report:
     """The table of a result."""
-    return Report([TABLE(result)], ["A browser on the same machine draws the pictures after that."])
+    note = "Seen: painted in a headless Chromium on the same machine, which has no GPU and shares its processor."
+    return Report([TABLE(result)], [note])
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ class NumbaCPU(Backend):
         return NumbaStatistics([[d for d in details if d is not None] for details in bands], scope)
 
     def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
-        if not local_shrinkage.compiled(pyramid, shrinkage):
+        if not local_shrinkage.compiled(shrinkage):
             return pyramid.shrunk(shrinkage)
         native.load(entries.TRANSFORMS[pyramid.analysis.transform.name], self._check_coefficients(pyramid))
         return local_shrinkage.shrunk(pyramid, shrinkage)
@@ -126,7 +126,7 @@ class NumbaCPU(Backend):
         """
         dtype, name = self._check_coefficients(pyramid), pyramid.analysis.transform.name
         native.load(entries.TRANSFORMS[name], dtype)
-        if shrinkage is not None and local_shrinkage.compiled(pyramid, shrinkage):
+        if shrinkage is not None and local_shrinkage.compiled(shrinkage):
             pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None
         own = pyramid.analysis.transform.chooses_basis
         if shrinkage is not None and not own and shrinkage.function not in launching.FUNCTIONS:

@@ -21,7 +21,7 @@ DUAL_ROWS_FIRST = Kernel("dual_tree.row_kernels", "first_forward", "i[] i[] i i 
 DUAL_ROWS_FIRST_INVERSE = Kernel("dual_tree.row_kernels", "first_inverse", "i[] i[] i i i T[]")
 DUAL_ROWS = Kernel("dual_tree.row_kernels", "forward", "i[] i[] i i i T[] T[] T[] T[]")
 DUAL_ROWS_INVERSE = Kernel("dual_tree.row_kernels", "inverse", "i[] i[] i i i T[] T[] T[] T[] i")
-SHORT_ROWS = Kernel("selection_kernels", "short_rows", "i[,] B[] T[] d[,] d[,]")
+SHORT_ROWS = Kernel("selection_kernels", "short_rows", "i[,] d[] B[] T[] d[,] d[,]")
 MEAN_SQUARES = Kernel("selection_kernels", "mean_squares", "i[] i[] T[] d[]")
 DRAW = Kernel("selection_kernels", "draw", "i[] i[] i[] i[] B[] B[]")
 BRACKETS = Kernel("selection_kernels", "brackets", "i[] B[] B[] B[] B[]")
@@ -29,7 +29,7 @@ LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] i[] B[] T[] B[
 MIDDLES = Kernel("selection_kernels", "middles", "i[] i[] B[] T[] B[] B[] i i[] i[] d[]")
 TABULATE = Kernel("selection_kernels", "tabulate", "B[] B B B i i[]")
 TABULATE_FEW = Kernel("selection_kernels", "tabulate_few", "B[] B B B i u[]")
-LOCAL = Kernel("local_kernels", "shrink", "i[,] i[,] i[,] i i i i[] i[] d[,] T[]")
+LOCAL = Kernel("local_kernels", "shrink", "i[,] i[,] i[,] i i i i i[] i[] d[,] T[]")
 LOCAL_PLANES = Kernel("plane_kernels", "shrink", "i[,] i i d[,] T[]")
 ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
 

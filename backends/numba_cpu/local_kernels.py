@@ -11,34 +11,57 @@ from .compiler import part
 from .dwt.kernels import clear
 from .local_shrinkage import COUNT, FINER, HALF, MEANS, PERIODIC, SAME, SPACING
 from .target import VECTOR_BYTES
-from .vector import combine, greater, lesser, split, view
+from .vector import combine, greater, lesser, split, tail, view
 
 
 @part
-def _energy(source, scale, lo, hi, band, weights, out, squares):
-    """The mean of (W scale)² around the coefficients ``lo`` to ``hi``, which may lie beyond the ends of the row.
+def square(source, parts, scale, count, out):
+    """|W scale|² of ``count`` coefficients of one part or two, so large at most that sums of 16 are finite."""
+    most = out.dtype.type(np.finfo(out.dtype).max / 16)
+    if parts == 1:
+        for p in range(count):
+            value = source[p] * scale
+            power = value * value
+            out[p] = power if power < most else most
+    else:
+        for p in range(count):
+            real, imaginary = source[2 * p] * scale, source[2 * p + 1] * scale
+            power = real * real + imaginary * imaginary
+            out[p] = power if power < most else most
+
+
+@part
+def multiply(source, parts, gains, count, target):
+    """``count`` coefficients by their gains."""
+    if parts == 1:
+        for p in range(count):
+            target[p] = source[p] * gains[p]
+    else:
+        for p in range(count):
+            target[2 * p], target[2 * p + 1] = source[2 * p] * gains[p], source[2 * p + 1] * gains[p]
+
+
+@part
+def _energy(source, parts, scale, lo, hi, band, weights, out, squares):
+    """The mean of |W scale|² around the coefficients ``lo`` to ``hi``, which may lie beyond the ends of the row.
 
     ``source`` and ``out`` are addresses; whole groups of ``out`` are written. ``weights`` are those of the mean, and a
     last one of 0.
     """
     count, spacing, half, periodic = band[COUNT], band[SPACING], band[HALF], band[PERIODIC] != 0
     first, last = (lo, hi) if periodic else (greater(lo, 0), lesser(hi, count))
-    reach, most, size = half * spacing, squares.dtype.type(np.finfo(squares.dtype).max / 16), weights.itemsize
+    reach, size = half * spacing, weights.itemsize
     begin, length = first - reach, last - first + 2 * reach + spacing
     before = lesser(greater(-begin, 0), length)
     inside = greater(length - greater(begin + length - count, 0) - before, 0)
-    row, near = view(source, count, weights), view(source + (begin + before) * size, inside, weights)
-    for p in range(inside):
-        scaled = near[p] * scale
-        square = scaled * scaled
-        squares[before + p] = square if square < most else most
+    own = view(source + (begin + before) * parts * size, inside * parts, weights)
+    square(own, parts, scale, inside, tail(squares, before))
     for q in range(length - inside):
         p = q if q < before else q + inside
-        square = squares.dtype.type(0)
+        squares[p] = squares.dtype.type(0)
         if periodic:
-            scaled = row[(begin + p) % count] * scale
-            square = scaled * scaled
-        squares[p] = square if square < most else most
+            other = view(source + (begin + p) % count * parts * size, parts, weights)
+            square(other, parts, scale, 1, tail(squares, p))
     means = view(out, hi - lo, weights)
     for p in range(0, last - first, MEANS // size):
         combine(squares, p, squares, p + spacing, 2 * spacing, weights, means, first - lo + p)
@@ -89,12 +112,13 @@ def _add(total, count, energy, links, link, start, even, odd):
 
 
 @part
-def _shrink(source, target, around, number):
-    """Multiply by max(0, 1 - number/around)."""
+def _shrink(source, parts, target, around, count, number):
+    """Multiply ``count`` coefficients by max(0, 1 - number/around), which is left in ``around``."""
     one, zero = around.dtype.type(1), around.dtype.type(0)
-    for p in range(len(source)):
+    for p in range(count):
         gain = one - number / around[p]
-        target[p] = source[p] * (gain if gain > zero else zero)
+        around[p] = gain if gain > zero else zero
+    multiply(source, parts, around, count, target)
 
 
 @part
@@ -104,12 +128,15 @@ def _copy(source, target):
 
 
 @part
-def shrink(bands, links, places, tiles, longest, needed, sources, targets, thresholds, weights, workspace, begin, end):
+def shrink(
+    bands, links, places, tiles, longest, needed, parts, sources, targets, thresholds, weights, workspace, begin, end
+):
     """Shrink tiles ``begin`` to ``end``, counted through all rows.
 
     ``bands`` (bands, 5), ``links`` (2 bands, 5), to the finer and the coarser band of each, and ``places`` (tiles, 4
     bands) are those of `local_shrinkage.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count)
-    arrays, ``thresholds`` (bands, rows) in float64, ``weights`` those of the means.
+    arrays of coefficients of so many ``parts``, ``thresholds`` (bands, rows) in float64, those of |W|, and ``weights``
+    those of the means.
     """
     depth, size = len(bands), weights.itemsize
     clear(view(workspace, 4 * longest + needed, weights))
@@ -127,15 +154,15 @@ def shrink(bands, links, places, tiles, longest, needed, sources, targets, thres
             if thresholds[i, row] > 0:
                 scale = 1 / thresholds[i, row]
                 scale = weights.dtype.type(scale if scale < highest else highest)
-                source = sources[i] + row * bands[i, COUNT] * size
-                _energy(source, scale, lo, hi, bands[i], weights, at, squares)
+                source = sources[i] + row * bands[i, COUNT] * parts * size
+                _energy(source, parts, scale, lo, hi, bands[i], weights, at, squares)
             at += (hi - lo) * size
         at = before = energies
         for i in range(depth):
             start, count = places[tile, 4 * i], places[tile, 4 * i + 1] - places[tile, 4 * i]
             lo, hi = places[tile, 4 * i + 2], places[tile, 4 * i + 3]
-            first = (row * bands[i, COUNT] + start) * size
-            source, target = view(sources[i] + first, count, weights), view(targets[i] + first, count, weights)
+            first, width = (row * bands[i, COUNT] + start) * parts * size, count * parts
+            source, target = view(sources[i] + first, width, weights), view(targets[i] + first, width, weights)
             after = at + (hi - lo) * size
             if thresholds[i, row] > 0:
                 number = 1
@@ -148,7 +175,7 @@ def shrink(bands, links, places, tiles, longest, needed, sources, targets, thres
                     beyond = places[tile, 4 * i + 6] * size
                     _add(total, count, after - beyond, links, 2 * i + 1, start, even, odd)
                     number += 1
-                _shrink(source, target, total, weights.dtype.type(number))
+                _shrink(source, parts, target, total, count, weights.dtype.type(number))
             else:
                 _copy(source, target)
             before, at = at, after

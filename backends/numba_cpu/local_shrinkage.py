@@ -81,10 +81,9 @@ def _weights(half: int, dtype: DType) -> Array:
     return weights
 
 
-def compiled(pyramid: Pyramid, shrinkage: Shrinkage) -> bool:
-    """Whether there are kernels for it: not for functions of coefficients and their parents, and of complex rows."""
-    real = pyramid.coefficients[0].dtype.kind != "c"
-    return isinstance(shrinkage.function, Local) and real
+def compiled(shrinkage: Shrinkage) -> bool:
+    """Whether there are kernels for it: not for functions of coefficients and their parents."""
+    return isinstance(shrinkage.function, Local)
 
 
 def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
@@ -92,15 +91,16 @@ def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
     if len(pyramid.shape) > 1:
         return plane_shrinkage.shrunk(pyramid, shrinkage)
     grids = pyramid.analysis.transform.grids(pyramid.analysis, pyramid.shape)
-    rows, dtype = len(pyramid.coefficients[0]), pyramid.coefficients[0].dtype
+    first = pyramid.coefficients[0]
+    rows, dtype, parts = len(first), first.real.dtype, pyramid.analysis.transform.parts
     if not isinstance(pyramid, launching.Packed):
         wanted = [(rows, grid.count) for grid in reversed(grids)]
         pyramid = launching.checked(pyramid.coefficients, pyramid, wanted)
     plan = _plan(grids, dtype.itemsize)
-    arrays, targets = memory.several(rows, [grid.count for grid in grids], dtype)
+    arrays, targets = memory.several(rows, [grid.count for grid in grids], first.dtype)
     sources = np.append(pyramid.addresses[: pyramid.level], pyramid.addresses[-1])
-    thresholds = np.ascontiguousarray(shrinkage.thresholds, float)
-    arguments = *plan, sources, targets, thresholds, _weights(grids[0].half, dtype)
+    thresholds = np.ascontiguousarray(shrinkage.thresholds * parts**0.5, float)
+    arguments = *plan, parts, sources, targets, thresholds, _weights(grids[0].half, dtype)
     workspace = (4 * plan.longest + plan.needed) * dtype.itemsize
     work = entries.LOCAL.of(dtype, *arguments, workspace=workspace, kept=(pyramid, arrays))
     grain = max(grains.SAMPLES["dwt"] * plan.tiles // max(sum(grid.count for grid in grids), 1), 1)

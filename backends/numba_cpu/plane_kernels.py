@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compiler import part
+from .local_kernels import multiply, square
 from .plane_shrinkage import ACROSS, COLUMNS, DOWN, FIRST, ROWS, SOURCE, STRIP, STRIPS, TARGET
 from .vector import lesser, view
 
@@ -15,22 +16,6 @@ def _neighbour(i, count, periodic):
     if periodic:
         return i % count
     return -1 - i if i < 0 else 2 * count - 1 - i if i >= count else i
-
-
-@part
-def _square(source, parts, scale, out):
-    """|W scale|² of a row."""
-    most = out.dtype.type(np.finfo(out.dtype).max / 16)
-    if parts == 1:
-        for p in range(len(out)):
-            value = source[p] * scale
-            square = value * value
-            out[p] = square if square < most else most
-    else:
-        for p in range(len(out)):
-            real, imaginary = source[2 * p] * scale, source[2 * p + 1] * scale
-            square = real * real + imaginary * imaginary
-            out[p] = square if square < most else most
 
 
 @part
@@ -45,12 +30,7 @@ def _shrink(source, target, parts, above, own, below, total, gains, periodic):
     for p in range(count):
         gain = one - number / (total[p] + total[p + 1] + total[p + 2])
         gains[p] = gain if gain > zero else zero
-    if parts == 1:
-        for p in range(count):
-            target[p] = source[p] * gains[p]
-    else:
-        for p in range(count):
-            target[2 * p], target[2 * p + 1] = source[2 * p] * gains[p], source[2 * p + 1] * gains[p]
+    multiply(source, parts, gains, count, target)
 
 
 @part
@@ -78,7 +58,7 @@ def shrink(bands, parts, longest, thresholds, floats, workspace, begin, end):
             for r in range(top - 1, bottom + 1):
                 place = _neighbour(r, rows, bands[i, DOWN] != 0)
                 row = view(source + place * width * size, width, floats)
-                _square(row, parts, scale, view(squares + (r + 3) % 3 * longest * size, columns, floats))
+                square(row, parts, scale, columns, view(squares + (r + 3) % 3 * longest * size, columns, floats))
                 if r > top:
                     above, own, below = (
                         view(squares + (r + 1) % 3 * longest * size, columns, floats),

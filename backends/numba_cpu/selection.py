@@ -18,7 +18,7 @@ import numpy as np
 from wavefilt import threads
 from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.statistics import counts as host_counts
-from wavefilt.statistics.batch import RANKS, least_risk, quantile
+from wavefilt.statistics.batch import RANKS, around, least_risk
 from wavefilt.statistics.interface import Risk
 
 from . import entries, memory, native, team
@@ -115,8 +115,8 @@ class NumbaStatistics:
         self._medians = np.empty((len(sizes), self.groups))
         self._powers = np.empty_like(self._medians)
         self._surveyed: set[int] = set()
-        self._unsummed: list[int] = []
-        """Places whose mean squares are not known though they are surveyed."""
+        self._summed: set[int] = set()
+        """Places whose mean squares are known."""
 
     @property
     def groups(self) -> int:
@@ -127,29 +127,28 @@ class NumbaStatistics:
         return self._medians.take([i - 1 for i in levels], axis=0)
 
     def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
-        found = np.empty((len(levels), self.groups))
-        tasks = [(i, level - 1, group) for i, level in enumerate(levels) for group in range(self.groups)]
-
-        def work(begin: int, end: int) -> None:
-            for i, place, group in tasks[begin:end]:
-                found[i, group] = quantile(np.abs(self._joined(place)[group]), share)
-
-        threads.parallel(work, len(tasks))
-        return found
+        places, (found, powers) = [level - 1 for level in levels], np.empty((2, *self._powers.shape))
+        team.run([team.Job(*self._whole(places, share, found, powers))])
+        short = [place for place in places if self.counts[place] <= SHORT]  # others' squares are summed by chunks
+        self._powers[short] = powers[short]
+        self._summed.update(short)
+        return found.take(places, axis=0)
 
     def mean_square(self) -> Floats:
-        self._survey(range(1, len(self._levels) + 1))
-        if self._unsummed:
-            work, found, count = self._summing(self._unsummed)
+        levels = range(len(self._levels))
+        self._survey([place + 1 for place in levels if place not in self._summed])
+        unsummed = [place for place in levels if place not in self._summed]
+        if unsummed:
+            work, found, count = self._summing(unsummed)
             team.parallel(work, count)
-            self._powers[self._unsummed] = found.reshape(-1, self.groups)
-            self._unsummed.clear()
+            self._powers[unsummed] = found.reshape(-1, self.groups)
+            self._summed.update(unsummed)
         return self._powers.copy()
 
     def forget(self) -> None:
         """The details have changed."""
         self._surveyed.clear()
-        self._unsummed.clear()
+        self._summed.clear()
 
     def _survey(self, levels: Sequence[int]) -> None:
         """Medians of these levels, those not known yet, and their mean squares unless one thread has to sum them."""
@@ -164,8 +163,13 @@ class NumbaStatistics:
         least = cut_from(self.groups, int(self.counts[places].sum()))
         cut = [i for i in places if self.counts[i] > least]
         whole = [i for i in places if i not in cut]
+
+        def surveyed() -> None:
+            self._surveyed.update(levels)
+            self._summed.update(whole)
+
         if not cut:
-            return [team.Job(*self._whole(whole))] if whole else [], lambda: self._surveyed.update(levels)
+            return [team.Job(*self._whole(whole))] if whole else [], surveyed
         chunks = self._cut(cut)
         summed = [place for place in cut if squares and self.counts[place] <= SHORT]
         sums, found, count = self._summing(summed) if summed else (None, np.empty(0), 0)
@@ -180,8 +184,9 @@ class NumbaStatistics:
                 self._powers[cut] = chunks.mean_squares.reshape(-1, self.groups)
             if summed:
                 self._powers[summed] = found.reshape(-1, self.groups)
-            self._unsummed += unsummed
-            self._surveyed.update(levels)
+            surveyed()
+            self._summed.update(cut)
+            self._summed.difference_update(unsummed)
             for place in compress(cut, [bool(row.any()) for row in np.isnan(medians)]):  # where the sample misled
                 power = self._powers[place].copy()
                 team.run([team.Job(*self._whole([place]))])
@@ -189,8 +194,14 @@ class NumbaStatistics:
 
         return jobs, take
 
-    def _whole(self, places: Sequence[int]) -> tuple[native.Work, int, int]:
-        """Each row by one thread; how many rows, and how many are worth one."""
+    def _whole(
+        self,
+        places: Sequence[int],
+        share: float = 0.5,
+        quantiles: Floats | None = None,
+        powers: Floats | None = None,
+    ) -> tuple[native.Work, int, int]:
+        """Medians, or other quantiles, and powers, each row by one thread; how many rows, how many are worth one."""
         size, kept = self._dtype.itemsize, list[_Rows]()
         if self._begins is None:
             kept = [_Rows(place, self._joined(place)) for place in places]
@@ -198,8 +209,12 @@ class NumbaStatistics:
         else:  # in a sixth of the time
             begins, lengths = self._begins.tolist(), self.counts.tolist()
             found = [(place, begins[place], lengths[place], lengths[place] * size) for place in places]
-        tasks, lengths = np.array(found, dtype=np.int64), [length for _, _, length, _ in found]
-        arguments = tasks, sign_off(self._dtype), no_samples(self._dtype), self._medians, self._powers
+        lengths = [length for _, _, length, _ in found]
+        ranks = [around(length, share) for length in lengths]
+        tasks = np.array([(*own, *rank) for own, (rank, _) in zip(found, ranks, strict=True)], dtype=np.int64)
+        weights = np.array([weight for _, weight in ranks])
+        results = (self._medians, self._powers) if quantiles is None else (quantiles, powers)
+        arguments = tasks, weights, sign_off(self._dtype), no_samples(self._dtype), *results
         count, work = len(found) * self.groups, sum(lengths) * self.groups
         room = RATIOS * len(found) + max(lengths) * size + GROUP_BYTES
         kernel = entries.SHORT_ROWS.of(self._dtype, *arguments, workspace=room, kept=(kept, self._levels))

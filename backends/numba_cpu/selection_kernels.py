@@ -1,4 +1,4 @@
-"""Medians and sums of squares of details: the loops of `selection`."""
+"""Medians, other quantiles and sums of squares of details: the loops of `selection`."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def _selected(bits, n, all_bits, low, high, guess, listed):
 
 
 @part
-def _ends(sample, n, all_bits, margins, listed):
-    """What lies around the middle of a sample, so far from it that the middle of all is inside: lowest and highest.
+def _ends(sample, n, rank, all_bits, margins, listed):
+    """What lies around a rank of a sample, so far from it that what has its share of all is inside: lowest and highest.
 
     ``margins`` in units of √n ranks; half a unit is a standard error. ``listed`` is other memory, as in `_selected`.
     """
@@ -137,20 +137,28 @@ def _ends(sample, n, all_bits, margins, listed):
     few = lesser(n, RANKED // sample.itemsize)
     for i in range(few):
         listed[i] = sample[i * (n // few)]
-    guess, _ = _middle(listed, few, few // 2, np.bool_(False), all_bits)
-    low, high = greater(n // 2 - margin, 0), lesser(n // 2 + margin, n - 1)
+    guess, _ = _middle(listed, few, few * rank // n, np.bool_(False), all_bits)
+    low, high = greater(rank - margin, 0), lesser(rank + margin, n - 1)
     bottom, _ = _selected(sample, n, all_bits, low, low, guess, listed)
     top, _ = _selected(sample, n, all_bits, high, high, guess, listed)
     return bottom, top
 
 
-@part
-def short_rows(tasks, sign_off, floats, medians, powers, workspace, begin, end):
-    """Median magnitude and mean square of rows ``begin`` to ``end``, counted through all levels of each trace.
+def _weighted(low: float, high: float, weight: float) -> float:
+    return (1 - weight) * low + weight * high
 
-    ``tasks`` has for each level its place among ``medians`` and ``powers``, its address, the length of its rows and
-    how many bytes lie from one to the next; the workspace has `RATIOS` bytes of each level, room for the longest row
-    and `RANKED` bytes. A median is guessed by its ratio to the root of the mean square in the rows before.
+
+_between = part(_weighted, fastmath=False)  # rounded as NumPy does
+
+
+@part
+def short_rows(tasks, weights, sign_off, floats, quantiles, powers, workspace, begin, end):
+    """A quantile of magnitudes and mean square of rows ``begin`` to ``end``, counted through all levels of each trace.
+
+    ``tasks`` has for each level its place among ``quantiles`` and ``powers``, its address, the length of its rows, how
+    many bytes lie from one to the next, and two ranks between which the quantile lies, by the weight of the second; the
+    workspace has `RATIOS` bytes of each level, room for the longest row and `RANKED` bytes. A quantile is guessed by
+    its ratio to the root of the mean square in the rows before.
     """
     all_bits, levels, room = sign_off[0], len(tasks), RANKED // sign_off.itemsize
     ratios, values = view(workspace, levels, powers), workspace + RATIOS * levels
@@ -165,7 +173,7 @@ def short_rows(tasks, sign_off, floats, medians, powers, workspace, begin, end):
         power = _sum_squares(view(address, m, floats), m) / m
         powers[place, row] = power
         bits = view(address, m, sign_off)
-        low, high = (m - 1) // 2, m // 2
+        low, high = tasks[task, 4], tasks[task, 5]
         deviation = np.sqrt(power)
         middle[0] = deviation * ratios[task]
         guess = listed[0]
@@ -174,7 +182,7 @@ def short_rows(tasks, sign_off, floats, medians, powers, workspace, begin, end):
             drawn = m // stride
             for i in range(drawn):
                 listed[i] = bits[i * stride] & all_bits
-            bottom, top = _ends(listed, drawn, all_bits, 1.5, tail(listed, drawn))
+            bottom, top = _ends(listed, drawn, low * drawn // m, all_bits, 1.5, tail(listed, drawn))
         else:
             width = np.int64(SPREAD / np.sqrt(m) * _octave(bits))
             bottom, top = bits.dtype.type(guess - width), bits.dtype.type(guess + width)
@@ -185,9 +193,11 @@ def short_rows(tasks, sign_off, floats, medians, powers, workspace, begin, end):
         else:
             source, n, less = (listed, count, below) if bracketed else (bits, m, 0)
             listed[0], listed[1] = _selected(source, n, all_bits, low - less, high - less, guess, listed)
-        median = (np.float64(middle[0]) + np.float64(middle[1])) / 2
-        medians[place, row] = median
-        ratio = median / deviation
+        quantile = np.float64(middle[0])
+        if high > low:
+            quantile = _between(quantile, np.float64(middle[1]), weights[task])
+        quantiles[place, row] = quantile
+        ratio = quantile / deviation
         if ratio < 2:  # neither NaN nor infinite
             ratios[task] += (ratio - ratios[task]) / 8 if bracketed else ratio - ratios[task]
 
@@ -216,7 +226,7 @@ def brackets(ends, samples, sign_off, lows, highs, workspace, begin, end):
     for pool in range(begin, end):
         n = ends[pool + 1] - ends[pool]
         listed = view(workspace, n + RANKED // sign_off.itemsize, sign_off)
-        lows[pool], highs[pool] = _ends(tail(samples, ends[pool]), n, sign_off[0], 2.0, listed)
+        lows[pool], highs[pool] = _ends(tail(samples, ends[pool]), n, n // 2, sign_off[0], 2.0, listed)
 
 
 @part

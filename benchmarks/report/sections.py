@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wavefilt.benchmarks import viewing
 from wavefilt.benchmarks.common import fuzzing
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet
 from wavefilt.benchmarks.cpu import by_threads, crossover, denoise, grains, modwt
@@ -154,6 +155,7 @@ KINDS = (
     Kind("Ranks that need no clean signal, and true ones", {"rows", "methods"}, ranking.report, study="ranking"),
     Kind("Leakage test: false alarms and power", {"alarms", "power"}, leakage.report, study="leakage"),
     Kind("Trust report: how often it is right", {"rows", "noise"}, trust.report, study="trust"),
+    Kind("Viewing: from a change to the pixels", {"rows"}, viewing.report, study="viewing"),
     Kind("Another study", {"study", "columns", "rows"}, outline_report, outline),
 )
 """In the order of their sections."""

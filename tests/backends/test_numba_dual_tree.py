@@ -70,6 +70,17 @@ def test_any_number_of_threads_gives_the_same_bits(options, rng):
     assert np.array_equal(found[0], found[2])
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_rule_js_of_traces_is_compiled(dtype, rng, monkeypatch):
+    x = (rng.standard_normal((3, 20_000)) + np.sin(np.arange(20_000) / 5)).astype(dtype)
+    x[1] *= 1e15
+    expected = wavefilt.denoise(x, transform="dtcwt", backend="pywavelets")
+    monkeypatch.setattr(Local, "shrink", None)
+    found = wavefilt.denoise(x, transform="dtcwt", backend="numba")
+    scale = np.abs(x).max(axis=1, keepdims=True)
+    assert np.abs((found - expected) / scale).max() < 100 * np.finfo(dtype).eps
+
+
 @pytest.mark.parametrize("rule", ["js", "bayes", "bivariate"])
 @pytest.mark.parametrize("axes", [{"axes": (1, 2)}, {}])
 def test_denoising(rule, axes, rng):

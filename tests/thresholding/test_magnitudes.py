@@ -20,7 +20,7 @@ from wavefilt.transforms import DWT, TRANSFORMS, Transform
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 1.0])
-@pytest.mark.parametrize("count", [1, 2, 10, 1001])
+@pytest.mark.parametrize("count", [1, 2, 10, 1001, 40_000])
 def test_quantiles_of_magnitudes(rng, share, count):
     details = [rng.standard_normal((3, count)).astype("f4"), rng.standard_normal((3, 7)) + 1j]
     expected = [np.quantile(np.abs(d).astype("f8"), share, axis=1) for d in details]
@@ -37,6 +37,22 @@ def test_quantiles_of_magnitudes(rng, share, count):
     passes = PassStatistics(state, run)
     assert np.array_equal(passes.median_abs([1]), ReferenceStatistics(details[:1]).median_abs([1]))
     assert np.array_equal(passes.quantile_abs([1], share), found[:1])
+
+
+@pytest.mark.parametrize("count", [50, 20_001])
+def test_a_quantile_among_equal_magnitudes_and_what_is_asked_after_it(rng, count):
+    d = [rng.integers(-3, 4, (5, count)).astype("f4"), rng.standard_normal((5, count)).astype("f4")]
+    d[0][2] = 0
+    reference, numba = ReferenceStatistics(d), NumbaStatistics([[own] for own in d], "trace")
+    for share in (0.3, 0.9):
+        assert np.array_equal(numba.quantile_abs([2, 1], share), reference.quantile_abs([2, 1], share))
+    asked_first = NumbaStatistics([[own] for own in d], "trace").mean_square()
+    assert np.array_equal(numba.mean_square(), asked_first)
+    assert np.array_equal(numba.median_abs([1, 2]), reference.median_abs([1, 2]))
+    numba.forget()
+    d[0][:] = 2
+    assert np.array_equal(numba.quantile_abs([1], 0.3), np.full((1, 5), 2))
+    assert (numba.mean_square()[0] == 4).all()
 
 
 def test_noise_of_magnitudes_is_that_of_a_part(rng):

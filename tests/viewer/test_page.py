@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import wavefilt
+from tests.support import browser
 from tests.support.checkout import ROOT
 
 pytest.importorskip("panel")
+
+from wavefilt.viewer.panels import View
 
 SAMPLE = ROOT / "samples" / "seismic.dat"
 
@@ -165,6 +168,32 @@ def test_what_is_zoomed_is_drawn_in_finer_detail():
     assert np.nanmin(viewer.pictures.lines["after"].data["y"]) == pytest.approx(1.0)
 
 
+def test_visible_traces_are_denoised_first(monkeypatch):
+    x = np.random.default_rng(0).standard_normal((256, 1024)).astype("f4")
+    viewer, shown = wavefilt.view(x, interval=0.002, backend="pywavelets"), []
+    monkeypatch.setattr(viewer.pictures, "show", shown.append)
+    choose(viewer, rule="sure")
+    viewer.pictures.view = View(100, 110, 0, 500)
+    choose(viewer, rule="universal")
+    viewer.controls.two_dimensional.value = True
+    whole, first, rest, panel = shown
+    np.testing.assert_array_equal(rest, wavefilt.denoise(x, rule="universal"))
+    np.testing.assert_array_equal(first[100:110], rest[100:110])
+    assert np.isnan(first).sum() == 246 * 1024
+    assert not np.isnan(whole).any() | np.isnan(panel).any()
+
+
+def test_traces_that_cannot_be_denoised_leave_those_that_were_drawn():
+    x = np.random.default_rng(0).standard_normal((256, 1024)).astype("f4")
+    x[0, 50] = np.nan
+    viewer = wavefilt.view(x, interval=0.002, backend="pywavelets")
+    before = viewer.pictures.panels.after
+    viewer.pictures.view = View(100, 110, 0, 500)
+    viewer.controls.drag(0, 300)
+    assert "has gaps" in viewer.message.object
+    assert viewer.pictures.panels.after is before
+
+
 def test_thresholds_and_spectra_are_those_of_the_result(viewer):
     outcome = viewer.result.outcome
     data = viewer.details.levels.data
@@ -210,3 +239,6 @@ def test_the_benchmark_measures_changes():
     assert all(0 < row["pictures"]["median"] <= row["all"]["median"] for row in result["rows"])
     assert all(row["megabytes"] > 2 * 24 * 1024 * 4 / 1e6 for row in result["rows"])
     assert "24 x 1024" in viewing.report(result).text()
+    if browser.program():
+        assert 0 < result["rows"][0]["pixels"]["median"] <= result["rows"][0]["pixels_of_all"]["median"]
+    assert "pixels" not in result["rows"][1]

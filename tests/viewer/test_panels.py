@@ -43,12 +43,17 @@ def test_a_silent_trace_is_not_blown_up():
 
 
 def test_a_large_image_keeps_the_largest_samples():
-    x = np.zeros((COLUMNS * 2, ROWS * 3 + 1), np.float32)
-    x[10, 1000] = -5
+    x = np.zeros((COLUMNS * 2 - 1, ROWS * 3 + 1), np.float32)
+    x[10, 1000], x[13, 2001], x[-1, -1] = -5, 4, 3
+    x[20:22, :8] = np.nan
     panels = Panels(x)
     image = panels.image("before", View(0, *x.shape[:1], 0, x.shape[1]), True)
-    assert image["image"][0].shape == (-(-x.shape[1] // 4), COLUMNS)
-    assert image["image"][0].min() == pytest.approx(-5, rel=0.01)
+    found = image["image"][0]
+    assert found.shape == (-(-x.shape[1] // 4), COLUMNS)
+    np.testing.assert_allclose([found[250, 5], found[500, 6], found[-1, -1]], [-5, 4, 3], rtol=0.01)
+    assert np.isnan(found).sum() == np.isnan(found[:2, 10]).sum() == 2
+    own = panels.image("before", View(0, *x.shape[:1], 0, x.shape[1]), False)["image"][0]
+    np.testing.assert_allclose([own[250, 5], own[-1, -1]], [-5, 3] / panels.scales(False)[[10, -1]], rtol=0.01)
     part = panels.image("before", View(10, 11, 1000, 1001), True)
     assert part["image"][0].shape == (1, 1)
     assert part["image"][0] == pytest.approx(-5, rel=0.01)

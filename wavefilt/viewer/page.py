@@ -9,6 +9,7 @@ from typing import Any
 
 import panel as pn
 
+from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.recording import Recording
 from wavefilt.trust.page import badge
@@ -18,7 +19,7 @@ from .bandpass import BandPass
 from .controls import Controls, Look
 from .details import Details
 from .figures import PALETTE, Pictures
-from .state import ERRORS, Options, Result, denoise
+from .state import ERRORS, Options, Result, denoise, denoise_first
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 BAD, GOOD = "#b00020", "#00695c"
@@ -91,11 +92,30 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         return self.result.after
 
     def update(self) -> None:
-        """Denoise as is chosen and draw that; where it makes no sense say why, and leave what is drawn."""
+        """Denoise as is chosen and draw that, of many traces those first that are visible.
+
+        Where it makes no sense say why, and leave what is drawn.
+        """
+        try:
+            options, visible = self.controls.options, self.pictures.view.traces
+            first = None if self.look.band_pass else denoise_first(self.source, options, self.backend, visible)
+        except ERRORS as error:
+            self._refuse(error)
+            return
+        if first is None:
+            self._denoise()
+        else:
+            self.pictures.show(first)
+            pn.state.execute(lambda: self._denoise(self.result.rows), schedule=True)
+
+    def _denoise(self, drawn: Array | None = None) -> None:
+        """All traces; where that fails, draw those again that were ``drawn`` before visible ones took their place."""
         try:
             self.result = denoise(self.source, self.controls.options, self.backend)
         except ERRORS as error:
-            self._say(self.words(error) or "not enough memory", BAD)
+            self._refuse(error)
+            if drawn is not None:
+                self.pictures.show(drawn)
             return
         self._draw()
 
@@ -114,7 +134,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         try:
             found = self.denoised.trust(self.source.recording)
         except ERRORS as error:
-            self._say(self.words(error), BAD)
+            self._refuse(error)
             return
         rows = "".join(
             f"<li>{html.escape(answer.question)} {badge(answer.verdict, answer.word)} {html.escape(answer.found)}</li>"
@@ -149,6 +169,9 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         look = self.look
         self.pictures.style(look.kind.value, look.scale.value == "one for all", look.gain.value)
         self._write_scale()
+
+    def _refuse(self, error: Exception) -> None:
+        self._say(self.words(error) or "not enough memory", BAD)
 
     def _say(self, text: str, color: str) -> None:
         self.message.object = f'<div role="alert" style="color: {color}">{html.escape(text)}</div>' if text else ""

@@ -39,10 +39,13 @@ class View:
             limits += [first, max(min(math.ceil(high) + 1, count), first + 1)]
         return cls(*limits)
 
-    def part(self, most: int) -> tuple[slice, slice]:
-        """All of it, or every k-th trace where there are more than ``most``."""
-        step = math.ceil((self.last - self.first) / most)
-        return slice(self.first, self.last, step), slice(self.start, self.stop)
+    @property
+    def traces(self) -> slice:
+        return slice(self.first, self.last)
+
+    @property
+    def samples(self) -> slice:
+        return slice(self.start, self.stop)
 
 
 class Panels:
@@ -72,18 +75,17 @@ class Panels:
     def image(self, panel: str, view: View, together: bool) -> dict[str, list[object]]:
         """An image, time along its rows: relative to the scale of each trace, or ``together`` in the data's units.
 
-        Of several samples that share a place it shows the one of largest magnitude. ``x`` and ``y`` are its corner in
-        traces and samples, ``dw`` and ``dh`` its size.
+        Of samples of several times and traces that share a place it shows the largest by that. ``x`` and ``y`` are its
+        corner in traces and samples, ``dw`` and ``dh`` its size.
         """
-        traces, samples = view.part(COLUMNS)
-        values = self.values(panel, traces, samples)
-        every = math.ceil(values.shape[1] / ROWS)
-        if every > 1:
-            low, high = _extremes(values, every)
-            values = np.where(-low > high, low, high)
+        values = self.values(panel, view.traces, view.samples)
+        across, along = (math.ceil(count / most) for count, most in zip(values.shape, (COLUMNS, ROWS), strict=True))
+        low, high = _extremes(values, values, along, 1)
         if not together:
-            values = values / self.scales(False)[traces, None]
-        width, height = len(values) * traces.step, values.shape[1] * every
+            low, high = (extreme / self.scales(False)[view.traces, None] for extreme in (low, high))
+        low, high = _extremes(low, high, across, 0)
+        values = np.where(-low > high, low, high)
+        width, height = len(values) * across, values.shape[1] * along
         image = np.ascontiguousarray(values.T, np.float32)
         return {"image": [image], "x": [view.first - 0.5], "y": [view.start - 0.5], "dw": [width], "dh": [height]}
 
@@ -94,8 +96,8 @@ class Panels:
 
         ``gain`` multiplies them. A single trace has no area and is in the data's units, its mean included.
         """
-        traces, samples = view.part(WIGGLES)
-        values, places = _envelope(self.values(panel, traces, samples), view.start)
+        traces = slice(view.first, view.last, math.ceil((view.last - view.first) / WIGGLES))
+        values, places = _envelope(self.values(panel, traces, view.samples), view.start)
         time = np.append(places, np.nan)
         if len(self.before) == 1:
             mean = 0.0 if panel == "removed" else self.means[0]
@@ -129,18 +131,21 @@ def _envelope(values: Array, start: int) -> tuple[Array, Array]:
         return values, np.arange(start, start + count, dtype=np.float64)
     every = math.ceil(2 * count / POINTS)
     places = np.repeat(np.arange(start, start + count, every) + (every - 1) / 2, 2)
-    return np.stack(_extremes(values, every), axis=-1).reshape(len(values), -1), places
+    return np.stack(_extremes(values, values, every, 1), axis=-1).reshape(len(values), -1), places
 
 
-def _extremes(values: Array, every: int) -> tuple[Array, Array]:
-    """Smallest and largest of every so many samples; NaN of gaps alone. Ten times as fast as NumPy's reduceat."""
-    low = high = values[:, ::every]
+def _extremes(low: Array, high: Array, every: int, axis: int) -> tuple[Array, Array]:
+    """Smallest of the low and largest of the high ones of every so many along an axis; NaN of gaps alone.
+
+    Ten times as fast as NumPy's reduceat.
+    """
+    low, high = np.moveaxis(low, axis, 0), np.moveaxis(high, axis, 0)
+    lowest, highest = low[::every].copy("K"), high[::every].copy("K")
     for place in range(1, every):
-        other = values[:, place::every]
-        if other.shape < low.shape:
-            other = np.pad(other, ((0, 0), (0, 1)), constant_values=np.nan)
-        low, high = np.fmin(low, other), np.fmax(high, other)
-    return low, high
+        for extreme, own, found in ((np.fmin, low, lowest), (np.fmax, high, highest)):
+            other = own[place::every]
+            extreme(found[: len(other)], other, out=found[: len(other)])
+    return np.moveaxis(lowest, 0, axis), np.moveaxis(highest, 0, axis)
 
 
 def _joined(rows: Array) -> Array:

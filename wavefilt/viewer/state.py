@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ Options = dict[str, Any]
 """Options of `Recording.denoise` by their names; those left out have their defaults."""
 LARGE, COMPILED = 1 << 17, "numba"
 """Samples from which a page denoises with compiled kernels, as a change comes after the other."""
+FEW = 2
+"""Times as many traces as are visible, from which those are denoised first."""
 ERRORS = (ValueError, TypeError, BackendUnavailable, MemoryError)
 """What a choice of options may raise: its text tells the user what to do."""
 
@@ -79,10 +81,37 @@ def backend_for(source: Source, backend: str | Backend) -> str | Backend:
 
 def denoise(source: Source, options: Mapping[str, Any], backend: str | Backend = "auto") -> Result:
     """Denoise as `Recording.denoise` does. Raises one of `ERRORS`."""
-    given = {name: value for name, value in options.items() if value is not None}
-    check_names(given, backend, "wavelet", "two_dimensional")
+    given, method = _method(options, backend)
     start = time.perf_counter()
-    own = {name: value for name, value in given.items() if name not in ("sigma", "two_dimensional")}
-    method = Method(**own, dimensions=2 if given.get("two_dimensional") else 1)
     after = source.recording.apply(method, backend, report=True, sigma=given.get("sigma", "level"))
     return Result(source, given, after, time.perf_counter() - start)
+
+
+def denoise_first(source: Source, options: Options, backend: str | Backend, traces: slice) -> Array | None:
+    """`Result.rows` with these traces alone denoised, NaN elsewhere; None where that saves little or others matter.
+
+    Raises one of `ERRORS`.
+    """
+    given, method = _method(options, backend)
+    recording, rows = source.recording, source.rows
+    few = (traces.stop - traces.start) * FEW <= len(rows) and rows.size >= LARGE
+    if not few or method.dimensions == 2 or method.scope == "record" or not isinstance(recording.traces, np.ndarray):
+        return None
+    own = replace(
+        recording,
+        traces=recording.traces[traces],
+        intervals=recording.intervals[traces],
+        ids=recording.ids[traces],
+        starts=recording.starts[traces],
+    )
+    after = np.full(rows.shape, np.nan, rows.dtype)
+    after[traces] = own.apply(method, backend, sigma=given.get("sigma", "level")).rows()
+    return after
+
+
+def _method(options: Mapping[str, Any], backend: str | Backend) -> tuple[Options, Method]:
+    """Options that are given, and what they are but for the noise."""
+    given = {name: value for name, value in options.items() if value is not None}
+    check_names(given, backend, "wavelet", "two_dimensional")
+    own = {name: value for name, value in given.items() if name not in ("sigma", "two_dimensional")}
+    return given, Method(**own, dimensions=2 if given.get("two_dimensional") else 1)
