@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from wavefilt.arrays import Array
+import numpy as np
+
+from wavefilt.arrays import Array, DType
 from wavefilt.statistics.interface import NOTHING, Measured, Statistics, Wanted
 from wavefilt.statistics.summation import PairwiseSums, Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -88,8 +90,15 @@ class Backend(Protocol):
         """The coefficients shrunk, to be changed before they are reconstructed."""
         return pyramid.shrunk(shrinkage)
 
-    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None) -> Any:
-        """The samples again, shape (batch, *pyramid.shape), the details shrunk on the way."""
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Any:
+        """The samples again, shape (batch, *pyramid.shape), the details shrunk on the way.
+
+        They may be in ``out``, a C-contiguous array of their shape and dtype, or elsewhere all the same.
+        """
+
+    def result(self, shape: tuple[int, ...], dtype: DType) -> Array:
+        """Host memory for the samples of many calls of `reconstruct`."""
+        return np.empty(shape, dtype)
 
 
 def accelerates(backend: Backend, dtype: str, analysis: Analysis) -> bool:

@@ -219,7 +219,11 @@ class Cuda:
         return Pyramid(found, pyramid.analysis, pyramid.shape).shrunk(shrinkage)
 
     def reconstruct(
-        self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, like: Samples | None = None
+        self,
+        pyramid: Pyramid,
+        shrinkage: Shrinkage | None = None,
+        out: Array | None = None,
+        like: Samples | None = None,
     ) -> Samples | Array:
         """The samples, in host memory, or of the library of ``like`` if that is an array on a GPU."""
         if not pyramid.level:

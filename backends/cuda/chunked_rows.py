@@ -203,4 +203,4 @@ class _DeviceRows(HostRows):
         interop.flat(target).copy_to_device(interop.flat(source), stream=self._stream)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Array:
-        return self.backend.reconstruct(pyramid, shrinkage, self.x)  # type: ignore[call-arg, no-any-return]
+        return self.backend.reconstruct(pyramid, shrinkage, like=self.x)  # type: ignore[call-arg, no-any-return]

@@ -138,6 +138,9 @@ class NumbaCPU(Backend):
         numba_crossover.note(name, _DTYPES[dtype])
         return y
 
+    def result(self, shape: tuple[int, ...], dtype: DType) -> Array:
+        return memory.placed(shape, dtype, result=True)[0]
+
     def release(self) -> None:
         memory.trim()
 

@@ -40,5 +40,5 @@ class PyWavelets(Backend):
             return ReferenceStatistics([np.concatenate([d.ravel() for d in ds])[None] for ds in bands])
         return ReferenceStatistics([d for (d,) in bands])  # by trace there is one pyramid
 
-    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None) -> Array:
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Array:
         return pyramid.analysis.transform.reconstructed(pyramid, shrinkage)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -75,12 +75,14 @@ def denoised(
     noise: Floats | None = None,
     report: bool = False,
     begun: list[Pyramid] | None = None,
+    out: Array | None = None,
 ) -> list[tuple[Array, Estimate]]:
     """Batches with their levels, one alone or all of a record: their rows denoised, and an estimate for each.
 
     Decompose, measure, choose thresholds, shrink and reconstruct; with `Method.spins` the mean of that over shifts of
     the samples, and the estimates of the unshifted ones. ``noise`` (levels, traces or 1) is what a window told.
-    ``begun`` has the pyramid of the only batch if that is decomposed already, and gives it away.
+    ``begun`` has the pyramid of the only batch if that is decomposed already, and gives it away. ``out`` is memory that
+    the rows of a batch of its shape may be in.
     """
     done: list[tuple[Array, Estimate]] = []
     batches = [part.of(x) for part, _ in group]
@@ -111,7 +113,8 @@ def denoised(
             estimate = estimate_of(Measured(*pooled, power), part, given[i], method, depth)
             shrinkage = estimate.shrinkage(method.function(pyramid.samples), method.scope == "record")
             if curves is None:
-                rows = backend.reconstruct(pyramid, shrinkage)
+                into = None if turn or out is None or out.shape != batches[i].shape else out
+                rows = backend.reconstruct(pyramid, shrinkage, into)
             else:
                 pyramid = backend.shrunk(pyramid, shrinkage)
                 curves[1][i].change(np.multiply, pyramid)
@@ -305,6 +308,35 @@ def estimate_of(measured: Measured, part: Segments, samples: Array, method: Meth
     power = None if measured.power is None else columns(measured.power)[:details]
     approximation = np.stack([sigma[-1], thresholds[-1]]) if method.shrinks_approximation else None
     return Estimate(part, sigma[:details], thresholds[:details], power, method.analysis(level), approximation)
+
+
+def joined(blocks: Sequence[tuple[int, Sequence[Estimate]]]) -> list[Estimate]:
+    """The estimates of all rows by those of blocks of them, each with the number of its first row."""
+    alike, alone = dict[tuple[int, ...], list[Estimate]](), list[Estimate]()
+    for first, estimates in blocks:
+        for own in estimates:
+            own = replace(own, segments=replace(own.segments, rows=own.segments.rows + first))
+            (alike.setdefault(own.segments.shape, []) if own.segments.live is None else alone).append(own)
+    return [*(_side_by_side(alike[shape]) for shape in sorted(alike)), *alone]
+
+
+def _side_by_side(found: Sequence[Estimate]) -> Estimate:
+    """One estimate of runs of one shape."""
+
+    def columns(numbers: Iterable[Floats | None]) -> Floats | None:
+        known = [own for own in numbers if own is not None]
+        return np.hstack(known) if known else None
+
+    parts = [own.segments for own in found]
+    rows, starts = np.concatenate([part.rows for part in parts]), np.concatenate([part.starts for part in parts])
+    return replace(
+        found[0],
+        segments=replace(parts[0], rows=rows, starts=starts),
+        sigma=np.hstack([own.sigma for own in found]),
+        thresholds=np.hstack([own.thresholds for own in found]),
+        power=columns(own.power for own in found),
+        approximation=columns(own.approximation for own in found),
+    )
 
 
 def widened(own: Estimate | None, part: Segments, live: Mask, analysis: Analysis, report: bool) -> Estimate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,9 +12,14 @@ from wavefilt.arrays import Array, Mask, constant, dtype_name
 from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, on_device
 from wavefilt.denoising import gaps
-from wavefilt.denoising.estimation import Estimate, denoised, estimate_of, widened, window_noise
+from wavefilt.denoising.estimation import Estimate, denoised, estimate_of, joined, widened, window_noise
 from wavefilt.method import Method
-from wavefilt.transforms import Pyramid
+from wavefilt.transforms import DWT, DWT2, Pyramid
+
+BLOCK, LIGHT_BLOCK = 4 << 20, 32 << 20
+"""Bytes of samples in a block at least, with which blocks take no longer (`wavefilt.benchmarks.cpu.peak_memory`)."""
+BLOCKS = 16
+"""At most: one then takes about as much memory as the result of all, whatever the method."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def run(
                 part = gaps.whole(x)[0]
                 found.append(estimate_of(measured, part, part.of(x), method, level))
             return Outcome(method.blended(x, y).reshape(shape), method, chosen.name, level, found)
-    return _by_steps(x, method, chosen, level, report, shape)
+    return _in_blocks(x, method, chosen, level, report, shape, out)
 
 
 def _beside_dead(
@@ -82,7 +88,41 @@ def _beside_dead(
     return Outcome(y.reshape(shape), method, done.backend, done.level, estimates)
 
 
-def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bool, shape: tuple[int, ...]) -> Outcome:
+def _in_blocks(
+    x: Array, method: Method, backend: Backend, level: int, report: bool, shape: tuple[int, ...], out: Array | None
+) -> Outcome:
+    """`_by_steps` of some traces or panels after the other: coefficients, and copies of them, take much memory."""
+    out = None if out is None else out.reshape(x.shape)
+    least = LIGHT_BLOCK if _light(method) else BLOCK
+    blocks = min(len(x), x.nbytes // least, BLOCKS)
+    if blocks < 2 or method.scope == "record" or on_device(backend):
+        return _by_steps(x, method, backend, level, report, shape, out)
+    y = backend.result(x.shape, x.dtype) if out is None else out
+    edges = np.linspace(0, len(x), blocks + 1).astype(np.intp).tolist()
+    estimates = []
+    for first, last in pairwise(edges):
+        own, rows = y[first:last], x[first:last]
+        try:
+            done = _by_steps(rows, method, backend, level, report, rows.shape, own)
+        except ValueError:  # which names a trace by its number among these
+            _by_steps(x, method, backend, level, report, shape, None)
+            raise
+        if done.samples is not own:
+            own[:] = done.samples
+        estimates.append((first, done.estimates))
+    return Outcome(y.reshape(shape), method, backend.name, level, joined(estimates))
+
+
+def _light(method: Method) -> bool:
+    """Whether the coefficients, about as many as samples, are all that it needs memory for."""
+    own = method.spec
+    together = own.together or own.blocks or own.prior
+    return method.kind in (DWT, DWT2) and method.plain and method.trend is None and not together
+
+
+def _by_steps(
+    x: Array, method: Method, backend: Backend, level: int, report: bool, shape: tuple[int, ...], out: Array | None
+) -> Outcome:
     """`run` one step of denoising after the other, segment by segment."""
     given, begun = x, list[Pyramid]()
     if level and x.size and method.trend is None:
@@ -104,13 +144,13 @@ def _by_steps(x: Array, method: Method, backend: Backend, level: int, report: bo
     estimates = []
     noise = window_noise(x, batches, method, level, backend) if method.window and batches else None
     for group in filter(None, groups):
-        for rows, estimate in denoised(x, group, method, backend, noise, report, begun):
+        for rows, estimate in denoised(x, group, method, backend, noise, report, begun, out):
             y = _placed(rows, estimate, x, y)
             estimates.append(estimate)
     done = x.copy() if y is None else method.blended(x, y)
     if live is not None:
         done = np.where(live, done, given)
-    return Outcome(done.reshape(shape), method, backend.name, level, estimates)
+    return Outcome(done if done.shape == shape else done.reshape(shape), method, backend.name, level, estimates)
 
 
 def _placed(rows: Array, estimate: Estimate, x: Array, y: Array | None) -> Array:

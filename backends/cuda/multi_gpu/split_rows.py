@@ -98,7 +98,7 @@ class _SplitRows(HostRows):
     def reconstruct(self, pyramid: CudaPyramid, shrinkage: Shrinkage) -> Array:  # type: ignore[override]
         backend: Cuda = self._here.backend
         resident: Samples = pyramid.plan.layout.array  # type: ignore[assignment]
-        return backend.reconstruct(pyramid, shrinkage, resident)
+        return backend.reconstruct(pyramid, shrinkage, like=resident)
 
     def put(self, chunk: Chunk, y: Array) -> None:
         flat, backend = y.reshape(-1), self._here.backend

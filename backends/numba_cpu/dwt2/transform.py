@@ -55,7 +55,8 @@ def synthesising(
         taps = wavelets[0].rec_len, wavelets[1].rec_len
         launch = plan.launch(sizes, (places[0], places[1]), taps, dtype.itemsize, True)
         bands, details = [y, *details[:3]], details[3:]
-        finer, target = memory.placed((panels, *sizes[:2]), dtype, result=j == 1)
+        place = panels, *sizes[:2]
+        finer, target = memory.placed(place, dtype) if j > 1 else launching.destination(out, place, dtype)
         own = np.ascontiguousarray(thresholds[3 * (j - 1) : 3 * j])
         arguments = target, memory.addresses(bands), *rows, *columns, launching.KEEP, function, own
         jobs.append(launching.job(entries.PANEL_INVERSE, dtype, panels, launch, arguments, (bands, finer)))
