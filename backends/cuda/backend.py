@@ -10,7 +10,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import DTypeLike
 
-from wavefilt.arrays import Array
+from wavefilt.arrays import Array, DType
 from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
 from wavefilt.backends.cuda.dwt import cycle_spinning
@@ -98,9 +98,7 @@ class Cuda:
     """
 
     name = "cuda"
-    dtypes = DTYPES
-    transforms = tuple(FAMILIES)
-    device = True
+    dtypes, transforms, device = DTYPES, tuple(FAMILIES), True
     whole_bytes_factor, chunk_bytes_factor = 9.0, None
 
     def __init__(self, fastmath: bool = False, cache_bytes: int = CACHE_BYTES, options: Options | None = None) -> None:
@@ -119,6 +117,9 @@ class Cuda:
         from wavefilt.backends.numba_cpu.partial_sums import ChunkSums
 
         return ChunkSums()
+
+    def result(self, shape: tuple[int, ...], dtype: DType) -> Array:
+        return np.empty(shape, dtype)
 
     def release(self) -> None:
         """Host memory is not kept."""

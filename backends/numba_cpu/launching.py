@@ -83,7 +83,7 @@ def past(limit: int, shape: tuple[int, ...], itemsize: int) -> int:
     return max(limit // max(shape[0] * itemsize, 1), 1)
 
 
-def destination(out: Array | None, shape: tuple[int, int], dtype: DType) -> tuple[Array, int]:
+def destination(out: Array | None, shape: tuple[int, ...], dtype: DType) -> tuple[Array, int]:
     """``out``, or a new array, and where it begins. Raises ValueError if ``out`` is not of the result's kind."""
     if out is None:
         return memory.placed(shape, dtype, result=True)
