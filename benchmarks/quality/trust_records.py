@@ -132,10 +132,12 @@ NOISES: dict[str, Callable[[Samples], Samples]] = {
     "anti-aliased": lambda f: 1 / np.sqrt(1 + (f / 0.35) ** 12),
     "double microseism": lambda f: _microseism(0.02, 0.25, 0.0)(f) * 0.5 + _microseism(0.045, 0.3, 0.15)(f),
 }
-DESIGN_NOISES = ("white", "pink", "microseism")
 TEST_NOISES = ("white", "red", "anti-aliased", "double microseism")
-RECORDED = "recorded"
-"""Real noise and a real earthquake, of ObsPy's test data: in the test set alone."""
+"""Those of the test set; the design set has all."""
+SMOOTH = ("white", "pink", "red")
+"""Those that signals which fill a trace are in."""
+RECORDED, EARTHQUAKE = "recorded", "recorded earthquake"
+"""Real noise and real earthquakes, of ObsPy's test data."""
 
 
 def _rule(**options: Any) -> Callable[[np.random.Generator, Samples], tuple[str, Callable[[Samples], Samples]]]:
@@ -210,43 +212,67 @@ def drawn(rng: np.random.Generator, x: Samples) -> tuple[str, Callable[[Samples]
 
 
 @cache
-def _recorded() -> tuple[list[Samples], Samples | None]:
-    """Windows of real noise and a real earthquake, of ObsPy's test data; empty and None without it."""
+def _recorded(test: bool) -> tuple[list[Samples], list[Samples]]:
+    """Windows of real noise and real earthquakes, of ObsPy's test data; none without it.
+
+    The design set has half of the sources and the earthquake that ships with ObsPy. The test set has the other sources,
+    and earthquakes at stations whose noise is not in the design set.
+    """
     if importlib.util.find_spec("obspy") is None:
-        return [], None
-    event = records.earthquake()
-    assert event is not None
-    return [window.raw for window in field_records.windows(field_records.folders()[:1])[0]], event[:, :2048]
+        return [], []
+    places = field_records.folders()[:1]
+    found, _ = field_records.windows(places)
+    half = field_records.halves(found)
+    noise = [window.raw for window, own in zip(found, half, strict=True) if own == test]
+    if not test:
+        event = records.earthquake()
+        assert event is not None
+        return noise, [event[:, :2048]]
+    seen = {_station(window.channel) for window, own in zip(found, half, strict=True) if not own}
+    events = [event for event in field_records.events(places) if _station(event.channel) not in seen]
+    return noise, [event.samples[None, :2048] for event in events if len(event.samples) >= 1024]
+
+
+def _station(channel: str) -> str:
+    """Network and station."""
+    return ".".join(channel.split(".")[:2])
 
 
 def cases(count: int, seed: int, test: bool) -> Iterator[Case]:
-    """Records drawn at random: of the design set, or of the test set, which has other noise and a real earthquake.
-
-    Donoho and Johnstone's signals, which fill a trace, are in the first two kinds of noise.
-    """
-    shares, noises = dict(SHARES), [*DESIGN_NOISES]
-    recorded, event = _recorded() if test else ([], None)
-    if test:
-        noises = [*TEST_NOISES, *([RECORDED] if recorded else [])]
-        shares |= {} if event is None else {RECORDED: 0.1}
+    """Records drawn at random, of the design set or of the test set."""
+    events = _recorded(test)[1]
+    noises = [kind for kind in kinds(test) if not test or kind in (*TEST_NOISES, RECORDED)]
+    smooth = [noise for noise in noises if noise in SMOOTH]
+    shares = SHARES | ({EARTHQUAKE: 0.1} if events else {})
     names, weights = list(shares), np.array(list(shares.values()))
     for number in range(count):
         rng = np.random.default_rng([seed, number])
         name = str(rng.choice(names, p=weights / weights.sum()))
-        noise = str(rng.choice(noises[:2] if name in WIDE else noises))
-        if name == RECORDED:
-            assert event is not None
-            clean = event
+        noise = str(rng.choice(smooth if name in WIDE else noises))
+        if name == EARTHQUAKE:
+            clean = events[rng.integers(len(events))]
         else:
             make, lengths = SIGNALS[name]
             clean = make(rng, int(rng.choice(lengths)))
         decibels = float(rng.uniform(0, 20))
         clean = clean / np.sqrt(np.mean(clean**2)) * 10 ** (decibels / 20)
-        if noise == RECORDED:
-            windows = rng.choice(len(recorded), len(clean))
-            added = np.array([recorded[i][: clean.shape[1]] for i in windows])
-            added = added / added.std(axis=1, keepdims=True)
-        else:
-            added = coloured(rng, clean.shape, noise)
+        added = noise_alone(rng, clean.shape, noise, test)
         made, denoise = drawn(rng, clean + added)
         yield Case(name, noise, decibels, made, clean, clean + added, denoise)
+
+
+def kinds(test: bool) -> list[str]:
+    """Of noise, with what is recorded if there is any."""
+    return [*NOISES, *([RECORDED] if _recorded(test)[0] else [])]
+
+
+def noise_alone(rng: np.random.Generator, shape: tuple[int, ...], kind: str, test: bool) -> Samples:
+    """Noise of a kind and of standard deviation 1: `coloured`, or in each trace what was recorded somewhere."""
+    if kind != RECORDED:
+        return coloured(rng, shape, kind)
+    windows, samples = _recorded(test)[0], shape[1]
+    rows = [windows[i] for i in rng.choice(len(windows), shape[0])]
+    starts = [int(rng.integers(len(row) - samples + 1)) for row in rows]
+    found = np.array([row[start : start + samples] for row, start in zip(rows, starts, strict=True)])
+    found -= found.mean(axis=1, keepdims=True)
+    return np.asarray(found / found.std(axis=1, keepdims=True))

@@ -38,13 +38,13 @@ def test_local_similarity_solves_its_equation():
 
 
 def test_a_small_study(monkeypatch):
-    monkeypatch.setattr(trust_records, "_recorded", lambda: ([], None))
+    monkeypatch.setattr(trust_records, "_recorded", lambda test: ([], []))
     monkeypatch.setattr(trust, "COUNTS", {"design": 4, "test": 4})
     monkeypatch.setattr(trust, "NOISE", len(trust_records.NOISES))
     result = trust.run()
     assert len(result["records"]) == 8
     records = [dict(zip(trust.COLUMNS.split("; "), line.split("; "), strict=True)) for line in result["records"]]
-    assert {row["noise"] for row in records if row["set"] == "design"} <= set(trust_records.DESIGN_NOISES)
+    assert {row["noise"] for row in records if row["set"] == "test"} <= set(trust_records.TEST_NOISES)
     for row in result["rows"]:
         kinds = [r["harmful"] for r in records if r["set"] == row["set"]]
         if row["records"] == "all":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,8 +21,13 @@ SIMULATED, TRACES, REPEATS = 1 << 16, 64, 32
 """Samples of noise that are denoised, traces of a gather that they imitate, and how often at most."""
 SHORTEST = 128
 """Samples of a trace that can be tested."""
-RATE, HARM_RATE = 0.01, 0.2
+RATE, HARM_RATE = 0.01, 0.4
 """False discovery rates: of windows and levels with signal, and of windows whose error grew as well."""
+
+
+WEAKER, MOST, FEWEST, UNSTEADY, CHANGES = (0.05, 0.35), 3.0, 20, 0.7, 128
+"""Of `_unsteadiness` the quantiles of windows, the most power over the noise's in a level that counts, the windows of a
+trace that it needs and its largest value, and the samples in which the power of simulated noise changes."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,9 @@ def find(noisy: Floats, removed: Floats, denoise: Denoise | None, quiet: slice |
     found, null = _statistics(cells, noise), list[tuple[Floats, ...]]()
     if samples < SHORTEST:
         found = (np.full_like(found[0], np.nan), np.full_like(found[1], np.nan), np.full_like(found[2], np.nan))
-    every = [*_simulations(noisy, noise, denoise, unit, seed)] if np.isfinite(found[0]).any() else []
+    every = list[tuple[Floats, Floats]]()
+    if np.isfinite(found[0]).any():
+        every = [*_simulations(noisy, noise, denoise, unit, seed, _unsteadiness(cells, noise, cell))]
     both = cells
     if every:
         both = measure(np.concatenate([x for x, _ in every]), np.concatenate([r for _, r in every]), cell)
@@ -137,12 +144,29 @@ def _statistics(cells: Cells, noise: Floats) -> tuple[Floats, Floats, Floats]:
     return np.where(full, ratio, np.nan), np.where(full, grown, np.nan), cells.mean(cells.removed) / floor
 
 
+def _unsteadiness(cells: Cells, noise: Floats, length: int) -> float:
+    """Standard deviation of the logarithm of the noise's power from window to window, beyond that of steady noise.
+
+    By the weaker windows, as signals are in the stronger ones; the median over the traces.
+    """
+    from scipy.special import ndtri
+
+    power = np.minimum(cells.power, MOST * noise[:, None])
+    power = _statistics(replace(cells, removed=power), noise)[0]
+    enough = power[np.isfinite(power).sum(axis=1) >= FEWEST]
+    if not enough.size:
+        return 0.0
+    low, high = np.nanquantile(np.log(np.maximum(enough, 1e-300)), WEAKER, axis=1)
+    spread = float(np.median(high - low)) / float(np.diff(ndtri(WEAKER))[0])
+    return float(np.sqrt(np.clip(spread**2 - 1 / length, 0, UNSTEADY**2)))  # of χ² 2 over the window's samples
+
+
 def _simulations(
-    noisy: Floats, noise: Floats, denoise: Denoise | None, unit: float, seed: int
+    noisy: Floats, noise: Floats, denoise: Denoise | None, unit: float, seed: int, unsteadiness: float
 ) -> Iterator[tuple[Floats, Floats]]:
     """Gaussian noise of these spectra with the same gaps, and what the denoise removes of it; of dead traces none.
 
-    All traces, or neighbours from the middle. ``unit`` is 1 in the units of the denoise.
+    All traces, or neighbours from the middle. ``unit`` is 1 in the units of the denoise. The noise's strength varies.
     """
     live = np.flatnonzero(noise.max(axis=1, initial=0) > 0)
     if not live.size:
@@ -155,8 +179,19 @@ def _simulations(
     gaps = np.isnan(noisy[rows])
     for _ in range(int(np.clip(SIMULATED // (len(rows) * samples), 1, REPEATS))):
         white = np.fft.rfft(rng.standard_normal((len(rows), samples)))
-        x = np.where(gaps, np.nan, np.fft.irfft(white * spectrum, samples))
+        x = np.fft.irfft(white * spectrum, samples)
+        if unsteadiness:
+            x *= np.exp(unsteadiness / 2 * _wandering(rng, len(rows), samples))
+        x = np.where(gaps, np.nan, x)
         yield x, x if denoise is None else x - denoise(unit * x) / unit
+
+
+def _wandering(rng: np.random.Generator, traces: int, samples: int) -> Floats:
+    """Standard normal values that change slowly: between those at every `CHANGES` samples."""
+    at, part = np.divmod(np.arange(samples) / CHANGES, 1)
+    knots = rng.standard_normal((traces, int(at[-1]) + 2))
+    between = knots[:, at.astype(int)] * (1 - part) + knots[:, at.astype(int) + 1] * part
+    return np.asarray(between / np.hypot(part, 1 - part))
 
 
 def _amplitudes(noise: Floats, samples: int) -> Floats:
