@@ -145,6 +145,8 @@ def _ends(sample, n, rank, all_bits, margins, listed):
 
 
 def _weighted(low: float, high: float, weight: float) -> float:
+    if weight == 0.5:  # of medians, as NumPy has them of subnormal numbers
+        return (low + high) / 2
     return (1 - weight) * low + weight * high
 
 
