@@ -33,7 +33,7 @@ from wavefilt.benchmarks.laplace2d import study as laplace2d
 from wavefilt.benchmarks.quality import leakage, ranking, real_noise_report, sections_report, trust
 from wavefilt.benchmarks.quality import report as quality
 from wavefilt.benchmarks.scaling import report as scaling
-from wavefilt.benchmarks.ske import validation
+from wavefilt.benchmarks.ske import compiled, validation
 from wavefilt.benchmarks.throughput import batches, dask_scaling, obspy_streams, streaming
 
 from . import plots, summary
@@ -134,6 +134,7 @@ KINDS = (
         validation.shipped_report,
     ),
     Kind("SKE: predicted and measured kernels", {"device", "rows"}, validation.shipped_report, plots.ske),
+    Kind("Kernels compiled for every GPU", {"rows", "ptxas"}, compiled.report, study="compiled kernels"),
     Kind(
         "Launch shapes: chosen by the model and fixed",
         {"fixed", "rows"},

@@ -16,7 +16,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.backends.test_cuda_compile import _ptxas
 from tests.support.checkout import ROOT, run
 from tests.support.simulation import SIMULATED, inside, outside
 from wavefilt.benchmarks.common import measuring
@@ -25,6 +24,7 @@ from wavefilt.benchmarks.common.implementation import Mismatch, missing
 from wavefilt.benchmarks.laplace1d import cases, study
 from wavefilt.benchmarks.laplace1d.cases import COPIES, IMPLEMENTATIONS, Problem
 from wavefilt.benchmarks.laplace1d.counts import REGISTERS, launches
+from wavefilt.benchmarks.ske.compiled import ptxas as _ptxas
 
 MODULE = "tests.benchmarks.test_laplace1d"
 KERNELS = ("naive", "readonly", "shared", "barrier")

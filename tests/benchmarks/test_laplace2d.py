@@ -19,7 +19,6 @@ import numba
 import numpy as np
 import pytest
 
-from tests.backends.test_cuda_compile import _ptxas
 from tests.support.checkout import ROOT, run
 from tests.support.simulation import SIMULATED, inside, outside
 from wavefilt.benchmarks.common import implementation
@@ -28,6 +27,7 @@ from wavefilt.benchmarks.common.implementation import Mismatch, missing
 from wavefilt.benchmarks.laplace2d import cases, counts, image, study
 from wavefilt.benchmarks.laplace2d.cases import COPIES, IMPLEMENTATIONS, NUMPY, SCIPY, Problem
 from wavefilt.benchmarks.laplace2d.variants import RADIUS, ROWS, VARIANTS
+from wavefilt.benchmarks.ske.compiled import ptxas as _ptxas
 
 MODULE = "tests.benchmarks.test_laplace2d"
 VARIANT = {variant.name: variant for variant in VARIANTS}

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.backends.test_cuda_compile import _ptxas
 from tests.support.checkout import ROOT
 from tests.support.simulation import SIMULATED, inside
+from wavefilt.benchmarks.ske.compiled import ptxas as _ptxas
 
 MODULE = "tests.ske.test_ske_measurements"
 
