@@ -243,6 +243,10 @@ DOUBLE = (
 """
 
 
+SPILLING = "dual-panels-analysis"
+"""Kernels whose registers are limited for an H200: on other GPUs some take local memory (docs/compiled_kernels.md)."""
+
+
 def _name(path: Path) -> str:
     return path.stem.partition(".")[0]
 
@@ -259,7 +263,8 @@ def check(dtype: str, files: list[Path], which: str = "all") -> None:
     if ptxas is None:
         pytest.skip("ptxas is not installed (wheel nvidia-cuda-nvcc)")
     for row in kernels.every_assembled(files, ptxas):
-        assert (row["stack"], row["spilled"]) == (0, 0), row
+        allowed = row["kernel"].startswith(SPILLING) and row["gpu"] != "9.0"
+        assert (row["stack"], row["spilled"]) == (0, 0) or allowed, row
         assert row["shared"] <= 48 << 10, row
         assert row["blocks"] >= 1, row
 
