@@ -48,7 +48,7 @@ def completed(*words: str) -> list[str]:
         (["info", "x"], ["<file>"]),
         (["wavelets", "s"], ["sym"]),
         (["ske", "estimate", "-w", "db3"], [f"db3{i}" for i in ("", *range(9))]),
-        (["ske", "estimate", "--device", "h"], ["h200"]),
+        (["ske", "estimate", "--device", "h"], ["h200", "h200-sheet"]),
         (["ske", "estimate", "--device", "./mine"], ["<file>"]),
         (["ske", "occupancy", "--device", "GTX4"], ["GTX480"]),
         (["bench", "scaling", "-w", "db1"], ["db10"]),

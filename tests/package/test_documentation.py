@@ -48,6 +48,7 @@ NOT_RUN = {
     ("architecture", "an outline"): 1,
     ("block_size", "measures the machine"): 1,
     ("command", "needs other shells"): 1,
+    ("compiled_kernels", "installs packages"): 1,
     ("cpu", "installs packages"): 1,
     ("dask", "installs packages"): 1,
     ("dask", "needs a cluster"): 3,
