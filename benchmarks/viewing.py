@@ -5,6 +5,7 @@ In this process to the messages for the browser; in a headless Chromium, if ther
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -150,34 +151,31 @@ def _seen(traces: int, samples: int, changes: Sequence[str], repeats: int) -> di
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         return {}
-    from tornado.ioloop import IOLoop
+    times = asyncio.run(_measured(program, traces, samples, changes, repeats))
+    if not isinstance(times, dict):
+        raise RuntimeError(f"{program} did not measure the page: {times}")
+    return {
+        change: {name: summary([pair[i] for pair in own[1:]]) for i, name in enumerate(("pixels", "pixels_of_all"))}
+        for change, own in times.items()
+    }
 
+
+async def _measured(program: str, traces: int, samples: int, changes: Sequence[str], repeats: int) -> Any:
+    """What a browser answers that is shown the page. Raises TimeoutError if it does not."""
     from wavefilt.viewer import server
 
-    answers = list[Any]()
-
-    def answered(text: str) -> None:
-        answers.append(json.loads(text))
-        IOLoop.current().stop()
-
+    answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     with (
-        server.serving(lambda: _page(traces, samples, changes, repeats + 1, answered), "measured") as address,
+        server.serving(lambda: _page(traces, samples, changes, repeats + 1, answer.set_result), "measured") as address,
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
     ):
         command = [program, *OPTIONS, f"--user-data-dir={profile}", f"--window-size={WINDOW}", address]
         browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            IOLoop.current().call_later(LONGEST, IOLoop.current().stop)
-            IOLoop.current().start()
+            return json.loads(await asyncio.wait_for(answer, LONGEST))
         finally:
             browser.terminate()
             browser.wait()
-    if not answers or not isinstance(answers[0], dict):
-        raise RuntimeError(f"{program} did not measure the page: {answers or 'no answer'}")
-    return {
-        change: {name: summary([pair[i] for pair in times[1:]]) for i, name in enumerate(("pixels", "pixels_of_all"))}
-        for change, times in answers[0].items()
-    }
 
 
 def _page(traces: int, samples: int, changes: Sequence[str], repeats: int, answered: Callable[[str], None]) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -72,11 +73,13 @@ def same(expected: str, printed: str) -> bool:
 
 
 def parse(block: Block) -> None:
-    """What can be said of a block without running it. Raises SyntaxError or click's UsageError."""
+    """What can be said of a block without running it. Raises ValueError, SyntaxError or click's UsageError."""
     if block.language == "python":
         compile(block.code, "block", "exec")
     elif block.language == "toml":
         tomllib.loads(block.code)
+    elif block.language == "json":
+        json.loads(block.code)
     elif block.language in ("sh", "console"):
         code = block.code if block.language == "sh" else "\n".join(command for command, _ in commands(block))
         done = subprocess.run(["bash", "-n", "-c", code], capture_output=True, text=True)
@@ -113,7 +116,7 @@ def run(page: Path) -> None:
             with contextlib.redirect_stdout(io.StringIO()) as output:
                 exec(compile("\n" * block.line + block.code, str(page), "exec"), namespace)
             assert same(block.printed, output.getvalue()), f"{where}: printed\n{output.getvalue()}"
-        elif block.language == "toml":
+        elif block.language in ("toml", "json"):
             parse(block)
         elif block.language == "sh":
             _shell(block.code, "", where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 import threading
@@ -39,7 +40,7 @@ def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[str]
     """The address of a server on `HOST` that makes a page for each tab; ``port`` 0 is any that is free.
 
     Every path begins with a random token, the socket's too, and that is opened for pages of this server alone.
-    Raises OSError if the port cannot be used.
+    Needs a running event loop. Raises OSError if the port cannot be used.
     """
     listening = socket.create_server((HOST, port))
     listening.setblocking(False)
@@ -71,8 +72,12 @@ def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[str]
 
 def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce: Callable[[str], None]) -> None:
     """Serve until a signal raises; tell the address, and open it in a browser."""
-    with serving(page, title, port) as address:
-        announce(address)
-        if browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        IOLoop.current().start()
+
+    async def served() -> None:
+        with serving(page, title, port) as address:
+            announce(address)
+            if browser:
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            await asyncio.Event().wait()  # never set
+
+    asyncio.run(served())
