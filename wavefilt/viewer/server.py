@@ -8,7 +8,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import panel as pn
@@ -40,7 +40,7 @@ def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[str]
     """The address of a server on `HOST` that makes a page for each tab; ``port`` 0 is any that is free.
 
     Every path begins with a random token, the socket's too, and that is opened for pages of this server alone.
-    Needs a running event loop. Raises OSError if the port cannot be used.
+    Needs an event loop. Raises OSError if the port cannot be used.
     """
     listening = socket.create_server((HOST, port))
     listening.setblocking(False)
@@ -72,12 +72,11 @@ def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[str]
 
 def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce: Callable[[str], None]) -> None:
     """Serve until a signal raises; tell the address, and open it in a browser."""
-
-    async def served() -> None:
+    # asyncio.run would cancel what serves the pages, which writes tracebacks
+    with closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)
         with serving(page, title, port) as address:
             announce(address)
             if browser:
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-            await asyncio.Event().wait()  # never set
-
-    asyncio.run(served())
+            loop.run_forever()
