@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from wavefilt.thresholding.local_shrinkage import OWN
+
 from .compiler import part
 from .dwt.kernels import clear
 from .local_shrinkage import COUNT, FINER, HALF, MEANS, PERIODIC, SAME, SPACING
@@ -70,8 +72,12 @@ def _energy(source, parts, scale, lo, hi, band, weights, out, squares):
         right = greater(count - reach, left)
         for q in range(left - first + greater(last - right, 0)):
             k = first + q if q < left - first else right + q - (left - first)
-            there = lesser(half, k // spacing) + 1 + lesser(half, (count - 1 - k) // spacing)
-            means[k - lo] *= means.dtype.type(2 * half + 1) / means.dtype.type(there)
+            there = weights[half]
+            for m in range(1, lesser(half, k // spacing) + 1):
+                there += weights[half + m]
+            for m in range(1, lesser(half, (count - 1 - k) // spacing) + 1):
+                there += weights[half + m]
+            means[k - lo] /= there
         for p in range(first - lo):
             means[p] = means[first - lo]
         for p in range(last - lo, hi - lo):
@@ -122,6 +128,13 @@ def _shrink(source, parts, target, around, count, number):
 
 
 @part
+def _scale(source, factor, target):
+    factor = target.dtype.type(factor)
+    for p in range(len(target)):
+        target[p] = factor * source[p]
+
+
+@part
 def _copy(source, target):
     for p in range(len(source)):
         target[p] = source[p]
@@ -165,8 +178,8 @@ def shrink(
             source, target = view(sources[i] + first, width, weights), view(targets[i] + first, width, weights)
             after = at + (hi - lo) * size
             if thresholds[i, row] > 0:
-                number = 1
-                _copy(view(at + (start - lo) * size, count, weights), total)
+                number = OWN
+                _scale(view(at + (start - lo) * size, count, weights), OWN, total)
                 if i > 0 and thresholds[i - 1, row] > 0:
                     beyond = places[tile, 4 * i - 2] * size
                     _add(total, count, before - beyond, links, 2 * i, start, even, odd)

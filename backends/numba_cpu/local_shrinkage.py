@@ -10,7 +10,7 @@ import numpy as np
 from wavefilt.arrays import Array, Counts, DType
 from wavefilt.backends.numba_cpu import entries, grains, launching, memory, plane_shrinkage, team
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.thresholding.local_shrinkage import Grid, Local
+from wavefilt.thresholding.local_shrinkage import NEXT, Grid, Local
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 
@@ -76,9 +76,9 @@ def _range(link: Counts, start: Counts, stop: Counts) -> tuple[Counts, Counts]:
 @lru_cache(maxsize=64)
 def _weights(half: int, dtype: DType) -> Array:
     """Those of a mean, as many as filters have: even in number."""
-    weights = np.full(2 * half + 2, 1 / (2 * half + 1), dtype)
+    weights = NEXT ** np.abs(np.arange(-half, half + 2.0))
     weights[-1] = 0
-    return weights
+    return np.asarray(weights / weights.sum(), dtype)
 
 
 def compiled(shrinkage: Shrinkage) -> bool:

@@ -40,6 +40,7 @@ LIBRARY: dict[str, Options] = {
     "js": JS,
     "js, window": JS | {"sigma": BEFORE},
     "js, modwt": JS | {"transform": "modwt"},
+    "js, modwt, 8 levels": JS | {"transform": "modwt", "level": 8},
     "js, modwt, window": JS | {"transform": "modwt", "sigma": BEFORE},
     "js, modwt, window, blend 0.2": JS | {"transform": "modwt", "sigma": BEFORE, "blend": 0.2},
 }

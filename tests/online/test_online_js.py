@@ -43,8 +43,9 @@ def reference(x, wavelet, level, window, mode="symmetric", noise=None):
                 due = k + max(len(known) // UPDATES, 1)
         mean = np.full(len(w), np.nan)
         for k in range(len(w)):
-            near = [((w[q] - centre[q]) / limit[q]) ** 2 for q in range(max(k - 3, 0), k + 1) if limit[q] > 0]
-            mean[k] = np.mean(near) if near else np.nan
+            known = [q for q in range(max(k - 4, 0), k + 1) if limit[q] > 0]
+            near, weights = [((w[q] - centre[q]) / limit[q]) ** 2 for q in known], [np.exp((q - k) / 3) for q in known]
+            mean[k] = np.average(near, weights=weights) if known else np.nan
         limits.append(limit)
         centres.append(centre)
         energies.append(mean)
@@ -52,7 +53,7 @@ def reference(x, wavelet, level, window, mode="symmetric", noise=None):
     for i, w in enumerate(bands):
         found = w.copy()
         for k in np.flatnonzero(limits[i] > 0):
-            around = [energies[i][k]]
+            around = [energies[i][k]] * 2
             for j in (i - 1, i + 1):
                 if 0 <= j <= level:
                     time = grids[i].first + grids[i].step * k

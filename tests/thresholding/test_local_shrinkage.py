@@ -33,12 +33,13 @@ def burst(samples, at, width=60, amplitude=10.0):
 
 
 def energy(band, limit, spacing, half, periodic):
-    """The mean of |W|²/limit² over the neighbours in time, by a loop."""
+    """The mean of |W|²/limit² over the neighbours in time, with weights that fall by e every three, by a loop."""
     found, count = np.zeros(len(band)), len(band)
     for k in range(count):
-        places = [k + q * spacing for q in range(-half, half + 1)]
-        places = [p % count for p in places] if periodic else [p for p in places if 0 <= p < count]
-        found[k] = np.mean([abs(band[p]) ** 2 for p in places]) / limit**2
+        places = [(k + q * spacing, np.exp(-abs(q) / 3)) for q in range(-half, half + 1)]
+        places = [(p % count, w) for p, w in places] if periodic else [(p, w) for p, w in places if 0 <= p < count]
+        values, weights = zip(*((abs(band[p]) ** 2, w) for p, w in places), strict=True)
+        found[k] = np.average(values, weights=weights) / limit**2
     return found
 
 
@@ -58,7 +59,7 @@ def expected(coefficients, thresholds, method, level):
         def coarser(i, k):
             return k - lag if i == level - 1 else (k + late) // 2
 
-        means = [(1, 3)] * (level + 1)
+        means = [(1, 4)] * (level + 1)
     else:
         begins = [modwt_boundary.kept(taps, method.mode, j)[0] for j in [*range(1, level + 1), level]]
         lag = round(lag * 2**level)
@@ -70,7 +71,7 @@ def expected(coefficients, thresholds, method, level):
         def coarser(i, k):
             return k - begins[i] - (lag if i == level - 1 else 2**i) + begins[i + 1]
 
-        means = [(2 ** (j - 1), 6) for j in [*range(1, level + 1), level]]
+        means = [(2**j, 4) for j in [*range(1, level + 1), level]]
     energies = [
         energy(band, limit, *mean, periodic) if limit else None
         for band, limit, mean in zip(bands, thresholds, means, strict=True)
@@ -83,7 +84,7 @@ def expected(coefficients, thresholds, method, level):
     for i, band in enumerate(bands):
         found = band.copy()
         for k in range(len(band) if thresholds[i] else 0):
-            around = [energies[i][k]]
+            around = [energies[i][k]] * 2
             if i > 0 and thresholds[i - 1]:
                 around.append(np.mean([at(i - 1, p) for p in finer(i, k)]))
             if i < level and thresholds[i + 1]:

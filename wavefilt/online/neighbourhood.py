@@ -1,7 +1,7 @@
 """Rule js on a stream: local James-Stein shrinkage by the neighbours that are there already.
 
 Of the neighbourhood in `wavefilt.thresholding.local_shrinkage` it is the causal half: R is the mean of |W|²/limit² over
-a coefficient and the `REACH` before it, and A that of R there and at the last coefficients of the adjacent levels whose
+a coefficient and the `REACH` before it, with the same weights, and A that of R there and at the last coefficients of the adjacent levels whose
 times are not after its own; that of the approximation has no larger number than the coarsest detail's, and the other
 way round. Finer levels wait for the coarser ones, as they do for synthesis: the latency is that of other rules.
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
 from wavefilt.online.sliding_window import SlidingThresholds
-from wavefilt.thresholding.local_shrinkage import REACH, Grid
+from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid
 
 
 @dataclass
@@ -58,9 +58,9 @@ class _Band:
         powers = np.concatenate([self.recent, powers], axis=1)
         total, number = np.zeros((2, *new.shape))
         for q in range(REACH + 1):
-            own_powers = powers[:, q : q + new.shape[1]]
-            total += np.nan_to_num(own_powers, posinf=np.finfo(np.float64).max / (4 * REACH))
-            number += ~np.isnan(own_powers)
+            own_powers, weight = powers[:, q : q + new.shape[1]], NEXT ** (REACH - q)
+            total += weight * np.nan_to_num(own_powers, posinf=np.finfo(np.float64).max / (4 * REACH))
+            number += weight * ~np.isnan(own_powers)
         with np.errstate(invalid="ignore"):
             means = total / number  # NaN without neighbours
         self.recent = powers[:, powers.shape[1] - REACH :]
@@ -117,7 +117,7 @@ class Neighbourhood:
         """The next so many coefficients."""
         own = self._bands[band]
         places = own.shrunk + np.arange(count)
-        around = [own.energies_at(places)]
+        around = [own.energies_at(places)] * OWN
         around += [self._bands[j].energies_at(self._places(band, j, count)) for j in self._neighbours(band)]
         number = np.sum([~np.isnan(energies) for energies in around], axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):

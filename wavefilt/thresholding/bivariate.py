@@ -28,7 +28,7 @@ from wavefilt.thresholding.local_shrinkage import Grid, Local, mean, plane_mean,
 ROOT = 3**0.25
 """Thresholds in units of σ_n."""
 WIDER = 3
-"""Times the reach of rule js in two dimensions: 7 x 7 coefficients, as in their paper.
+"""Coefficients to either side in the mean, 7 or 7 x 7 of them as in their paper; times the reach of rule js in panels.
 
 With the dual tree 5 x 5 gain 0.1 to 0.7 dB less on crossing dips, in white and in pink noise.
 """
@@ -41,7 +41,7 @@ class Bivariate:
     def shrink(self, bands: Sequence[Array], thresholds: Floats, grids: Sequence[Grid], parts: int = 1) -> list[Array]:
         """Bands (rows, coefficients), finest first, shrunk by ``thresholds`` (bands, rows).
 
-        The window is that of rule js in time; a parent between two coefficients has the mean of their |y|².
+        Means take every coefficient that rule js may; a parent between two coefficients has the mean of their |y|².
         """
         shrunk, coarser = list[Array](), np.zeros(0)
         for i in reversed(range(len(bands))):
@@ -49,7 +49,8 @@ class Bivariate:
             if i + 1 < len(bands):
                 low, high = map(grids[i + 1].inside, grid.nearest(slice(0, grid.count), grids[i + 1]))
                 parent = (coarser[:, low] + coarser[:, high]) / 2
-            shrunk.append(_shrunk(bands[i], energy, parent, mean(energy, grid), thresholds[i], parts))
+            around = mean(energy, replace(grid, half=WIDER), 1.0)
+            shrunk.append(_shrunk(bands[i], energy, parent, around, thresholds[i], parts))
             coarser = energy
         return shrunk[::-1]
 

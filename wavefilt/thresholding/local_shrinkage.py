@@ -1,14 +1,15 @@
 """Local James-Stein shrinkage: each coefficient by the energy around it, in time and in the adjacent levels.
 
-For noise of standard deviation σ in a band, with R the mean of |W|²/σ² over `REACH` steps of the band to either side,
-and A the mean of R over the bands of levels j - 1, j and j + 1 at the same time, a coefficient W is multiplied by
-max(0, 1 - λ/A). The approximation is a band as well, the one that follows the coarsest details; bands at the ends have
-one neighbour. James and Stein (1961) shrink a mean of normal variables so, Stein (1981) gives the risk; Cai and
-Silverman (Sankhyā 63, 2001, NeighCoeff) shrink single coefficients by their neighbours in time. That levels share their
-energy, and the numbers below, come from records of earthquakes in real noise. λ was chosen by a sweep over the records
-of `wavefilt.benchmarks.quality.real_noise`, of which either half above 1 Hz chooses 2 by itself, and those of raw ones
-3 and 4. The mean gain is within 0.5 dB of the best from 1.5 to 3 above 1 Hz, and from 2 to 4 in raw records; greater
-values cut the coda and weak P.
+For noise of standard deviation σ in a band of level j, with R the mean of |W|²/σ² every 2^j samples, up to `REACH` of
+these intervals to either side, with weights that fall by a factor `NEXT` from one to the next, and A the mean of R over
+the bands of levels j - 1, j and j + 1 at the same time, in which the own one counts `OWN` times, a coefficient W is
+multiplied by max(0, 1 - λ/A). The approximation is a band as well, the one that follows the coarsest details; bands at
+the ends have one neighbour. James and Stein (1961) shrink a mean of normal variables so, Stein (1981) gives the risk;
+Cai and Silverman (Sankhyā 63, 2001, NeighCoeff) shrink single coefficients by their neighbours in time. That levels
+share their energy, and the numbers below, come from records of earthquakes in real noise
+(`wavefilt.benchmarks.quality.real_noise`). Equal weights over more intervals gain there, in coda, but lose on single
+arrivals, by a decibel and more; weights that fall gain on both. Either half of the records above 1 Hz chooses λ = 2 by
+itself; greater values cut the coda and weak P.
 
 A band with threshold 0 is unchanged, and no neighbour of others.
 
@@ -36,8 +37,12 @@ LAMBDA_MEASURED = 2.5
 SPECTRA = 1 << 16
 """Coefficients of windows that are shrunk at a time: they fit the cache of a core."""
 
-REACH = 3
-"""Intervals of 2^j samples, at level j, over which |W|² is averaged to either side: some two to three periods."""
+REACH = 4
+"""Intervals of 2^j samples, at level j, over which |W|² is averaged to either side: some four periods."""
+NEXT = math.exp(-1 / 3)
+"""The weight of |W|² an interval farther away."""
+OWN = 2
+"""How often the energy of a band counts beside that of each adjacent one."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,8 @@ class Grid:
     """Where the coefficients of a band are in time.
 
     Coefficient k, from 0 to ``count`` - 1, is at ``first`` + ``step`` k, in samples; those of all bands of a transform
-    count from the same sample. The mean takes every ``spacing``-th coefficient, ``half`` of them to either side: the
-    square of a band from f to 2f is sampled well enough twice in 1/f. ``periodic`` bands go round.
+    count from the same sample. The mean takes every ``spacing``-th coefficient, ``half`` of them to either side.
+    ``periodic`` bands go round.
 
     Bands of panels have a grid along each axis, with the reach of `in_plane`.
     """
@@ -60,8 +65,9 @@ class Grid:
 
     @property
     def in_plane(self) -> Grid:
-        """The same for panels, whose means take 3 x 3 intervals of 2^j samples."""
-        return replace(self, half=self.half // REACH)
+        """The same for panels, whose means take 3 x 3 intervals of 2^j samples, twice in each where there are more."""
+        twice = self.spacing > 1
+        return replace(self, spacing=self.spacing // 2 if twice else 1, half=2 if twice else 1)
 
     def nearest(self, own: slice, band: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of coefficients of this band, the nearest of another one, which may lie beyond its ends.
@@ -95,7 +101,7 @@ class Local:
                 if j not in energies:
                     energies[j] = mean(relative_energy(bands[j], thresholds[j]), grids[j])
             energies.pop(i - 2, None)  # three are needed at a time
-            total, number = energies[i].copy(), counts[i].copy()
+            total, number = OWN * energies[i], OWN * counts[i]
             for j in (i - 1, i + 1):
                 if 0 <= j < len(bands):
                     low, high = map(grids[j].inside, grid.nearest(slice(0, grid.count), grids[j]))
@@ -192,14 +198,14 @@ def relative_energy(band: Array, limit: Floats) -> Floats:
         return np.square(np.abs(band).astype(np.float64) * np.minimum(scale, np.finfo(np.float64).max))
 
 
-def mean(power: Floats, grid: Grid) -> Floats:
-    """The mean around each coefficient in time, over those that there are."""
+def mean(power: Floats, grid: Grid, ratio: float = NEXT) -> Floats:
+    """The mean around each coefficient in time, over those that there are; weights fall by the ratio at each step."""
     total, number = np.zeros(power.shape), np.zeros(grid.count)
     for k in range(-grid.half, grid.half + 1):
-        places = np.arange(grid.count) + k * grid.spacing
+        places, weight = np.arange(grid.count) + k * grid.spacing, ratio ** abs(k)
         there = np.ones(grid.count, bool) if grid.periodic else (places >= 0) & (places < grid.count)
-        total[:, there] += power[:, grid.inside(places[there])]
-        number += there
+        total[:, there] += weight * power[:, grid.inside(places[there])]
+        number += weight * there
     return np.asarray(total / number)
 
 

@@ -113,8 +113,7 @@ class _MODWT(Transform):
         for j in range(1, level + 1):
             before, after = modwt_boundary.kept(wavelet.dec_len, mode, j, start_level)
             first = details_first(start_level + j, 0.5) - before
-            spacing = 1 << start_level + j - 1
-            found.append(Grid(before + shape[0] + after, 1, first, spacing, 2 * REACH, periodic))
+            found.append(Grid(before + shape[0] + after, 1, first, 1 << start_level + j, REACH, periodic))
         lag = round(math.ldexp(low_pass_lag(wavelet.dec_lo), start_level + level))
         return (*found, replace(found[-1], first=found[-1].first + lag))
 

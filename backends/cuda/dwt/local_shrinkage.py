@@ -16,7 +16,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
-from wavefilt.thresholding.local_shrinkage import REACH, Grid
+from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid
 
 from .tiling import ROWS, up4
 
@@ -136,18 +136,22 @@ def _link(grids: Sequence[Grid], i: int, j: int) -> Link:
 def _edge(dtype: str, periodic: bool) -> DeviceFunction:
     """Device function: the energy at a coefficient wherever it lies, beyond the ends as `Grid.inside` has it."""
     number = np.dtype(dtype).type
+    zero, one, ratio = number(0), number(1), number(NEXT)
 
     @device
     def edge(source, start, count, k, scale):
-        total, there = number(0), 0
+        total, there, weight = zero, zero, one
         k = k % count if periodic else min(max(k, 0), count - 1)
-        for m in range(k - REACH, k + REACH + 1):
-            i = m % count if periodic else m
-            if 0 <= i < count:
-                w = source[start + i] * scale
-                total += w * w
-                there += 1
-        return total / number(there)
+        for m in range(REACH + 1):
+            for side in range(2 if m else 1):
+                i = k + m if side else k - m
+                i = i % count if periodic else i
+                if 0 <= i < count:
+                    w = source[start + i] * scale
+                    total += weight * (w * w)
+                    there += weight
+            weight *= ratio
+        return total / there
 
     return edge
 
@@ -172,20 +176,34 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
     size, (head, _), groups = c.sizes[band], c.reaches[band], c.length(band) // 4
     begin, first_of, asked = c.place(band) - head, _first_of(threads, c.place(band) // 4), _asking(c, band)
     rounds, rest = groups // threads, groups % threads
-    zero, share, edge = number(0), number(1 / (2 * REACH + 1)), _edge(c.dtype, c.periodic)
+    zero, edge = number(0), _edge(c.dtype, c.periodic)
+    ratio, share = number(NEXT), number(1 / sum(NEXT ** abs(k) for k in range(-REACH, REACH + 1)))
+    assert REACH == 4  # as many as are loaded to either side
+
+    @device
+    def square(w, scale):
+        w *= scale
+        return w * w
+
+    @device
+    def mean(own, first, second, third, fourth):
+        return (own + ratio * (first + ratio * (second + ratio * (third + ratio * fourth)))) * share
 
     @device
     def group(energies, source, at, scale, v):
-        _, a1, a2, a3 = load4(source, at + 4 * v - 4)
+        a0, a1, a2, a3 = load4(source, at + 4 * v - 4)
         b0, b1, b2, b3 = load4(source, at + 4 * v)
-        c0, c1, c2, _ = load4(source, at + 4 * v + 4)
-        a1, a2, a3, c0, c1, c2 = a1 * scale, a2 * scale, a3 * scale, c0 * scale, c1 * scale, c2 * scale
-        b0, b1, b2, b3 = b0 * scale, b1 * scale, b2 * scale, b3 * scale
-        before, middle, after = a2 * a2, (b0 * b0 + b1 * b1) + (b2 * b2 + b3 * b3), c1 * c1
-        inner, outer = middle + a3 * a3, middle + c0 * c0
-        s0, s1 = inner + (before + a1 * a1), inner + (before + c0 * c0)
-        s2, s3 = outer + (a3 * a3 + after), outer + (after + c2 * c2)
-        store(energies, begin + 4 * v, (s0 * share, s1 * share, s2 * share, s3 * share))
+        c0, c1, c2, c3 = load4(source, at + 4 * v + 4)
+        a0, a1, a2, a3 = square(a0, scale), square(a1, scale), square(a2, scale), square(a3, scale)
+        b0, b1, b2, b3 = square(b0, scale), square(b1, scale), square(b2, scale), square(b3, scale)
+        c0, c1, c2, c3 = square(c0, scale), square(c1, scale), square(c2, scale), square(c3, scale)
+        found = (
+            mean(b0, a3 + b1, a2 + b2, a1 + b3, a0 + c0),
+            mean(b1, b0 + b2, a3 + b3, a2 + c0, a1 + c1),
+            mean(b2, b1 + b3, b0 + c0, a3 + c1, a2 + c2),
+            mean(b3, b2 + c0, b1 + c1, b0 + c2, a3 + c3),
+        )
+        store(energies, begin + 4 * v, found)
 
     @device
     def at_the_ends(energies, source, start, counts, k, scale, tile, thread):
@@ -263,7 +281,7 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
     """Device function: a band's own coefficients of a tile, shrunk by its energies and those of the adjacent bands."""
     threads, number, size, place = c.threads, np.dtype(c.dtype).type, c.sizes[band], c.place(band)
     first_of, one, zero = _first_of(threads, sum(c.sizes[c.own[0] : band]) // 4), number(1), number(0)
-    rounds, rest = size // 4 // threads, size // 4 % threads
+    rounds, rest, own = size // 4 // threads, size // 4 % threads, number(OWN)
     add_finer, add_coarser = (_adding(c, band, adjacent) for adjacent in (band - 1, band + 1))
     finer, coarser, gains = max(band - 1, 0), min(band + 1, len(c.sizes) - 1), c.parts > 1
 
@@ -275,7 +293,9 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
     def group(energies, source, target, start, count, v):
         d0, d1, d2, d3 = (one, one, one, one) if gains else load4(source, start + 4 * v)
         if count > 0:
-            e0, e1, e2, e3 = add_coarser(energies, v, add_finer(energies, v, load4(energies, place + 4 * v)))
+            e0, e1, e2, e3 = load4(energies, place + 4 * v)
+            e0, e1, e2, e3 = add_finer(energies, v, (own * e0, own * e1, own * e2, own * e3))
+            e0, e1, e2, e3 = add_coarser(energies, v, (e0, e1, e2, e3))
             d0, d1, d2, d3 = shrunk(d0, e0, count), shrunk(d1, e1, count), shrunk(d2, e2, count), shrunk(d3, e3, count)
         store(target, start + 4 * v, (d0, d1, d2, d3))
 
@@ -283,7 +303,7 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
     def shrink(energies, scales, source, target, begins, strides, counts, row, tile):
         start, thread, count = begins[band] + row * strides[band] + tile * size, first_of(), zero
         if scales[band] > 0:
-            count = one
+            count = own
             if finer < band and scales[finer] > 0:
                 count += one
             if coarser > band and scales[coarser] > 0:

@@ -17,7 +17,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.thresholding.local_shrinkage import REACH, Grid
+from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid
 
 BEGIN, PITCH, COUNT, SPACING, SHIFT, FIELDS = range(6)
 """Fields of a band in `table`, and how many they are."""
@@ -43,28 +43,29 @@ def table(grids: Sequence[Grid], begins: Sequence[int], pitches: Sequence[int]) 
 @cache
 def shrinking(dtype: str, threads: int, periodic: bool) -> Kernel:
     """Kernel that writes coefficients of all bands shrunk to the places in ``target`` that they have in ``source``."""
-    number, half = np.dtype(dtype).type, 2 * REACH
-    one, zero, most = number(1), number(0), number(np.finfo(dtype).max)
-    share = number(1 / (2 * half + 1))
+    number = np.dtype(dtype).type
+    one, zero, own_share, most = number(1), number(0), number(OWN), number(np.finfo(dtype).max)
+    ratio, share = number(NEXT), number(1 / sum(NEXT ** abs(k) for k in range(-REACH, REACH + 1)))
 
     @device
     def energy(source, start, count, spacing, k, scale):
         """At a coefficient wherever it lies, beyond the ends as `Grid.inside` has it."""
         k = k % count if periodic else min(max(k, 0), count - 1)
-        total = zero
-        if k >= half * spacing and k + half * spacing < count:
-            for m in range(-half, half + 1):
-                w = source[start + k + m * spacing] * scale
-                total += w * w
-            return total * share
-        there = 0
-        for m in range(-half, half + 1):
-            i = (k + m * spacing) % count if periodic else k + m * spacing
-            if 0 <= i < count:
-                w = source[start + i] * scale
-                total += w * w
-                there += 1
-        return total / number(there)
+        total, there, w = zero, zero, source[start + k] * scale
+        if k >= REACH * spacing and k + REACH * spacing < count:
+            for m in range(REACH, 0, -1):  # the weights of Horner's scheme
+                a, b = source[start + k - m * spacing] * scale, source[start + k + m * spacing] * scale
+                total = ratio * (total + (a * a + b * b))
+            return (total + w * w) * share
+        for m in range(REACH, 0, -1):
+            for side in range(-m, m + 1, 2 * m):
+                i = (k + side * spacing) % count if periodic else k + side * spacing
+                if 0 <= i < count:
+                    a = source[start + i] * scale
+                    total += a * a
+                    there += one
+            total, there = ratio * total, ratio * there
+        return (total + w * w) / (there + one)
 
     @device
     def around(source, bands, thresholds, band, depth, row, rows, u):
@@ -94,7 +95,8 @@ def shrinking(dtype: str, threads: int, periodic: bool) -> Kernel:
                 k, field = u + bands[band * FIELDS + SHIFT], band * FIELDS
                 if 0 <= k < bands[field + COUNT]:
                     at = bands[field + BEGIN] + row * bands[field + PITCH] + k
-                    gain, total, count = one, finer + own + coarser, with_finer + one + with_coarser
+                    gain, total = one, finer + own_share * own + coarser
+                    count = with_finer + own_share + with_coarser
                     if with_own > 0:
                         gain = one - count / total if total > count else zero
                     target[at] = source[at] * gain
