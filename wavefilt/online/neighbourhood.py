@@ -1,9 +1,10 @@
 """Rule js on a stream: local James-Stein shrinkage by the neighbours that are there already.
 
 Of the neighbourhood in `wavefilt.thresholding.local_shrinkage` it is the causal half: R is the mean of |W|²/limit² over
-a coefficient and the `REACH` before it, with the same weights, and A that of R there and at the last coefficients of the adjacent levels whose
-times are not after its own; that of the approximation has no larger number than the coarsest detail's, and the other
-way round. Finer levels wait for the coarser ones, as they do for synthesis: the latency is that of other rules.
+a coefficient and the `REACH` before it, with the same weights, and A that of R there and at the last coefficients of
+the adjacent levels whose times are not after its own; that of the approximation has no larger number than the coarsest
+detail's, and the other way round. Finer levels wait for the coarser ones, as they do for synthesis: the latency is that
+of other rules.
 
 Limits are those that were in force as a coefficient came; coefficients with limit 0 are unchanged, and no neighbours.
 The mean of a stream is not known, so that approximations are taken relative to the median of the window.

@@ -9,7 +9,7 @@ Cai and Silverman (Sankhyā 63, 2001, NeighCoeff) shrink single coefficients by 
 share their energy, and the numbers below, come from records of earthquakes in real noise
 (`wavefilt.benchmarks.quality.real_noise`). Equal weights over more intervals gain there, in coda, but lose on single
 arrivals, by a decibel and more; weights that fall gain on both. Either half of the records above 1 Hz chooses λ = 2 by
-itself; greater values cut the coda and weak P.
+itself, those of raw ones 2.5 to 4; greater values cut the coda and weak P.
 
 A band with threshold 0 is unchanged, and no neighbour of others.
 
