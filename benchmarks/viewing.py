@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 from wavefilt.benchmarks.common import environment
@@ -31,6 +32,15 @@ CHANGES = {
     "transform, dtcwt": ("dtcwt", "dwt"),
 }
 """Lists, and two values that are chosen in turn; it is the first that is timed."""
+LOOKS = {
+    "wiggles": ("press", "wiggle", "density", "area"),
+    "gain": ("slide", "ArrowRight", "ArrowLeft", ""),
+    "zoom": ("zoom", 0.25, 1, "image"),
+}
+"""What changes the pictures alone: the action of the page, what it is done with there and back, and the data that come.
+
+Only the zoom of what was not sent in every sample brings data.
+"""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
 WINDOW = "1440,900"
@@ -55,40 +65,53 @@ const until = async names => {
     await frame();
     return performance.now();
 };
-const choose = async (label, value) => {
-    const element = list(label), start = performance.now();
-    arrived.clear();
-    painted.clear();
+const choose = (value, label) => {
+    const element = list(label);
     element.value = value;
     for (const kind of ['input', 'change']) element.dispatchEvent(new Event(kind));
-    const times = [await until(pictures) - start, await until(Object.keys(figures)) - start];
+};
+const press = text => all(document, '.bk-btn').find(button => button.textContent.trim() === text).click();
+const slide = key => all(document, '.noUi-handle')[0].dispatchEvent(new KeyboardEvent('keydown', {key}));
+const time = Object.values(figures)[0].y_range, whole = time.start;
+const zoom = part => {
+    time.start = part * whole;
+    Bokeh.index.find_one_by_id(Object.values(figures)[0].id).trigger_ranges_update_event();
+};
+const actions = {choose, press, slide, zoom};
+const measured = async (action, value, label, seen, sent) => {
+    const start = performance.now(), times = [];
+    arrived.clear();
+    painted.clear();
+    if (!sent) seen.flat().forEach(name => arrived.add(name));
+    actions[action](value, label);
+    for (const names of seen) times.push(await until(names) - start);
     await new Promise(done => setTimeout(done, 100));
     return times;
 };
 (async () => {
-    while (!changes.every(([name, label]) => list(label))) await frame();
+    while (!changes.every(([name, action, value, other, label]) => action !== 'choose' || list(label))) await frame();
     const found = {};
-    for (const [name, label, value, other] of changes) {
+    for (const [name, action, value, other, label, seen, sent] of changes) {
         found[name] = [];
         for (let i = 0; i < repeats; i++) {
-            found[name].push(await choose(label, value));
-            await choose(label, other);
+            found[name].push(await measured(action, value, label, seen, sent));
+            await measured(action, other, label, seen, sent);
         }
     }
     answer.value = JSON.stringify(found);
 })().catch(error => { answer.value = JSON.stringify(String(error)) });
 """
-"""Changes lists as a user does, and waits until the figures of all data have been painted; a frame later it is seen."""
+"""Changes what a user can, and waits until the figures of all data have been painted; a frame later it is seen."""
 TABLE = Table(
     "ms from a change to the messages for the browser, medians, and to the pixels, median (quartiles): "
     "{environment[processor]}, {environment[cores]} cores, load of other work {environment[load]:.1f}",
     {
         "traces x|samples": "{traces} x {samples}",
         "change": "{change}",
-        "denoised": "{denoised[median]:.0f}",
-        "pictures|sent": "{pictures[median]:.0f}",
-        "all|sent": "{all[median]:.0f}",
-        "MB": "{megabytes:.1f}",
+        "denoised": "?{denoised[median]:.0f}",
+        "pictures|sent": "?{pictures[median]:.0f}",
+        "all|sent": "?{all[median]:.0f}",
+        "MB": "?{megabytes:.1f}",
         "pictures|seen": "?{pixels:quartiles}",
         "all|seen": "?{pixels_of_all:quartiles}",
         "limit": "{limit}",
@@ -99,12 +122,13 @@ TABLE = Table(
 def run(quick: bool) -> Row:
     """Every change of every size, several times."""
     rows, begun = list[Row](), environment.result("viewing")  # whose load is that before
-    repeats, browsed = 1 if quick else 7, ["rule"] if quick else list(CHANGES)
+    repeats, browsed = 1 if quick else 7, ["rule", *LOOKS] if quick else [*CHANGES, *LOOKS]
     for traces, samples, limit in SIZES[:1] if quick else SIZES:
         seen = _seen(traces, samples, browsed, repeats)
         size = {"traces": traces, "samples": samples, "limit": limit}
         for row in _sent(traces, samples, repeats):
             rows.append({**size, **row, **seen.get(row["change"], {})})
+        rows += [{**size, "change": name, **seen[name]} for name in LOOKS if name in seen]
     return {**begun, "rows": rows}
 
 
@@ -151,11 +175,14 @@ def _seen(traces: int, samples: int, changes: Sequence[str], repeats: int) -> di
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         return {}
-    times = asyncio.run(_measured(program, traces, samples, changes, repeats))
+    with closing(asyncio.new_event_loop()) as loop:  # asyncio.run would cancel connections, which write tracebacks
+        asyncio.set_event_loop(loop)
+        times = loop.run_until_complete(_measured(program, traces, samples, changes, repeats))
     if not isinstance(times, dict):
         raise RuntimeError(f"{program} did not measure the page: {times}")
+    names = "pixels", "pixels_of_all"
     return {
-        change: {name: summary([pair[i] for pair in own[1:]]) for i, name in enumerate(("pixels", "pixels_of_all"))}
+        change: {name: summary(list(values)) for name, values in zip(names, zip(*own[1:], strict=True), strict=False)}
         for change, own in times.items()
     }
 
@@ -184,19 +211,27 @@ def _page(traces: int, samples: int, changes: Sequence[str], repeats: int, answe
     from bokeh.models import CustomJS, TextInput
 
     import wavefilt
-    from wavefilt.viewer.panels import PANELS
+    from wavefilt.viewer.panels import COLUMNS, PANELS, ROWS
 
     viewer, answer = wavefilt.view(signal(traces, samples), interval=0.001), TextInput(visible=False)
     answer.on_change("value", lambda name, old, new: answered(new))
     changing = PANELS[1:]  # that before stays
     pictures = {f"image-{name}": drawn for name, drawn in zip(changing, viewer.pictures.figures[1:], strict=True)}
     last = viewer.details.spectrogram_figures[1:]
-    figures = pictures | {f"spectrogram-{name}": drawn for name, drawn in zip(changing, last, strict=True)}
-    lists = {name: viewer.controls.choices[name.split(",")[0]].widget.label for name in changes}
+    areas = {name.replace("image", "area"): drawn for name, drawn in pictures.items()}
+    spectrograms = {f"spectrogram-{name}": drawn for name, drawn in zip(changing, last, strict=True)}
+
+    def change(name: str) -> tuple[object, ...]:
+        if name in CHANGES:
+            label = viewer.controls.choices[name.split(",")[0]].widget.label
+            return (name, "choose", *CHANGES[name], label, [list(pictures), [*pictures, *spectrograms]], True)
+        action, there, back, data = LOOKS[name]
+        sent = bool(data) and (action != "zoom" or traces > COLUMNS or samples > ROWS)
+        return name, action, there, back, "", [list(areas if data == "area" else pictures)], sent
+
     arguments = {
-        "figures": figures,
-        "pictures": list(pictures),
-        "changes": [(name, label, *CHANGES[name]) for name, label in lists.items()],
+        "figures": pictures | areas | spectrograms,
+        "changes": [change(name) for name in changes],
         "repeats": repeats,
         "answer": answer,
     }

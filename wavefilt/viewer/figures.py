@@ -23,6 +23,7 @@ from bokeh.models import (
 )
 from bokeh.palettes import RdBu11, interp_palette
 from bokeh.plotting import figure
+from panel.io import hold
 
 from wavefilt.arrays import Array
 from wavefilt.plot.appearance import COLORS
@@ -81,8 +82,9 @@ class Pictures:
 
     def style(self, kind: str, together: bool, gain: float) -> None:
         """How traces are drawn: "density" or "wiggle", on a scale of their own or ``together``, so much larger."""
+        colors_alone = kind == self.kind == "density" and together == self.together
         self.kind, self.together, self.gain = kind, together, gain
-        self.draw(*PANELS)
+        self.draw(*(() if colors_alone else PANELS))
 
     def mark(self, window: tuple[int, int] | None) -> None:
         """Show the noise window between these samples, or none."""
@@ -93,7 +95,7 @@ class Pictures:
                 box.update(**({"left": low, "right": high} if self.horizontal else {"bottom": low, "top": high}))
 
     def draw(self, *names: str) -> None:
-        """Send what is visible of some panels."""
+        """Send what is visible of some panels, and the limits of the colours."""
         high = (self.panels.scales(True)[0] if self.together else 1.0) / self.gain
         self.mapper.update(low=-high, high=high)
         for panel in names:
@@ -103,8 +105,9 @@ class Pictures:
                 self.lines[panel].data = self.areas[panel].data = {"x": [], "y": []}
             else:
                 line, area = self.panels.wiggles(panel, self.view, self.together, self.gain)
-                self.images[panel].data = {name: [] for name in IMAGE}
-                self.lines[panel].data, self.areas[panel].data = map(self._crossed, (line, area))
+                with hold():  # in one message, after which the browser draws once
+                    self.images[panel].data = {name: [] for name in IMAGE}
+                    self.lines[panel].data, self.areas[panel].data = map(self._crossed, (line, area))
 
     def scale_text(self) -> str:
         """What the ends of the colours, or the widths of lines, are."""
