@@ -45,7 +45,7 @@ def tiny(monkeypatch):
 
         def forced(*arguments):
             found, (shape, dtype, method) = plan(*arguments), arguments[:3]
-            halo = method.kind.halo(method.bank.dec_len, found.level)
+            halo = method.halo(found.level)
             parts = memory_budget.cut(*shape, halo, found.level, chunk)
             longest = max((part.rows.stop - part.rows.start) * part.length for part in parts)
             assert isinstance(found, memory_budget.Chunks)
