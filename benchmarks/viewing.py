@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from typing import Any
 
 from wavefilt.benchmarks.common import environment
@@ -175,8 +174,9 @@ def _seen(traces: int, samples: int, changes: Sequence[str], repeats: int) -> di
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         return {}
-    with closing(asyncio.new_event_loop()) as loop:  # asyncio.run would cancel connections, which write tracebacks
-        asyncio.set_event_loop(loop)
+    from wavefilt.viewer import server
+
+    with server.event_loop() as loop:
         times = loop.run_until_complete(_measured(program, traces, samples, changes, repeats))
     if not isinstance(times, dict):
         raise RuntimeError(f"{program} did not measure the page: {times}")

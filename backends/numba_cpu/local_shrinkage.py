@@ -10,7 +10,7 @@ import numpy as np
 from wavefilt.arrays import Array, Counts, DType
 from wavefilt.backends.numba_cpu import entries, grains, launching, memory, plane_shrinkage, team
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.thresholding.local_shrinkage import NEXT, Grid, Local
+from wavefilt.thresholding.local_shrinkage import Grid, Local, weights
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 
@@ -76,9 +76,7 @@ def _range(link: Counts, start: Counts, stop: Counts) -> tuple[Counts, Counts]:
 @lru_cache(maxsize=64)
 def _weights(half: int, dtype: DType) -> Array:
     """Those of a mean, as many as filters have: even in number."""
-    weights = NEXT ** np.abs(np.arange(-half, half + 2.0))
-    weights[-1] = 0
-    return np.asarray(weights / weights.sum(), dtype)
+    return np.append(weights(half), 0).astype(dtype)
 
 
 def compiled(shrinkage: Shrinkage) -> bool:

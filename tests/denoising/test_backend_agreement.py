@@ -27,6 +27,7 @@ def test_backends_agree_with_the_same_thresholds(transform, limit):
 
 def test_the_reference_sums_a_modwt_in_float64():
     """Of records of MODWTs differences were largest: 5.7e-7 with sums in float32."""
-    found = [apart.reference for apart in _found(3, 36, transform="modwt", scope="record") if not apart.steep]
+    found = [apart for apart in _found(3, 36, transform="modwt", scope="record") if not apart.steep]
     assert len(found) > 12
-    assert max(found) < 4e-7
+    assert max(apart.reference for apart in found if not apart.local) < 2.5e-7
+    assert max(apart.reference for apart in found if apart.local) < 4e-7

@@ -92,6 +92,8 @@ class Distances(NamedTuple):
     """PyWavelets in float32, and in float64, with these thresholds."""
     steep: bool
     """Whether the threshold function changes more than a coefficient does."""
+    local: bool
+    """Whether coefficients are shrunk by those around them, whose rounding they have as well."""
 
     @property
     def due(self) -> str:
@@ -132,7 +134,7 @@ def distances(one: Case) -> Distances | None:
             same.append(denoised(one.x, Given(**options), name))
     unit = float(np.max(np.abs(exact))) or 1.0
     apart = [float(np.max(np.abs(a - b))) / unit for a, b in (own, same, (same[0], exact))]
-    return Distances(*apart, method.shrink_word in ("hard", *ESTIMATORS))
+    return Distances(*apart, method.shrink_word in ("hard", *ESTIMATORS), method.spec.local)
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ class Bivariate:
     def shrink(self, bands: Sequence[Array], thresholds: Floats, grids: Sequence[Grid], parts: int = 1) -> list[Array]:
         """Bands (rows, coefficients), finest first, shrunk by ``thresholds`` (bands, rows).
 
-        Means take every coefficient that rule js may; a parent between two coefficients has the mean of their |y|².
+        The window has the spacing of rule js in time; a parent between two coefficients has the mean of their |y|².
         """
         shrunk, coarser = list[Array](), np.zeros(0)
         for i in reversed(range(len(bands))):

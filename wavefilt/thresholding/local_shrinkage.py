@@ -66,8 +66,8 @@ class Grid:
     @property
     def in_plane(self) -> Grid:
         """The same for panels, whose means take 3 x 3 intervals of 2^j samples, twice in each where there are more."""
-        twice = self.spacing > 1
-        return replace(self, spacing=self.spacing // 2 if twice else 1, half=2 if twice else 1)
+        spacing = max(self.spacing // 2, 1)
+        return replace(self, spacing=spacing, half=self.spacing // spacing)
 
     def nearest(self, own: slice, band: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of coefficients of this band, the nearest of another one, which may lie beyond its ends.
@@ -196,6 +196,12 @@ def relative_energy(band: Array, limit: Floats) -> Floats:
     scale = np.divide(1, limit, out=np.zeros_like(limit), where=limit > 0).reshape(-1, *[1] * (band.ndim - 1))
     with np.errstate(over="ignore"):
         return np.square(np.abs(band).astype(np.float64) * np.minimum(scale, np.finfo(np.float64).max))
+
+
+def weights(half: int) -> Floats:
+    """Those of the mean around a coefficient that has all neighbours, ``half`` to either side."""
+    found = NEXT ** np.abs(np.arange(-half, half + 1.0))
+    return np.asarray(found / found.sum())
 
 
 def mean(power: Floats, grid: Grid, ratio: float = NEXT) -> Floats:

@@ -36,6 +36,14 @@ class Refused(RequestHandler):  # type: ignore[misc]
 
 
 @contextmanager
+def event_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """A loop of its own: asyncio.run would cancel what serves the pages, which writes tracebacks."""
+    with closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)
+        yield loop
+
+
+@contextmanager
 def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[str]:
     """The address of a server on `HOST` that makes a page for each tab; ``port`` 0 is any that is free.
 
@@ -72,11 +80,8 @@ def serving(page: Callable[[], Any], title: str, port: int = 0) -> Iterator[str]
 
 def run(page: Callable[[], Any], title: str, port: int, browser: bool, announce: Callable[[str], None]) -> None:
     """Serve until a signal raises; tell the address, and open it in a browser."""
-    # asyncio.run would cancel what serves the pages, which writes tracebacks
-    with closing(asyncio.new_event_loop()) as loop:
-        asyncio.set_event_loop(loop)
-        with serving(page, title, port) as address:
-            announce(address)
-            if browser:
-                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-            loop.run_forever()
+    with event_loop() as loop, serving(page, title, port) as address:
+        announce(address)
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        loop.run_forever()

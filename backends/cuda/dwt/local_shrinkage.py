@@ -16,7 +16,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
-from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid
+from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
 
 from .tiling import ROWS, up4
 
@@ -177,7 +177,7 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
     begin, first_of, asked = c.place(band) - head, _first_of(threads, c.place(band) // 4), _asking(c, band)
     rounds, rest = groups // threads, groups % threads
     zero, edge = number(0), _edge(c.dtype, c.periodic)
-    ratio, share = number(NEXT), number(1 / sum(NEXT ** abs(k) for k in range(-REACH, REACH + 1)))
+    ratio, share = number(NEXT), number(weights(REACH)[REACH])
     assert REACH == 4  # as many as are loaded to either side
 
     @device

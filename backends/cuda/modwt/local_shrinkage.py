@@ -17,7 +17,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid
+from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
 
 BEGIN, PITCH, COUNT, SPACING, SHIFT, FIELDS = range(6)
 """Fields of a band in `table`, and how many they are."""
@@ -45,7 +45,7 @@ def shrinking(dtype: str, threads: int, periodic: bool) -> Kernel:
     """Kernel that writes coefficients of all bands shrunk to the places in ``target`` that they have in ``source``."""
     number = np.dtype(dtype).type
     one, zero, own_share, most = number(1), number(0), number(OWN), number(np.finfo(dtype).max)
-    ratio, share = number(NEXT), number(1 / sum(NEXT ** abs(k) for k in range(-REACH, REACH + 1)))
+    ratio, share = number(NEXT), number(weights(REACH)[REACH])
 
     @device
     def energy(source, start, count, spacing, k, scale):
