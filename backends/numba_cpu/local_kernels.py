@@ -130,7 +130,7 @@ def _shrink(source, parts, target, around, count, number):
 @part
 def _scale(source, factor, target):
     factor = target.dtype.type(factor)
-    for p in range(len(target)):
+    for p in range(len(source)):
         target[p] = factor * source[p]
 
 
