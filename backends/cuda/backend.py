@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array, DType
-from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
 from wavefilt.backends.cuda.dwt import cycle_spinning
 from wavefilt.backends.cuda.options import Options
@@ -365,7 +364,6 @@ class Cuda:
                     plan.leave(denoiser.told)
                 elif not denoiser.outcome(stream):
                     return None
-                cuda_crossover.note(method.kind.name, plan.dtype, method.bank.dec_len)
                 return y, denoiser.measured(stream) if report else None
             finally:
                 self._plans.give_back(plan)

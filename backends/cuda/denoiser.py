@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from wavefilt.arrays import Array
+from wavefilt.backends.crossover import cuda_crossover
 from wavefilt.backends.cuda.dwt.tiling import FLAGS, NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.plan import Beside, Plan, Shrinking, Source
 from wavefilt.backends.cuda.runtime import interop
@@ -209,6 +210,7 @@ class Denoiser:
         """Run what may compile and allocate, which a recording may not."""
         work(stream)
         self.ready = self.replayable and not SIMULATED
+        cuda_crossover.note(self.method.kind.name, self.plan.dtype, self.method.bank.dec_len)
 
     def _recorded(self, key: Hashable, work: Callable[[Stream], None], addresses: tuple[int, ...] = ()) -> Graph:
         while len(self.graphs) >= GRAPHS:

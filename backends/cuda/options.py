@@ -11,18 +11,20 @@ from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES
 THREADS = 256
 ROW, FULL = (512, 128), 528
 """Threads of `Options.row_threads`, and blocks of 512 threads that fill an H200."""
-MI = 1 << 20
+KI, MI = 1 << 10, 1 << 20
 SHAPES = (
-    # taps, samples of a row and of all rows at most: threads, samples of a tile
-    (8, 2 * MI, 2 * MI, 128, 1024),
-    (16, 2 * MI, 2 * MI, 256, 2048),
-    (16, MI // 64, 64 * MI, 128, 2048),
+    # taps; samples of a row; samples of all rows, each from above the first number to the second: threads, tile
+    ((0, 8), (0, 16 * KI), (2 * MI, 64 * MI), 128, 2048),
+    ((8, 16), (0, 16 * KI), (2 * MI, 64 * MI), 128, 3840),
+    ((0, 8), (0, 48 * KI), (0, 48 * KI), 256, 1024),
+    ((8, 16), (48 * KI, 96 * KI), (0, 96 * KI), 256, 2048),
+    ((8, 16), (384 * KI, 1536 * KI), (0, 1536 * KI), 256, 2048),
 )
 """Blocks and tiles for rows that are short or many, where the fixed ones are not the fastest.
 
 The first shapes of the SKE ranking (`wavefilt.benchmarks.ske.estimate.ranked`) were measured against the fixed one on
-an H200 by `wavefilt.benchmarks.gpu.launch_shapes`; here is the ranking's choice where it was at least as good. For
-longer rows it was not: there, and for what was not measured (float64, longer filters), the shape stays as it is.
+an H200 by `wavefilt.benchmarks.gpu.launch_shapes`; here is the ranking's choice where it is at least as good. For
+longer rows, longer filters and float64 the shape stays as it is.
 """
 
 
@@ -51,7 +53,7 @@ class Options:
         """With the block and tile that suit the rows of a DWT, unless they were chosen."""
         if self.tile or self.threads != THREADS or dtype != "float32":
             return self
-        for most_taps, row, all_rows, threads, tile in SHAPES:
-            if 2 < taps <= most_taps and samples <= row and rows * samples <= all_rows:
+        for *limits, threads, tile in SHAPES:
+            if all(low < n <= most for n, (low, most) in zip((taps, samples, rows * samples), limits, strict=True)):
                 return replace(self, threads=threads, tile=tile)
         return self

@@ -45,6 +45,6 @@ def simple(
     computed = interop.computed(dtype)
     name, analysis = dtype_name(computed), method.analysis(level)
     known = name in DTYPES and analysis.transform.name in FAMILIES and analysis.builtin_modes
-    if not known or not method.plain or method.blend:
+    if not known or not method.plain or method.blend or method.host_only:
         return None
     return library, computed, asked(changes, method, level, name, found.rows, False)

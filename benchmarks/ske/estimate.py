@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 
 import pywt
 
+from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.work_counts.statistics import denoise
 from wavefilt.backends.cuda.work_counts.transforms import Problem
@@ -18,7 +19,7 @@ from wavefilt.ske.calibration import Calibration
 from wavefilt.wavelets.filters import as_wavelet
 
 THREADS = (64, 128, 256, 512, 1024)
-TILES = (1024, 2048, 4096)
+TILES = (1024, 2048, TILE_BYTES // 4)
 
 
 @dataclass(frozen=True)

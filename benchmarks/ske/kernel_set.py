@@ -83,7 +83,8 @@ def _dwt(dtype: str) -> Iterator[Compiled]:
     ]
     if dtype == "float32":
         names = {8: "db4", 16: "db8"}
-        cases += [(names[taps], ("soft",), (False,), threads, tile) for taps, _, _, threads, tile in SHAPES]
+        shapes = dict.fromkeys((names[most], threads, own) for (_, most), *_, threads, own in SHAPES)
+        cases += [(name, ("soft",), (False,), threads, own) for name, threads, own in shapes]
     for name, functions, modes, threads, tile in cases:
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
         fused = {(p, launches(Filter(len(lo), p), 8, tile)[0]) for p in modes}

@@ -31,7 +31,7 @@ def small():
 
     selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE, sorting.SPAN = 250, 128, 256, 32, 32
     local_shrinkage.TILE_BYTES, local_shrinkage.LEAST, undecimated.EACH, trend.LEAST, trend.PARTS = 512, 8, 2, 32, 12
-    local_shrinkage.FILL = 4
+    local_shrinkage.FILL, local_shrinkage.WIDE_BYTES = 4, 9 << 7
     return Cuda(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
 
 
@@ -73,6 +73,7 @@ def _shrunk(backend, reference, analysis, rows, n, dtype="f8", off=()):
         ("db2", "periodization", 37, 5),
         ("bior2.4", "periodic", 67, 1),
         ("db5", "zero", 12, 2),
+        ("sym8", "symmetric", 266, 4),  # a wide tile
     ],
 )
 def test_bands_of_the_dwt(small, reference, wavelet, mode, n, level):

@@ -390,9 +390,12 @@ def test_times_over_the_block_stand_beside_their_prediction(tmp_path):
 
 def test_launch_shapes_are_held_against_the_fixed_one(tmp_path):
     row = {"wavelet": "db4", "taps": 8, "rows": 1, "samples": 65536, "fixed": 4e-5, "ranked": [[128, 2048, 2e-5]]}
-    result = {"study": "launch shapes", "fixed": [256, 4096], "rows": [row, row | {"samples": 131072}]}
+    row["tried"] = [[256, 3840, 4e-5], [64, 3840, 1e-5]]
+    result = {"study": "launch shapes", "fixed": [256, 3840], "rows": [row, row | {"samples": 131072}]}
     made = page(tmp_path, result)
-    assert Document(made).tables[0][1] == ["db4", "1", "64 Ki", "40.0", "128", "2048", "20.0", "0.500", ""]
+    found = ["20.0", "0.500", "", "256, 3840: 40.0, 1.000", "64, 3840: 10.0, 0.250"]
+    assert Document(made).tables[0][1] == ["db4", "1", "64 Ki", "40.0", "128", "2048", *found]
+    assert "2.000, slower in 2 of 2" in made
     assert any("128 Ki samples: 2.00 times as fast" in text for text in texts(tmp_path, result))
 
 

@@ -222,6 +222,8 @@ def denoise(
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
+    if arrays.on_gpu(x):
+        return device_arrays.denoise(x, method, along, backend, return_noise, wait, out)
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
         if out is not None:
             raise TypeError(f"out= is for arrays; x is a {arrays.kind_of(x)}, and its samples are x.to_numpy()")
@@ -250,8 +252,6 @@ def _of_array(
     wait: bool,
     out: arrays.Array | None,
 ) -> Any:
-    if arrays.on_gpu(x):
-        return device_arrays.denoise(x, method, along, backend, return_noise, wait, out)
     if isinstance(x, (list, tuple)) and any(map(arrays.on_gpu, x)):
         if method.dimensions == 2:
             raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")

@@ -31,8 +31,7 @@ def denoise(
     if name not in ("auto", home.name):
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for backend={backend!r}")
     chosen: Any = home if isinstance(backend, str) else backend
-    by_way = return_noise or out is not None or method.host_only
-    y = None if by_way else chosen.at_once(x, method, axes, wait)
+    y = None if return_noise or out is not None else chosen.at_once(x, method, axes, wait)
     if y is not None:
         return y
     taken = home.take(x, *axes)

@@ -15,16 +15,21 @@ import numpy as np
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
-from wavefilt.backends.cuda.runtime.wide import filters, load4, store
+from wavefilt.backends.cuda.runtime.wide import filters, load4, quotient, store
 from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
 
 from .tiling import ROWS, up4
 
-TILE_BYTES = 1 << 14
-"""Of the coefficients of a tile in the finest of its bands; a quarter where there would be fewer blocks than `FILL`."""
+TILE_BYTES, LEAST = 1 << 14, 16
+"""Of the coefficients of a tile in the finest of its bands, and how many there are in the coarsest: fewer are little
+beside their neighbours. A quarter of the bytes where there would be fewer blocks than `FILL`."""
+WIDE_BYTES, WIDE_LEAST = 9 << 11, 72
+"""The same where the last tile of a row would be nearly empty: bands have some coefficients more than a power of two.
+
+In the coarsest band, and the neighbour beyond it, a tile has a multiple of four.
+"""
 FILL = 528  # four a multiprocessor
-LEAST = 16
-"""Coefficients of a tile in the coarsest of its bands: fewer are little beside their neighbours."""
+WARP = 32
 
 Link = tuple[int, int, int, int]
 """The two nearest coefficients of an adjacent band to each of two, from the place that the first of the two has there.
@@ -103,16 +108,19 @@ class Launch:
 
 @lru_cache(maxsize=256)
 def launches(grids: tuple[Grid, ...], dtype: str, threads: int, rows: int, parts: int = 1) -> list[Launch]:
-    """For bands of so many rows with these grids, finest first: as many together as have tiles of `LEAST` coefficients.
+    """For bands of so many rows with these grids, finest first: as many together as have tiles of enough coefficients.
 
     Tiles are half as large where the next finer band, with twice the coefficients, is a neighbour.
     """
-    largest_tile, made, begin = TILE_BYTES // np.dtype(dtype).itemsize, [], 0
-    if rows * grids[0].count < FILL * largest_tile:
+    largest_tile, least, made, begin = TILE_BYTES // np.dtype(dtype).itemsize, LEAST, list[Launch](), 0
+    wide, count = WIDE_BYTES // np.dtype(dtype).itemsize, grids[0].count
+    if rows * count < FILL * largest_tile:
         largest_tile //= 4
+    elif -(-count // wide) * wide < 0.9 * (-(-count // largest_tile) * largest_tile):
+        largest_tile, least = wide, WIDE_LEAST
     while begin < len(grids):
         finest = largest_tile // 2 if begin else largest_tile
-        largest = finest * grids[begin].step // LEAST
+        largest = finest * grids[begin].step // least
         end = next((i for i, grid in enumerate(grids) if grid.step > largest), len(grids))
         first, last = max(begin - 1, 0), min(end + 1, len(grids))
         sizes = tuple(finest * grids[begin].step // grid.step for grid in grids[first:last])
@@ -133,25 +141,25 @@ def _link(grids: Sequence[Grid], i: int, j: int) -> Link:
 
 
 @cache
-def _edge(dtype: str, periodic: bool) -> DeviceFunction:
+def at_the_edge(dtype: str, periodic: bool) -> DeviceFunction:
     """Device function: the energy at a coefficient wherever it lies, beyond the ends as `Grid.inside` has it."""
     number = np.dtype(dtype).type
     zero, one, ratio = number(0), number(1), number(NEXT)
 
     @device
-    def edge(source, start, count, k, scale):
+    def edge(source, start, count, spacing, k, scale):
         total, there, weight = zero, zero, one
         k = k % count if periodic else min(max(k, 0), count - 1)
         for m in range(REACH + 1):
             for side in range(2 if m else 1):
-                i = k + m if side else k - m
+                i = k + m * spacing if side else k - m * spacing
                 i = i % count if periodic else i
                 if 0 <= i < count:
                     w = source[start + i] * scale
                     total += weight * (w * w)
                     there += weight
             weight *= ratio
-        return total / there
+        return quotient(total, there)
 
     return edge
 
@@ -176,8 +184,9 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
     size, (head, _), groups = c.sizes[band], c.reaches[band], c.length(band) // 4
     begin, first_of, asked = c.place(band) - head, _first_of(threads, c.place(band) // 4), _asking(c, band)
     rounds, rest = groups // threads, groups % threads
-    zero, edge = number(0), _edge(c.dtype, c.periodic)
+    zero, edge = number(0), at_the_edge(c.dtype, c.periodic)
     ratio, share = number(NEXT), number(weights(REACH)[REACH])
+    away = band * WARP % threads  # each band's ends are for another warp
     assert REACH == 4  # as many as are loaded to either side
 
     @device
@@ -207,13 +216,20 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
 
     @device
     def at_the_ends(energies, source, start, counts, k, scale, tile, thread):
+        """Groups that are all in the band, from ``low`` to ``high``; each of the other energies by a thread."""
         count = counts[band]
-        for v in range(thread, min(asked(counts, tile) + head + 3 >> 2, groups), threads):
-            if k + 4 * v >= 4 and k + 4 * v + 8 <= count:
-                group(energies, source, start + k, scale, v)
-            else:
-                for i in range(4 * v, 4 * v + 4):
-                    energies[begin + i] = edge(source, start, count, k + i, scale)
+        end = min(asked(counts, tile) + head + 3 >> 2, groups)
+        low = min(max(7 - k >> 2, 0), end)
+        high = min(max((count - 8 - k >> 2) + 1, low), end)
+        v = low + thread
+        while v < high:
+            group(energies, source, start + k, scale, v)
+            v += threads
+        i = cuda.threadIdx.x - away if cuda.threadIdx.x >= away else cuda.threadIdx.x + (threads - away)
+        while i < 4 * (low + end - high):
+            place = i if i < 4 * low else i + 4 * (high - low)
+            energies[begin + place] = edge(source, start, count, 1, k + place, scale)
+            i += threads
 
     @device
     def measure(energies, scales, source, begins, strides, counts, row, tile):
@@ -287,7 +303,7 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
 
     @device
     def shrunk(d, energy, count):
-        return d * (one - count / energy if energy > count else zero)
+        return d * (one - quotient(count, energy) if energy > count else zero)
 
     @device
     def group(energies, source, target, start, count, v):

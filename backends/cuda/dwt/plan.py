@@ -31,6 +31,7 @@ class DwtPlan(Plan):
         ((lo, hi, rec_lo, rec_hi),), (mode,) = shape.filters, shape.modes
         f = Filter(len(lo), mode == "periodization")
         super().__init__(shape, options.suited(f.taps, shape.dtype, shape.rows, shape.samples))
+        self._threads = options.threads  # of a block that shrinks bands together, whose tiles are other ones
         tile, threads = self.options.tile_for(shape.dtype), self.options.threads
         one = at_once(f, shape.level, tile, np.dtype(shape.dtype).itemsize, shape.rows * shape.samples)
         self.fused = [shape.level] if one else launches(f, shape.level, tile)
@@ -104,9 +105,9 @@ class DwtPlan(Plan):
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
         s, target, bands = self.shape, self.buffer("shrunk", self.details.size), self.all_counted.bands
-        for one in local_shrinkage.launches(grids(), s.dtype, self.options.threads, s.rows):
+        for one in local_shrinkage.launches(grids(), s.dtype, self._threads, s.rows):
             begins, pitches, counts, _ = zip(*(bands[i] for i in one.bands), strict=True)
-            launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), self.options.threads, stream]
+            launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), self._threads, stream]
             launch(self.details, target, begins, pitches, counts, thresholds, one.first, s.rows)
         return Shrinking(details=target, approximation=self._coarsest(target))
 

@@ -13,10 +13,12 @@ from itertools import pairwise
 import numpy as np
 
 from wavefilt.arrays import Counts
+from wavefilt.backends.cuda.dwt.local_shrinkage import at_the_edge
 from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.wide import quotient
 from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
 
 BEGIN, PITCH, COUNT, SPACING, SHIFT, FIELDS = range(6)
@@ -45,27 +47,18 @@ def shrinking(dtype: str, threads: int, periodic: bool) -> Kernel:
     """Kernel that writes coefficients of all bands shrunk to the places in ``target`` that they have in ``source``."""
     number = np.dtype(dtype).type
     one, zero, own_share, most = number(1), number(0), number(OWN), number(np.finfo(dtype).max)
-    ratio, share = number(NEXT), number(weights(REACH)[REACH])
+    ratio, share, edge = number(NEXT), number(weights(REACH)[REACH]), at_the_edge(dtype, periodic)
 
     @device
     def energy(source, start, count, spacing, k, scale):
-        """At a coefficient wherever it lies, beyond the ends as `Grid.inside` has it."""
-        k = k % count if periodic else min(max(k, 0), count - 1)
-        total, there, w = zero, zero, source[start + k] * scale
-        if k >= REACH * spacing and k + REACH * spacing < count:
+        """At a coefficient wherever it lies."""
+        if REACH * spacing <= k < count - REACH * spacing:
+            total, w = zero, source[start + k] * scale
             for m in range(REACH, 0, -1):  # the weights of Horner's scheme
                 a, b = source[start + k - m * spacing] * scale, source[start + k + m * spacing] * scale
                 total = ratio * (total + (a * a + b * b))
             return (total + w * w) * share
-        for m in range(REACH, 0, -1):
-            for side in range(-m, m + 1, 2 * m):
-                i = (k + side * spacing) % count if periodic else k + side * spacing
-                if 0 <= i < count:
-                    a = source[start + i] * scale
-                    total += a * a
-                    there += one
-            total, there = ratio * total, ratio * there
-        return (total + w * w) / (there + one)
+        return edge(source, start, count, spacing, k, scale)
 
     @device
     def around(source, bands, thresholds, band, depth, row, rows, u):
@@ -98,7 +91,7 @@ def shrinking(dtype: str, threads: int, periodic: bool) -> Kernel:
                     gain, total = one, finer + own_share * own + coarser
                     count = with_finer + own_share + with_coarser
                     if with_own > 0:
-                        gain = one - count / total if total > count else zero
+                        gain = one - quotient(count, total) if total > count else zero
                     target[at] = source[at] * gain
                 finer, with_finer, own, with_own = own, with_own, coarser, with_coarser
 

@@ -114,8 +114,8 @@ class Selection:
 
     @property
     def mixed(self) -> bool:
-        """Whether there are bands of many coefficients and of few, which are measured beside each other."""
-        return 0 < self.big < self.depth
+        """Whether there are bands of many coefficients and of few, or without lists, measured beside each other."""
+        return 0 < self.big < self.depth or 0 < self.layouts[0].listed < self.big
 
     @property
     def beside_forward(self) -> bool:
