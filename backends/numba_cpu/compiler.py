@@ -18,9 +18,10 @@ import numba
 from llvmlite import ir
 from llvmlite.binding import ModuleRef
 from numba import types
+from numba.core import targetconfig
 from numba.core.base import BaseContext
 from numba.core.caching import FunctionCache
-from numba.core.codegen import CPUCodegen, JITCodeLibrary
+from numba.core.codegen import CPUCodegen, JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler import CompileResult, Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
@@ -28,6 +29,7 @@ from numba.core.typing import Signature
 
 from wavefilt import interrupts, limits, stages
 from wavefilt.arrays import DType
+from wavefilt.backends.front_end import quick
 
 from .target import key, kinds
 from .vector import unpacked
@@ -154,7 +156,9 @@ def _machine_code(module: str, name: str, parameters: str, dtype: DType) -> byte
     with global_compiler_lock:
         before, codegen._library_class = codegen._library_class, _Library
         try:
-            done = compile_extra(cpu_target.typing_context, context, run, (types.int64,) * 4, None, flags, {})
+            # what sets an environment would make machine code of every part, which nobody calls
+            with quick(targetconfig, (JITCPUCodegen, "set_env", lambda codegen, name, environment: None)):
+                done = compile_extra(cpu_target.typing_context, context, run, (types.int64,) * 4, None, flags, {})
             _add_entry(f"{module}.{name}", done, context)
             return done.library.machine_code()  # type: ignore[no-any-return]
         finally:

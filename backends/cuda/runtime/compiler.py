@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wavefilt import stages
+from wavefilt.backends.front_end import quick
 from wavefilt.threads import available_cpus
 
 from .index_ranges import not_negative
@@ -71,11 +72,11 @@ def kernel(
 
 
 if not SIMULATED:
-    from numba.cuda.core import sigutils
+    from numba.cuda.codegen import CUDACodeLibrary
+    from numba.cuda.core import sigutils, targetconfig
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
-    from .front_end import quick
     from .stored import Cache, Released
 
     class _Dispatcher(CUDADispatcher):  # type: ignore[misc]  # numba has no types
@@ -167,8 +168,11 @@ if not SIMULATED:
             return self._released.packed(types, self._by_numba(types))
 
         def _by_numba(self, types: Types) -> _Kernel:
-            """The kernel as numba makes it, with placeholders instead of taps."""
-            with quick():
+            """The kernel as numba makes it, with placeholders instead of taps.
+
+            And without PTX, which is searched for names of functions that no kernel here calls.
+            """
+            with quick(targetconfig, (CUDACodeLibrary, "get_asm_str", lambda library, cc=None: "")):
                 return _Kernel(self._dispatcher.py_func, types, **self._dispatcher.targetoptions)
 
 
