@@ -125,6 +125,13 @@ def choose(
         if faster:
             with suppress(BackendUnavailable, MemoryError):
                 chosen = get(name)
-                if accelerates(chosen, dtype, analysis):
+                if accelerates(chosen, dtype, analysis) and (name != "numba" or _ready(shape, analysis, dtype)):
                     return chosen
     return get(REFERENCE)
+
+
+def _ready(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
+    """Whether numba's kernels are compiled, or worth the seconds that this takes."""
+    from wavefilt.backends.numba_cpu import backend as numba_cpu
+
+    return numba_crossover.worth_compiling(shape, analysis) or numba_cpu.compiled(analysis.transform.name, dtype)

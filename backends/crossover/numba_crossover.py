@@ -1,7 +1,7 @@
 """From what size the numba backend is the faster one; imports neither numba nor its backend.
 
 The constants are read off ``benchmarks/results/crossover.json``, which ``python -m wavefilt.benchmarks.cpu.crossover``
-wrote on 2 cores of a Xeon at 2.5 GHz (Cascade Lake).
+wrote on 2 cores of an AMD EPYC.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ ROW = 512
 With both cores free numba was the faster one from 128 on.
 """
 
-LOADED = 512
+LOADED = 1024
 """Samples in all from which kernels in memory win, whatever the filter."""
 
-FIRST = {2: 59_000_000, 4: 60_000_000, 16: 31_000_000, 40: 10_600_000}
+FIRST = {2: 3_480_000, 4: 4_200_000, 16: 2_600_000, 40: 1_260_000}
 """Samples in all from which they win in a process that has yet to load them, by the number of taps."""
+
+COMPILING = 60
+"""How many times as many where no process has compiled them: that takes 4 s, and loading 0.06."""
 
 FIRST_MODWT = 260_000_000
 """Samples times taps times levels from which a MODWT's do, by ``benchmarks/results/stationary.json``: 0.9 s for loading
@@ -41,13 +44,26 @@ def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     name, taps, samples = analysis.transform.name, analysis.taps, prod(shape)
     if dtype not in DTYPES:
         return False
-    if name == "dwt" or analysis.transform.chooses_basis:  # wavelet packets, by the same kernels
-        least = LOADED if dtype in loaded else FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
-        return shape[-1] >= ROW and samples >= least
+    if _decimated(analysis):
+        return shape[-1] >= ROW and samples >= (LOADED if dtype in loaded else _first(taps))
     undecimated = samples * taps * analysis.level / FIRST_MODWT
     work = {"modwt": undecimated, "modwt2": 3 * undecimated, "dwt2": samples * taps / FIRST2}
     work["dtcwt"], work["dtcwt2"] = 2 * work["dwt2"], 4 * work["dwt2"]  # there are two trees an axis
     return name in work and (f"{name} {dtype}" in loaded or work[name] >= 1)
+
+
+def worth_compiling(shape: tuple[int, ...], analysis: Analysis) -> bool:
+    """Whether numba, which is `faster` once compiled, is so though no process has compiled it."""
+    return not _decimated(analysis) or prod(shape) >= COMPILING * _first(analysis.taps)
+
+
+def _decimated(analysis: Analysis) -> bool:
+    """Whether it is a DWT of traces, or wavelet packets, by the same kernels."""
+    return analysis.transform.name == "dwt" or analysis.transform.chooses_basis
+
+
+def _first(taps: int) -> int:
+    return FIRST[min(FIRST, key=lambda measured: abs(measured - taps))]
 
 
 def note(transform: str, dtype: str) -> None:

@@ -50,6 +50,12 @@ _TRANSFORMS: dict[str, tuple[launching.Decompose, launching.Reconstruct]] = {
 """``decompose(x, analysis, tile, peak)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
 
 
+def compiled(transform: str, dtype: str) -> bool:
+    """Whether the kernels of a transform and of long rows are in memory, or in the cache on disk."""
+    kind, kernels = np.dtype(dtype), (*entries.TRANSFORMS[transform], *entries.LONG)
+    return all(kind.char in kernel.versions or native.cached((kernel, kind)) for kernel in kernels)
+
+
 class NumbaCPU(Backend):
     name = "numba"
     dtypes = ("float32", "float64")

@@ -25,6 +25,7 @@ from tests.support.agreement import TOLERANCE, assert_coefficients_agree, norm
 from tests.support.checkout import ROOT
 from tests.support.pyramids import pyramid_of
 from wavefilt import threads
+from wavefilt.backends import registry
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.numba_cpu import (
     NumbaCPU,
@@ -523,6 +524,28 @@ def test_numba_pays_for_large_data_and_long_rows_only(monkeypatch):
     assert not faster((1, 1 << 12), 16, "float64")
     assert not faster((1, 64), 16, "float32")
     assert not faster((1 << 20, 4), 2, "float32")
+
+
+def test_auto_waits_for_the_compiler_for_large_data_only(monkeypatch):
+    from wavefilt.backends.numba_cpu import backend as numba_cpu
+
+    monkeypatch.setattr(numba_crossover, "loaded", set())
+    for there, few in ((True, "numba"), (False, "pywavelets")):
+        monkeypatch.setattr(numba_cpu, "compiled", lambda transform, dtype, there=there: there)
+        for samples, name in ((1 << 20, "pywavelets"), (1 << 23, few), (1 << 28, "numba")):
+            analysis = DWT.analysis(pywt.Wavelet("db8"), "symmetric", 5)
+            assert registry.choose("auto", "float32", (1, samples), analysis).name == name
+
+
+def test_kernels_are_compiled_once_they_were_used(monkeypatch, tmp_path):
+    from wavefilt.backends.numba_cpu import backend as numba_cpu
+
+    native.compiled([(kernel, np.dtype("f4")) for kernel in (*entries.TRANSFORMS["dwt"], *entries.LONG)])
+    assert numba_cpu.compiled("dwt", "float32")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    for kernel in entries.TRANSFORMS["dwt2"]:
+        monkeypatch.setattr(kernel, "versions", {})
+    assert not numba_cpu.compiled("dwt2", "float32")
 
 
 def test_the_crossover_is_what_was_measured():
