@@ -134,4 +134,4 @@ def _ready(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Whether numba's kernels are compiled, or worth the seconds that this takes."""
     from wavefilt.backends.numba_cpu import backend as numba_cpu
 
-    return numba_crossover.worth_compiling(shape, analysis) or numba_cpu.compiled(analysis.transform.name, dtype)
+    return numba_crossover.worth_compiling(shape, analysis, dtype) or numba_cpu.compiled(analysis.transform.name, dtype)

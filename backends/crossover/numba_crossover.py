@@ -52,9 +52,9 @@ def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     return name in work and (f"{name} {dtype}" in loaded or work[name] >= 1)
 
 
-def worth_compiling(shape: tuple[int, ...], analysis: Analysis) -> bool:
-    """Whether numba, which is `faster` once compiled, is so though no process has compiled it."""
-    return not _decimated(analysis) or prod(shape) >= COMPILING * _first(analysis.taps)
+def worth_compiling(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
+    """Whether numba, which is `faster` once compiled, is so though kernels may have to be compiled first."""
+    return dtype in loaded or not _decimated(analysis) or prod(shape) >= COMPILING * _first(analysis.taps)
 
 
 def _decimated(analysis: Analysis) -> bool:

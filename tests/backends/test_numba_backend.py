@@ -535,6 +535,8 @@ def test_auto_waits_for_the_compiler_for_large_data_only(monkeypatch):
         for samples, name in ((1 << 20, "pywavelets"), (1 << 23, few), (1 << 28, "numba")):
             analysis = DWT.analysis(pywt.Wavelet("db8"), "symmetric", 5)
             assert registry.choose("auto", "float32", (1, samples), analysis).name == name
+    numba_crossover.loaded.add("float32")  # then they are in use
+    assert registry.choose("auto", "float32", (1, 1 << 20), analysis).name == "numba"
 
 
 def test_kernels_are_compiled_once_they_were_used(monkeypatch, tmp_path):
