@@ -66,6 +66,10 @@ def _own(row: Row) -> Found:
     return next(one for one in _measured(row) if one[:2] == shape)
 
 
+def _fixed(row: Row) -> Found:
+    return *FIXED, row["fixed"]
+
+
 def _fastest(row: Row) -> Found:
     return min(_measured(row), key=operator.itemgetter(2))
 
@@ -103,10 +107,6 @@ def report(found: Row) -> Report:
                 f"from {gains[0]:.3f} to {gains[-1]:.3f}, slower in {sum(gain > 1 for gain in gains)} of {len(gains)}"
             )
     return Report([TABLE(found)], notes)
-
-
-def _fixed(row: Row) -> Found:
-    return *FIXED, row["fixed"]
 
 
 if __name__ == "__main__":

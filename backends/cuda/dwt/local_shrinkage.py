@@ -166,7 +166,7 @@ def at_the_edge(dtype: str, periodic: bool) -> DeviceFunction:
 
 @cache
 def _first_of(threads: int, others: int) -> DeviceFunction:
-    """Device function: this thread's first group of four, where ``others`` come before: all have as much to do then."""
+    """Device function: this thread's first item, where ``others`` come before: all have as much to do then."""
     turn = others % threads
 
     @device
@@ -186,7 +186,7 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
     rounds, rest = groups // threads, groups % threads
     zero, edge = number(0), at_the_edge(c.dtype, c.periodic)
     ratio, share = number(NEXT), number(weights(REACH)[REACH])
-    away = band * WARP % threads  # each band's ends are for another warp
+    first_end = _first_of(threads, band * WARP)  # each band's ends are for another warp
     assert REACH == 4  # as many as are loaded to either side
 
     @device
@@ -225,7 +225,7 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
         while v < high:
             group(energies, source, start + k, scale, v)
             v += threads
-        i = cuda.threadIdx.x - away if cuda.threadIdx.x >= away else cuda.threadIdx.x + (threads - away)
+        i = first_end()
         while i < 4 * (low + end - high):
             place = i if i < 4 * low else i + 4 * (high - low)
             energies[begin + place] = edge(source, start, count, 1, k + place, scale)
