@@ -1,13 +1,14 @@
 """Pins what wavefilt does, bit for bit, so that its modules can be moved without a change of behaviour.
 
     python tests/support/golden.py write CHECKOUT OUT.json [--backends pywavelets,numba] [--only PREFIX]
-    python tests/support/golden.py compare A.json B.json
+    python tests/support/golden.py compare A.json B.json [--summary]
 
 `write` runs every case of `golden_cases` with the package of that checkout (this one or an older one) and writes the
 results by the names of the cases: digests of arrays and files, other values as they are. Only public names are
 imported. If a case raises, its result is "raises TYPE" and the message is under `error/NAME`, so that messages may
 change on purpose: `compare` prints every difference except those under the prefixes of `--without`, as `error/`,
-`help/` or `names/`, and exits with 1 if there is one.
+`help/` or `names/`, and exits with 1 if there is one. With `--summary` it prints how many there are of each kind in
+each area; every one is to be explained by a line of CHANGELOG.md.
 
 Each area runs in a process of its own: the choice of `backend="auto"` depends on what a process has loaded before.
 """
@@ -18,10 +19,12 @@ import argparse
 import difflib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -79,23 +82,48 @@ def write(checkout: Path, target: Path, backends: list[str], only: str) -> None:
     print(f"{len(found)} results, {time.perf_counter() - begin:.0f} s", file=sys.stderr)
 
 
-def compare(a: Path, b: Path, without: tuple[str, ...]) -> bool:
-    """Print every difference; whether there is none."""
+ADDED, MISSING, ABSENT = "added", "missing", object()
+
+
+def difference(before: Any, after: Any) -> str:
+    """The kind of a difference; "" if there is none."""
+    if before == after:
+        return ""
+    if before is ABSENT or after is ABSENT:
+        return ADDED if before is ABSENT else MISSING
+    raised = [value if str(value).startswith("raises ") else "returns" for value in (before, after)]
+    if raised != ["returns", "returns"]:
+        return f"{raised[0]}, then {raised[1]}"
+    texts = [json.dumps(value) for value in (before, after)]
+    words = [re.sub(r"\b[0-9a-f]{32}\b", "", text) for text in texts]
+    if words[0] == words[1]:
+        return "digests"
+    types = [re.match(r'\W*(?:raises )?([A-Z]\w+)[:"]', text) for text in texts]
+    if all(types) and words[0].replace(types[0][1], types[1][1]) == words[1]:
+        return f"{types[0][1]}, then {types[1][1]}, in the same words"
+    return "values or words"
+
+
+def compare(a: Path, b: Path, without: tuple[str, ...], summary: bool) -> bool:
+    """Print every difference, or how many there are of each kind; whether there is none."""
     before, after = json.loads(a.read_text()), json.loads(b.read_text())
-    same, names = True, sorted(name for name in before.keys() | after.keys() if not name.startswith(without))
-    for name in names:
-        if name not in after or name not in before:
-            same = False
-            print(f"{'missing' if name in before else 'added'}: {name}")
-        elif before[name] != after[name]:
-            same = False
-            print(f"changed: {name}")
+    names = sorted(name for name in before.keys() | after.keys() if not name.startswith(without))
+    kinds = {name: kind for name in names if (kind := difference(before.get(name, ABSENT), after.get(name, ABSENT)))}
+    if summary:
+        counts = Counter(("/".join(name.split("/")[: 1 + name.startswith("error/")]), kinds[name]) for name in kinds)
+        for (area, kind), count in sorted(counts.items()):
+            print(f"{count:>6}  {area:<20}  {kind}")
+        print(f"{len(kinds):>6}  of {len(names)} results differ")
+        return not kinds
+    for name, kind in kinds.items():
+        print(f"{kind if kind in (ADDED, MISSING) else 'changed'}: {name}")
+        if kind not in (ADDED, MISSING):
             texts = (json.dumps(found[name], indent=1).replace("\\n", "\n") for found in (before, after))
             lines = difflib.ndiff(*(text.splitlines() for text in texts))
             print("\n".join(f"  {line}" for line in lines if line[0] in "+-"))
-    if same:
+    if not kinds:
         print(f"{len(names)} results, all the same")
-    return same
+    return not kinds
 
 
 def main() -> None:
@@ -111,9 +139,10 @@ def main() -> None:
     command.add_argument("a", type=Path)
     command.add_argument("b", type=Path)
     command.add_argument("--without", action="append", default=[], metavar="PREFIX", help="leave these out; repeatable")
+    command.add_argument("--summary", action="store_true", help="print counts by area and kind instead")
     given = parser.parse_args()
     if given.command == "compare":
-        sys.exit(not compare(given.a, given.b, tuple(given.without)))
+        sys.exit(not compare(given.a, given.b, tuple(given.without), given.summary))
     checkout = given.checkout.resolve()
     if given.command == "unit":
         run_unit(checkout, given.unit, given.only, given.target)

@@ -42,4 +42,5 @@ def ske() -> Cases:
         estimate --samples 1Mi --block 128 --tile 2048 --level 3 --device h200 | estimate --samples 1Mi --device v1
         | occupancy --device 9.0 --threads 256 --registers 40 | occupancy --device G80 --threads 64 --json | tune
         | occupancy --device 8.6 --threads 2048 | estimate --samples 5x --device h200 | reproduce --plot r.png""")
-    yield from ((f"command/{line}", partial(command, f"ske {line}")) for line in lines)
+    to = "-o" if hasattr(ske, "DataSheet") else "--json"  # that of 0.1.0
+    yield from ((f"command/{line}", partial(command, f"ske {line}".replace(" -o ", f" {to} "))) for line in lines)

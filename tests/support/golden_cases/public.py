@@ -15,11 +15,22 @@ from .running import Cases, area, sweep
 
 @area
 def auto() -> Cases:
-    """What `backend="auto"` takes in a process that has loaded nothing; threads; the backends by name."""
+    """What `backend="auto"` takes in a process that has loaded nothing; threads; the backends by name.
+
+    It also depends on which kernels the checkout has compiled.
+    """
+    import pywt
+
     import wavefilt
 
-    def chosen(**options: Any) -> str:
-        return wavefilt.backends.choose("auto", **options).name
+    def chosen(taps: int, modwt: int, **options: Any) -> str:
+        try:
+            from wavefilt.transforms import TRANSFORMS, Analysis
+        except ImportError:  # 0.1.0
+            return wavefilt.backends.choose("auto", taps=taps, modwt=modwt, **options).name
+        transform = TRANSFORMS["modwt" if modwt else "dwt"]
+        analysis = Analysis(transform, (pywt.Wavelet(f"db{taps // 2}"),), ("symmetric",), modwt or 1)
+        return wavefilt.backends.choose("auto", analysis=analysis, **options).name
 
     def threads(count: Any) -> Any:
         try:
@@ -71,7 +82,8 @@ def names() -> Cases:
             return {"class": [base.__name__ for base in value.__mro__], "call": _signature(value), "members": members}
         if inspect.isroutine(value):
             return _signature(value)
-        return sorted(value) if isinstance(value, dict) else str(value) if name[0].isupper() else type(value).__name__
+        table = isinstance(value, dict) or name == "FORMATS"
+        return sorted(value) if table else str(value) if name[0].isupper() else type(value).__name__
 
     for path in ("", *PUBLIC):
         module = importlib.import_module(f"wavefilt.{path}".rstrip("."))
