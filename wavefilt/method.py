@@ -419,7 +419,7 @@ def _checked_noise(sigma: Noise) -> Noise:
         return kind, _change_points(numbers[0])
     whole = all(is_number(n) and n % 1 == 0 for n in numbers)
     if kind not in NOISE or len(numbers) != NOISE[kind].count(",") or kind == "intervals" or not whole:
-        raise ValueError(f"sigma={sigma!r} must be {NOISE.get(kind) or ' or '.join(NOISE.values())}, in samples")
+        raise OptionError(f"sigma={sigma!r} must be {NOISE.get(kind) or ' or '.join(NOISE.values())}, in samples")
     if kind == "running":
         if numbers[0] < 4:
             raise ValueError(f"the window of running noise, of {numbers[0]} samples, must have 4 or more")

@@ -9,6 +9,7 @@ import wavefilt
 from tests.support.checkout import usable_backends
 from wavefilt import backends
 from wavefilt.denoising.pipeline import run
+from wavefilt.errors import OptionError
 from wavefilt.method import Method
 from wavefilt.statistics.change_points import find
 from wavefilt.statistics.changing_noise import LEAST, BlockTally, block_medians, curve_of, half_window, in_intervals
@@ -311,3 +312,9 @@ def test_devices_leave_it_to_the_host():
 def test_refusals(options, words):
     with pytest.raises(ValueError, match=words):
         wavefilt.denoise(np.zeros((64, 600)), "haar", **options)
+
+
+@pytest.mark.parametrize("sigma", [("runing", 300), ("running",), ("window", 1.5, 9), ()])
+def test_a_tuple_that_is_no_noise_is_a_wrong_option(sigma):
+    with pytest.raises(OptionError, match="must be"):
+        wavefilt.denoise(np.zeros(600), "haar", sigma=sigma)

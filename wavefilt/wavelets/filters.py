@@ -48,7 +48,7 @@ def _named(name: str) -> pywt.Wavelet:
             ) from error
         near = difflib.get_close_matches(name.lower(), names(), n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise ValueError(
+        raise OptionError(
             f"unknown wavelet {name!r}: {len(names())} discrete wavelets are known{hint} (`wavefilt wavelets`)"
         ) from error
 
