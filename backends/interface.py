@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from wavefilt.vocabulary import Scope
 
 if TYPE_CHECKING:
     from wavefilt.method import Method
+
+Again: TypeAlias = Callable[[Array], Array | None]
+"""``again(x)``, by `Backend.repeated`."""
 
 WHOLE_BYTES_FACTOR = 11.0
 """`Backend.whole_bytes_factor` of the backend that takes most."""
@@ -95,6 +98,13 @@ class Backend(Protocol):
 
         They may be in ``out``, a C-contiguous array of their shape and dtype, or elsewhere all the same.
         """
+
+    def repeated(self, x: Array, method: Method, level: int) -> Again | None:
+        """What denoises other traces of the shape (traces, samples) and dtype of ``x`` in one go, if anything does.
+
+        That gives None for traces with gaps, dead ones, those that stay as they are, and errors.
+        """
+        return None
 
     def result(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """Host memory for the samples of many calls of `reconstruct`."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from wavefilt import transforms
 from wavefilt.arrays import Array, Floats
-from wavefilt.errors import OptionError, Words, options
+from wavefilt.errors import OptionError, options
+from wavefilt.option_checks import check_whole, checked_noise, is_number
 from wavefilt.statistics.interface import NOTHING, Statistics, Wanted
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.thresholding.local_shrinkage import REACH
@@ -22,11 +23,9 @@ from wavefilt.vocabulary import (
     DETRENDS,
     ESTIMATORS,
     SCOPES,
-    SIGMAS,
     Detrend,
     Estimator,
     Mode,
-    Moment,
     Noise,
     Scope,
     Shrink,
@@ -38,15 +37,6 @@ from wavefilt.wavelets.filters import WaveletLike
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """Multiples of it, whole numbers left out, are spread through 0 to 1 however many there are."""
-
-
-NOISE = {
-    "window": '("window", start, stop)',
-    "before": '("before", pick, length)',
-    "running": '("running", length)',
-    "intervals": '("intervals", change points or "find")',
-}
-"""What ``sigma`` may be beside words and numbers."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +94,7 @@ class Method:
                 f" has complex ones: use {others}",
             )
         self._check_shrink()
-        object.__setattr__(self, "sigma", _checked_noise(self.sigma))
+        object.__setattr__(self, "sigma", checked_noise(self.sigma))
         if self.changing and self.fixed_thresholds:
             named = ", ".join(rules.RULES.names())
             what = " is a threshold in the units of the samples, which noise that changes tells nothing of: use "
@@ -134,17 +124,17 @@ class Method:
             why = f" is for rules with a posterior, {allowed}, not {self.rule!r}"
             raise OptionError(options(shrink=self.shrink), why)
 
-    @property
+    @cached_property
     def window(self) -> slice | None:
         """The samples that are noise alone, if the user named any."""
         return slice(*self.sigma[1:]) if isinstance(self.sigma, tuple) and self.sigma[0] == "window" else None
 
-    @property
+    @cached_property
     def running(self) -> int | None:
         """Samples of the window of running noise."""
         return self.sigma[1] if isinstance(self.sigma, tuple) and self.sigma[0] == "running" else None
 
-    @property
+    @cached_property
     def intervals(self) -> tuple[int, ...] | Literal["find"] | None:
         """The samples where the noise changes; "find" where they are to be found."""
         if not isinstance(self.sigma, tuple) or self.sigma[0] != "intervals":
@@ -152,22 +142,22 @@ class Method:
         points = self.sigma[1]
         return "find" if points is None or isinstance(points, str) else tuple(points)
 
-    @property
+    @cached_property
     def changing(self) -> bool:
         """Whether the noise changes along a trace: see `wavefilt.statistics.changing_noise`."""
         return self.running is not None or self.intervals is not None
 
-    @property
+    @cached_property
     def on_host(self) -> bool:
         """Whether only backends in host memory do it chunk by chunk; in one piece others do rule "js" as well."""
         return self.spec.together is not None or self.changing
 
-    @property
+    @cached_property
     def host_only(self) -> bool:
         """Whether only backends in host memory do it at all."""
         return self.changing or not self.kind.on_device(self.spec) or (self.dimensions == 2 and self.spins > 1)
 
-    @property
+    @cached_property
     def shrinks_approximation(self) -> bool:
         """Whether the approximation is a band as well, with noise and a threshold, the last."""
         return self.spec.local and self.kind.shrinks_approximation
@@ -181,17 +171,17 @@ class Method:
             raise ValueError(f"the noise window {where} does not lie in {samples} samples")
         return window
 
-    @property
+    @cached_property
     def known(self) -> bool:
         """Whether what was found for it can be found again: objects of users may have no hash, and may change."""
         return isinstance(self.wavelet, str) and not isinstance(self.sigma, tuple)
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """Whether one transform does it, with noise from its own details: what a backend may do in one go."""
         return self.spins == 1 and not isinstance(self.sigma, tuple)
 
-    @property
+    @cached_property
     def trend(self) -> Detrend | None:
         """What is removed before the transform and added again after: as asked for, or what the rule needs."""
         return self.detrend or (self.spec.detrend if self.shrinks_approximation else None)
@@ -222,7 +212,7 @@ class Method:
         count = min(self.spins, period * period)
         return [(k * step % period, _sobol(k) * step % period) for k in range(count)]
 
-    @property
+    @cached_property
     def fixed_thresholds(self) -> list[float]:
         """The thresholds given as ``rule``, coarsest level first; empty if the rule is a name."""
         if isinstance(self.rule, str):
@@ -230,7 +220,7 @@ class Method:
         values = np.atleast_1d(np.asarray(self.rule, dtype=object)).ravel()
         return [float(t) if is_number(t) else math.nan for t in values]
 
-    @property
+    @cached_property
     def shrink_word(self) -> str:
         """``shrink``, or what the rule is derived for: soft for a threshold given as a number, "block" for blocks."""
         return self.shrink or self.spec.shrink
@@ -322,6 +312,22 @@ class Method:
             found[[band.level > level - self.keep for band in bands]] = 0
         return sigma, found
 
+    @cached_property
+    def known_rule(self) -> Literal["linear", "bayes", "fixed", None]:
+        """What `RuleSpec.device_kind` says, if thresholds are that and nothing else."""
+        kind = self.spec.device_kind
+        return None if kind == "bayes" and self.keep else kind
+
+    def factors(self, bands: int, samples: int) -> tuple[Floats, Floats]:
+        """For each band what multiplies its noise, or is its threshold; and what multiplies noise found or given.
+
+        The first are those of rules that `known_rule` calls "linear" or "fixed", and 0 for others.
+        """
+        found, gains = np.zeros(bands), self.noise_gains(bands, self.sigma)[:, 0]
+        if self.known_rule in ("linear", "fixed"):
+            found = self.thresholds(None, samples, np.ones((bands, 1)))[1][:, 0]
+        return found, gains
+
     def wanted(self, level: int) -> Wanted:
         """What will be asked of the details."""
         if self.sigma not in ("level", "global") or self.shrinks_approximation:
@@ -375,7 +381,7 @@ class Method:
         approximation = np.sqrt(variance) * 2.0 ** bands[-1].noise_exponent
         return np.concatenate([numbers[:level], np.where(numbers[-1] == 0, 0, approximation)[None]])
 
-    @property
+    @cached_property
     def rule_function(self) -> rules.Rule:
         """The function that finds the thresholds."""
         if self.spec.measured and not isinstance(self.sigma, str) and not self.changing:
@@ -392,57 +398,3 @@ def _sobol(k: int) -> int:
         found ^= row if k & 1 else 0
         row, k = row ^ row << 1, k >> 1
     return found
-
-
-def is_number(value: Any) -> bool:
-    """A real number; True and False are none."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def _checked_noise(sigma: Noise) -> Noise:
-    """The option ``sigma``, with a window instead of what comes before a pick, and numbers as they are compared.
-
-    Raises ValueError for what it cannot be.
-    """
-    if isinstance(sigma, str):
-        check("sigma", sigma, SIGMAS, "a number")
-        return sigma
-    if not isinstance(sigma, tuple):
-        if is_number(sigma) and 0 <= sigma < math.inf:
-            return sigma
-        words = f" must be {', '.join(SIGMAS)}, a finite number of at least 0, or "
-        forms = Words(f"one of {', '.join(NOISE.values())}, in samples", "left out for --noise-window and its like")
-        raise OptionError(options(sigma=sigma), words, forms)
-    parts: tuple[Moment, ...] = sigma
-    kind, *numbers = parts or ("",)
-    if kind == "intervals" and len(numbers) == 1:
-        return kind, _change_points(numbers[0])
-    whole = all(is_number(n) and n % 1 == 0 for n in numbers)
-    if kind not in NOISE or len(numbers) != NOISE[kind].count(",") or kind == "intervals" or not whole:
-        raise OptionError(f"sigma={sigma!r} must be {NOISE.get(kind) or ' or '.join(NOISE.values())}, in samples")
-    if kind == "running":
-        if numbers[0] < 4:
-            raise ValueError(f"the window of running noise, of {numbers[0]} samples, must have 4 or more")
-        return kind, int(numbers[0])
-    first, last = map(int, numbers)
-    start, stop = (first, last) if kind == "window" else (first - last, first)
-    if not 0 <= start <= stop - 4:
-        raise ValueError(f"the noise window from sample {start} to {stop} must have 4 samples or more")
-    return "window", start, stop
-
-
-def _change_points(points: Moment) -> tuple[int, ...] | str:
-    """Samples in order, or "find". Raises ValueError for what are none."""
-    if points is None or (isinstance(points, str) and points == "find"):
-        return "find"
-    if np.ndim(points) == 1 and all(is_number(p) and p % 1 == 0 and p > 0 for p in points):
-        found = tuple(int(p) for p in points)
-        if found and all(a < b for a, b in pairwise(found)):
-            return found
-    raise ValueError(f'change points {points!r} must be samples above 0 in order, one or more, or "find"')
-
-
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Raise ValueError unless the argument of this name is a whole number, and large enough."""
-    if not is_number(value) or value % 1 != 0 or value < least:
-        raise OptionError(options(**{name: value}), f" must be a whole number of at least {least}")

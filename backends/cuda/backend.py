@@ -120,6 +120,9 @@ class Cuda:
     def result(self, shape: tuple[int, ...], dtype: DType) -> Array:
         return np.empty(shape, dtype)
 
+    def repeated(self, x: Array, method: Method, level: int) -> None:
+        """None: `denoise` repeats what it did."""
+
     def release(self) -> None:
         """Host memory is not kept."""
 
@@ -294,8 +297,7 @@ class Cuda:
                 return chunked_rows.denoise(self, x, out, method, level, report)
         except OutOfMemory as error:
             raise MemoryError(f"{tuple(x.shape)} samples do not fit in the device's memory: {error}") from error
-        half = len(out) // 2
-        parts = slice(0, half), slice(half, len(out))
+        parts = slice(0, len(out) // 2), slice(len(out) // 2, len(out))
         return joined([self.denoise(x[part], method, level, report, out[part]) for part in parts], out, report)
 
     def at_once(self, x: Samples, method: Method, axes: tuple[int, ...], wait: bool) -> Samples | None:

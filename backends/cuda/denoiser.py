@@ -51,7 +51,7 @@ class Denoiser:
         self._samples = s.samples * (s.rows if self._pooled else 1)
         self._function = method.function(s.samples)
         self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
-        self._rule = choosing.kernel_rule(method)
+        self._rule = method.known_rule
         # no host in the middle: it can be captured as a graph
         self.replayable = self._rule is not None and (method.spec.local or self._function in KNOWN)
         self._energy = report or self._rule == "bayes"

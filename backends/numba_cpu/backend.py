@@ -6,7 +6,8 @@ One compilation serves every filter, mode, length and level; only float32 and fl
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from itertools import zip_longest
 
 import numpy as np
@@ -14,20 +15,22 @@ import numpy as np
 from wavefilt import threads
 from wavefilt.arrays import Array, DType
 from wavefilt.backends.crossover import numba_crossover
-from wavefilt.backends.interface import Backend
+from wavefilt.backends.interface import Again, Backend
 from wavefilt.errors import BackendUnavailable
+from wavefilt.method import Method
 from wavefilt.statistics.interface import NOTHING, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import entries, launching, local_shrinkage, memory, native, partial_sums, prepared, wavelet_packets
+from . import entries, launching, memory, native, partial_sums, prepared, wavelet_packets
 from .dual_tree import rows as dual_tree_rows
 from .dual_tree import transform as dual_tree
 from .dwt import plan
 from .dwt import transform as dwt
 from .dwt2 import transform as dwt2
 from .launching import Packed
+from .local import shrinkage as local_shrinkage
 from .modwt import planes as modwt2
 from .modwt import transform as modwt
 from .peaks import GRAIN, Peak
@@ -99,7 +102,7 @@ class NumbaCPU(Backend):
         long = name == "dwt" and samples > 2 * cut_from(len(x), samples)
         native.load(entries.TRANSFORMS[name] + (entries.LONG if long and wanted.medians else ()), dtype)
         if name in _ROWS:
-            key = x.shape, dtype.char, analysis, self._tile, wanted, threads.get_num_threads()
+            key = self._key(x, analysis, wanted)
             plan = memory.lend(key, prepared.Plan)
             plan = plan or prepared.Plan(x, analysis, self._tile, wanted, *_ROWS[name])
             peak = plan.analyse(x)
@@ -109,6 +112,24 @@ class NumbaCPU(Backend):
             pyramid = _TRANSFORMS[name][0](x, analysis, self._tile, peak)
         numba_crossover.note(name, _DTYPES[dtype])
         return peak.value, pyramid if peak.finite else None
+
+    def repeated(self, x: Array, method: Method, level: int) -> Again | None:
+        possible = method.kind.name in _ROWS and prepared.possible(x, method, level)
+        return partial(self._again, method, level) if possible else None
+
+    def _again(self, method: Method, level: int, x: Array) -> Array | None:
+        key = self._key(x, id(method), level)
+        whole = memory.lend(key, prepared.Whole)
+        if whole is None:
+            memory.lend(self._key(x, method.analysis(level), method.wanted(level)), prepared.Plan)  # to have its memory
+            whole = prepared.Whole(x, method, level, self._tile, *_ROWS[method.kind.name])
+        y = whole.run(x)
+        memory.keep(key, whole)
+        return y
+
+    def _key(self, x: Array, *options: Hashable) -> Hashable:
+        """What is kept for arrays of one shape by the same options."""
+        return x.shape, x.dtype.char, self._tile, threads.get_num_threads(), *options
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
         first = pyramids[0]

@@ -29,13 +29,14 @@ LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] i[] B[] T[] B[
 MIDDLES = Kernel("selection_kernels", "middles", "i[] i[] B[] T[] B[] B[] i i[] i[] d[]")
 TABULATE = Kernel("selection_kernels", "tabulate", "B[] B B B i i[]")
 TABULATE_FEW = Kernel("selection_kernels", "tabulate_few", "B[] B B B i u[]")
-LOCAL = Kernel("local_kernels", "shrink", "i[,] i[,] i[,] i i i i i[] i[] d[,] T[]")
-LOCAL_PLANES = Kernel("plane_kernels", "shrink", "i[,] i i d[,] T[]")
+LOCAL = Kernel("local.kernels", "shrink", "i[,] i[,] i[,] i i i i i[] i[] d[,] T[]")
+LOCAL_PLANES = Kernel("local.plane_kernels", "shrink", "i[,] i i d[,] T[]")
+CHOOSE = Kernel("threshold_kernels", "choose", "i i i i d[,] d[,] i[] d d[] d[] d d[,] i T[]")
 ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
 
 TRANSFORMS = {
-    "dwt": (INVERSE, FORWARD, SHORT_ROWS, PEAK),
-    "modwt": (MODWT_INVERSE, MODWT_FORWARD, SHORT_ROWS, PEAK),
+    "dwt": (INVERSE, FORWARD, SHORT_ROWS, PEAK, CHOOSE),
+    "modwt": (MODWT_INVERSE, MODWT_FORWARD, SHORT_ROWS, PEAK, CHOOSE),
     "modwt2": (MODWT_INVERSE, MODWT_FORWARD, SHORT_ROWS, PEAK),
     "dwt2": (PANEL_INVERSE, PANEL_FORWARD, SHORT_ROWS, PEAK),
     "dtcwt": (DUAL_ROWS_INVERSE, DUAL_ROWS, DUAL_ROWS_FIRST_INVERSE, DUAL_ROWS_FIRST, SHORT_ROWS, PEAK),

@@ -20,8 +20,12 @@ class Peak:
 
     def __init__(self, x: Array) -> None:
         self._bits, self._samples, self._dtype, self.found = np.dtype(f"i{x.itemsize}"), x.size, x.dtype, 0
-        self.infinite = int(np.array(np.inf, self._dtype).view(self._bits))
+        self.infinite = self.bits_of(np.inf)
         self._find = entries.PEAK.of(x.dtype, memory.address(x), sign_off(x.dtype))
+
+    def bits_of(self, magnitude: float) -> int:
+        """As `found` has it."""
+        return int(np.array(magnitude, self._dtype).view(self._bits))
 
     @property
     def value(self) -> float:

@@ -112,8 +112,8 @@ class NumbaStatistics:
         self._dtype = self._levels[0][0].dtype
         sizes = [sum(d.size for d in ds) if self._pooled else ds[0].shape[1] for ds in levels]
         self.counts = np.array(sizes, dtype=np.int64)
-        self._medians = np.empty((len(sizes), self.groups))
-        self._powers = np.empty_like(self._medians)
+        self.medians = np.empty((len(sizes), self.groups))
+        self.powers = np.empty_like(self.medians)
         self._surveyed: set[int] = set()
         self._summed: set[int] = set()
         """Places whose mean squares are known."""
@@ -124,13 +124,13 @@ class NumbaStatistics:
 
     def median_abs(self, levels: Sequence[int]) -> Floats:
         self._survey(levels)
-        return self._medians.take([i - 1 for i in levels], axis=0)
+        return self.medians.take([i - 1 for i in levels], axis=0)
 
     def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
-        places, (found, powers) = [level - 1 for level in levels], np.empty((2, *self._powers.shape))
+        places, (found, powers) = [level - 1 for level in levels], np.empty((2, *self.powers.shape))
         team.run([team.Job(*self._whole(places, share, found, powers))])
         short = [place for place in places if self.counts[place] <= SHORT]  # others' squares are summed by chunks
-        self._powers[short] = powers[short]
+        self.powers[short] = powers[short]
         self._summed.update(short)
         return found.take(places, axis=0)
 
@@ -141,9 +141,9 @@ class NumbaStatistics:
         if unsummed:
             work, found, count = self._summing(unsummed)
             team.parallel(work, count)
-            self._powers[unsummed] = found.reshape(-1, self.groups)
+            self.powers[unsummed] = found.reshape(-1, self.groups)
             self._summed.update(unsummed)
-        return self._powers.copy()
+        return self.powers.copy()
 
     def forget(self) -> None:
         """The details have changed."""
@@ -176,21 +176,22 @@ class NumbaStatistics:
         rows, number = self._whole(whole)[:2] if whole else (None, 0)
         jobs = chunks.jobs(rows, number, sums, count)
         short = [self.counts[place] <= SHORT for place in cut]
+        long = [not own for own in short]
         unsummed = [place for place in compress(cut, short) if place not in summed]
 
         def take() -> None:
-            self._medians[cut] = medians = chunks.medians.reshape(-1, self.groups)
-            if not all(short):
-                self._powers[cut] = chunks.mean_squares.reshape(-1, self.groups)
+            self.medians[cut] = medians = chunks.medians.reshape(-1, self.groups)
+            if any(long):
+                self.powers[list(compress(cut, long))] = chunks.mean_squares.reshape(-1, self.groups)[long]
             if summed:
-                self._powers[summed] = found.reshape(-1, self.groups)
+                self.powers[summed] = found.reshape(-1, self.groups)
             surveyed()
             self._summed.update(cut)
             self._summed.difference_update(unsummed)
             for place in compress(cut, [bool(row.any()) for row in np.isnan(medians)]):  # where the sample misled
-                power = self._powers[place].copy()
+                power = self.powers[place].copy()
                 team.run([team.Job(*self._whole([place]))])
-                self._powers[place] = power
+                self.powers[place] = power
 
         return jobs, take
 
@@ -213,7 +214,7 @@ class NumbaStatistics:
         ranks = [around(length, share) for length in lengths]
         tasks = np.array([(*own, *rank) for own, (rank, _) in zip(found, ranks, strict=True)], dtype=np.int64)
         weights = np.array([weight for _, weight in ranks])
-        results = (self._medians, self._powers) if quantiles is None else (quantiles, powers)
+        results = (self.medians, self.powers) if quantiles is None else (quantiles, powers)
         arguments = tasks, weights, sign_off(self._dtype), no_samples(self._dtype), *results
         count, work = len(found) * self.groups, sum(lengths) * self.groups
         room = RATIOS * len(found) + max(lengths) * size + GROUP_BYTES
@@ -224,7 +225,7 @@ class NumbaStatistics:
         """Mean squares, where they will be, and how many."""
         tables = [_Rows(place, self._joined(place)) for place in places]
         addresses = np.concatenate([rows.addresses for rows in tables])
-        lengths, found = np.repeat([rows.length for rows in tables], self.groups), np.empty(len(addresses))
+        lengths, found = np.repeat([rows.length for rows in tables], self.groups), self._room(self.powers, places)
         arguments = addresses, lengths, no_samples(self._dtype), found
         return entries.MEAN_SQUARES.of(self._dtype, *arguments, kept=tables), found, len(found)
 
@@ -234,7 +235,14 @@ class NumbaStatistics:
         starts, sizes = (np.concatenate([own[i] for _, own in segments]) for i in range(2))
         own_pools = [own[2] + i * self.groups for i, (_, own) in enumerate(segments)]
         size = np.repeat(self.counts[places], self.groups)  # of each pool
-        return _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype, segments)
+        medians = self._room(self.medians, places)
+        return _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype, segments, medians)
+
+    def _room(self, numbers: Floats, places: Sequence[int]) -> Floats:
+        """For a number of each group of these places: that of ``numbers`` itself where they follow one another."""
+        first, count = places[0], len(places)
+        together = list(places) == list(range(first, first + count))
+        return numbers[first : first + count].reshape(-1) if together else np.empty(count * self.groups)
 
     def _segments(self, place: int, joined: bool) -> tuple[object, tuple[Counts, Counts, Counts]]:
         """What must be kept, and where the contiguous parts of a level begin, their lengths and groups."""
@@ -337,7 +345,14 @@ class _Chunks:
     """Contiguous parts of pools, in the order of the pools, cut into chunks."""
 
     def __init__(
-        self, starts: Counts, lengths: Counts, pools: Counts, sizes: Counts, dtype: DType, kept: object
+        self,
+        starts: Counts,
+        lengths: Counts,
+        pools: Counts,
+        sizes: Counts,
+        dtype: DType,
+        kept: object,
+        medians: Floats,
     ) -> None:
         chunk = np.where(sizes > SHORT, CHUNK, FINE)[pools]
         counts = -(-lengths // chunk)
@@ -348,7 +363,7 @@ class _Chunks:
         self.pools, self.sizes, self._kept = pools[part], sizes, kept
         self.first = np.searchsorted(self.pools, np.arange(len(sizes) + 1))
         """The first chunk of each pool, and the end of the last."""
-        self.medians = np.empty(len(sizes))
+        self.medians = medians
         """NaN where the sample misled, as it does where many magnitudes are equal."""
         native.load(entries.LONG, dtype)
         self._draw, brackets, lows, highs = self._brackets(dtype)

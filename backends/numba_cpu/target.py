@@ -16,7 +16,7 @@ from llvmlite import binding
 
 from wavefilt import vocabulary
 from wavefilt.arrays import DType
-from wavefilt.thresholding import shrinkage
+from wavefilt.thresholding import rules, shrinkage
 from wavefilt.wavelets import boundary
 
 _found = find_spec("numba")
@@ -48,7 +48,7 @@ def kinds(parameters: str, dtype: DType) -> list[tuple[DType, int]]:
 def _sources() -> Iterator[Path]:
     """All that goes into kernels, and numba's file that tells its version: its metadata takes 30 ms to read."""
     yield from sorted(Path(__file__).parent.rglob("*.py"))
-    yield from (Path(str(module.__file__)) for module in (boundary, shrinkage, vocabulary))
+    yield from (Path(str(module.__file__)) for module in (boundary, rules, shrinkage, vocabulary))
     yield _NUMBA.with_name("_version.py")
 
 

@@ -400,7 +400,7 @@ def test_no_more_processes_than_processors(monkeypatch, tmp_path):
 
     monkeypatch.setattr(processes, "_started", lambda tasks, _: Process(tasks))
     kernels = entries.TRANSFORMS["dwt"]
-    for cpus, expected in [(2, [[0, 3], [1, 2]]), (1, [[0, 1, 2, 3]]), (16, [[0], [1], [2], [3]])]:
+    for cpus, expected in [(2, [[0, 3, 4], [1, 2]]), (1, [[0, 1, 2, 3, 4]]), (16, [[0], [1], [2], [3], [4]])]:
         monkeypatch.setattr(threads, "available_cpus", lambda cpus=cpus: cpus)
         shares.clear()
         processes.compiled([(kernel, np.dtype("f4")) for kernel in kernels], tmp_path, lambda _: b"code")

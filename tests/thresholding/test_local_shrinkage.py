@@ -126,7 +126,7 @@ def test_other_dtypes_agree_with_float64(rng, dtype):
 
 def test_tiles_and_threads_change_nothing(rng, monkeypatch):
     numba = pytest.importorskip("numba") and backends.get("numba")
-    from wavefilt.backends.numba_cpu import local_shrinkage
+    from wavefilt.backends.numba_cpu.local import shrinkage as local_shrinkage
 
     x = rng.standard_normal((2, 40_001)).astype("f4") + burst(40_001, 17_000, 900).astype("f4")
     for transform, mode in product(("dwt", "modwt"), ("symmetric", "periodization")):
@@ -363,7 +363,8 @@ class Directions(PlaneTransform):
 @pytest.mark.parametrize(("dtype", "rounding"), [("c8", 1e-5), ("c16", 1e-13)])
 def test_compiled_planes_are_those_of_the_reference(rng, monkeypatch, dtype, rounding):
     pytest.importorskip("numba")
-    from wavefilt.backends.numba_cpu import local_shrinkage, plane_shrinkage
+    from wavefilt.backends.numba_cpu.local import plane_shrinkage
+    from wavefilt.backends.numba_cpu.local import shrinkage as local_shrinkage
 
     for rows, columns, tile in ((4, 4, 1), (60, 36, 1), (60, 36, 200), (8, 4, 1 << 15)):
         monkeypatch.setattr(plane_shrinkage, "TILE", tile)

@@ -12,7 +12,7 @@ import numpy as np
 from wavefilt import arrays
 from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend
-from wavefilt.denoising import device_arrays, frames
+from wavefilt.denoising import device_arrays, frames, repeated
 from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.registry import Registry
@@ -222,6 +222,9 @@ def denoise(
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
+    plain = known and type(x) is np.ndarray and along == (-1,) and out is None and not return_noise
+    if plain and (y := repeated.again(x, method, backend)) is not None:
+        return y
     if arrays.on_gpu(x):
         return device_arrays.denoise(x, method, along, backend, return_noise, wait, out)
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
@@ -231,7 +234,7 @@ def denoise(
         found = _of_array(samples, method, (0,) if axes is None else along, backend, return_noise, wait, None)
         return tuple(frames.like(x, y) for y in found) if return_noise else frames.like(x, found)
     arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
-    return _of_array(x, method, along, backend, return_noise, wait, out)
+    return _of_array(x, method, along, backend, return_noise, wait, out, plain)
 
 
 PLAIN = frozenset((str, int, float, type(None)))
@@ -251,7 +254,9 @@ def _of_array(
     return_noise: bool,
     wait: bool,
     out: arrays.Array | None,
+    plain: bool = False,
 ) -> Any:
+    """``plain`` arrays may come again: see `repeated`."""
     if isinstance(x, (list, tuple)) and any(map(arrays.on_gpu, x)):
         if method.dimensions == 2:
             raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
@@ -267,6 +272,8 @@ def _of_array(
         warnings.warn(
             f"unchanged: {few}; {method.kind.with_levels(size, method.bank) or 'no wavelet has a level'}", stacklevel=3
         )
+    if plain and method.dimensions == 1 and x.dtype == taken.rows.dtype:
+        repeated.note(x, method, backend, outcome)
     samples = outcome.samples
     y = taken.restore(samples)
     residual = taken.restore(taken.rows - samples) if return_noise else None

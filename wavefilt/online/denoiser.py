@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from wavefilt.arrays import Array, refuse_kinds
-from wavefilt.method import Method, check_whole, is_number
+from wavefilt.method import Method
 from wavefilt.online.filter_bank import Analysis, Synthesis
 from wavefilt.online.neighbourhood import Neighbourhood
 from wavefilt.online.sliding_window import FixedThreshold, SlidingThresholds, SlidingWindow
+from wavefilt.option_checks import check_whole, is_number
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding.rules import RULES
 from wavefilt.vocabulary import MODES, Mode, Shrink

@@ -112,17 +112,17 @@ def bayes(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     Where a level holds no more than the noise, the threshold is 2 √(Σ d²), which no |d| reaches: all of it goes.
     """
     power = statistics.mean_square()
-    threshold = bayes_formula(np.maximum, np.fmin, np.divide)
+    threshold = bayes_formula(np.maximum, np.fmin, np.divide, np.sqrt)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sigma > 0, threshold(power, power * statistics.counts[:, None], sigma), 0.0)
 
 
-def bayes_formula(greater: Formula, smaller: Formula, quotient: Formula) -> Formula:
+def bayes_formula(greater: Formula, smaller: Formula, quotient: Formula, root: Formula) -> Formula:
     """`bayes` where σ > 0, from mean(d²), Σ d² and σ, by functions of NumPy arrays or of a kernel's numbers."""
 
     def threshold(power: Floats, energy: Floats, sigma: Floats) -> Floats:
         variance = sigma * sigma
-        return smaller(quotient(variance, greater(power - variance, 0.0) ** 0.5), 2 * energy**0.5)
+        return smaller(quotient(variance, root(greater(power - variance, 0.0))), 2 * root(energy))
 
     return threshold
 
@@ -197,7 +197,7 @@ def hybrid_of_magnitudes(statistics: Statistics, sigma: Floats, samples: int) ->
 def bayes_of_magnitudes(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     """`bayes` with the variance of a part, mean(|y|²)/2 - σ²."""
     power = statistics.mean_square()
-    threshold = bayes_formula(np.maximum, np.fmin, np.divide)
+    threshold = bayes_formula(np.maximum, np.fmin, np.divide, np.sqrt)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sigma > 0, threshold(power / 2, power * statistics.counts[:, None], sigma), 0.0)
 

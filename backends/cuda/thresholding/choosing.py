@@ -20,25 +20,13 @@ from wavefilt.thresholding.rules import MAD_TO_SIGMA, bayes_formula
 from wavefilt.wavelets.dual_tree import magnitude_quantile
 
 
-def kernel_rule(method: Method) -> str | None:
-    """The rule of `choose` that does what the method's does; None if it sees its statistics on the host."""
-    kind = method.spec.device_kind
-    return None if kind == "bayes" and method.keep else kind
-
-
 def factors(method: Method, bands: int, samples: int, noise: NoiseOf) -> Floats:
-    """For each band, what multiplies sigma (linear rules) or is the threshold itself (numbers), then gains of noise.
-
-    Then what multiplies the quantile of magnitudes that tells the noise.
-    """
-    found, gains = np.zeros(bands), method.noise_gains(bands, method.sigma)[:, 0]
-    if method.spec.device_kind in ("linear", "fixed"):
-        found = method.thresholds(None, samples, np.ones((bands, 1)))[1][:, 0]
+    """`Method.factors`, and for each band what multiplies the quantile of magnitudes that tells the noise."""
     scales = np.full(bands, MAD_TO_SIGMA)
     if noise.parts == 2:
         own = method.bands_of(bands)
         scales = np.array([1 / magnitude_quantile(noise.share, band.correlation) for band in own])
-    return np.concatenate([found, gains, scales])
+    return np.concatenate([*method.factors(bands, samples), scales])
 
 
 def rows_at_once(levels: int, threads: int) -> int:
@@ -51,6 +39,11 @@ def _quotient(a, b):
     return a / b if b > 0 else math.inf
 
 
+@device
+def _root(a):
+    return math.sqrt(a)
+
+
 @cache
 def choose(rule: str, sigma_of: str, dtype: str, threads: int, noise: NoiseOf) -> Kernel:
     """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row and level.
@@ -61,7 +54,7 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int, noise: NoiseOf) -
     finite. ``length`` is 0 where rows are panels, which are not looked at.
     ``rule`` is "linear", "fixed" or "bayes"; ``sigma_of`` "level", "global" or "given". In float64, as on the host.
     """
-    number, bayes = np.dtype(dtype).type, device(bayes_formula(max, min, _quotient))
+    number, bayes = np.dtype(dtype).type, device(bayes_formula(max, min, _quotient, _root))
     is_constant, shared = constant(threads), rule != "fixed" or sigma_of != "given"
     share, parts, directions = noise
     median, mirrored = share == MEDIAN, directions > 1 and sigma_of == "level"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiler import part
-from .local_kernels import multiply, square
+from wavefilt.backends.numba_cpu.compiler import part
+from wavefilt.backends.numba_cpu.vector import lesser, view
+
+from .kernels import multiply, square
 from .plane_shrinkage import ACROSS, COLUMNS, DOWN, FIRST, ROWS, SOURCE, STRIP, STRIPS, TARGET
-from .vector import lesser, view
 
 
 @part

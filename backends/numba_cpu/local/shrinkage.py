@@ -8,11 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType
-from wavefilt.backends.numba_cpu import entries, grains, launching, memory, plane_shrinkage, team
+from wavefilt.backends.numba_cpu import entries, grains, launching, memory, team
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.local_shrinkage import Grid, Local, weights
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
+
+from . import plane_shrinkage
 
 TILE = 1 << 13
 """Samples of a tile: the energies of all its bands, and what they are computed from, fit the second-level cache."""

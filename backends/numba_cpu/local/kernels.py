@@ -1,4 +1,4 @@
-"""The loops of `local_shrinkage`.
+"""The loops of `shrinkage`.
 
 Sums are added in the same order wherever a coefficient lies, so that results do not depend on tiles or threads.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from wavefilt.backends.numba_cpu.compiler import part
+from wavefilt.backends.numba_cpu.dwt.kernels import clear
+from wavefilt.backends.numba_cpu.target import VECTOR_BYTES
+from wavefilt.backends.numba_cpu.vector import combine, greater, lesser, split, tail, view
 from wavefilt.thresholding.local_shrinkage import OWN
 
-from .compiler import part
-from .dwt.kernels import clear
-from .local_shrinkage import COUNT, FINER, HALF, MEANS, PERIODIC, SAME, SPACING
-from .target import VECTOR_BYTES
-from .vector import combine, greater, lesser, split, tail, view
+from .shrinkage import COUNT, FINER, HALF, MEANS, PERIODIC, SAME, SPACING
 
 
 @part
@@ -147,7 +147,7 @@ def shrink(
     """Shrink tiles ``begin`` to ``end``, counted through all rows.
 
     ``bands`` (bands, 5), ``links`` (2 bands, 5), to the finer and the coarser band of each, and ``places`` (tiles, 4
-    bands) are those of `local_shrinkage.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count)
+    bands) are those of `shrinkage.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count)
     arrays of coefficients of so many ``parts``, ``thresholds`` (bands, rows) in float64, those of |W|, and ``weights``
     those of the means.
     """

@@ -1,0 +1,1 @@
+"""Rule "js", compiled."""

@@ -1,0 +1,249 @@
+"""Arrays like one that was denoised before take a shorter way, with the same bits."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import wavefilt
+from wavefilt.backends import registry
+from wavefilt.backends.numba_cpu.backend import NumbaCPU
+from wavefilt.denoising import repeated
+
+pytest.importorskip("numba")
+
+
+@pytest.fixture(autouse=True)
+def nothing_known():
+    repeated._known.clear()
+    yield
+    repeated._known.clear()
+
+
+@pytest.fixture
+def again(monkeypatch):
+    """Whether each call of the shorter way gave a result."""
+    found = []
+    own = NumbaCPU._again
+
+    def note(self, method, level, x):
+        y = own(self, method, level, x)
+        found.append(y is not None)
+        return y
+
+    monkeypatch.setattr(NumbaCPU, "_again", note)
+    return found
+
+
+def _samples(shape, dtype="float32", seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def _outcome(x, **options):
+    try:
+        return wavefilt.denoise(x, backend="numba", **options)
+    except ValueError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _both(make, **options):
+    """By the shorter way after another array of this shape, and by the long one."""
+    x = make(_samples((4, 5000), seed=1))
+    wavefilt.denoise(_samples(x.shape, x.dtype), backend="numba", **options)
+    short = _outcome(x, **options)
+    repeated._known.clear()
+    return short, _outcome(x, **options)
+
+
+OPTIONS = (
+    {},
+    {"rule": "universal", "sigma": "global", "wavelet": "db8", "level": 4},
+    {"rule": "universal", "sigma": 0.7},
+    {"rule": "universal", "keep": 2},
+    {"rule": "minimax", "shrink": "hard"},
+    {"rule": 0.5},
+    {"rule": 0.5, "sigma": "global", "shrink": "firm"},
+    {"transform": "modwt"},
+    {"transform": "modwt", "rule": "universal", "sigma": "global", "mode": "periodization"},
+    {"wavelet": "haar", "shrink": "garrote", "mode": "zero"},
+)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((1024,), "float32"), ((24, 1024), "float32"), ((2, 3, 777), "float64"), ((150_001,), "float32")],
+    ids=str,
+)
+def test_same_bits(options, shape, dtype, again):
+    wavefilt.denoise(_samples(shape, dtype), backend="numba", **options)
+    x = _samples(shape, dtype, seed=1)
+    kept = x.copy()
+    y = wavefilt.denoise(x, backend="numba", **options)
+    assert again == [True]
+    repeated._known.clear()
+    assert np.array_equal(y, wavefilt.denoise(x, backend="numba", **options))
+    assert np.array_equal(x, kept)
+    assert y.shape == shape
+    assert y.dtype == dtype
+
+
+def test_results_are_arrays_of_their_own():
+    x = _samples((3, 1000))
+    results = [wavefilt.denoise(x + i, backend="numba") for i in range(4)]
+    for i, y in enumerate(results):
+        repeated._known.clear()
+        assert np.array_equal(y, wavefilt.denoise(x + i, backend="numba"))
+
+
+def _with(x, where, value):
+    x[where] = value
+    return x
+
+
+UNUSUAL = {
+    "gap": lambda x: _with(x, (1, 100), np.nan),
+    "infinite": lambda x: _with(x, (1, 100), np.inf),
+    "dead trace": lambda x: _with(x, 1, 3),
+    "all zero": lambda x: 0 * x,
+    "large": lambda x: x / x.max() * np.float32(3e38),
+    "tiny": lambda x: x * np.float32(1e-44),
+    "squares overflow": lambda x: x.astype(np.float64) * 1e200,
+    "tapered": lambda x: x * np.hanning(5000).astype(np.float32),
+    "rounded": lambda x: np.round(x),
+    "many equal in a long trace": lambda x: (np.random.default_rng(2).random(1 << 18) < 0.01).astype(np.float32),
+}
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("what", UNUSUAL)
+@pytest.mark.parametrize("options", [{}, {"rule": "universal"}], ids=str)
+def test_unusual_samples(what, options):
+    short, long = _both(UNUSUAL[what], **options)
+    assert np.array_equal(short, long, equal_nan=True) if isinstance(long, np.ndarray) else short == long
+
+
+def test_gaps_are_looked_at_once(again):
+    x = _samples((2, 500))
+    wavefilt.denoise(x, backend="numba")
+    x[0, 7] = np.nan
+    for _ in range(3):
+        wavefilt.denoise(x, backend="numba")
+    assert again == [False]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rule": "js"},
+        {"rule": "sure"},
+        {"spins": 2},
+        {"scope": "record"},
+        {"blend": 0.1},
+        {"detrend": "mean"},
+        {"level": 0},
+        {"sigma": ("running", 200)},
+        {"sigma": 0.7},
+        {"rule": (1.0, 2.0, 3.0, 4.0, 5.0)},
+        {"transform": "dtcwt"},
+        {"axes": (-2, -1), "wavelet": "db2"},
+        {"axis": 0, "wavelet": "db2"},
+        {"return_noise": True},
+    ],
+    ids=str,
+)
+def test_what_takes_the_long_way(options, again):
+    x = _samples((64, 512))
+    first = wavefilt.denoise(x, backend="numba", **options)
+    second = wavefilt.denoise(x, backend="numba", **options)
+    assert not again
+    assert not repeated._known
+    assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x[:, ::-1],
+        lambda x: x.astype(">f4"),
+        lambda x: x.astype(np.int16),
+        lambda x: np.ma.array(x),
+        lambda x: x.tolist(),
+        lambda x: x.astype(np.float16),
+    ],
+    ids=["strides", "byte order", "integers", "masked", "list", "float16"],
+)
+def test_other_arrays(change, again):
+    x = _samples((3, 1000))
+    wavefilt.denoise(x, backend="numba")
+    other = change(x)
+    first, second = (wavefilt.denoise(other, backend="numba") for _ in range(2))
+    assert not again
+    assert np.array_equal(first, second)
+
+
+def test_a_read_only_array(again):
+    x = _samples((3, 1000))
+    expected = wavefilt.denoise(x, backend="numba")
+    x.flags.writeable = False
+    assert np.array_equal(wavefilt.denoise(x, backend="numba"), expected)
+    assert again == [True]
+
+
+def test_other_numbers_of_threads(again):
+    x = _samples((24, 4096))
+    before = wavefilt.denoise(x, backend="numba")
+    for count in (1, 2, 3):
+        wavefilt.set_num_threads(count)
+        try:
+            assert np.array_equal(wavefilt.denoise(x, backend="numba"), before)
+        finally:
+            wavefilt.set_num_threads(None)
+    assert not again
+
+
+def test_auto_takes_the_shorter_way_to_numba(again):
+    x = _samples((24, 1024))
+    wavefilt.denoise(x, backend="numba")
+    assert registry.choose("auto", "float32", x.shape, wavefilt.method.Method().analysis(5)).name == "numba"
+    first, second = (wavefilt.denoise(x) for _ in range(2))
+    assert again == [True]
+    assert np.array_equal(first, second)
+
+
+def test_several_threads_at_once():
+    x = [_samples((8, 2000), seed=i) for i in range(8)]
+    expected = [wavefilt.denoise(own, backend="numba") for own in x]
+    wrong = []
+
+    def work(i):
+        for _ in range(40):
+            if not np.array_equal(wavefilt.denoise(x[i], backend="numba"), expected[i]):
+                wrong.append(i)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_as_many_are_kept_as_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(repeated, "KEPT", 3)
+    for samples in range(1000, 1010):
+        wavefilt.denoise(_samples(samples), backend="numba")
+    assert [key[0] for key in repeated._known] == [(1007,), (1008,), (1009,)]
+
+
+def test_a_name_that_is_registered_later(again):
+    x = _samples((3, 1000))
+    wavefilt.denoise(x, backend="numba")
+    wavefilt.thresholding.rules.RULES.register("of-a-test", wavefilt.thresholding.rules.RULES["universal"])
+    try:
+        wavefilt.denoise(x, backend="numba")
+    finally:
+        wavefilt.thresholding.rules.RULES.unregister("of-a-test")
+    assert not again
