@@ -115,10 +115,9 @@ class NumbaCPU(Backend):
 
     def repeated(self, x: Array, method: Method, level: int) -> Again | None:
         possible = method.kind.name in _ROWS and prepared.possible(x, method, level)
-        return partial(self._again, method, level) if possible else None
+        return partial(self._again, method, level, self._key(x, id(method), level)) if possible else None
 
-    def _again(self, method: Method, level: int, x: Array) -> Array | None:
-        key = self._key(x, id(method), level)
+    def _again(self, method: Method, level: int, key: Hashable, x: Array) -> Array | None:
         whole = memory.lend(key, prepared.Whole)
         if whole is None:
             memory.lend(self._key(x, method.analysis(level), method.wanted(level)), prepared.Plan)  # to have its memory

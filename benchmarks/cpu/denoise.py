@@ -46,7 +46,7 @@ class Case:
     def reduced(self, share: int) -> Case:
         """The case with fewer traces or samples."""
         if self.traces > 1:
-            return replace(self, traces=self.traces // share)
+            return replace(self, traces=max(self.traces // share, 1))
         return replace(self, samples=max(self.samples // share, 64 * Ki))
 
 
@@ -56,6 +56,7 @@ CASES = (
     Case("denoise 16 Mi, bayes, sigma per level", 16 * Mi, 8, rule="bayes", sigma="level"),
     Case("denoise 1 Mi", Mi, 8),
     Case("denoise 64 Ki", 64 * Ki, 3),
+    Case("denoise 24 x 1024", Ki, 5, traces=24, level=5, rule="bayes", sigma="level"),
     Case("denoise 4096 x 4096", 4096, 8, traces=4096),
     Case("denoise 4096 x 4096, bayes, sigma per level", 4096, 8, traces=4096, rule="bayes", sigma="level"),
     Case("denoise 16 Mi float64", 16 * Mi, 5, dtype="float64"),
@@ -63,7 +64,7 @@ CASES = (
     Case("forward 16 Mi", 16 * Mi, 8, work="forward"),
     Case("inverse 16 Mi", 16 * Mi, 8, work="inverse"),
 )
-LOOPS = ("denoise 16 Mi", "denoise 1 Mi", "denoise 64 Ki", "denoise 4096 x 4096")
+LOOPS = ("denoise 16 Mi", "denoise 1 Mi", "denoise 64 Ki", "denoise 24 x 1024", "denoise 4096 x 4096")
 """Cases that are measured in a user's loop too."""
 QUICK_SHARE = 16  # --quick divides the larger cases by this
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
