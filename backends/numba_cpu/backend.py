@@ -23,7 +23,7 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import entries, launching, memory, native, partial_sums, prepared, wavelet_packets
+from . import entries, launching, memory, native, partial_sums, prepared, wavelet_packets, whole
 from .dual_tree import rows as dual_tree_rows
 from .dual_tree import transform as dual_tree
 from .dwt import plan
@@ -114,16 +114,16 @@ class NumbaCPU(Backend):
         return peak.value, pyramid if peak.finite else None
 
     def repeated(self, x: Array, method: Method, level: int) -> Again | None:
-        possible = method.kind.name in _ROWS and prepared.possible(x, method, level)
+        possible = method.kind.name in _ROWS and whole.possible(x, method, level)
         return partial(self._again, method, level, self._key(x, id(method), level)) if possible else None
 
     def _again(self, method: Method, level: int, key: Hashable, x: Array) -> Array | None:
-        whole = memory.lend(key, prepared.Whole)
-        if whole is None:
+        denoise = memory.lend(key, whole.Whole)
+        if denoise is None:
             memory.lend(self._key(x, method.analysis(level), method.wanted(level)), prepared.Plan)  # to have its memory
-            whole = prepared.Whole(x, method, level, self._tile, *_ROWS[method.kind.name])
-        y = whole.run(x)
-        memory.keep(key, whole)
+            denoise = whole.Whole(x, method, level, self._tile, *_ROWS[method.kind.name])
+        y = denoise.run(x)
+        memory.keep(key, denoise)
         return y
 
     def _key(self, x: Array, *options: Hashable) -> Hashable:

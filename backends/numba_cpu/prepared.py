@@ -10,20 +10,21 @@ from collections.abc import Hashable
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.method import Method
 from wavefilt.statistics.interface import Wanted
-from wavefilt.thresholding.rules import MAD_TO_SIGMA
 from wavefilt.transforms import Analysis
 
-from . import entries, launching, memory, native, team
+from . import launching, memory, native, team
 from .launching import Analysing, Synthesising
-from .peaks import GRAIN, Peak
-from .selection import SHORT, NumbaStatistics, no_samples
+from .peaks import Peak
+from .selection import NumbaStatistics
 
 
-def _statistics(pyramid: launching.Packed) -> NumbaStatistics:
-    begins = pyramid.addresses if pyramid.analysis.transform.name == "dwt" else None
-    return NumbaStatistics([[d] for d in pyramid.details], "trace", begins)
+def statistics(pyramid: launching.Packed, with_approximation: bool = False) -> NumbaStatistics:
+    """Of rows, each by itself."""
+    own = [*pyramid.addresses[: pyramid.level], pyramid.addresses[-1]]  # between them are those of each launch
+    begins = np.array(own) if pyramid.analysis.transform.name == "dwt" else None
+    counted = pyramid.with_approximation if with_approximation else pyramid
+    return NumbaStatistics([[d] for d in counted.details], "trace", begins)
 
 
 class Plan:
@@ -37,7 +38,7 @@ class Plan:
         assert isinstance(pyramid, launching.Packed)
         self.pyramid = pyramid
         self.size = sum(c.nbytes for c in self.pyramid.coefficients)
-        self.statistics = _statistics(pyramid)
+        self.statistics = statistics(pyramid)
         more, self._take = self.statistics.surveying(*wanted)
         self._analysis = team.Program([*jobs, *more], self._peak.infinite)
         self._samples = native.Address(memory.address(x), self._analysis.works)
@@ -66,56 +67,6 @@ class Plan:
         samples.set(begin)
         program.run()
         return out
-
-
-NOISE_OF = {"global": 1, "level": 2}
-RULES = ("linear", "fixed", "bayes")
-"""As `threshold_kernels` numbers them; noise that is given is 0."""
-
-
-def possible(x: Array, method: Method, level: int) -> bool:
-    """Whether `Whole` does this."""
-    kind, rule = method.kind, method.known_rule
-    plain = method.plain and method.scope == "trace" and method.trend is None and not method.blend
-    if not (plain and level and rule and kind.parts == 1) or (rule == "bayes" and method.sigma != "level"):
-        return False
-    summed_alone = rule != "bayes" or max(kind.sizes(method.analysis(level), x.shape[1:])) <= SHORT
-    return summed_alone and method.function(x.shape[1]) in launching.FUNCTIONS
-
-
-class Whole:
-    """A denoise of rows of one shape as one launch, if it is `possible`."""
-
-    def __init__(
-        self, x: Array, method: Method, level: int, tile: int, analysing: Analysing, synthesising: Synthesising
-    ) -> None:
-        self.method, peak = method, Peak(x)  # which is kept, as this is found by its identity
-        pyramid, jobs = analysing(x, method.analysis(level), tile, peak)
-        assert isinstance(pyramid, launching.Packed)
-        self.size = sum(c.nbytes for c in pyramid.coefficients)
-        statistics = _statistics(pyramid)
-        counted, _ = statistics.surveying(*method.wanted(level))
-        bands, rows, samples = len(statistics.counts), *x.shape
-        thresholds, sigma = np.empty((bands, rows)), method.sigma
-        assert not isinstance(sigma, tuple)
-        noise_of, scale = (NOISE_OF[sigma], MAD_TO_SIGMA) if isinstance(sigma, str) else (0, float(sigma))
-        most = launching.LARGEST[x.dtype.char]
-        rule, limits = RULES.index(str(method.known_rule)), (most, thresholds, peak.infinite)
-        numbers = statistics.medians, statistics.powers, statistics.counts, scale, *method.factors(bands, samples)
-        where = memory.address(x), samples, noise_of, rule
-        choose = entries.CHOOSE.of(x.dtype, *where, *numbers, *limits, no_samples(x.dtype))
-        function = launching.FUNCTIONS[str(method.function(samples))]
-        y, back = synthesising(pyramid, function, thresholds, None, tile)
-        self._program = team.Program([*jobs, *counted, team.Job(choose, rows, GRAIN), *back], peak.infinite)
-        self._samples, self._result = (native.Address(memory.address(a), self._program.works) for a in (x, y))
-        self._most = peak.bits_of(most / method.kind.growth(method.bank, level))
-
-    def run(self, x: Array) -> Array | None:
-        """The rows denoised; None if one of them is not finite, may be dead or overflow, or stays as it is."""
-        y, begin = memory.placed(x.shape, x.dtype, result=True)
-        self._samples.set(memory.address(x))
-        self._result.set(begin)
-        return y if self._program.run() <= self._most else None
 
 
 class Lent(launching.Packed):

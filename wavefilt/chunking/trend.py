@@ -34,6 +34,11 @@ class Trend:
         rows = zip(self.middle[:, None], self.slope[:, None], strict=True)
         return [Trend(middle, slope, self.samples) for middle, slope in rows]
 
+    @property
+    def highest(self) -> float:
+        """No magnitude of a line is larger; NaN if one is no number."""
+        return float((np.abs(self.middle) + np.abs(self.slope) * self.samples).max(initial=0))
+
     def removed(self, rows: Array) -> Array:
         """A copy of the rows without the lines."""
         out = np.empty_like(rows)

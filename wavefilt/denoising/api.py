@@ -222,9 +222,9 @@ def denoise(
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
-    plain = known and type(x) is np.ndarray and along == (-1,) and out is None and not return_noise
+    plain = known and type(x) is np.ndarray and along == (-1,) and out is None
     if plain and (y := repeated.again(x, method, backend)) is not None:
-        return y
+        return (y, x - y) if return_noise else y
     if arrays.on_gpu(x):
         return device_arrays.denoise(x, method, along, backend, return_noise, wait, out)
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):

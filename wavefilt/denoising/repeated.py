@@ -10,12 +10,10 @@ from wavefilt.arrays import Array, DType
 from wavefilt.backends import registry
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Again, Backend
-from wavefilt.denoising.pipeline import Outcome
+from wavefilt.denoising.pipeline import BLOCK, Outcome
 from wavefilt.method import Method
 from wavefilt.registry import Registry
 
-MOST = 1 << 22
-"""Samples of an array at most: of larger ones the rest of a call is nothing."""
 KEPT = 64
 
 _State = tuple[int, int, int, int]
@@ -28,8 +26,11 @@ def _state() -> _State:
 
 
 def note(x: Array, method: Method, backend: str | Backend, outcome: Outcome) -> None:
-    """Remember how traces were denoised, if their backend does others like them in one go."""
-    if x.size > MOST or len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
+    """Remember how traces were denoised, if their backend does others like them in one go.
+
+    Not larger ones, which are denoised in blocks: there an option is looked at in no time.
+    """
+    if x.nbytes > BLOCK or len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
         return
     rows = x.reshape(-1, x.shape[-1])
     chosen = registry.get(outcome.backend) if isinstance(backend, str) else backend

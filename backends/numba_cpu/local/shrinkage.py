@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavefilt.arrays import Array, Counts, DType
+from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.backends.numba_cpu import entries, grains, launching, memory, team
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.local_shrinkage import Grid, Local, weights
@@ -92,17 +92,25 @@ def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
         return plane_shrinkage.shrunk(pyramid, shrinkage)
     grids = pyramid.analysis.transform.grids(pyramid.analysis, pyramid.shape)
     first = pyramid.coefficients[0]
-    rows, dtype, parts = len(first), first.real.dtype, pyramid.analysis.transform.parts
+    rows, parts = len(first), pyramid.analysis.transform.parts
     if not isinstance(pyramid, launching.Packed):
         wanted = [(rows, grid.count) for grid in reversed(grids)]
         pyramid = launching.checked(pyramid.coefficients, pyramid, wanted)
+    shrunk, job = of_rows(pyramid, np.ascontiguousarray(shrinkage.thresholds * parts**0.5, float))
+    team.run([job])
+    return shrunk
+
+
+def of_rows(pyramid: launching.Packed, thresholds: Floats) -> tuple[launching.Packed, team.Job]:
+    """The pyramid of rows shrunk, and what computes it, with ``thresholds`` (bands, rows) of |W| as they are then."""
+    transform, first = pyramid.analysis.transform, pyramid.coefficients[0]
+    grids, rows, dtype = transform.grids(pyramid.analysis, pyramid.shape), len(first), first.real.dtype
     plan = _plan(grids, dtype.itemsize)
     arrays, targets = memory.several(rows, [grid.count for grid in grids], first.dtype)
     sources = np.append(pyramid.addresses[: pyramid.level], pyramid.addresses[-1])
-    thresholds = np.ascontiguousarray(shrinkage.thresholds * parts**0.5, float)
-    arguments = *plan, parts, sources, targets, thresholds, _weights(grids[0].half, dtype)
+    arguments = *plan, transform.parts, sources, targets, thresholds, _weights(grids[0].half, dtype)
     workspace = (4 * plan.longest + plan.needed) * dtype.itemsize
     work = entries.LOCAL.of(dtype, *arguments, workspace=workspace, kept=(pyramid, arrays))
     grain = max(grains.SAMPLES["dwt"] * plan.tiles // max(sum(grid.count for grid in grids), 1), 1)
-    team.parallel(work, rows * plan.tiles, grain)
-    return launching.Packed(tuple(arrays[::-1]), pyramid.analysis, pyramid.shape, targets)
+    job = team.Job(work, rows * plan.tiles, grain)
+    return launching.Packed(tuple(arrays[::-1]), pyramid.analysis, pyramid.shape, targets), job

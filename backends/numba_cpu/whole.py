@@ -1,0 +1,85 @@
+"""A whole denoise as one launch, for arrays of a shape that came before: nothing is decided in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wavefilt.arrays import Array
+from wavefilt.chunking import trend
+from wavefilt.method import Method
+from wavefilt.thresholding.rules import MAD_TO_SIGMA
+
+from . import entries, launching, memory, native, prepared, team
+from .launching import Analysing, Synthesising
+from .local import shrinkage as local_shrinkage
+from .peaks import GRAIN, Peak
+from .selection import SHORT, no_samples
+
+NOISE_OF = {"global": 1, "level": 2}
+RULES = ("linear", "fixed", "bayes")
+"""As `threshold_kernels` numbers them; noise that is given is 0."""
+
+
+def possible(x: Array, method: Method, level: int) -> bool:
+    """Whether `Whole` does this: rules whose thresholds follow from the noise and mean squares of a row."""
+    kind, rule = method.kind, method.known_rule
+    plain = method.plain and method.scope == "trace" and not method.blend
+    if not (plain and level and rule and kind.parts == 1) or (rule == "bayes" and method.sigma != "level"):
+        return False
+    summed_alone = rule != "bayes" or max(kind.sizes(method.analysis(level), x.shape[1:])) <= SHORT
+    return summed_alone and (method.spec.local or method.function(x.shape[1]) in launching.FUNCTIONS)
+
+
+class Whole:
+    """A denoise of rows of one shape, if it is `possible`."""
+
+    def __init__(
+        self, x: Array, method: Method, level: int, tile: int, analysing: Analysing, synthesising: Synthesising
+    ) -> None:
+        self.method, (rows, samples), sigma = method, x.shape, method.sigma  # kept: it is found by its identity
+        assert not isinstance(sigma, tuple)
+        self._detrended = memory.empty(x.shape, x.dtype) if method.trend else x[:0]
+        source = self._detrended if method.trend else x
+        peak, most = Peak(source), launching.LARGEST[x.dtype.char]
+        pyramid, jobs = analysing(source, method.analysis(level), tile, peak)
+        assert isinstance(pyramid, launching.Packed)
+        self.size = self._detrended.nbytes + sum(c.nbytes for c in pyramid.coefficients)
+        statistics = prepared.statistics(pyramid, method.shrinks_approximation)
+        bands = len(statistics.counts)
+        wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
+        counted, _ = statistics.surveying(wanted, method.known_rule == "bayes")
+        noise_of, scale = (NOISE_OF[sigma], MAD_TO_SIGMA) if isinstance(sigma, str) else (0, float(sigma))
+        where = memory.address(x), samples, noise_of, RULES.index(str(method.known_rule))
+        numbers = statistics.medians, statistics.powers, statistics.counts, scale, *method.factors(bands, samples)
+        thresholds, function = np.empty((bands, rows)), launching.KEEP
+        limits = np.inf if method.spec.local else most, thresholds, peak.infinite
+        choose = team.Job(entries.CHOOSE.of(x.dtype, *where, *numbers, *limits, no_samples(x.dtype)), rows, GRAIN)
+        jobs += [*counted, choose]
+        if method.spec.local:
+            pyramid, shrink = local_shrinkage.of_rows(pyramid, thresholds)
+            jobs.append(shrink)
+            self.size *= 2
+        else:
+            function = launching.FUNCTIONS[str(method.function(samples))]
+        y, back = synthesising(pyramid, function, thresholds, None, tile)
+        self._program = team.Program([*jobs, *back], peak.infinite)
+        self._samples, self._result = (native.Address(memory.address(a), self._program.works) for a in (x, y))
+        self._most = most / method.kind.growth(method.bank, level) / (2 if method.trend else 1)
+        self._most_bits = peak.bits_of(self._most)
+
+    def run(self, x: Array) -> Array | None:
+        """The rows denoised; None if one of them is not finite, may be dead or overflow, or stays as it is."""
+        y, begin = memory.placed(x.shape, x.dtype, result=True)
+        self._samples.set(memory.address(x))
+        self._result.set(begin)
+        if not self.method.trend:
+            return y if self._program.run() <= self._most_bits else None
+        with np.errstate(invalid="ignore", over="ignore"):
+            lines = trend.of_rows(x, self.method.trend)
+            if not lines.highest <= self._most:
+                return None
+            lines.remove(x, 0, self._detrended)
+        if self._program.run() > self._most_bits:
+            return None
+        lines.restore(y)
+        return y
