@@ -41,20 +41,33 @@ backend adds them."""
 
 def faster(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Whether numba takes less time than PyWavelets for a batch (batch, *shape), in this process as it is."""
-    name, taps, samples = analysis.transform.name, analysis.taps, prod(shape)
-    if dtype not in DTYPES:
+    if dtype not in DTYPES or (_decimated(analysis) and shape[-1] < ROW):
         return False
-    if _decimated(analysis):
-        return shape[-1] >= ROW and samples >= (LOADED if dtype in loaded else _first(taps))
-    undecimated = samples * taps * analysis.level / FIRST_MODWT
-    work = {"modwt": undecimated, "modwt2": 3 * undecimated, "dwt2": samples * taps / FIRST2}
-    work["dtcwt"], work["dtcwt2"] = 2 * work["dwt2"], 4 * work["dwt2"]  # there are two trees an axis
-    return name in work and (f"{name} {dtype}" in loaded or work[name] >= 1)
+    pays = 1.0
+    if _in_use(analysis, dtype):
+        pays = LOADED / _first(analysis.taps) if _decimated(analysis) else 0.0
+    return _work(shape, analysis) >= pays
 
 
 def worth_compiling(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Whether numba, which is `faster` once compiled, is so though kernels may have to be compiled first."""
-    return dtype in loaded or not _decimated(analysis) or prod(shape) >= COMPILING * _first(analysis.taps)
+    return _in_use(analysis, dtype) or _work(shape, analysis) >= COMPILING
+
+
+def _in_use(analysis: Analysis, dtype: str) -> bool:
+    """Whether this process has used kernels of the transform."""
+    return (dtype if _decimated(analysis) else f"{analysis.transform.name} {dtype}") in loaded
+
+
+def _work(shape: tuple[int, ...], analysis: Analysis) -> float:
+    """In units of what pays for loading kernels; negative for a transform that has none."""
+    name, taps, samples = analysis.transform.name, analysis.taps, prod(shape)
+    if _decimated(analysis):
+        return samples / _first(taps)
+    undecimated, panels = samples * taps * analysis.level / FIRST_MODWT, samples * taps / FIRST2
+    work = {"modwt": undecimated, "modwt2": 3 * undecimated, "dwt2": panels}
+    work["dtcwt"], work["dtcwt2"] = 2 * panels, 4 * panels  # there are two trees an axis
+    return work.get(name, -1.0)
 
 
 def _decimated(analysis: Analysis) -> bool:

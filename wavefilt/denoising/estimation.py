@@ -86,11 +86,12 @@ def denoised(
     """
     done: list[tuple[Array, Estimate]] = []
     batches = [part.of(x) for part, _ in group]
-    given, trends = batches, None
+    given, trends = [*batches], None
     if method.trend is not None:
         trends = [of_rows(own, method.trend) for own in batches]
         batches = [trend.removed(own) for own, trend in zip(batches, trends, strict=True)]
-    for turn, shift in enumerate(method.axis_shifts(max(depth for _, depth in group))):
+    shapes, shifts = [own.shape for own in batches], method.axis_shifts(max(depth for _, depth in group))
+    for turn, shift in enumerate(shifts):
         own_shifts = [tuple(along % (1 << depth) for along in shift) for _, depth in group]
         pyramids = [
             begun.pop() if begun else backend.decompose(_shifted(own, at, method.mode), method.analysis(depth))
@@ -109,11 +110,13 @@ def denoised(
         pooled = _thresholds(statistics, method, samples, known)
         power = statistics.mean_square() if report and not turn else None
         del statistics  # and the coefficients that it has copied
+        if turn == len(shifts) - 1:
+            batches.clear()  # copies, where a trend was removed
         for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, group, strict=True)):
             estimate = estimate_of(Measured(*pooled, power), part, given[i], method, depth)
             shrinkage = estimate.shrinkage(method.function(pyramid.samples), method.scope == "record")
             if curves is None:
-                into = None if turn or out is None or out.shape != batches[i].shape else out
+                into = None if turn or out is None or out.shape != shapes[i] else out
                 rows = backend.reconstruct(pyramid, shrinkage, into)
             else:
                 pyramid = backend.shrunk(pyramid, shrinkage)
