@@ -25,6 +25,15 @@ def less_mean(rows, source):
     return rows - source.rows.mean(axis=1, keepdims=True)
 
 
+def wiggles(viewer, panel):
+    """Where the lines of all traces lie across, and their times, (traces, samples), from the item they are."""
+    traces = viewer.pictures.view.last - viewer.pictures.view.first
+    (across,), (time,) = (viewer.pictures.lines[panel].data[axis] for axis in "xy")
+    across, time = across.reshape(traces, -1), time.reshape(traces, -1)
+    assert np.isnan(across[:, -1]).all()
+    return across[:, :-1], time[:, :-1]
+
+
 @pytest.fixture
 def viewer(tmp_path):
     path = tmp_path / "shot.dat"
@@ -165,7 +174,30 @@ def test_what_is_zoomed_is_drawn_in_finer_detail():
     assert drawn(viewer, "after").shape[0] == 4
     viewer.look.kind.value = "wiggle"
     assert viewer.pictures.images["after"].data["image"] == []
-    assert np.nanmin(viewer.pictures.lines["after"].data["y"]) == pytest.approx(1.0)
+    across, time = wiggles(viewer, "removed")
+    np.testing.assert_allclose(time, np.tile(0.002 * np.arange(500, 1001), (4, 1)), rtol=1e-6)
+    removed = (x - viewer.denoised.samples)[:4, 500:1001] / viewer.pictures.panels.scales(False)[:4, None]
+    np.testing.assert_allclose(across - np.arange(4)[:, None], np.clip(0.7 * removed, -1.5, 1.5), atol=1e-5)
+
+
+def test_wiggles_are_the_samples_of_the_result(viewer):
+    source = viewer.source
+    viewer.look.kind.value = "wiggle"
+    choose(viewer, rule="sure")
+    expected = source.recording.denoise(level=3, rule="sure").samples
+    scale, numbers = viewer.pictures.panels.scales(True)[0], np.arange(len(source.rows))[:, None]
+    for panel, rows in (
+        ("before", less_mean(source.rows, source)),
+        ("after", less_mean(expected, source)),
+        ("removed", source.rows - expected),
+    ):
+        shifts = np.clip(0.7 * rows / scale, -1.5, 1.5)
+        across, time = wiggles(viewer, panel)
+        np.testing.assert_allclose(across, numbers + shifts, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(time[-1], source.interval * np.arange(rows.shape[1]), rtol=1e-6)
+        (filled,) = viewer.pictures.areas[panel].data["x"]
+        filled = filled.reshape(len(rows), -1)[:, 1:-2]
+        np.testing.assert_allclose(filled, numbers + np.maximum(shifts, 0), rtol=1e-5, atol=1e-5)
 
 
 def test_a_gain_changes_the_colours_alone(viewer):
@@ -176,10 +208,10 @@ def test_a_gain_changes_the_colours_alone(viewer):
     assert pictures.images["after"].data is before
     assert (pictures.mapper.low, pictures.mapper.high) == pytest.approx((-high / 4, high / 4))
     viewer.look.kind.value = "wiggle"
-    line = pictures.lines["after"].data["x"]
+    line = pictures.lines["after"].data["x"][0]
     viewer.look.gain.value = 1.0
     viewer._style()
-    assert np.nanmax(np.abs(pictures.lines["after"].data["x"] - line)) > 0.1
+    assert np.nanmax(np.abs(pictures.lines["after"].data["x"][0] - line)) > 0.1
 
 
 def test_visible_traces_are_denoised_first(monkeypatch):

@@ -141,8 +141,8 @@ class Pictures:
         drawn.toolbar.logo = None
         drawn.grid.visible = False
         image = drawn.image("image", "x", "y", "dw", "dh", source=self.images[panel], color_mapper=self.mapper)
-        drawn.patch("x", "y", source=self.areas[panel], color=COLORS[panel], fill_alpha=0.7, line_width=0)
-        drawn.line("x", "y", source=self.lines[panel], color=COLORS[panel], line_width=0.7)
+        drawn.patches("x", "y", source=self.areas[panel], color=COLORS[panel], fill_alpha=0.7, line_width=0)
+        drawn.multi_line("x", "y", source=self.lines[panel], color=COLORS[panel], line_width=0.7)
         drawn.add_layout(window)
         time, trace = ("$x", "$y") if self.horizontal else ("$y", "$x")
         unit = " s" if self.source.interval else ""
@@ -193,9 +193,9 @@ class Pictures:
             found["image"] = [np.ascontiguousarray(own.T) for own in image["image"]]
         return found
 
-    def _crossed(self, points: dict[str, Array]) -> dict[str, Array]:
-        """Points by the axes of the figures."""
-        trace, time = points["trace"].astype(np.float32), (self.step * points["sample"]).astype(np.float32)
+    def _crossed(self, points: dict[str, Array]) -> dict[str, list[Array]]:
+        """Points by the axes of the figures, as one item: the browser indexes items, which takes long for points."""
+        trace, time = [points["trace"].astype(np.float32)], [(self.step * points["sample"]).astype(np.float32)]
         return {"x": time, "y": trace} if self.horizontal else {"x": trace, "y": time}
 
     def _selected(self, event: SelectionGeometry) -> None:
