@@ -98,14 +98,14 @@ class Pictures:
         """Send what is visible of some panels, and the limits of the colours."""
         high = (self.panels.scales(True)[0] if self.together else 1.0) / self.gain
         self.mapper.update(low=-high, high=high)
-        for panel in names:
-            if self.kind == "density":
-                image = self.panels.image(panel, self.view, self.together)
-                self.images[panel].data = self._placed(image)
-                self.lines[panel].data = self.areas[panel].data = {"x": [], "y": []}
-            else:
-                line, area = self.panels.wiggles(panel, self.view, self.together, self.gain)
-                with hold():  # in one message, after which the browser draws once
+        with hold():  # in one message, after which the browser draws each once
+            for panel in names:
+                if self.kind == "density":
+                    self.images[panel].data = self._placed(self.panels.image(panel, self.view, self.together))
+                    if self.lines[panel].data["x"]:
+                        self.lines[panel].data = self.areas[panel].data = {"x": [], "y": []}
+                else:
+                    line, area = self.panels.wiggles(panel, self.view, self.together, self.gain)
                     self.images[panel].data = {name: [] for name in IMAGE}
                     self.lines[panel].data, self.areas[panel].data = map(self._crossed, (line, area))
 

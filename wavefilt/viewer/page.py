@@ -163,7 +163,8 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
     def _draw_details(self, rows: Any, band_pass: BandPass | None) -> None:
         name = f"band-pass {band_pass.low:g} to {band_pass.high:g}" if band_pass else self.result.summary()
         self.summary.object = html.escape(name)
-        self.details.show(rows, None if band_pass else self.result.outcome)
+        with pn.io.hold():
+            self.details.show(rows, None if band_pass else self.result.outcome)
 
     def _style(self) -> None:
         look = self.look
