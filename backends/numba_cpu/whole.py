@@ -38,7 +38,7 @@ class Whole:
     ) -> None:
         self.method, (rows, samples), sigma = method, x.shape, method.sigma  # kept: it is found by its identity
         assert not isinstance(sigma, tuple)
-        self._detrended = memory.empty(x.shape, x.dtype) if method.trend else x[:0]
+        self._detrended = memory.empty(x.shape if method.trend else (0, 0), x.dtype)
         source = self._detrended if method.trend else x
         peak, most = Peak(source), launching.LARGEST[x.dtype.char]
         pyramid, jobs = analysing(source, method.analysis(level), tile, peak)

@@ -223,7 +223,7 @@ def denoise(
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
     plain = known and type(x) is np.ndarray and along == (-1,) and out is None
-    if plain and (y := repeated.again(x, method, backend)) is not None:
+    if plain and isinstance(backend, str) and (y := repeated.again(x, method, backend)) is not None:
         return (y, x - y) if return_noise else y
     if arrays.on_gpu(x):
         return device_arrays.denoise(x, method, along, backend, return_noise, wait, out)
@@ -272,7 +272,7 @@ def _of_array(
         warnings.warn(
             f"unchanged: {few}; {method.kind.with_levels(size, method.bank) or 'no wavelet has a level'}", stacklevel=3
         )
-    if plain and method.dimensions == 1 and x.dtype == taken.rows.dtype:
+    if plain and isinstance(backend, str) and method.dimensions == 1 and x.dtype == taken.rows.dtype:
         repeated.note(x, method, backend, outcome)
     samples = outcome.samples
     y = taken.restore(samples)

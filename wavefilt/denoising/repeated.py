@@ -9,15 +9,16 @@ from wavefilt import threads
 from wavefilt.arrays import Array, DType
 from wavefilt.backends import registry
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
-from wavefilt.backends.interface import Again, Backend
+from wavefilt.backends.interface import Again
 from wavefilt.denoising.pipeline import BLOCK, Outcome
 from wavefilt.method import Method
 from wavefilt.registry import Registry
 
 KEPT = 64
+"""Shapes, dtypes and methods at most."""
 
 _State = tuple[int, int, int, int]
-_known: dict[tuple[tuple[int, ...], DType, int, str | Backend], tuple[Again, Method, _State]] = {}
+_known: dict[tuple[tuple[int, ...], DType, int, str], tuple[Again, Method, _State]] = {}
 
 
 def _state() -> _State:
@@ -25,7 +26,7 @@ def _state() -> _State:
     return len(numba_crossover.loaded), len(cuda_crossover.loaded), Registry.changes, threads.get_num_threads()
 
 
-def note(x: Array, method: Method, backend: str | Backend, outcome: Outcome) -> None:
+def note(x: Array, method: Method, backend: str, outcome: Outcome) -> None:
     """Remember how traces were denoised, if their backend does others like them in one go.
 
     Not larger ones, which are denoised in blocks: there an option is looked at in no time.
@@ -33,15 +34,14 @@ def note(x: Array, method: Method, backend: str | Backend, outcome: Outcome) -> 
     if x.nbytes > BLOCK or len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
         return
     rows = x.reshape(-1, x.shape[-1])
-    chosen = registry.get(outcome.backend) if isinstance(backend, str) else backend
-    found = chosen.repeated(rows, method, outcome.level)
+    found = registry.get(outcome.backend).repeated(rows, method, outcome.level)
     if found is not None and outcome.estimates[0].segments.shape == rows.shape[1:]:
-        while len(_known) >= KEPT:
-            _known.pop(next(iter(_known)), None)
+        for oldest in list(_known)[: len(_known) - KEPT + 1]:
+            _known.pop(oldest, None)
         _known[x.shape, x.dtype, id(method), backend] = found, method, _state()
 
 
-def again(x: Array, method: Method, backend: str | Backend) -> Array | None:
+def again(x: Array, method: Method, backend: str) -> Array | None:
     """Traces denoised as others were that have this shape, with the last axis along them; None if that is not known.
 
     Or if these have gaps, are dead or are an error.
