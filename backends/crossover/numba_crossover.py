@@ -27,11 +27,11 @@ FIRST = {2: 3_480_000, 4: 4_200_000, 16: 2_600_000, 40: 1_260_000}
 COMPILING = 60
 """How many times as many where no process has compiled them: that takes 4 s, and loading 0.06."""
 
-FIRST_MODWT = 40_000_000
+FIRST_MODWT = 37_800_000
 """Samples times taps times levels from which a MODWT's do, by ``benchmarks/results/stationary.json``: 0.085 s for
-loading over 2.1 ns, the reference's time for a tap there and back. Once loaded they win at any size."""
+loading over 2.3 ns, the reference's time for a tap there and back. Once loaded they win at any size."""
 
-FIRST2 = 13_600_000
+FIRST2 = 6_800_000
 """Samples times taps from which transforms of two axes do, by ``benchmarks/results/sections.json``."""
 
 loaded: set[str] = set()
