@@ -114,7 +114,8 @@ class NumbaCPU(Backend):
         return peak.value, pyramid if peak.finite else None
 
     def repeated(self, x: Array, method: Method, level: int) -> Again | None:
-        possible = method.kind.name in _ROWS and whole.possible(x, method, level)
+        own = type(self) is NumbaCPU  # what is derived from it may transform in another way
+        possible = own and method.kind.name in _ROWS and whole.possible(x, method, level)
         return partial(self._again, method, level, self._key(x, id(method), level)) if possible else None
 
     def _again(self, method: Method, level: int, key: Hashable, x: Array) -> Array | None:

@@ -7,7 +7,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.chunking import trend
 from wavefilt.method import Method
-from wavefilt.thresholding.rules import MAD_TO_SIGMA
+from wavefilt.thresholding import rules
 
 from . import entries, launching, memory, native, prepared, team
 from .launching import Analysing, Synthesising
@@ -24,7 +24,8 @@ def possible(x: Array, method: Method, level: int) -> bool:
     """Whether `Whole` does this: rules whose thresholds follow from the noise and mean squares of a row."""
     kind, rule = method.kind, method.known_rule
     plain = method.plain and method.scope == "trace" and not method.blend
-    if not (plain and level and rule and kind.parts == 1) or (rule == "bayes" and method.sigma != "level"):
+    own = method.rule_function.__module__ == rules.__name__  # a user's may be rounded in another way
+    if not (plain and own and level and rule and kind.parts == 1) or (rule == "bayes" and method.sigma != "level"):
         return False
     summed_alone = rule != "bayes" or max(kind.sizes(method.analysis(level), x.shape[1:])) <= SHORT
     return summed_alone and (method.spec.local or method.function(x.shape[1]) in launching.FUNCTIONS)
@@ -48,7 +49,7 @@ class Whole:
         bands = len(statistics.counts)
         wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
         counted, _ = statistics.surveying(wanted, method.known_rule == "bayes")
-        noise_of, scale = (NOISE_OF[sigma], MAD_TO_SIGMA) if isinstance(sigma, str) else (0, float(sigma))
+        noise_of, scale = (NOISE_OF[sigma], rules.MAD_TO_SIGMA) if isinstance(sigma, str) else (0, float(sigma))
         where = memory.address(x), samples, noise_of, RULES.index(str(method.known_rule))
         numbers = statistics.medians, statistics.powers, statistics.counts, scale, *method.factors(bands, samples)
         thresholds, function = np.empty((bands, rows)), launching.KEEP
@@ -64,7 +65,8 @@ class Whole:
         y, back = synthesising(pyramid, function, thresholds, None, tile)
         self._program = team.Program([*jobs, *back], peak.infinite)
         self._samples, self._result = (native.Address(memory.address(a), self._program.works) for a in (x, y))
-        self._most = most / method.kind.growth(method.bank, level) / (2 if method.trend else 1)
+        growth = method.kind.growth(method.bank, level) * (2 if method.trend else 1)
+        self._most = np.finfo(x.dtype).max / growth  # in this dtype
         self._most_bits = peak.bits_of(self._most)
 
     def run(self, x: Array) -> Array | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
@@ -10,16 +11,24 @@ import pytest
 import wavefilt
 from wavefilt.backends import registry
 from wavefilt.backends.numba_cpu.backend import NumbaCPU
+from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.denoising import repeated
+from wavefilt.denoising.pipeline import check_size, run
+from wavefilt.extending import register_rule
+from wavefilt.method import Method
+from wavefilt.thresholding.rules import RULES, RuleSpec
+from wavefilt.wavelets.boundary import EXTENSIONS
 
 pytest.importorskip("numba")
 
 
 @pytest.fixture(autouse=True)
 def nothing_known():
-    repeated._known.clear()
+    for kept in (repeated._known, repeated._waiting):
+        kept.clear()
     yield
-    repeated._known.clear()
+    for kept in (repeated._known, repeated._waiting):
+        kept.clear()
 
 
 @pytest.fixture
@@ -153,11 +162,15 @@ def test_unusual_samples(what, options):
 
 def test_gaps_are_looked_at_once(again):
     x = _samples((2, 500))
+    whole = x.copy()
     wavefilt.denoise(x, backend="numba")
     x[0, 7] = np.nan
     for _ in range(3):
         wavefilt.denoise(x, backend="numba")
     assert again == [False]
+    for _ in range(repeated.WAIT + 2):
+        wavefilt.denoise(whole, backend="numba")
+    assert again == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -270,3 +283,128 @@ def test_a_name_that_is_registered_later(again):
     finally:
         wavefilt.thresholding.rules.RULES.unregister("of-a-test")
     assert not again
+
+
+@pytest.mark.parametrize(("wavelet", "level"), [("bior1.3", 4), ("bior1.5", 1), ("sym8", 5)])
+def test_the_largest_samples(wavelet, level, again):
+    """The limit of float32 samples is computed in float32."""
+    method = Method(wavelet, level)
+    most = np.finfo("f4").max / np.float32(method.kind.growth(method.bank, level))
+    around = [np.nextafter(most, np.float32(side)) for side in (0, np.inf)]
+    around += [most, np.nextafter(around[1], np.float32(np.inf))]
+    wavefilt.denoise(_samples(4000), wavelet, level=level, backend="numba")
+    for largest in around:
+        x = _samples(4000)
+        x[2222] = largest
+        try:
+            check_size(x[None], float(largest), level, method)
+        except ValueError:
+            with pytest.raises(ValueError, match="overflow"):
+                wavefilt.denoise(x, wavelet, level=level, backend="numba")
+        else:
+            wavefilt.denoise(x, wavelet, level=level, backend="numba")
+    assert True in again
+    assert False in again
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_backend_object_and_samples_that_it_does_not_compute(dtype, again):
+    x = _samples((3, 1000)).astype(dtype)
+    first, second = (wavefilt.denoise(x, backend=registry.get("numba")) for _ in range(2))
+    assert not again
+    assert np.array_equal(first, second)
+
+
+def test_a_backend_object_and_a_mode_that_it_does_not_compute(again):
+    EXTENSIONS.register("of-a-test", lambda i, n: (min(max(i, 0), n - 1), 2, 0, 0, 0, 0))
+    try:
+        x = _samples((3, 1000))
+        first, second = (wavefilt.denoise(x, mode="of-a-test", backend=registry.get("numba")) for _ in range(2))
+    finally:
+        EXTENSIONS.unregister("of-a-test")
+    assert not again
+    assert np.array_equal(first, second)
+
+
+def test_a_backend_object_takes_the_long_way(again):
+    x = _samples((3, 1000))
+    for _ in range(2):
+        wavefilt.denoise(x, backend=registry.get("numba"))
+    assert not again
+
+
+def test_a_backend_without_a_hash():
+    class Other(PyWavelets):
+        __hash__ = None
+
+        def __eq__(self, other):
+            return self is other
+
+    x = _samples((3, 1000))
+    assert np.array_equal(wavefilt.denoise(x, backend=Other()), wavefilt.denoise(x, backend="pywavelets"))
+
+
+def test_a_backend_registered_by_another_name():
+    class Other(PyWavelets):
+        name = "another"
+
+    registry.BACKENDS.register("of-a-test", Other)
+    try:
+        x = _samples((3, 1000))
+        assert np.array_equal(wavefilt.denoise(x, backend="of-a-test"), wavefilt.denoise(x, backend="pywavelets"))
+    finally:
+        registry.BACKENDS.unregister("of-a-test")
+
+
+def test_a_backend_derived_from_the_compiled_one(again):
+    class Zeros(NumbaCPU):
+        def reconstruct(self, pyramid, shrinkage=None, out=None):
+            return 0 * super().reconstruct(pyramid, shrinkage)
+
+    x, own = _samples((3, 1000)), Zeros()
+    for _ in range(2):
+        assert not wavefilt.denoise(x, backend=own).any()
+    assert not again
+
+
+def test_a_rule_of_a_user(again):
+    """It may be rounded in another way than a product of the noise and one factor."""
+    register_rule("of-a-test", RuleSpec(lambda statistics, sigma, samples: sigma / 7 * 0.3, device_kind="linear"))
+    try:
+        x = _samples((3, 1000), "float64")
+        first, second = (wavefilt.denoise(x, rule="of-a-test", backend="numba") for _ in range(2))
+    finally:
+        RULES.unregister("of-a-test")
+    assert not again
+    assert np.array_equal(first, second)
+
+
+def test_an_axis_that_is_no_whole_number():
+    x = _samples((3, 1000))
+    wavefilt.denoise(x, backend="numba")
+    with pytest.raises(TypeError, match="integer"):
+        wavefilt.denoise(x, backend="numba", axis=-1.0)
+
+
+def test_several_threads_note_what_they_did():
+    x, wrong, methods = _samples((1, 600)), [], [Method() for _ in range(80)]
+    outcome = run(x, methods[0], "numba")
+
+    def work():
+        try:
+            for method in 60 * methods:
+                repeated.note(x, method, "numba", outcome)
+        except (RuntimeError, StopIteration) as error:
+            wrong.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        workers = [threading.Thread(target=work) for _ in range(8)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong

@@ -222,8 +222,9 @@ def denoise(
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
-    plain = known and type(x) is np.ndarray and along == (-1,) and out is None
-    if plain and isinstance(backend, str) and (y := repeated.again(x, method, backend)) is not None:
+    plain = known and along == (-1,) and isinstance(axis, int) and type(x) is np.ndarray and out is None
+    named = backend if plain and isinstance(backend, str) else None
+    if named is not None and (y := repeated.again(x, method, named)) is not None:
         return (y, x - y) if return_noise else y
     if arrays.on_gpu(x):
         return device_arrays.denoise(x, method, along, backend, return_noise, wait, out)
@@ -234,7 +235,7 @@ def denoise(
         found = _of_array(samples, method, (0,) if axes is None else along, backend, return_noise, wait, None)
         return tuple(frames.like(x, y) for y in found) if return_noise else frames.like(x, found)
     arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
-    return _of_array(x, method, along, backend, return_noise, wait, out, plain)
+    return _of_array(x, method, along, backend, return_noise, wait, out, named)
 
 
 PLAIN = frozenset((str, int, float, type(None)))
@@ -254,9 +255,9 @@ def _of_array(
     return_noise: bool,
     wait: bool,
     out: arrays.Array | None,
-    plain: bool = False,
+    named: str | None = None,
 ) -> Any:
-    """``plain`` arrays may come again: see `repeated`."""
+    """``named`` is the backend by its name for arrays that may come again: see `repeated`."""
     if isinstance(x, (list, tuple)) and any(map(arrays.on_gpu, x)):
         if method.dimensions == 2:
             raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
@@ -272,8 +273,8 @@ def _of_array(
         warnings.warn(
             f"unchanged: {few}; {method.kind.with_levels(size, method.bank) or 'no wavelet has a level'}", stacklevel=3
         )
-    if plain and isinstance(backend, str) and method.dimensions == 1 and x.dtype == taken.rows.dtype:
-        repeated.note(x, method, backend, outcome)
+    if named is not None and method.dimensions == 1 and x.dtype == taken.rows.dtype:
+        repeated.note(x, method, named, outcome)
     samples = outcome.samples
     y = taken.restore(samples)
     residual = taken.restore(taken.rows - samples) if return_noise else None

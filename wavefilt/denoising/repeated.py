@@ -6,7 +6,7 @@ That look takes longer than to denoise a gather of 24 x 1024 samples.
 from __future__ import annotations
 
 from wavefilt import threads
-from wavefilt.arrays import Array, DType
+from wavefilt.arrays import Array, DType, dtype_name
 from wavefilt.backends import registry
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Again
@@ -17,8 +17,13 @@ from wavefilt.registry import Registry
 KEPT = 64
 """Shapes, dtypes and methods at most."""
 
+WAIT = 8
+"""Arrays of a kind that take the long way after one for which the short way was in vain: they are often alike."""
+
 _State = tuple[int, int, int, int]
-_known: dict[tuple[tuple[int, ...], DType, int, str], tuple[Again, Method, _State]] = {}
+_Key = tuple[tuple[int, ...], DType, int, str]
+_known: dict[_Key, tuple[Again, Method, _State]] = {}
+_waiting: dict[_Key, int] = {}
 
 
 def _state() -> _State:
@@ -33,12 +38,16 @@ def note(x: Array, method: Method, backend: str, outcome: Outcome) -> None:
     """
     if x.nbytes > BLOCK or len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
         return
-    rows = x.reshape(-1, x.shape[-1])
-    found = registry.get(outcome.backend).repeated(rows, method, outcome.level)
+    rows, key = x.reshape(-1, x.shape[-1]), (x.shape, x.dtype, id(method), backend)
+    if left := _waiting.pop(key, 0):
+        _waiting[key] = left - 1
+        return
+    how = rows.shape, method.analysis(outcome.level), True, method.host_only
+    found = registry.choose(backend, dtype_name(x.dtype), *how).repeated(rows, method, outcome.level)
     if found is not None and outcome.estimates[0].segments.shape == rows.shape[1:]:
-        for oldest in list(_known)[: len(_known) - KEPT + 1]:
+        for oldest in list(_known)[: 1 - KEPT]:  # of a copy: other threads note theirs
             _known.pop(oldest, None)
-        _known[x.shape, x.dtype, id(method), backend] = found, method, _state()
+        _known[key] = found, method, _state()
 
 
 def again(x: Array, method: Method, backend: str) -> Array | None:
@@ -51,8 +60,11 @@ def again(x: Array, method: Method, backend: str) -> Array | None:
     if found is None or not (x.flags.c_contiguous and x.flags.aligned):
         return None
     denoise_again, _, state = found
-    y = denoise_again(x.reshape(-1, x.shape[-1])) if state == _state() else None
-    if y is None:
-        _known.pop(key, None)
-        return None
-    return y.reshape(x.shape)
+    current = state == _state()
+    y = denoise_again(x.reshape(-1, x.shape[-1])) if current else None
+    if y is not None:
+        return y.reshape(x.shape)
+    _known.pop(key, None)
+    if current and len(_waiting) < KEPT:
+        _waiting[key] = WAIT
+    return None
