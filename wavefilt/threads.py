@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from queue import SimpleQueue
 
+from wavefilt import interrupts
+
 ENVIRONMENT = "WAVEFILT_NUM_THREADS"
 CHUNKS_PER_THREAD = 6  # enough that a thread slowed down by other processes leaves its share to the rest
 
@@ -31,7 +33,7 @@ class _Pool:
 
     def submit(self, work: Callable[[], None], workers: int) -> None:
         """Have up to ``workers`` threads call ``work``: as many as can be started."""
-        with self._lock:
+        with self._lock, interrupts.deferred():  # one in the middle of an executor leaves its locks taken
             if self._executor is None or self._workers < workers:
                 self._release()
                 self._executor = ThreadPoolExecutor(workers, "wavefilt")

@@ -15,6 +15,7 @@ import os
 import platform
 import sys
 import threading
+import weakref
 from collections.abc import Sequence
 from functools import cache
 
@@ -279,6 +280,10 @@ def _functions() -> dict[str, int]:
         return native.addresses(str(_Program().module), ("launch", "serve"))
 
 
+class _Turn:
+    """Who has the team. A lock would stay taken by a call that an interrupt ended before it could release it."""
+
+
 class _Team:
     """Threads that run until the process ends; a forked child starts anew."""
 
@@ -286,11 +291,17 @@ class _Team:
         self.forget()
 
     def forget(self) -> None:
-        self.lock = threading.Lock()
+        self._lock, self._turn = threading.Lock(), weakref.ref(_Turn())
         self._state: Counts | None = None
-        self._members = 0
-        self._failed = not SUPPORTED
+        self._members, self._failed = 0, not SUPPORTED
         self._room = np.empty(0, np.uint8)
+
+    def take(self, turn: _Turn) -> bool:
+        """Whether the team works for this one alone now, as long as that lives."""
+        with self._lock:
+            if self._turn() is None:
+                self._turn = weakref.ref(turn)
+            return self._turn() is turn
 
     def hire(self, helpers: int) -> int:
         """Have so many threads, or as many as can be started; how many there are."""
@@ -391,23 +402,22 @@ class Program:
 
     def __init__(self, jobs: Sequence[Job], limit: int = LIMITLESS) -> None:
         self.jobs, self.limit, self._helpers = jobs, limit, -1
-        self._shares = max(job.shares for job in jobs)
-        self.works = [work for job in jobs for work, _ in job.works]
-        most = max(work.workspace for work in self.works)
-        self.pitch = -(-most // 4096) * 4096 + 3 * memory.LINE  # in different sets of the caches
+        self._shares, self.works = max(job.shares for job in jobs), [work for job in jobs for work, _ in job.works]
+        pages = -(-max(work.workspace for work in self.works) // 4096)
+        self.pitch = pages * 4096 + 3 * memory.LINE  # in different sets of the caches
 
     def run(self) -> int:
         """The highest result."""
         helpers = threads.worth(self._shares) - 1
         if helpers != self._helpers:
             self.cut(helpers)
-        if helpers and _team.lock.acquire(blocking=False):
+        turn = _Turn()
+        if helpers and _team.take(turn):
             try:
-                hired = _team.hire(helpers)
-                if hired:
+                if hired := _team.hire(helpers):
                     return _team.run(self, hired)
             finally:
-                _team.lock.release()
+                del turn  # which the frame of an exception would keep
         highest = 0
         for job in self.jobs:
             if highest < self.limit:

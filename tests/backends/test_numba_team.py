@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 
 import numpy as np
@@ -172,9 +173,11 @@ def test_a_call_while_the_team_is_busy_is_spread_by_python(monkeypatch, rng):
     parallel = threads.parallel
     monkeypatch.setattr(threads, "parallel", lambda *arguments: seen.append(1) or parallel(*arguments))
     x = rng.standard_normal(1000)
-    with team._team.lock:
-        assert as_float(team.parallel(magnitudes(x), 1000)) == np.abs(x).max()
+    turn = team._Turn()
+    assert team._team.take(turn)
+    assert as_float(team.parallel(magnitudes(x), 1000)) == np.abs(x).max()
     assert seen
+    del turn
 
 
 @needs_team
@@ -189,3 +192,32 @@ def test_a_forked_child_has_a_team_of_its_own():
     ended.start()
     assert os.waitpid(child, 0)[1] == 0
     ended.cancel()
+
+
+@needs_team
+def test_an_interrupt_before_the_team_begins_leaves_it_free(monkeypatch):
+    """As where a signal arrives between two instructions: nothing of the call is left to give the team back."""
+    own = team._Team()
+    monkeypatch.setattr(team, "_team", own)
+    turn = team._Turn()
+    assert own.take(turn)
+    assert not own.take(team._Turn())
+    del turn
+    assert own.take(team._Turn())
+
+
+def test_interrupts_of_threads_of_python(monkeypatch):
+    """A signal while an executor takes work waits until it has it."""
+    submitted = []
+
+    class Executor(threads.ThreadPoolExecutor):
+        def submit(self, *arguments):
+            signal.raise_signal(signal.SIGINT)
+            submitted.append(arguments)
+            return super().submit(*arguments)
+
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", Executor)
+    monkeypatch.setattr(threads, "_pool", threads._Pool())
+    with pytest.raises(KeyboardInterrupt):
+        threads.begin(lambda: None)
+    assert len(submitted) == 1
