@@ -54,10 +54,10 @@ Ki, Mi = 1 << 10, 1 << 20
 CASES = (
     Case("denoise 16 Mi", 16 * Mi, 10),
     Case("denoise 16 Mi, bayes, sigma per level", 16 * Mi, 8, rule="bayes", sigma="level"),
-    Case("denoise 1 Mi", Mi, 10),
-    Case("denoise 64 Ki", 64 * Ki, 5),
+    Case("denoise 1 Mi", Mi, 8),
+    Case("denoise 64 Ki", 64 * Ki, 3),
     Case("denoise 24 x 1024", Ki, 5, traces=24, level=5, rule="bayes", sigma="level"),
-    Case("denoise 4096 x 4096", 4096, 12, traces=4096),
+    Case("denoise 4096 x 4096", 4096, 8, traces=4096),
     Case("denoise 4096 x 4096, bayes, sigma per level", 4096, 8, traces=4096, rule="bayes", sigma="level"),
     Case("denoise 16 Mi float64", 16 * Mi, 5, dtype="float64"),
     *(Case(f"denoise 16 Mi {name}", 16 * Mi, 4, wavelet=name) for name in ("db2", "sym8", "coif5", "bior4.4", "db20")),
@@ -113,7 +113,8 @@ def _measure(case: Case, repeats: int) -> Row:
     x = np.random.default_rng(7).standard_normal((case.traces, case.samples)).astype(case.dtype)
     theirs, ours = _pair(case, x)
     error = agreement(ours(), np.atleast_2d(theirs()), TOLERANCE[case.dtype], case.name)
-    repeats = max(repeats, min(50, 8 * Mi // x.size))  # short cases are cheap to repeat
+    repeats = max(repeats, min(50, 32 * Mi // x.size))  # short cases are cheap to repeat
+    ours()  # a second array of a shape is the first that takes the short way
     calls: dict[str, Callable[[], object]] = {
         "pywavelets": theirs,
         "numba": ours,
