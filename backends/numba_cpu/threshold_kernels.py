@@ -10,11 +10,7 @@ from wavefilt.thresholding.rules import bayes_formula
 
 from .compiler import part
 from .vector import view
-
-GIVEN, GLOBAL, LEVEL = range(3)
-"""Where the noise comes from."""
-LINEAR, FIXED, BAYES = range(3)
-"""Thresholds that are so many times the noise, that are given, and those of rule "bayes"."""
+from .whole import BAYES, GIVEN, LEVEL, LINEAR
 
 _greater, _smaller = part(lambda a, b: max(a, b)), part(lambda a, b: min(a, b))
 _quotient, _root = part(lambda a, b: a / b), part(lambda a: math.sqrt(a))
@@ -44,7 +40,8 @@ def choose(
     """Thresholds (bands, rows), at most ``most``, of rows ``begin`` to ``end``; 0, or ``other`` if one is for others.
 
     That is a row whose thresholds are all 0, or not all finite, or that may be dead. ``scale`` is the noise, or what
-    multiplies medians (bands, rows) to tell it; in each band it is multiplied by ``gains`` again.
+    multiplies medians (bands, rows) to tell it; in each band it is multiplied by ``gains`` again. ``noise_of`` and
+    ``rule`` are numbers of `whole`.
     """
     for row in range(begin, end):
         x = view(samples + row * length * like.itemsize, length, like)

@@ -15,9 +15,12 @@ from .local import shrinkage as local_shrinkage
 from .peaks import GRAIN, Peak
 from .selection import SHORT, no_samples
 
-NOISE_OF = {"global": 1, "level": 2}
-RULES = ("linear", "fixed", "bayes")
-"""As `threshold_kernels` numbers them; noise that is given is 0."""
+GIVEN, GLOBAL, LEVEL = range(3)
+NOISE_OF = {"global": GLOBAL, "level": LEVEL}
+"""Where the noise comes from; it is given by a number."""
+LINEAR, FIXED, BAYES = range(3)
+RULES = {"linear": LINEAR, "fixed": FIXED, "bayes": BAYES}
+"""Thresholds that are so many times the noise, that are given, and those of rule "bayes"."""
 
 
 def possible(x: Array, method: Method, level: int) -> bool:
@@ -49,8 +52,8 @@ class Whole:
         bands = len(statistics.counts)
         wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
         counted, _ = statistics.surveying(wanted, method.known_rule == "bayes")
-        noise_of, scale = (NOISE_OF[sigma], rules.MAD_TO_SIGMA) if isinstance(sigma, str) else (0, float(sigma))
-        where = memory.address(x), samples, noise_of, RULES.index(str(method.known_rule))
+        noise_of, scale = (NOISE_OF[sigma], rules.MAD_TO_SIGMA) if isinstance(sigma, str) else (GIVEN, float(sigma))
+        where = memory.address(x), samples, noise_of, RULES[str(method.known_rule)]
         numbers = statistics.medians, statistics.powers, statistics.counts, scale, *method.factors(bands, samples)
         thresholds, function = np.empty((bands, rows)), launching.KEEP
         limits = np.inf if method.spec.local else most, thresholds, peak.infinite

@@ -30,9 +30,8 @@ def measure(name: str, shape: tuple[int, int], dtype: str, sides: dict[str, Side
     arrays = [rng.standard_normal(shape, dtype="float32").astype(dtype) for _ in range(count)]
     cold = np.zeros(EVICTED, np.uint8)
     row: Row = {"name": name, "arrays": count}
-    np.ones(
-        3 * HELD, np.uint8
-    )  # a virtual machine gets memory from its host when it is touched first: ten times as long
+    # a virtual machine gets memory from its host when it is touched for the first time, which takes ten times as long
+    np.ones(3 * HELD, np.uint8)
     for key, inputs in (("different", arrays), ("same", [arrays[0]] * count)):
         for call in sides.values():
             call(arrays[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -259,11 +259,8 @@ def test_several_threads_at_once():
             if not np.array_equal(wavefilt.denoise(x[i], backend="numba"), expected[i]):
                 wrong.append(i)
 
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert not wrong
 
 
@@ -390,7 +387,7 @@ def test_several_threads_note_what_they_did():
     x, wrong, methods = _samples((1, 600)), [], [Method() for _ in range(80)]
     outcome = run(x, methods[0], "numba")
 
-    def work():
+    def work(_):
         try:
             for method in 60 * methods:
                 repeated.note(x, method, "numba", outcome)
@@ -400,11 +397,8 @@ def test_several_threads_note_what_they_did():
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        workers = [threading.Thread(target=work) for _ in range(8)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
     finally:
         sys.setswitchinterval(interval)
     assert not wrong

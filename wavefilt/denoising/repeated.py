@@ -26,6 +26,11 @@ _known: dict[_Key, tuple[Again, Method, _State]] = {}
 _waiting: dict[_Key, int] = {}
 
 
+def _key(x: Array, method: Method, backend: str) -> _Key:
+    """What is the same for arrays of a kind; the method, which is kept, by its identity."""
+    return x.shape, x.dtype, id(method), backend
+
+
 def _state() -> _State:
     """What the choice of a backend, and what that does, depend on beside the array and the options."""
     return len(numba_crossover.loaded), len(cuda_crossover.loaded), Registry.changes, threads.get_num_threads()
@@ -38,7 +43,7 @@ def note(x: Array, method: Method, backend: str, outcome: Outcome) -> None:
     """
     if x.nbytes > BLOCK or len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
         return
-    rows, key = x.reshape(-1, x.shape[-1]), (x.shape, x.dtype, id(method), backend)
+    rows, key = x.reshape(-1, x.shape[-1]), _key(x, method, backend)
     if left := _waiting.pop(key, 0):
         _waiting[key] = left - 1
         return
@@ -55,7 +60,7 @@ def again(x: Array, method: Method, backend: str) -> Array | None:
 
     Or if these have gaps, are dead or are an error.
     """
-    key = x.shape, x.dtype, id(method), backend
+    key = _key(x, method, backend)
     found = _known.get(key)
     if found is None or not (x.flags.c_contiguous and x.flags.aligned):
         return None
