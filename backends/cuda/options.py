@@ -35,7 +35,7 @@ class Options:
     fastmath: bool = False
     tile: int = 0  # samples a block covers; 0: what suits the dtype
     threads: int = THREADS
-    select: int = 512  # threads of a block that samples
+    select: int = 512  # threads of a block that samples, or goes through a list
     scan: int = 256  # threads of a block that counts
     row: int = 0  # threads of a block that finishes a band of a row alone; 0: what suits their number
 

@@ -211,6 +211,7 @@ def test_declared_constants_are_those_of_the_kernels():
         selection.BLOCKS,
         selection.CLOSE,
     )
+    assert statistics.DRAWN_AHEAD == selection.DRAWN_AHEAD
     assert (short_rows.ROOMS[0], short_rows.DRAWN) == (statistics.ROW_ROOM, statistics.ROW_DRAWN)
     assert statistics.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
     assert declared.PAIRS == inverse.PAIRS

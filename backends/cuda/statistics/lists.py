@@ -27,7 +27,8 @@ def bin_or_below(bits, low, shift, histogram):
 @cache
 def settle(dtype: str, threads: int, share: float = window.MEDIAN) -> Kernel:
     """Kernel of a pass over the lists alone, ``parts`` blocks for each: the next window, or the middle values."""
-    infinity = window.magnitudes(np.dtype(dtype).itemsize)
+    itemsize = np.dtype(dtype).itemsize
+    key, infinity = np.dtype(f"i{itemsize}").type, window.magnitudes(itemsize)
     clear, add, _, _ = window.histogram(threads)
     next_above, narrower = window.next_value(dtype, threads), window.narrowing(dtype, threads, share)
 
@@ -35,7 +36,7 @@ def settle(dtype: str, threads: int, share: float = window.MEDIAN) -> Kernel:
     def settle(keys, bands, ends, rows, groups, parts, sizes, state, counts, edge_keys, middle):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int64)
-        least = cuda.shared.array(1, np.int64)
+        least = cuda.shared.array(1, key)
         tally = cuda.shared.array(3, np.int32)
         thread = cuda.threadIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
@@ -112,7 +113,7 @@ def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
         values = cuda.shared.array(close, key)
-        least = cuda.shared.array(1, np.int64)
+        least = cuda.shared.array(1, key)
         place = cuda.shared.array(1, np.int64)
         tally = cuda.shared.array(3, np.int32)
         thread = cuda.threadIdx.x
@@ -152,7 +153,7 @@ def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -
                 smaller += below
             i += 4 * threads
         cuda.atomic.add(tally, 0, smaller)
-        cuda.atomic.min(least, 0, closest)
+        window.lower(least, closest)
         cuda.syncthreads()
         inside, target = np.int64(tally[1]), segment * close
         if thread == 0:

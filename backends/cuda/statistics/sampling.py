@@ -10,6 +10,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
+from wavefilt.backends.cuda.runtime.wide import load4
 
 from . import search_window as window
 from .layout import LENGTH, OFFSET, PITCH, PLACES
@@ -18,29 +19,37 @@ from .search_window import BINS, WORKSPACE
 
 @cache
 def bracketing(
-    dtype: str, drawn: int, threads: int, deviations: float = 4.5, share: float = window.MEDIAN
+    dtype: str, drawn: int, threads: int, deviations: float = 4.5, share: float = window.MEDIAN, wide: bool = False
 ) -> DeviceFunction:
-    """Device function: a window around the middle of a sample in shared memory, and its last value.
+    """Device function: a window around the middle of a sample from ``begin`` on, and its last value.
 
-    It reaches so many standard deviations of the sample's median rank to both sides.
+    It reaches so many standard deviations of the sample's median rank to both sides. ``wide`` if the sample begins at a
+    multiple of 16 bytes.
     """
     widest = window.first_shift(np.dtype(dtype).itemsize)
     spread, middle = int(0.5 * deviations * drawn**0.5) + 1, int(drawn * share)  # of other ranks it is less
     first, last = max(middle - spread, 0), min(middle + spread, drawn - 1)
-    drawn_each = drawn // threads
+    quads = drawn // (4 * threads) if wide else 0
+    rest = drawn // threads - 4 * quads
     clear, _, locate, find = window.histogram(threads)
 
     @device
-    def count(values, histogram, low, shift):
-        for j in range(drawn_each):
-            i = j * threads + cuda.threadIdx.x
-            window.count_in_bin(values[i], low, shift, histogram)
+    def count(values, begin, histogram, low, shift):
+        for j in range(quads):
+            k0, k1, k2, k3 = load4(values, begin + 4 * (j * threads + cuda.threadIdx.x))
+            window.count_in_bin(k0, low, shift, histogram)
+            window.count_in_bin(k1, low, shift, histogram)
+            window.count_in_bin(k2, low, shift, histogram)
+            window.count_in_bin(k3, low, shift, histogram)
+        for j in range(rest):
+            i = (4 * quads + j) * threads + cuda.threadIdx.x
+            window.count_in_bin(values[begin + i], low, shift, histogram)
 
     @device
-    def bracket(values, histogram, workspace):
+    def bracket(values, begin, histogram, workspace):
         clear(histogram, 0)
         cuda.syncthreads()
-        count(values, histogram, 0, widest)
+        count(values, begin, histogram, 0, widest)
         cuda.syncthreads()
         low_place, low_before = locate(histogram, 0, first, workspace)
         cuda.syncthreads()
@@ -51,7 +60,7 @@ def bracketing(
             fine += 1
         clear(histogram, 0)
         cuda.syncthreads()
-        count(values, histogram, low_place << widest, fine)
+        count(values, begin, histogram, low_place << widest, fine)
         cuda.syncthreads()
         low, _ = locate(histogram, 0, first - low_before, workspace)
         cuda.syncthreads()
@@ -110,7 +119,7 @@ def sample(dtype: str, drawn: int, threads: int, share: float = window.MEDIAN) -
             i = j * threads + cuda.threadIdx.x
             values[i] = keys[begin + scattered(i, n)] & mask
         cuda.syncthreads()
-        low, shift, top = bracket(values, histogram, workspace)
+        low, shift, top = bracket(values, 0, histogram, workspace)
         _begin(state, edge_keys, band * rows + row, low, shift, top, mask)
 
     return sample
@@ -123,15 +132,13 @@ def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
     It computes a sample of them from ``x``; ``high_pass`` is the analysis filter reversed, ``drawn_values`` has room
     for the samples of all rows.
     """
-    number, itemsize, drawn_each = np.dtype(dtype).type, np.dtype(dtype).itemsize, drawn // threads
-    mask, key = window.magnitudes(itemsize), np.dtype(f"i{itemsize}").type
-    bracket, scattered = bracketing(dtype, drawn, threads), scattering(drawn)
+    number, mask = np.dtype(dtype).type, window.magnitudes(np.dtype(dtype).itemsize)
+    bracket, scattered = bracketing(dtype, drawn, threads, wide=True), scattering(drawn)
 
     @kernel(dtype, taps, drawn, threads)
     def draw(x, samples, rows, high_pass, drawn_values, drawn_keys, state, edge_keys):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
-        values = cuda.shared.array(drawn, key)
         tally = cuda.shared.array(3, np.int32)
         thread = cuda.threadIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
@@ -146,11 +153,7 @@ def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
                 value += high_pass[k] * x[first + k]
             drawn_values[target + i] = value
         if window.last_of(cuda.gridDim.x, state, row * window.FIELDS, tally):
-            for j in range(drawn_each):
-                i = j * threads + thread
-                values[i] = drawn_keys[target + i] & mask
-            cuda.syncthreads()
-            low, shift, top = bracket(values, histogram, workspace)
+            low, shift, top = bracket(drawn_keys, target, histogram, workspace)
             _begin(state, edge_keys, row, low, shift, top, mask)
 
     return draw

@@ -133,7 +133,7 @@ def scan(dtype: str, stage: int, threads: int, share: float = window.MEDIAN) -> 
     ``medians`` finest bands are searched. ``listing`` the values in the window as well, behind the details, from
     ``ends``. The last block of a segment lays the next window, and when ``listing`` sums the squares of all.
     """
-    number = np.dtype(dtype).type
+    number, key = np.dtype(dtype).type, np.dtype(f"i{np.dtype(dtype).itemsize}").type
     total, (clear, add, _, _) = window.summing(threads), window.histogram(threads)
     measure, deliver, next_above = (
         measuring(dtype, threads),
@@ -167,7 +167,7 @@ def scan(dtype: str, stage: int, threads: int, share: float = window.MEDIAN) -> 
         workspace = cuda.shared.array(WORKSPACE, np.int64)
         staged = cuda.shared.array(stage, number)
         sums = cuda.shared.array(threads, np.float64)
-        least = cuda.shared.array(1, np.int64)
+        least = cuda.shared.array(1, key)
         tally = cuda.shared.array(3, np.int32)  # values below, values staged, whether this block is the last
         place_in_list = cuda.shared.array(1, np.int64)
         thread = cuda.threadIdx.x

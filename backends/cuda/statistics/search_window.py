@@ -16,7 +16,7 @@ from wavefilt.backends.cuda.runtime.wide import bin_of, count_below, load4, mark
 
 BINS = 2048
 GROUPS = BINS // 8
-WORKSPACE = GROUPS + GROUPS // 16 + 3
+WORKSPACE = GROUPS + GROUPS // 16 + 2
 """Elements of shared memory by which a rank is located."""
 DONE = -1
 LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, INSIDE, ABOVE, FIELDS = range(10)
@@ -90,6 +90,13 @@ def last_of(parts, state, field, tally):
     return tally[2] == 1
 
 
+@device
+def lower(least, value):
+    """Let ``least[0]`` be this value if it is smaller; few threads do, as all wait for each other."""
+    if value < least[0]:
+        cuda.atomic.min(least, 0, value)
+
+
 @cache
 def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunction, DeviceFunction]:
     """Device functions of a block for its histogram: ``clear``, ``add``, ``locate`` and ``find``."""
@@ -130,30 +137,29 @@ def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunct
                 several += workspace[16 * k + i]
             workspace[GROUPS + i] = several
             i += threads
-        if thread == 0:
-            workspace[GROUPS + GROUPS // 16] = 1 << (8 * workspace.itemsize - 2)  # more than there are
         cuda.syncthreads()
+
+    @device
+    def pick(counts, begin, step, size, rank, before):
+        """The one of so many counts that holds a rank, and the values before it: loads that do not wait for others."""
+        place, total = np.int64(0), before
+        for i in range(size):
+            total += counts[begin + step * i]
+            if total <= rank:
+                place, before = np.int64(i + 1), total
+        return place, before
 
     @device
     def find(histogram, base, rank, workspace):
         """The bin of a rank (-1 if none holds it) and the number of values before it, once counts are accumulated."""
         if cuda.threadIdx.x == 0:
-            place, before = np.int64(GROUPS), np.int64(0)
-            while before + workspace[place] <= rank:  # without a bound, by which it would be unrolled
-                before += workspace[place]
-                place += 1
-            if rank < 0 or place == GROUPS + GROUPS // 16:
-                place = np.int64(-1)
-            else:
-                column = place - GROUPS
-                place = column
-                while before + workspace[place] <= rank:
-                    before += workspace[place]
-                    place += 16
-                place = 8 * (16 * column + (place - column) // 16)
-                while before + histogram[base + place] <= rank:
-                    before += histogram[base + place]
-                    place += 1
+            column, before = pick(workspace, GROUPS, 1, GROUPS // 16, rank, np.int64(0))
+            place = np.int64(-1)
+            if rank >= 0 and column < GROUPS // 16:
+                group, before = pick(workspace, column, 16, 16, rank, before)
+                place = 8 * (16 * column + group)
+                bin_in_group, before = pick(histogram, base + place, 1, 8, rank, before)
+                place += bin_in_group
             workspace[WORKSPACE - 2], workspace[WORKSPACE - 1] = place, before
         cuda.syncthreads()
         return np.int64(workspace[WORKSPACE - 2]), np.int64(workspace[WORKSPACE - 1])
@@ -265,7 +271,7 @@ def next_value(dtype: str, threads: int) -> DeviceFunction:
             k = np.int64(keys[source + i]) & mask
             if low < k < closest:
                 closest = k
-        cuda.atomic.min(least, 0, closest)
+        lower(least, closest)
         cuda.syncthreads()
         if cuda.threadIdx.x == 0:
             cuda.atomic.min(middle, 2 * segment + 1, least[0])
@@ -310,7 +316,7 @@ def selecting(itemsize: int, threads: int, wide: bool) -> tuple[DeviceFunction, 
             if low < k < closest:
                 closest = k
             i += threads
-        cuda.atomic.min(least, 0, closest)
+        lower(least, closest)
         cuda.syncthreads()
         return least[0]
 

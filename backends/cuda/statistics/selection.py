@@ -26,10 +26,12 @@ from .search_window import BASE, BINS, FIELDS, MEDIAN, NOT_YET, SHIFT, first_shi
 
 CHUNK = 1 << 13  # coefficients a block reads
 WHOLE = 36 << 10  # a row's band of at most this many is finished by one block
-SAMPLE = 1 << 15  # bytes
+SAMPLE = 1 << 15  # bytes, so that a block has room for them
+DRAWN_AHEAD = 1 << 15, 1 << 20
+"""Values in the sample that is drawn ahead of a forward transform, and the least that it is drawn from."""
 BLOCKS = 330  # for the finest level of an H200: about five a multiprocessor for all levels
 STAGE = 2048  # values listed at a time
-PARTS = 132  # blocks for a list: one a multiprocessor; fewer read too slowly, more add too many counts
+PARTS = 66  # blocks for a list: fewer read too slowly, more of all bands add too many counts
 PASSES = {"float32": 5, "float64": 8}
 """Passes that end every search: one for a sampled window, those from the widest if it missed, one for a next value."""
 CLOSE = 4096  # values in the last window at most, twice those that are expected
@@ -40,9 +42,15 @@ def drawn(dtype: str) -> int:
     return SAMPLE // np.dtype(dtype).itemsize
 
 
-def listed(n: int) -> int:
-    """About how many of n values lie in a sampled window."""
-    return n // 20
+def drawn_ahead(dtype: str, n: int) -> int:
+    """`drawn` of n values that are not computed yet."""
+    most, least = DRAWN_AHEAD
+    return most if n >= least else drawn(dtype)
+
+
+def listed(n: int, drawn: int) -> int:
+    """About how many of n values lie in the window of a sample."""
+    return int(4.5 * n / drawn**0.5)
 
 
 def chunk_for(n: int) -> int:
@@ -109,7 +117,8 @@ class Selection:
             self.edges,
             self._close,
         )
-        drawing = SAMPLE * first.rows if self.beside_forward else 0
+        self._drawing = drawn_ahead(self.dtype, first.bands[0].length)
+        drawing = self._drawing * first.array.dtype.itemsize * first.rows if self.beside_forward else 0
         self.bytes = sum(int(array.nbytes) for array in arrays) + drawing
 
     @property
@@ -124,7 +133,7 @@ class Selection:
 
     def draw(self, x: DeviceArray, samples: int, high_pass: DeviceArray, stream: Stream) -> None:
         """Lay the windows that a forward transform then searches, from the rows of ``samples`` in ``x`` themselves."""
-        (layout,), threads, size = self.layouts, self.options.select, drawn(self.dtype)
+        (layout,), threads, size = self.layouts, self.options.select, self._drawing
         if self._drawn is None:
             self._drawn = cuda.device_array(size * layout.rows, self.dtype)
         values, keys = self._drawn, self._drawn.view(key_dtype(self.dtype))
@@ -138,8 +147,8 @@ class Selection:
         ``narrowed`` if that pass has laid the next window. The few searches that this does not end are made anew, each
         by one block; their state tells which.
         """
-        (layout,), threads = self.layouts, self.options.scan
-        inside = listed(layout.bands[0].length)
+        (layout,), threads = self.layouts, self.options.select
+        inside = listed(layout.bands[0].length, drawn(self.dtype) if narrowed else self._drawing)
         parts = max(min(-(-inside // (4 * threads)), PARTS), 1)
         where = grid(bands * parts, layout.rows), threads, stream
         if narrowed:

@@ -57,7 +57,7 @@ def _listing(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
         if thread < 2:
             tally[thread] = 0
         cuda.syncthreads()
-        low, shift, last = bracket(values, histogram, workspace)
+        low, shift, last = bracket(values, 0, histogram, workspace)
         bottom, top, smaller = value_of(low, coefficients), value_of(last, coefficients), 0
         cuda.syncthreads()
         for start in range(0, n, 32 * threads):
@@ -105,7 +105,7 @@ def whole(dtype: str, threads: int, room: int, drawn: int = DRAWN, share: float 
         workspace = cuda.shared.array(WORKSPACE, np.int32)
         values = cuda.shared.array(room, key)
         sums = cuda.shared.array(threads, np.float64)
-        least = cuda.shared.array(1, np.int64)
+        least = cuda.shared.array(1, key)
         tally = cuda.shared.array(2, np.int32)
         thread, band = cuda.threadIdx.x, first + cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z

@@ -14,20 +14,19 @@ from wavefilt.ske.calibrated import Launch
 
 from .transforms import Problem, Warp, forward, inverse
 
-BINS, DRAWN_BYTES, PARTS, CLOSE, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 132, 4096, 1 << 13, 330, 36 << 10
+BINS, DRAWN_BYTES, PARTS, CLOSE, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 66, 4096, 1 << 13, 330, 36 << 10
+DRAWN_AHEAD = 1 << 15, 1 << 20
 MOST_TAPS_SEARCHED = 64
 """Constants of `selection` and `plan`, which import the compiler; a test compares them."""
 SELECT, SCAN, ROW = 512, 256, 128
-"""Threads of a block that samples, that scans, and that finishes one of many rows alone, as measured for the model.
+"""Threads of a block that samples or goes through a list, that scans, and that finishes one of many rows alone, as measured for the model.
 
 The first two are defaults of `plan.Options`, which has few rows finished by more threads.
 """
-LISTED = 1 / 20
-"""Share of values in a sampled window."""
 ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
 """Values of a row in shared memory, of its sample, and the share of a longer row in its window."""
-LOCATE = {"barriers": 3, "shared": 26}
-"""A bin found by its rank: sums of groups of bins, and a walk through them."""
+LOCATE = {"barriers": 3, "shared": 12}
+"""A bin found by its rank: sums of groups of bins, and three loops through some of them, whose loads do not wait."""
 SEARCHING = 60
 """Integer instructions of a warp for a group of four details that it searches, and half as many others: so many that
 what a search adds to a forward kernel agrees with development's times."""
@@ -68,7 +67,7 @@ def median(problem: Problem) -> list[Launch]:
     if not _big(problem, 1):
         return [whole_median(problem)]
     warp = Warp(problem)
-    _bracket(warp, SELECT)
+    _bracket(warp, SELECT, _drawn(problem))
     warp.wait(0, 4 + _drawn(problem) // SELECT // 4)
     made = [_launch("sample", warp, problem.rows, SELECT, _drawn(problem))]
     across = _across(problem, 1)
@@ -102,33 +101,34 @@ def whole_median(problem: Problem) -> Launch:
 
 def draw(problem: Problem) -> Launch:
     """The first window from the samples, before there are details."""
-    warp, drawn = Warp(problem), _drawn(problem)
+    warp, drawn = Warp(problem), _drawn_ahead(problem)
     warp.issue(problem.taps, fma=1, int=4)
     warp.issue(1, int=60, other=40)
-    _bracket(warp, SELECT)
-    warp.wait(0, problem.taps // 4 + LAST + drawn // SELECT // 4 + 2)
+    _bracket(warp, SELECT, drawn)
+    warp.wait(0, problem.taps // 4 + LAST + 2 * (drawn // SELECT // 4) + 2)
     return _launch("draw", warp, -(-drawn // SELECT) * problem.rows, SELECT, drawn * problem.taps)
 
 
 def settle(problem: Problem, narrowed: bool = False) -> list[Launch]:
     """Passes over the list alone: as many as leave few values in the window, and one that takes the middle of these."""
     n = problem.lengths[1]
-    parts = max(min(-(-int(n * LISTED) // (4 * SCAN)), PARTS), 1)
-    rounds = n * LISTED / parts / SCAN
-    made, inside = [], n * LISTED / (BINS // 2 if narrowed else 1)
+    listed = n * 4.5 / (_drawn(problem) if narrowed else _drawn_ahead(problem)) ** 0.5
+    parts = max(min(-(-int(listed) // (4 * SELECT)), PARTS), 1)
+    rounds = listed / parts / SELECT
+    made, inside = [], listed / (BINS // 2 if narrowed else 1)
     while inside > CLOSE // 2:
         warp = Warp(problem)
         warp.issue(rounds, int=20, other=8)
-        warp.issue(BINS / SCAN, int=10, other=6)
+        warp.issue(BINS / SELECT, int=10, other=6)
         warp.issue(1, int=150, other=80)
         warp.wait(LOCATE["barriers"] + 6, 3 + rounds + LAST + 6, 2 * rounds + LOCATE["shared"])
-        made.append(_launch("settle", warp, parts * problem.rows, SCAN, n * LISTED))
+        made.append(_launch("settle", warp, parts * problem.rows, SELECT, listed))
         inside /= BINS // 2
     warp = Warp(problem)
     warp.issue(rounds, int=16, other=8)
-    warp.issue(2 * (inside + BINS) / SCAN, int=8, other=4)
+    warp.issue(2 * (inside + BINS) / SELECT, int=8, other=4)
     warp.wait(2 * LOCATE["barriers"] + 10, 3 + rounds + LAST + 4, 2 * LOCATE["shared"])
-    return [*made, _launch("finish", warp, parts * problem.rows, SCAN, n * LISTED)]
+    return [*made, _launch("finish", warp, parts * problem.rows, SELECT, listed)]
 
 
 def choose(problem: Problem) -> Launch:
@@ -187,9 +187,15 @@ def _across(problem: Problem, big: int) -> int:
     return sum(-(-n // chunk) for n in problem.lengths[1 : big + 1])
 
 
-def _bracket(warp: Warp, threads: int) -> None:
-    """The window around the middle of a sample in shared memory."""
-    turns = _drawn(warp.problem) / threads
+def _drawn_ahead(problem: Problem) -> int:
+    """Values in the sample that is drawn before there are details."""
+    most, least = DRAWN_AHEAD
+    return most if problem.lengths[1] >= least else _drawn(problem)
+
+
+def _bracket(warp: Warp, threads: int, drawn: int) -> None:
+    """The window around the middle of a sample."""
+    turns = drawn / threads
     warp.issue(2 * turns, int=14, other=6)
     warp.issue(2 * BINS / threads, int=3, other=3)
     warp.issue(4, int=80, other=60)
