@@ -50,10 +50,12 @@ class Denoiser:
         self._means = self._trends.means if self._trends is not None and self._trends.fused else None
         self._samples = s.samples * (s.rows if self._pooled else 1)
         self._function = method.function(s.samples)
+        self._given = float(method.sigma) if isinstance(method.sigma, (int, float)) else 0.0
         self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
         self._rule = method.known_rule
         # no host in the middle: it can be captured as a graph
         self.replayable = self._rule is not None and (method.spec.local or self._function in KNOWN)
+        self.alone = None  # where one kernel does it all, and nobody asks for what it finds
         self._energy = report or self._rule == "bayes"
         if self._rule == "fixed" and not report:
             self._sigma_of = "given"  # nobody asks for it
@@ -70,11 +72,16 @@ class Denoiser:
         self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row
         self._flags = cuda.mapped_array(FLAGS, np.int32)  # in host memory: written only when something is wrong
         self._flags[:] = 0
+        if self.replayable and not (report or local or method.trend or (self._pooled and s.rows > 1)):
+            self.alone = plan.alone(str(self._rule), self._sigma_of, str(self._function))
         self._events = [cuda.event() for _ in range(2)]
         self.bytes = self.found.bytes + int(self._numbers.nbytes) + int(self._thresholds.nbytes)
 
     def run(self, x: DeviceArray, y: DeviceArray, stream: Stream) -> None:
         """Launch everything from the flat device array ``x`` to ``y``."""
+        if self.alone is not None:
+            self.alone(x, y, self._factors, self._given, self._flags, stream)
+            return
         self._analyse(x if self._trends is None else self._trends.removed(x, stream), stream)
         if len(self.plan.shape.size) > 1:  # dead traces of panels, as other gaps, are for the caller to fill
             self._mark_dead(x, stream, self._flags, NOT_FINITE, 0, 1)
@@ -132,13 +139,12 @@ class Denoiser:
 
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
         """Noise and thresholds from what was found; searches that have not ended are told."""
-        s, threads, sigma, found = self.plan.shape, self.plan.options.threads, self.method.sigma, self.found
+        s, threads, found = self.plan.shape, self.plan.options.threads, self.found
         searched = min(self._medians, found.big) * found.groups
-        given = float(sigma) if isinstance(sigma, (int, float)) else 0.0
         kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype, threads, self.plan.noise)
         launch = kernel[-(-s.rows // choosing.rows_at_once(self._bands, threads)), threads, stream]
         length = s.samples if len(s.size) == 1 else 0
-        measured = found.middle, found.energy, found.amounts, self._factors, given
+        measured = found.middle, found.energy, found.amounts, self._factors, self._given
         numbers = self._numbers, self._thresholds, self._live, self._flags
         launch(x, length, *measured, self._bands, s.rows, found.groups, found.state, searched, *numbers)
         if self.method.spec.local:

@@ -123,6 +123,10 @@ GridsOf = Callable[[], tuple[Grid, ...]]
 KEPT, ALONE = Shrinking(), Beside()
 
 
+Alone = Callable[[DeviceArray, DeviceArray, DeviceArray, float, DeviceArray, Stream], None]
+"""A whole denoise by one launch: input, output, factors of thresholds, given noise, flags."""
+
+
 class Plan(Buffers, ABC):
     """Buffers on the device for one shape, and the transforms that use them, all on one stream.
 
@@ -147,6 +151,10 @@ class Plan(Buffers, ABC):
     def aligned(self, flat: DeviceArray) -> bool:
         """Whether launches can access the rows of a flat array, all multiples of 16 bytes apart, four at a time."""
         return interop.aligned(flat, self.shape.rows, self.shape.samples)
+
+    def alone(self, rule: str, sigma_of: str, function: str) -> Alone | None:
+        """A kernel that does all of a denoise by a rule that `choosing.choose` knows, where rows are short enough."""
+        return None
 
     def forward(self, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         """Coefficients of the rows of ``x``, a flat array."""

@@ -23,7 +23,7 @@ from wavefilt.backends.cuda.dual_tree import (
 from wavefilt.backends.cuda.dual_tree.filters import Level
 from wavefilt.backends.cuda.dual_tree.panels_plan import DualTreePanelPlan, synthesis_threads
 from wavefilt.backends.cuda.dual_tree.tiles import MOST_LEVELS, Fused
-from wavefilt.backends.cuda.dwt import cycle_spinning, local_shrinkage
+from wavefilt.backends.cuda.dwt import cycle_spinning, local_shrinkage, one_block
 from wavefilt.backends.cuda.dwt.forward import forward
 from wavefilt.backends.cuda.dwt.inverse import inverse
 from wavefilt.backends.cuda.dwt.plan import MOST_TAPS_SEARCHED
@@ -62,6 +62,8 @@ class Compiled:
 def every(dtype: str) -> Iterator[Compiled]:
     """Of samples of a type, "float32" or "float64"."""
     yield from _dwt(dtype)
+    if dtype == "float32":
+        yield from _rows()
     yield from _statistics(dtype)
     yield from _modwt_and_panels(dtype)
     yield from _shrinkage(dtype)
@@ -118,6 +120,22 @@ def _dwt(dtype: str) -> Iterator[Compiled]:
                 yield Compiled(
                     f"inverse-{name}-{periodized}-keep-{threads}x{tile}x{levels}-centred", kernel, back, threads
                 )
+
+
+def _rows() -> Iterator[Compiled]:
+    a = _samples("float32")
+    arguments = (a, yes, a, yes, size, size, size, table, table, d, types.float64, table)
+    for name, rule, sigma_of, threads in (
+        ("db8", "bayes", "level", 128),
+        ("db4", "linear", "global", 128),
+        ("sym8", "bayes", "level", 256),
+        ("db8", "linear", "global", 512),
+        ("sym16", "fixed", "given", 512),
+    ):
+        lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
+        of = one_block.RowFilters(lo, hi, rec_lo, rec_hi, "float32", threads)
+        kernel = one_block.denoising(of, rule, sigma_of, "soft")
+        yield Compiled(f"rows-{name}-{rule}-{threads}", kernel, arguments, threads)
 
 
 def _statistics(dtype: str) -> Iterator[Compiled]:

@@ -196,11 +196,12 @@ def test_declared_constants_are_those_of_the_kernels():
     import numpy as np
     import pywt
 
-    from wavefilt.backends.cuda.dwt import inverse, plan
+    from wavefilt.backends.cuda.dwt import inverse, one_block, plan
     from wavefilt.backends.cuda.dwt2 import columns
     from wavefilt.backends.cuda.dwt2 import plan as panels_plan
     from wavefilt.backends.cuda.plan import Shape
     from wavefilt.backends.cuda.statistics import selection, short_rows
+    from wavefilt.backends.cuda.work_counts import one_block as alone
     from wavefilt.backends.cuda.work_counts import panels, statistics
     from wavefilt.backends.cuda.work_counts import transforms as declared
     from wavefilt.transforms import DWT2
@@ -214,6 +215,8 @@ def test_declared_constants_are_those_of_the_kernels():
     assert statistics.DRAWN_AHEAD == selection.DRAWN_AHEAD
     assert (short_rows.ROOMS[0], short_rows.DRAWN) == (statistics.ROW_ROOM, statistics.ROW_DRAWN)
     assert statistics.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
+    for name in ("ROUNDS", "THREADS", "MOST_TAPS", "MOST_LEVELS", "REGISTERS", "SLACK", "BINS"):
+        assert getattr(alone, name) == getattr(one_block, name), name
     assert declared.PAIRS == inverse.PAIRS
     assert (panels.STEP, panels.TAPS_A_TURN) == (columns.STEP, panels_plan.TAPS_A_TURN)
     assert panels_plan.BLOCKS in (panels.BLOCKS, 2)  # few in the simulator once its tests of panels are there

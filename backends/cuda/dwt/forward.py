@@ -36,19 +36,19 @@ def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32
     ).ravel()
 
 
-def _apart(n: int) -> int:
+def apart(n: int) -> int:
     """At least n, so that neighbouring quads in two halves lie in different banks."""
     return n + (16 - n) % 32
 
 
 @device
-def _quad(v, even, odd):
+def quad(v, even, odd):
     """Where quad v lies."""
     return (odd if v & 1 else even) + 4 * (v >> 1)
 
 
 @device
-def _spot(t, even, odd):
+def spot(t, even, odd):
     """Where element t lies."""
     return (odd if t & 4 else even) + 4 * (t >> 3) + (t & 3)
 
@@ -68,7 +68,7 @@ class _Forward:
     def halves(self) -> tuple[int, int]:
         """Elements of one half (even or odd quads) of the finest level, and of the next."""
         taps, capacity = self.of.filter.taps, self.cut.capacity
-        return _apart((capacity + 2 * taps + 16) // 2), _apart(((capacity + taps) // 2 + 2 * taps + 16) // 2)
+        return apart((capacity + 2 * taps + 16) // 2), apart(((capacity + taps) // 2 + 2 * taps + 16) // 2)
 
     def places(self, level: int) -> tuple[int, int, int, int]:
         """Where the even and odd quads of a level's input begin, then those of the next level's."""
@@ -87,17 +87,20 @@ class _Forward:
         return up4(self.of.filter.lead) * ((1 << self.of.levels) - 1)
 
 
-@cache
-def _analysis(of: FusedLevels) -> DeviceFunction:
-    """Device function: four consecutive coefficients of both filters."""
-    f = of.filter
+def analysis(f: Filter, taps: Sequence[Sequence[float]]) -> DeviceFunction:
+    """Device function: four consecutive coefficients of two filters with these ``taps``."""
     delta = up4(f.lead) - f.lead  # windows begin here, so that tiles can begin at multiples of four samples
 
     def term(tap: float, t: int) -> Term:
         return tap, t // 4 % 2, t // 8 * 4 + t % 4
 
-    terms = [[term(h[::-1][k], delta + k + 2 * i) for k in range(f.taps)] for h in of.numbered for i in range(4)]
+    terms = [[term(h[::-1][k], delta + k + 2 * i) for k in range(f.taps)] for h in taps for i in range(4)]
     return filters(terms, 4)
+
+
+@cache
+def _analysis(of: FusedLevels) -> DeviceFunction:
+    return analysis(of.filter, of.numbered)
 
 
 @cache
@@ -111,7 +114,7 @@ def _loading(c: _Forward) -> DeviceFunction:
     @device
     def four(buffer, x, source, mean, v):
         a, b, c, d = load4(x, source + 4 * v)
-        store(buffer, _quad(v, even, odd), (a - mean, b - mean, c - mean, d - mean))
+        store(buffer, quad(v, even, odd), (a - mean, b - mean, c - mean, d - mean))
 
     @device
     def load(buffer, x, source, aligned, mean):
@@ -123,7 +126,7 @@ def _loading(c: _Forward) -> DeviceFunction:
                 four(buffer, x, source, mean, thread + rounds * threads)
         else:
             for t in range(thread, 4 * quads, threads):
-                buffer[_spot(t, even, odd)] = x[source + t] - mean
+                buffer[spot(t, even, odd)] = x[source + t] - mean
 
     return load
 
@@ -147,7 +150,7 @@ def _interior(c: _Forward, level: int) -> DeviceFunction:
     def four(buffer, details, target, approximation, coarse, v, search):
         s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, even + 4 * v, odd + 4 * v)
         if coarser > 0:
-            store(buffer, _quad(v, next_even, next_odd), (s0, s1, s2, s3))
+            store(buffer, quad(v, next_even, next_odd), (s0, s1, s2, s3))
         if first_group <= v < last_group:
             store(details, target + 4 * v, (d0, d1, d2, d3))
             if coarser == 0:
@@ -189,28 +192,29 @@ def _boundary_loading(c: _Forward) -> DeviceFunction:
         for v in range(thread, quads, threads):
             i = 4 * v
             a, b, c, d = load4(x, source + (i if i < joint else i + gap))
-            store(buffer, _spot(i + lead4, even, odd), (a - mean, b - mean, c - mean, d - mean))
+            store(buffer, spot(i + lead4, even, odd), (a - mean, b - mean, c - mean, d - mean))
         for i in range(4 * quads + thread, length, threads):
-            buffer[_spot(i + lead4, even, odd)] = x[source + (i if i < joint else i + gap)] - mean
+            buffer[spot(i + lead4, even, odd)] = x[source + (i if i < joint else i + gap)] - mean
 
     return load
 
 
 @cache
-def _extending(c: _Forward) -> DeviceFunction:
+def extending(f: Filter, dtype: str, threads: int) -> DeviceFunction:
     """Device function: what lies beyond both ends of a level's row of ``length`` samples, by its part of the table."""
-    threads, number = c.of.threads, np.dtype(c.of.dtype).type
-    taps, lead, lead4 = c.of.filter.taps, c.of.filter.lead, up4(c.of.filter.lead)
+    number, taps, lead, lead4 = np.dtype(dtype).type, f.taps, f.lead, up4(f.lead)
 
     @device
     def extend(buffer, table, level, length, even, odd):
-        for t in range(cuda.threadIdx.x, lead + taps, threads):
+        t = cuda.threadIdx.x
+        while t < lead + taps:  # no range, whose length would be computed
             i = t - lead if t < lead else length + t - lead
             entry = 6 * (level * (lead + taps) + t)
             value = number(0)
             for k in range(entry, entry + 6, 2):
-                value += number(table[k + 1]) * buffer[_spot(table[k] + lead4, even, odd)]
-            buffer[_spot(i + lead4, even, odd)] = value
+                value += number(table[k + 1]) * buffer[spot(table[k] + lead4, even, odd)]
+            buffer[spot(i + lead4, even, odd)] = value
+            t += threads
 
     return extend
 
@@ -221,7 +225,8 @@ def _boundary(c: _Forward) -> DeviceFunction:
     levels, tile, threads, periodized, taps = c.of.levels, c.of.tile, c.of.threads, c.of.periodized, c.of.filter.taps
     left, seam, margin, lead4, searching = c.cut.left, c.cut.seam, c.cut.margin, up4(c.of.filter.lead), c.searching
     places, nothing = c.places(1), np.dtype(c.of.dtype).type(np.nan)
-    load, extend, analyse = _boundary_loading(c), _extending(c), _analysis(c.of)
+    load, analyse = _boundary_loading(c), _analysis(c.of)
+    extend = extending(c.of.filter, c.of.dtype, threads)
     listing = search_on_the_way.listing(threads)
     tally, reserve = search_on_the_way.tally, search_on_the_way.reserve
 
@@ -250,7 +255,7 @@ def _boundary(c: _Forward) -> DeviceFunction:
                 s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, even + 4 * v, odd + 4 * v)
                 u = 4 * v
                 if coarser > 0:
-                    store(buffer, _spot(u + lead4, next_even, next_odd), (s0, s1, s2, s3))
+                    store(buffer, spot(u + lead4, next_even, next_odd), (s0, s1, s2, s3))
                 if u < kept or u >= start:
                     at = target + (u if u < kept else u + gap)
                     if u + 3 < length:

@@ -5,6 +5,7 @@ A thread computes four pairs of samples at a time: more per index computed and p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -16,7 +17,7 @@ from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn, registe
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.thresholding.functions import shrink
 
-from .tiling import NOT_FINITE, ROWS, FusedLevels, Tiling, inverse_tiling, up4
+from .tiling import NOT_FINITE, ROWS, Filter, FusedLevels, Tiling, inverse_tiling, up4
 
 PAIRS = 4
 
@@ -63,39 +64,40 @@ class _Inverse:
         return self.lowpass_places(0)[0] + (self.sizes[1] if self.of.levels > 1 else 0)
 
 
-@cache
-def _synthesis(of: FusedLevels, pairs: int) -> DeviceFunction:
+def synthesis(f: Filter, taps: Sequence[Sequence[float]], pairs: int) -> DeviceFunction:
     """y[2p + s] = sum over j of rec[2j + parity] c[p + top - j] for some pairs; windows begin at p - before."""
-    f = of.filter
     outputs = []
     for pair in range(pairs):
         for s, top in enumerate(f.tops):
             parity, place = (f.lead + s) % 2, up4(f.low) + pair + top
             terms = [
-                (h[2 * j + parity], w, place - j)
-                for j in reversed(range(f.taps // 2))
-                for w, h in enumerate(of.numbered)
+                (h[2 * j + parity], w, place - j) for j in reversed(range(f.taps // 2)) for w, h in enumerate(taps)
             ]
             outputs.append(terms)
     return filters(outputs, pairs)
 
 
+@cache
+def _synthesis(of: FusedLevels, pairs: int) -> DeviceFunction:
+    return synthesis(of.filter, of.numbered, pairs)
+
+
 @device
-def _check(total, flags):
+def check(total, flags):
     """Details that overflowed make samples that are not finite; one sum tells for all of a thread's."""
     if total - total != 0:
         flags[NOT_FINITE] = 1
 
 
 @cache
-def _copying(threads: int) -> DeviceFunction:
+def copying(threads: int) -> DeviceFunction:
     """Device function: a stretch of samples as they are."""
 
     @device
     def copy(x, y, start, stop, flags):
         for i in range(start + cuda.threadIdx.x, stop, threads):
             y[i] = x[i]
-            _check(x[i], flags)
+            check(x[i], flags)
 
     return copy
 
@@ -150,12 +152,12 @@ def _boundary_level(c: _Inverse) -> DeviceFunction:
             y0, y1, y2, y3 = y0 - below, y1 - below, y2 - below, y3 - below
             if aligned and u + 3 < count:
                 store(y, at, (y0, y1, y2, y3))
-                _check(y0 + y1 + y2 + y3, flags)
+                check(y0 + y1 + y2 + y3, flags)
                 continue
             for i in range(min(count - u, 4)):
                 value = y0 if i == 0 else y1 if i == 1 else y2 if i == 2 else y3
                 y[at + i] = value
-                _check(value, flags)
+                check(value, flags)
 
     return compute
 
@@ -288,7 +290,7 @@ def _finest(c: _Inverse) -> DeviceFunction:
         y0, y1, y2, y3 = y0 - below, y1 - below, y2 - below, y3 - below
         y4, y5, y6, y7 = y4 - below, y5 - below, y6 - below, y7 - below
         values = y0, y1, y2, y3, y4, y5, y6, y7
-        _check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
+        check((y0 + y1) + (y2 + y3) + (y4 + y5) + (y6 + y7), flags)
         if aligned:
             store(y, at + 2 * pairs * v, values)
         else:
@@ -320,7 +322,7 @@ def inverse(of: FusedLevels, function: str, fastmath: bool, centred: bool = Fals
         c, tuple((i + 1, v, min(n - v, threads)) for i, n in enumerate(quads) for v in range(0, n, threads))
     )
     inner = in_turn(*(_interior(c, level) for level in range(levels, 1, -1)))
-    finest, both_ends, copy = _finest(c), _boundary(c), _copying(threads)
+    finest, both_ends, copy = _finest(c), _boundary(c), copying(threads)
     limit = registers_for(of.dtype, of.filter.taps, of.periodized, function)
 
     @kernel(of.structure, function, centred, taps=sum(of.numbered, ()), registers=limit, fastmath=fastmath)

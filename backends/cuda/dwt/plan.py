@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from wavefilt.backends.cuda.options import Options
-from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
+from wavefilt.backends.cuda.plan import ALONE, KEPT, Alone, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 
-from . import local_shrinkage
+from . import local_shrinkage, one_block
 from .forward import extensions, forward
 from .inverse import inverse
 from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, up4
@@ -31,6 +31,7 @@ class DwtPlan(Plan):
         ((lo, hi, rec_lo, rec_hi),), (mode,) = shape.filters, shape.modes
         f = Filter(len(lo), mode == "periodization")
         super().__init__(shape, options.suited(f.taps, shape.dtype, shape.rows, shape.samples))
+        self._divided = bool(options.tile or options.fastmath)  # as it was asked for
         self._threads = options.threads  # of a block that shrinks bands together, whose tiles are other ones
         tile, threads = self.options.tile_for(shape.dtype), self.options.threads
         one = at_once(f, shape.level, tile, np.dtype(shape.dtype).itemsize, shape.rows * shape.samples)
@@ -69,6 +70,13 @@ class DwtPlan(Plan):
         self._table = cuda.to_device(np.concatenate(tables))
         if f.taps <= MOST_TAPS_SEARCHED:  # the forward kernel has room in shared memory for a search
             self.high_pass = cuda.to_device(np.array(hi[::-1], shape.dtype))
+
+    def alone(self, rule: str, sigma_of: str, function: str) -> Alone | None:
+        medians = self.shape.level if sigma_of == "level" else 1
+        threads = None if self._divided else one_block.threads_for(self.shape, self.lengths, medians)
+        if threads is None:
+            return None
+        return one_block.OneBlock(self.shape, self.lengths, threads, rule, sigma_of, function).launch
 
     def forward_kernel(self, i: int, searching: bool = False, centred: bool = False) -> Kernel:
         """The kernel of the i-th launch of `forward`."""

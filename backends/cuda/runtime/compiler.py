@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wavefilt import stages
@@ -72,9 +73,11 @@ def kernel(
 
 
 if not SIMULATED:
+    from cuda.bindings import driver as binding
     from numba.cuda.codegen import CUDACodeLibrary
     from numba.cuda.core import sigutils, targetconfig
     from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.cudadrv.driver import driver
     from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
     from .stored import Cache, Released
@@ -83,9 +86,9 @@ if not SIMULATED:
         """numba's, whose launches can be noted."""
 
         def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
-            launches = _noted.launches
+            launches, launch = _noted.launches, super().__getitem__(configuration)
             if launches is None:
-                return super().__getitem__(configuration)  # type: ignore[no-any-return]
+                return partial(self._with_room, launch, configuration[3]) if configuration[3:] else launch
 
             def note(*arguments: object) -> None:
                 launch = self, tuple(map(self.typeof_pyval, arguments))
@@ -93,6 +96,16 @@ if not SIMULATED:
                     launches.append(launch)
 
             return note
+
+        def _with_room(self, launch: Callable[..., None], size: int, *arguments: object) -> None:
+            allow(self, tuple(map(self.typeof_pyval, arguments)), size)
+            launch(*arguments)
+
+    def allow(dispatcher: CUDADispatcher, types: Types, size: int) -> None:
+        """Let the blocks of a kernel have so many bytes of shared memory, more than the 48 KiB that all may have."""
+        function = dispatcher.compile(types)._codelibrary.get_cufunc()
+        kind = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
 
     class _Compiler:
         """What numba's dispatcher of a kernel calls for types of arguments that are new to it."""

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array
+from wavefilt.ske.occupancy import CAPABILITIES
 
-from . import graph
+from . import compiler, graph
 from .compiler import Launch
 from .interfaces import DeviceArray, Stream
 from .target import DeviceNDArray, cuda
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from numba.cuda.cudadrv.driver import MemoryPointer
     from numba.cuda.dispatcher import CUDADispatcher
 
+LEAST_SHARED = 48 << 10
+"""Bytes of shared memory that a block of every GPU may have."""
 launches: list[Launch] = []
 """Noted so far, each once."""
 
@@ -33,7 +36,9 @@ class _Context:
     """What numba asks of the context of a GPU."""
 
     def __init__(self, capability: tuple[int, int]) -> None:
-        self.device = SimpleNamespace(compute_capability=capability, id=0)
+        known = CAPABILITIES.get("{}.{}".format(*capability))
+        shared = known.shared - known.shared_reserved if known else LEAST_SHARED
+        self.device = SimpleNamespace(compute_capability=capability, id=0, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=shared)
         self.deallocations = SimpleNamespace(clear=lambda: None)
 
     def memalloc(self, size: int) -> MemoryPointer:
@@ -61,6 +66,7 @@ def begin(capability: tuple[int, int]) -> None:
     vars(cuda.cudadrv.driver).update(host_to_device=_nothing, device_to_host=_nothing, device_to_device=_nothing)
     nowhere = SimpleNamespace(handle=c_void_p(0), synchronize=_nothing)
     vars(graph)["stream"] = lambda: nowhere
+    vars(compiler)["allow"] = _nothing
     own: dict[str, object] = {
         "event": lambda: SimpleNamespace(record=_nothing, wait=_nothing),
         "stream": lambda: nowhere,

@@ -81,7 +81,17 @@ else:
 
     atexit.register(_unload_once)  # runs before what numba registered
 
-__all__ = ["INSTALL", "SIMULATED", "CudaAPIError", "DeviceNDArray", "cuda", "device", "in_turn", "registers_for"]
+__all__ = [
+    "INSTALL",
+    "SIMULATED",
+    "CudaAPIError",
+    "DeviceNDArray",
+    "cuda",
+    "device",
+    "in_turn",
+    "registers_for",
+    "shared_memory",
+]
 
 _inlined = {} if SIMULATED else {"forceinline": True}
 device: Callable[[Callable[..., Any]], Callable[..., Any]] = cuda.jit(device=True, **_inlined)
@@ -109,6 +119,11 @@ def registers_for(dtype: str, taps: int, periodized: bool, function: str = "soft
     """
     light = dtype == "float32" and taps <= 32 and not periodized and function not in ("garrote", "firm")
     return 40 if light else None
+
+
+def shared_memory() -> int:
+    """Bytes that a block may have on the current GPU, if it asks for more than the 48 KiB that all have."""
+    return 1 << 17 if SIMULATED else int(cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
 
 
 def require() -> None:

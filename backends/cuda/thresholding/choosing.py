@@ -11,7 +11,7 @@ from wavefilt.arrays import Floats
 from wavefilt.backends.cuda.dwt.tiling import NOT_FINITE, UNFINISHED
 from wavefilt.backends.cuda.plan import NoiseOf
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import Kernel
+from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.statistics.search_window import MEDIAN, ended
 from wavefilt.backends.cuda.thresholding.kernels import constant
@@ -34,6 +34,39 @@ def rows_at_once(levels: int, threads: int) -> int:
     return max(threads // levels, 1)
 
 
+@cache
+def noise(share: float) -> DeviceFunction:
+    """Device function: from the two values around a quantile of ``count`` magnitudes, by what multiplies it."""
+    median = share == MEDIAN
+
+    @device
+    def quantile(low, high, count, scale):
+        a, b = np.float64(low), np.float64(high)
+        if median:
+            return scale * (0.5 * (a + b))
+        place = share * (count - 1)
+        part = place - math.floor(place)
+        return scale * ((1 - part) * a + part * b)
+
+    return quantile
+
+
+@cache
+def threshold(rule: str, parts: int) -> DeviceFunction:
+    """Device function: the threshold of a band, from its noise, its own factor, its energy and how many it has."""
+    bayes = device(bayes_formula(max, min, _quotient, _root))
+
+    @device
+    def threshold_of(sigma, factor, energy, count):
+        if rule == "linear":
+            return sigma * factor
+        if rule == "fixed":
+            return factor
+        return bayes(energy / (parts * count), energy, sigma) if sigma > 0 else 0.0
+
+    return threshold_of
+
+
 @device
 def _quotient(a, b):
     return a / b if b > 0 else math.inf
@@ -45,7 +78,7 @@ def _root(a):
 
 
 @cache
-def choose(rule: str, sigma_of: str, dtype: str, threads: int, noise: NoiseOf) -> Kernel:
+def choose(rule: str, sigma_of: str, dtype: str, threads: int, of: NoiseOf) -> Kernel:
     """Kernel from middle values and sums of squares to sigma and thresholds, a thread for each row and level.
 
     A block has all levels of `rows_at_once`.
@@ -54,21 +87,17 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int, noise: NoiseOf) -
     finite. ``length`` is 0 where rows are panels, which are not looked at.
     ``rule`` is "linear", "fixed" or "bayes"; ``sigma_of`` "level", "global" or "given". In float64, as on the host.
     """
-    number, bayes = np.dtype(dtype).type, device(bayes_formula(max, min, _quotient, _root))
-    is_constant, shared = constant(threads), rule != "fixed" or sigma_of != "given"
-    share, parts, directions = noise
-    median, mirrored = share == MEDIAN, directions > 1 and sigma_of == "level"
+    number, is_constant = np.dtype(dtype).type, constant(threads)
+    shared = rule != "fixed" or sigma_of != "given"
+    share, parts, directions = of
+    mirrored = directions > 1 and sigma_of == "level"
+    noise_of, threshold_of, measured = noise(share), threshold(rule, parts), rule == "bayes"
 
     @device
     def quantile(middle, at, count, scale):
-        a, b = np.float64(middle[2 * at]), np.float64(middle[2 * at + 1])
-        if median:
-            return scale * (0.5 * (a + b))
-        place = share * (count - 1)
-        part = place - math.floor(place)
-        return scale * ((1 - part) * a + part * b)
+        return noise_of(middle[2 * at], middle[2 * at + 1], count, scale)
 
-    @kernel(rule, sigma_of, dtype, threads, noise)
+    @kernel(rule, sigma_of, dtype, threads, of)
     def choose_kernel(
         x,
         length,
@@ -117,12 +146,8 @@ def choose(rule: str, sigma_of: str, dtype: str, threads: int, noise: NoiseOf) -
                     at = level // directions * directions + directions - 1 - level % directions
                     sigma = min(sigma, quantile(middle, at * groups + group, counts[at], factors[2 * levels + at]))
             sigma *= factors[levels + level]
-            if rule == "linear":
-                t = sigma * factors[level]
-            elif rule == "fixed":
-                t = factors[level]
-            else:
-                t = bayes(energy[segment] / (parts * counts[level]), energy[segment], sigma) if sigma > 0 else 0.0
+            power, count = (energy[segment], counts[level]) if measured else (0.0, 1.0)
+            t = threshold_of(sigma, factors[level], power, count)
             if constants[own] != 0:
                 sigma = t = 0.0
             if t - t != 0:  # squares overflowed, or a sample was not finite

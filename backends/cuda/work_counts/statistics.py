@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from wavefilt.ske.calibrated import Launch
 
+from . import one_block
 from .transforms import Problem, Warp, forward, inverse
 
 BINS, DRAWN_BYTES, PARTS, CLOSE, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 66, 4096, 1 << 13, 330, 36 << 10
@@ -19,7 +20,8 @@ DRAWN_AHEAD = 1 << 15, 1 << 20
 MOST_TAPS_SEARCHED = 64
 """Constants of `selection` and `plan`, which import the compiler; a test compares them."""
 SELECT, SCAN, ROW = 512, 256, 128
-"""Threads of a block that samples or goes through a list, that scans, and that finishes one of many rows alone, as measured for the model.
+"""Threads of a block that samples or goes through a list, that scans, and that finishes one of many rows alone, as
+measured for the model.
 
 The first two are defaults of `plan.Options`, which has few rows finished by more threads.
 """
@@ -160,6 +162,8 @@ def searching(problem: Problem, launch: Launch) -> Launch:
 
 def denoise(problem: Problem) -> list[Launch]:
     """All launches of a denoise by the universal rule and the noise of the finest level, in order."""
+    if threads := one_block.threads_for(problem):
+        return [one_block.denoise(problem, threads)]
     ahead, back = forward(problem), inverse(problem)
     if _big(problem, 1) and problem.taps <= MOST_TAPS_SEARCHED:  # the first launch takes part in the search
         search = [draw(problem), searching(problem, ahead[0]), *settle(problem), *ahead[1:]]
