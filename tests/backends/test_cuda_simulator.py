@@ -129,6 +129,61 @@ def test_rows_searched_by_a_block_each(dtype):
 
 
 @inside
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("listing", [True, False])
+@pytest.mark.parametrize("case", ["few", "none", "equal", "in one place", "not numbers"])
+def test_pass_over_all_values(dtype, listing, case):
+    """Counts by bin, of values below and the list are those of the window, whether the stage has room or not."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.backends.cuda.statistics import scanning
+    from wavefilt.backends.cuda.statistics import search_window as window
+
+    n, pitch, threads, stage, parts = 1610, 1664, 8, 48, 2  # the last iteration of a block is short, with a rest of two
+    x = np.random.default_rng(3).standard_normal(n).astype(dtype)
+    integer, shift = np.dtype(f"i{x.itemsize}"), 9 if dtype == "float32" else 38  # about 5 % are in the window
+    low = int(np.array(0.6, dtype).view(integer))
+    bottom, top = np.array([low, low + (window.BINS << shift) - 1], integer).view(dtype)
+    if case == "none":
+        x[(np.abs(x) >= bottom) & (np.abs(x) <= top)] = 0
+    elif case == "equal":
+        x[:] = np.where(np.arange(n) % 2, bottom, -bottom)
+    elif case == "in one place":
+        x[300:390] = top
+    elif case == "not numbers":
+        x[::3], x[1::3] = np.nan, -np.inf
+        x.view(integer)[3::6] |= np.iinfo(integer).min  # NaN with a sign
+    room = window.room(pitch)
+    flat = np.zeros(pitch + room, dtype)
+    flat[:n] = x
+    details = cuda.to_device(flat)
+    keys = details.view(integer)
+    state = np.zeros(window.FIELDS, np.int64)
+    state[[window.LOW, window.SHIFT]] = low, shift
+    edges = cuda.to_device(np.array([bottom, top]))
+    state, counts, partial = map(cuda.to_device, (state, np.zeros(window.BINS, np.int64), np.zeros(parts)))
+    chunk, bands = 1024, np.array([0, pitch, n], np.int64)
+    scan = scanning.scan(dtype, stage, threads)[(parts, 1, 1), threads]
+    how = 1, True, listing, True
+    where = details, keys, bands, pitch, 1, 1, chunk, how, np.array([n]), state, counts
+    scan(*where, edges, edges.view(integer), edges.view(integer), partial, np.zeros(1))
+    state, magnitudes = state.copy_to_host(), np.abs(x)
+    inside = np.sort(magnitudes[(magnitudes >= bottom) & (magnitudes <= top)])
+    bins = (inside.view(integer) - low) >> shift
+    assert np.array_equal(counts.copy_to_host(), np.bincount(bins, minlength=window.BINS))
+    assert state[window.BELOW] == np.sum(magnitudes < bottom)
+    squares = [np.sum(part.astype(np.float64) ** 2) for part in (x[:chunk], x[chunk:])]
+    np.testing.assert_allclose(partial.copy_to_host(), squares, rtol=1e-13)
+    if not listing:
+        assert state[window.LISTED] == 0
+    elif case in ("equal", "in one place"):
+        assert state[window.LISTED] > room
+    else:
+        assert state[window.LISTED] == len(inside) <= room
+        assert np.array_equal(np.sort(details.copy_to_host()[pitch : pitch + len(inside)]), inside)
+        assert (len(inside) == 0) == (case == "none")
+
+
+@inside
 @pytest.mark.parametrize("rule", ["universal", "bayes", "sure", 0.3])
 def test_denoise(backend, rule):
     x, method = _traces(2, 300), Method(wavelet="db2", level=2, rule=rule)

@@ -12,7 +12,8 @@ import numpy as np
 
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.statistics.search_window import BELOW, FIELDS, LISTED, less, room, within
+from wavefilt.backends.cuda.runtime.wide import compare
+from wavefilt.backends.cuda.statistics.search_window import BELOW, FIELDS, LISTED, room
 
 STAGE = 512  # values a block lists: 5 % of what it computes are expected
 
@@ -30,14 +31,14 @@ def _put(wanted, d, i, staged):
 def tally(a, b, c, d, search):
     """List those of four values that lie in the window; how many lie below."""
     counts, staged, _, _, _, _, _, _, bottom, top = search
-    inside = within(np.uint32(0), a, b, c, d, bottom, top, 0)
+    below, inside = compare((a, b, c, d), bottom, top)
     if inside != 0:
         i = cuda.atomic.add(counts, 1, cuda.popc(inside))
         i = _put(inside & 1, a, i, staged)
         i = _put(inside & 2, b, i, staged)
         i = _put(inside & 4, c, i, staged)
         i = _put(inside & 8, d, i, staged)
-    return less(a, b, c, d, bottom)
+    return below
 
 
 @device

@@ -40,11 +40,12 @@ if SIMULATED:
         magnitude = int(bits) & (2 ** (size - 1) - 1)
         return min(((magnitude - int(low)) % 2**size) >> int(shift), 2**31 - 1)
 
-    def count_below(a, b, c, d, limit):
-        return sum(value < limit for value in (a, b, c, d))
+    def compare(values, low, high):
+        below = sum(abs(value) < low for value in values)
+        return below, sum(np.uint32(low <= abs(value) <= high) << np.uint32(i) for i, value in enumerate(values))
 
-    def mark_between(marks, a, b, c, d, low, high, shift):
-        return marks | sum((low <= value <= high) << i for i, value in enumerate((a, b, c, d))) << shift
+    def lowest(marks):
+        return (int(marks) & -int(marks)).bit_length() - 1
 
     def quotient(a, b):
         return a / b
@@ -124,34 +125,41 @@ else:
         return types.uint64(bits, types.int64, types.int64), generate
 
     @intrinsic
-    def count_below(typing, a, b, c, d, limit):
-        """How many of four values are less than a limit: in 32 bits, which numba widens to twice the instructions."""
+    def compare(typing, values, low, high):
+        """How many |values| lie below ``low``, and those from there to ``high`` as bits; at most 16, NaN nowhere.
+
+        Counts and bits are added up in the mantissa of 2^23 by predicated additions of float32: units for integers have
+        half their throughput, and numba's integers take 64 bits.
+        """
+        real, single = ("f64", "d") if values.dtype.bitwidth == 64 else ("f32", "f")
+        lines = [f".reg .pred p, q; .reg .{real} m;", *(f"mov.b32 ${i}, 0f4B000000;" for i in range(2))]
+        for i in range(len(values)):
+            lines += [f"abs.{real} m, ${i + 4}; setp.lt.{real} p, m, $2; setp.le.and.{real} q, m, $3, !p;"]
+            lines += ["@p add.f32 $0, $0, 0f3F800000;", f"@q add.f32 $1, $1, 0f{(127 + i) << 23:08X};"]
+        constraints = ",".join(["=&f", "=&f", *[single] * (2 + len(values))])
 
         def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-            *values, bound = arguments
-            found: Value = ir.Constant(ir.IntType(32), 0)
-            for value in values:
-                less = builder.fcmp_ordered("<", value, bound)
-                found = builder.add(found, builder.zext(less, ir.IntType(32)))
-            return found
+            found, *limits = arguments
+            operands = [*limits, *cgutils.unpack_tuple(builder, found)]
+            both = ir.LiteralStructType([ir.FloatType()] * 2)
+            form = ir.FunctionType(both, [value.type for value in operands])
+            sums = builder.asm(form, "{ " + " ".join(lines) + " }", constraints, operands, side_effect=False)
+            word, made = ir.IntType(32), []
+            for i in range(2):
+                bits = builder.bitcast(builder.extract_value(sums, i), word)
+                made.append(builder.and_(bits, ir.Constant(word, 0xFFFF)))
+            return context.make_tuple(builder, signature.return_type, made)
 
-        return types.int32(a, a, a, a, a), generate
+        return types.Tuple((types.int32, types.uint32))(values, values.dtype, values.dtype), generate
 
     @intrinsic
-    def mark_between(typing, marks, a, b, c, d, low, high, shift):
-        """``marks`` with those bits from ``shift`` on set whose values lie between two others."""
+    def lowest(typing, marks):
+        """The place of the lowest bit that is set."""
 
         def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-            known, *values, bottom, top, first = arguments
-            narrow, found = ir.IntType(32), ir.Constant(ir.IntType(32), 0)
-            for i, value in enumerate(values):
-                above = builder.fcmp_ordered(">=", value, bottom)
-                inside = builder.and_(above, builder.fcmp_ordered("<=", value, top))
-                one, none = ir.Constant(narrow, 1 << i), ir.Constant(narrow, 0)
-                found = builder.or_(found, builder.select(inside, one, none))
-            return builder.or_(known, builder.shl(found, builder.trunc(first, narrow)))
+            return builder.zext(builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1)), ir.IntType(64))
 
-        return types.uint32(types.uint32, a, a, a, a, a, a, types.int64), generate
+        return types.int64(types.uint32), generate
 
     @intrinsic
     def quotient(typing, a, b):

@@ -10,7 +10,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import bin_of, load4
+from wavefilt.backends.cuda.runtime.wide import bin_of, compare, load4, lowest
 
 from . import search_window as window
 from .layout import LENGTH, OFFSET, PITCH, PLACES
@@ -49,69 +49,105 @@ def comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
     number, nothing = np.dtype(dtype).type, np.dtype(dtype).type(np.nan)  # neither below a window nor inside
 
     @device
-    def compare(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
-        inside, thread = np.uint32(0), cuda.threadIdx.x
-        for j in range(0, 8, 4):  # four loads under way at once
-            at = source + start + 4 * (j * threads + thread)
-            p0, p1, p2, p3 = load4(coefficients, at)
-            q0, q1, q2, q3 = load4(coefficients, at + 4 * threads)
-            r0, r1, r2, r3 = load4(coefficients, at + 8 * threads)
-            s0, s1, s2, s3 = load4(coefficients, at + 12 * threads)
+    def compare_all(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
+        inside, at = np.uint32(0), source + start + 4 * cuda.threadIdx.x
+        for _ in range(2):  # four loads under way at once
+            p = load4(coefficients, at)
+            q = load4(coefficients, at + 4 * threads)
+            r = load4(coefficients, at + 8 * threads)
+            s = load4(coefficients, at + 12 * threads)
             if with_energy:
-                square += squares(p0, p1) + squares(p2, p3) + squares(q0, q1) + squares(q2, q3)
-                square += squares(r0, r1) + squares(r2, r3) + squares(s0, s1) + squares(s2, s3)
-            smaller += window.less(p0, p1, p2, p3, bottom) + window.less(q0, q1, q2, q3, bottom)
-            smaller += window.less(r0, r1, r2, r3, bottom) + window.less(s0, s1, s2, s3, bottom)
-            inside = window.within(inside, p0, p1, p2, p3, bottom, top, 4 * j)
-            inside = window.within(inside, q0, q1, q2, q3, bottom, top, 4 * j + 4)
-            inside = window.within(inside, r0, r1, r2, r3, bottom, top, 4 * j + 8)
-            inside = window.within(inside, s0, s1, s2, s3, bottom, top, 4 * j + 12)
+                square += squares(p[0], p[1]) + squares(p[2], p[3]) + squares(q[0], q[1]) + squares(q[2], q[3])
+                square += squares(r[0], r[1]) + squares(r[2], r[3]) + squares(s[0], s[1]) + squares(s[2], s[3])
+            below, marks = compare(p + q + r + s, bottom, top)
+            smaller += below
+            inside = np.uint32(inside >> 16 | marks << 16)
+            at += 16 * threads
         return square, smaller, inside
 
     @device
     def compare_last(coefficients, source, start, last, bottom, top, with_energy, square, smaller):
-        inside, thread = np.uint32(0), cuda.threadIdx.x
+        inside, at = np.uint32(0), start + 4 * cuda.threadIdx.x
         for j in range(8):
-            at = start + 4 * (j * threads + thread)
+            if at >= last:
+                break
+            d = nothing, nothing, nothing, nothing
             if at + 4 <= last:
-                d0, d1, d2, d3 = load4(coefficients, source + at)
+                d = load4(coefficients, source + at)
                 if with_energy:
-                    square += squares(d0, d1) + squares(d2, d3)
-                smaller += window.less(d0, d1, d2, d3, bottom)
-                inside = window.within(inside, d0, d1, d2, d3, bottom, top, 4 * j)
-                continue
-            for i in range(at, last):
-                d = coefficients[source + i]
+                    square += squares(d[0], d[1]) + squares(d[2], d[3])
+            else:
+                d0, d1, d2 = coefficients[source + at], nothing, nothing
+                if at + 1 < last:
+                    d1 = coefficients[source + at + 1]
+                if at + 2 < last:
+                    d2 = coefficients[source + at + 2]
                 if with_energy:
-                    square += squares(d, number(0))
-                smaller += window.less(d, nothing, nothing, nothing, bottom)
-                inside = window.within(inside, d, nothing, nothing, nothing, bottom, top, 4 * j + i - at)
+                    square += squares(d0, number(0))
+                    if at + 1 < last:
+                        square += squares(d1, number(0))
+                    if at + 2 < last:
+                        square += squares(d2, number(0))
+                d = d0, d1, d2, nothing
+            below, marks = compare(d, bottom, top)
+            smaller += below
+            inside = np.uint32(inside | marks << 4 * j)
+            at += 4 * threads
         return square, smaller, inside
 
-    return compare if whole else compare_last
+    return compare_all if whole else compare_last
 
 
 @cache
-def _listing(threads: int, stage: int) -> DeviceFunction:
-    """Device function: the values that a block has staged, to their place in the segment's list."""
+def _listing(dtype: str, threads: int, stage: int) -> tuple[DeviceFunction, DeviceFunction]:
+    """Device functions: ``take`` what a thread has marked, and ``deliver`` what the block has staged.
+
+    Staged keys are counted and listed by all threads together: few threads have more than one at a time.
+    """
+    mask = window.magnitudes(np.dtype(dtype).itemsize)
 
     @device
-    def deliver(coefficients, target_list, longest, staged, state, field, tally, place_in_list):
-        cuda.syncthreads()
-        size = tally[1]
-        cuda.syncthreads()
+    def take(keys, at, marks, listing, low, shift, staged, histogram, tally):
+        """Stage the keys marked, or count them where the stage has no room; how many are staged then."""
+        place = np.int32(stage)
+        if listing:  # every thread, so that a warp adds up before one atomic
+            place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(marks))))
+        while marks != 0:
+            i = lowest(marks)
+            marks = np.uint32(marks & (marks - 1))
+            k = keys[np.uint64(at + (i >> 2) * 4 * threads + (i & 3))]
+            if place < stage:
+                staged[np.uint32(place)] = k & mask
+            else:
+                cuda.atomic.add(histogram, bin_of(k, low, shift), 1)
+            place = np.int32(place + 1)
+        return place
+
+    @device
+    def deliver(keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list):
+        """After a barrier: count the staged keys, and put them into the segment's list; then nothing is staged."""
+        size, target = np.int64(tally[1]), np.int64(0)
         if cuda.threadIdx.x == 0:
             # a full stage makes the list too long to be valid
-            place_in_list[0] = cuda.atomic.add(state, field + window.LISTED, size if size <= stage else longest + 1)
-            tally[1] = 0
+            target = cuda.atomic.add(state, field + window.LISTED, size if size <= stage else longest + 1)
+        i = np.int64(cuda.threadIdx.x)
+        while i < size and i < stage:
+            cuda.atomic.add(histogram, bin_of(staged[np.uint64(i)], low, shift), 1)
+            i += threads
+        if cuda.threadIdx.x == 0:
+            place_in_list[0] = target
         cuda.syncthreads()
         target = place_in_list[0]
+        if cuda.threadIdx.x == 0:
+            tally[1] = 0
         if size <= stage and target + size <= longest:
-            for i in range(cuda.threadIdx.x, size, threads):
-                coefficients[target_list + target + i] = staged[i]
+            i = np.int64(cuda.threadIdx.x)
+            while i < size:
+                keys[np.uint64(target_list + target + i)] = staged[np.uint64(i)]
+                i += threads
         cuda.syncthreads()
 
-    return deliver
+    return take, deliver
 
 
 @device
@@ -133,17 +169,14 @@ def scan(dtype: str, stage: int, threads: int, share: float = window.MEDIAN) -> 
     ``medians`` finest bands are searched. ``listing`` the values in the window as well, behind the details, from
     ``ends``. The last block of a segment lays the next window, and when ``listing`` sums the squares of all.
     """
-    number, key = np.dtype(dtype).type, np.dtype(f"i{np.dtype(dtype).itemsize}").type
+    key = np.dtype(f"i{np.dtype(dtype).itemsize}").type
     total, (clear, add, _, _) = window.summing(threads), window.histogram(threads)
-    measure, deliver, next_above = (
-        measuring(dtype, threads),
-        _listing(threads, stage),
-        window.next_value(dtype, threads),
-    )
-    compare, compare_last = comparing(dtype, threads, True), comparing(dtype, threads, False)
+    measure, next_above = measuring(dtype, threads), window.next_value(dtype, threads)
+    take, deliver = _listing(dtype, threads, stage)
+    compare_all, compare_last = comparing(dtype, threads, True), comparing(dtype, threads, False)
     narrower = window.narrowing(dtype, threads, share)
 
-    @kernel(dtype, stage, threads, share)
+    @kernel(dtype, stage, threads, share, registers=48 if dtype == "float32" else None, since=(9, 0))
     def scan(
         details,
         keys,
@@ -165,7 +198,7 @@ def scan(dtype: str, stage: int, threads: int, share: float = window.MEDIAN) -> 
         medians, with_energy, listing, pooled = how
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int64)
-        staged = cuda.shared.array(stage, number)
+        staged = cuda.shared.array(stage, key)
         sums = cuda.shared.array(threads, np.float64)
         least = cuda.shared.array(1, key)
         tally = cuda.shared.array(3, np.int32)  # values below, values staged, whether this block is the last
@@ -207,25 +240,21 @@ def scan(dtype: str, stage: int, threads: int, share: float = window.MEDIAN) -> 
         smaller, square = 0, 0.0
         for start in range(first, last, 32 * threads):
             if start + 32 * threads <= last:
-                square, smaller, inside = compare(
+                square, smaller, inside = compare_all(
                     details, source, start, last, bottom, top, with_energy, square, smaller
                 )
             else:
                 square, smaller, inside = compare_last(
                     details, source, start, last, bottom, top, with_energy, square, smaller
                 )
-            marks = np.int64(inside)
-            while marks != 0:  # few, so they are taken afterwards
-                i = cuda.ffs(marks) - 1
-                marks &= marks - 1
-                at = source + start + 4 * ((i >> 2) * threads + thread) + (i & 3)
-                cuda.atomic.add(histogram, bin_of(keys[at], low, shift), 1)
-                if listing:
-                    i = cuda.atomic.add(tally, 1, 1)
-                    if i < stage:
-                        staged[i] = abs(details[at])
-            if listing:
-                deliver(details, target_list, longest, staged, state, field, tally, place_in_list)
+            at = source + start + 4 * thread  # of few, so they are taken afterwards
+            place = take(keys, at, inside, listing, low, shift, staged, histogram, tally)
+            # two thirds stay free, five times what is expected of an iteration
+            if listing and cuda.syncthreads_or(np.int32(1 if place > stage // 3 else 0)) != 0:
+                deliver(keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list)
+        if listing:
+            cuda.syncthreads()
+            deliver(keys, target_list, longest, low, shift, staged, histogram, state, field, tally, place_in_list)
         if with_energy:
             sums[thread] = square
             total(sums, thread)

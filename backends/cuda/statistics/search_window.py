@@ -12,7 +12,7 @@ import numpy as np
 
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import bin_of, count_below, load4, mark_between
+from wavefilt.backends.cuda.runtime.wide import bin_of, load4
 
 BINS = 2048
 GROUPS = BINS // 8
@@ -34,18 +34,6 @@ def first_shift(itemsize: int) -> int:
 def magnitudes(itemsize: int) -> int:
     """The bits of a value without its sign, and greater than all bits of a finite value."""
     return (1 << (8 * itemsize - 1)) - 1
-
-
-@device
-def less(a, b, c, d, bottom):
-    """How many of four values lie below ``bottom``."""
-    return count_below(abs(a), abs(b), abs(c), abs(d), bottom)
-
-
-@device
-def within(marks, a, b, c, d, bottom, top, shift):
-    """``marks`` with those of four values that lie between two as bits, from ``shift`` on."""
-    return mark_between(marks, abs(a), abs(b), abs(c), abs(d), bottom, top, shift)
 
 
 @device

@@ -30,7 +30,7 @@ SAMPLE = 1 << 15  # bytes, so that a block has room for them
 DRAWN_AHEAD = 1 << 15, 1 << 20
 """Values in the sample that is drawn ahead of a forward transform, and the least that it is drawn from."""
 BLOCKS = 330  # for the finest level of an H200: about five a multiprocessor for all levels
-STAGE = 2048  # values listed at a time
+STAGE = 3072  # values listed at a time
 PARTS = 66  # blocks for a list: fewer read too slowly, more of all bands add too many counts
 PASSES = {"float32": 5, "float64": 8}
 """Passes that end every search: one for a sampled window, those from the widest if it missed, one for a next value."""

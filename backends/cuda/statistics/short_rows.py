@@ -38,7 +38,7 @@ def _listing(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
     mask, widest = magnitudes(itemsize), first_shift(itemsize)
     bracket, scattered = sampling.bracketing(dtype, drawn, threads, DEVIATIONS, share), sampling.scattering(drawn)
     measure = scanning.measuring(dtype, threads)
-    compare, compare_last = scanning.comparing(dtype, threads, True), scanning.comparing(dtype, threads, False)
+    compare_all, compare_last = scanning.comparing(dtype, threads, True), scanning.comparing(dtype, threads, False)
 
     @device
     def fill(coefficients, keys, begin, n, with_energy, values, histogram, workspace, tally):
@@ -62,7 +62,7 @@ def _listing(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
         cuda.syncthreads()
         for start in range(0, n, 32 * threads):
             if start + 32 * threads <= n:
-                square, smaller, inside = compare(
+                square, smaller, inside = compare_all(
                     coefficients, begin, start, n, bottom, top, with_energy, square, smaller
                 )
             else:

@@ -76,10 +76,13 @@ def median(problem: Problem) -> list[Launch]:
     warp = Warp(problem)
     rounds = n / across / (32 * SCAN)  # of 32 values a thread
     taken = 5 * rounds  # turns of a warp for the few values in the window: those of its busiest thread
+    staged = 32 * LISTED * rounds  # of them, which threads count and list in equal shares
     warp.access(8 * rounds, 4)
-    warp.issue(rounds, int=280, other=40)
-    warp.issue(taken, int=22, other=10)
-    warp.wait(int(4 * rounds) + 8, 4 + 2 * rounds + taken + LAST + 2, 2 * taken + 8)
+    warp.issue(rounds, int=86, fma=64, other=40)
+    warp.issue(rounds, int=16, other=24)  # a place in the stage
+    warp.issue(taken, int=14, other=8)
+    warp.issue(staged, int=10, other=8)
+    warp.wait(int(5 / 3 * rounds) + 10, 4 + 2 * rounds + taken + LAST + 2, 2 * rounds + 2 * staged + 8)
     warp.issue(1, int=8 * BINS // SCAN, other=4 * BINS // SCAN)
     made.append(_launch("scan", warp, across * problem.rows, SCAN, n))
     return [*made, *settle(problem, narrowed=True)]
