@@ -81,11 +81,15 @@ def bandwidth(numbers: Sequence[int], size: int, repeats: int) -> list[Row]:
 
 
 def in_turn(call: Callable[[], object], numbers: Sequence[int], repeats: int) -> dict[int, dict[str, float]]:
-    """Seconds of the second of two calls by each number: the first one brings the data to the caches of its threads."""
+    """Seconds of the third of three calls by each number.
+
+    Those before it bring the data to the caches of its threads, and prepare what arrays of one shape have in common.
+    """
     times: dict[int, list[float]] = {count: [] for count in numbers}
     for turn in range(repeats + 1):
         for count in numbers:
             threads.set_num_threads(count)
+            call()
             call()
             start = time.perf_counter()
             call()

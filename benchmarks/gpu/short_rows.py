@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
 from unittest.mock import patch
 
-from wavefilt import backends
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
 from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import agreement
@@ -41,7 +40,6 @@ def run(cases: Sequence[tuple[int, int]] = CASES, repeats: int = REPEATS) -> Row
     from wavefilt.ske import calibration
     from wavefilt.ske.calibrated import estimate
 
-    backend: Any = backends.get("cuda")
     device, rows = calibration.load(calibration.DEFAULT), []
     for traces, samples in cases:
         x = cuda.to_device(signal(traces, samples))
@@ -53,7 +51,7 @@ def run(cases: Sequence[tuple[int, int]] = CASES, repeats: int = REPEATS) -> Row
             for name, shared in (("shared", True), ("alone", False)):
                 out = cuda.device_array_like(x)
                 with patch.object(DwtPlan, "alone", lambda *_: None) if shared else nullcontext():
-                    row[name], alone = _time(backend, method, level, x, out, repeats)
+                    row[name], alone = _time(method, level, x, out, repeats)
                 found.append(out.copy_to_host())
             row["taken"] = alone
             row["error"] = agreement(found[1], found[0], TOLERANCE, f"{traces} x {samples}, {rule}")
@@ -64,14 +62,15 @@ def run(cases: Sequence[tuple[int, int]] = CASES, repeats: int = REPEATS) -> Row
     return result("short rows on a GPU", rows=rows)
 
 
-def _time(backend: Any, method: Method, level: int, x: Any, out: Any, repeats: int) -> tuple[dict[str, float], bool]:
+def _time(method: Method, level: int, x: DeviceArray, out: DeviceArray, repeats: int) -> tuple[dict[str, float], bool]:
     """GPU time of a denoise, and whether it was one kernel."""
     from wavefilt.backends.cuda.denoiser import Denoiser
     from wavefilt.backends.cuda.dwt.plan import DwtPlan
+    from wavefilt.backends.cuda.options import Options
     from wavefilt.backends.cuda.plan import Shape
 
     traces, samples = x.shape
-    plan = DwtPlan(Shape.of(method.analysis(level), "float32", traces, (samples,)), backend._options)
+    plan = DwtPlan(Shape.of(method.analysis(level), "float32", traces, (samples,)), Options())
     denoiser = Denoiser(plan, method, False)
     times = events(partial(denoiser.run, x.reshape(-1), out.reshape(-1)), repeats)
     plan.release()

@@ -34,9 +34,9 @@ def denoise(problem: Problem, threads: int) -> Launch:
     mean, longest = (_block(Warp(p, which)) for which in (False, True))
     size = 4 * p.rows * p.samples
     shared = 4 * (p.samples + p.taps + SLACK * p.level) + STATIC
-    counts = mean.instructions, longest.loads, longest.barriers
-    return Launch("denoise rows", p.rows, threads, *counts, size, size, 2 * size, 0, longest.instructions,
-        registers=REGISTERS, shared=shared, boundary=True)  # fmt: skip
+    made = Launch("denoise rows", p.rows, threads, mean.instructions, longest.loads, longest.barriers)
+    made = replace(made, read=size, written=size, touched=2 * size, path=longest.instructions)
+    return replace(made, registers=REGISTERS, shared=shared, boundary=True)
 
 
 def _block(warp: Warp) -> Warp:

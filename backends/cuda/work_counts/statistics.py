@@ -76,7 +76,7 @@ def median(problem: Problem) -> list[Launch]:
     warp = Warp(problem)
     rounds = n / across / (32 * SCAN)  # of 32 values a thread
     taken = 5 * rounds  # turns of a warp for the few values in the window: those of its busiest thread
-    staged = 32 * LISTED * rounds  # of them, which threads count and list in equal shares
+    staged = 32 * 4.5 / _drawn(problem) ** 0.5 * rounds  # of them, which threads count and list in equal shares
     warp.access(8 * rounds, 4)
     warp.issue(rounds, int=86, fma=64, other=40)
     warp.issue(rounds, int=16, other=24)  # a place in the stage
