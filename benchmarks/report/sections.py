@@ -24,6 +24,7 @@ from wavefilt.benchmarks.gpu import (
     local_shrinkage,
     multi_gpu,
     panels,
+    short_rows,
 )
 from wavefilt.benchmarks.gpu import crossover as gpu_crossover
 from wavefilt.benchmarks.gpu import denoise as gpu_denoise
@@ -115,6 +116,7 @@ KINDS = (
     Kind("MODWT: the numba backend and PyWavelets' SWT", {"cases", "memory", "crossover"}, modwt.TABLE),
     Kind("MODWT on a GPU", {"rows"}, gpu_modwt.TABLE, study="modwt on a GPU"),
     Kind("Rule js on a GPU", {"rows"}, local_shrinkage.TABLE, study="js on a GPU"),
+    Kind("Short rows on a GPU", {"rows"}, short_rows.TABLE, study="short rows on a GPU"),
     Kind("Dual-tree wavelets on a GPU", {"rows"}, dual_tree.TABLE, study="dual tree on a GPU"),
     Kind("First calls on a GPU", {"rows", "capability"}, first_call.TABLE, study="first calls on a GPU"),
     Kind("First use of a GPU", {"rows", "released"}, first_use.TABLE, study="first use of a GPU"),

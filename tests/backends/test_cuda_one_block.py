@@ -186,7 +186,10 @@ def test_middle_values_are_exact():
     ],
 )
 def test_on_a_gpu(monkeypatch, rows, n, wavelet, sigma):
-    """Rows of all sizes of blocks, aligned and not, and of more shared memory than all GPUs have."""
+    """Rows of all sizes of blocks, aligned and not, and of more shared memory than all GPUs have.
+
+    Blocks of 512 threads are not for the medians of several levels.
+    """
     pytest.importorskip("numba_cuda")
     from wavefilt.backends import available
 
@@ -194,5 +197,5 @@ def test_on_a_gpu(monkeypatch, rows, n, wavelet, sigma):
         pytest.skip(str(state))
     level = min(6, pywt.dwt_max_level(n, wavelet))
     method, x = Method(wavelet=wavelet, rule="universal", sigma=sigma), _traces(rows, n)
-    alone, divided = _both(x, method, level, monkeypatch)
+    alone, divided = _both(x, method, level, monkeypatch, expected=n < 10_000 or sigma == "global")
     np.testing.assert_array_equal(alone, divided)
