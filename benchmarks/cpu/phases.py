@@ -7,7 +7,6 @@ to its last, and of what lies between kernels. Beside it: waking the pool, first
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import click
 import numpy as np
 
 from wavefilt import threads
@@ -197,6 +197,20 @@ def text(result: Row) -> str:
     return "\n".join(lines)
 
 
+def _counts(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[int]:
+    try:
+        return counts(text) if text else sorted({1, threads.available_cpus()})
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command(help=__doc__)
+@click.argument("numbers", metavar="[THREADS,...]", required=False, callback=_counts)
+@click.argument("repeats", type=click.IntRange(1), default=7)
+@click.argument("cases", metavar="[CASE]...", nargs=-1, type=click.Choice(list(CASES)))
+def main(numbers: Sequence[int], repeats: int, cases: Sequence[str]) -> None:
+    print(text(run(numbers, repeats, cases or list(CASES))))
+
+
 if __name__ == "__main__":
-    chosen = counts(sys.argv[1]) if len(sys.argv) > 1 else [1, threads.available_cpus()]
-    print(text(run(chosen, int(sys.argv[2]) if len(sys.argv) > 2 else 7, sys.argv[3:] or list(CASES))))
+    main()

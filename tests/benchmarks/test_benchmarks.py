@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import wavefilt
 from tests.support.checkout import ROOT
@@ -151,6 +152,14 @@ def test_phases_of_a_call(monkeypatch):
     assert kernels == ["peak", "forward", "short_rows", "choose", "inverse", "end"]
     assert sum(phase["before"] + phase["wall"] for phase in row["phases"]) < 10 * row["traced"]
     assert "short_rows" in phases.text(result)
+
+
+def test_wrong_arguments_of_phases():
+    for wrong in (["1,x"], ["1", "0"], ["1", "2", "65Ki"]):
+        done = CliRunner().invoke(phases.main, wrong)
+        assert done.exit_code == 2
+        assert "Invalid value" in done.output
+    assert "number of threads" in " ".join(CliRunner().invoke(phases.main, ["--help"]).output.split())
 
 
 def test_whole_calls_of_two_checkouts_by_threads(monkeypatch):

@@ -64,6 +64,7 @@ def take_turns() -> None:
         key = frame.f_code, frame.f_lineno
         if key not in self._allocations:
             self._allocations[key] = np.empty(shape, as_dtype(dtype) if hasattr(dtype, "bitwidth") else dtype)
+            self._allocations[key].view(np.uint8).fill(0x40)  # not what tests before left; as a float it is 3 or 32
         return self._allocations[key]
 
     kernel.BlockManager.run, kernelapi.FakeCUDAShared.array = run, array
