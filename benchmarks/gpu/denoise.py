@@ -203,7 +203,8 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
         listed = 4 * selection.listed(n[1], drawn)
         drawing = sampling.draw("float32", taps, drawn, options.select)
         high_pass: Any = plan.high_pass
-        settle, draw = lists.settle("float32", options.select, MEDIAN), partial(search.draw, x, x.size, high_pass)
+        finish = lists.finish("float32", options.select, selection.CLOSE, MEDIAN)
+        draw = partial(search.draw, x, x.size, high_pass)
         launches: list[tuple[str, Work, int, Any, int, Work | None]] = [
             ("draw a sample", draw, 4 * drawn * taps, drawing, options.select, None)
         ]
@@ -221,7 +222,7 @@ def _kernels(x: Any, y: Any, repeats: int, copy: float) -> list[Row]:
             draw(stream)
             plan.forward_launch(0, x, stream, Beside(search=search))
 
-        launches.append(("settle the median", search.settle, 2 * listed, settle, options.select, searched))
+        launches.append(("settle the median", search.settle, listed, finish, options.select, searched))
         for name, launch, size, kernel, threads, earlier in launches:
             times = events(launch, repeats, earlier)
             rate = 1e-9 * size / times["median"]

@@ -29,7 +29,8 @@ DEFAULT = (
     r"forward-db8-False-256x\d+x4-searching",
     r"inverse-db8-False-soft-256x\d+x4",
     "draw$",
-    "settle$",
+    "narrow$",
+    "finish$",
     "choose-linear$",
 )
 """Names of the kernels of a denoise by default."""

@@ -93,7 +93,7 @@ def _dwt(dtype: str) -> Iterator[Compiled]:
         fused |= {(p, 5) for p in modes if at_once(Filter(len(lo), p), 5, tile, 4 if dtype == "float32" else 8, 1)}
         for periodized, levels in sorted(fused):
             each = types.UniTuple(size, levels)
-            arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, a, size, a)
+            arguments = (a, size, yes, a, each, each, a, table, size, size, size, size, i, i, a, size, a)
             analysis = FusedLevels(lo, hi, periodized, dtype, levels, tile, threads)
             synthesis = FusedLevels(rec_lo, rec_hi, periodized, dtype, levels, tile, threads)
             searched = len(lo) <= MOST_TAPS_SEARCHED
@@ -144,11 +144,11 @@ def _statistics(dtype: str) -> Iterator[Compiled]:
     searches = {
         short_rows.whole(dtype, 512, short_rows.ROOMS[1]): (a, k, i, size, size, size, size, yes, k, d),
         sampling.sample(dtype, drawn, 256): (k, i, size, i, k),
-        sampling.draw(dtype, 16, drawn, 256): (a, size, size, a, a, k, i, k),
+        sampling.draw(dtype, 16, drawn, 256): (a, size, size, a, a, k, i, i, k),
         scanning.scan(dtype, selection.STAGE, 256): (a, k, i, size, size, size, size, how, i, i, i, a, k, k, d, d),
         lists.settle(dtype, 256): (k, i, size, size, size, size, i, i, i, k, k),
         lists.finish(dtype, 256, selection.CLOSE): (k, i, size, size, size, i, k, k),
-        scanning.narrow(dtype, 256): (i, i, i, k, k),
+        scanning.narrow(dtype, 256): (i, i, i, k, k, size),
         scanning.gather(256): (d, i, size, size, size, size, yes, d),
     }
     for kernel, arguments in searches.items():

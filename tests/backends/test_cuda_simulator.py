@@ -217,6 +217,117 @@ def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, 
 
 
 @inside
+@pytest.mark.filterwarnings("ignore:overflow")  # the last bits of the widest window
+@pytest.mark.parametrize("n", [1100, 1101])
+@pytest.mark.parametrize("settling", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lists_of_a_forward_transform(monkeypatch, dtype, settling, n):
+    """What a forward transform leaves of rows of every kind; with a pass over the lists alone in between and without.
+
+    Each row has values, its window (the least and the shift) and whether its list is too long. The searches that end
+    are told, and the others are made anew.
+    """
+    from wavefilt.backends.cuda.options import Options
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.backends.cuda.statistics import search_window as window
+    from wavefilt.backends.cuda.statistics import selection
+    from wavefilt.backends.cuda.statistics.layout import DetailLayout
+
+    key, rng = np.dtype(f"i{np.dtype(dtype).itemsize}"), np.random.default_rng(3)
+    one, above = np.array([1, 1.5], dtype).view(key).tolist()
+    shift = np.finfo(dtype).nmant - 12  # of a window from 1 to 1.5
+    middle = n // 2 - n // 20 + np.arange(n // 10)  # ranks of the values in the window
+
+    def placed(inside):
+        """Values of which those in the middle have such bits."""
+        values = np.concatenate([np.full(n, 0.5, dtype)[: middle.min()], np.full(n, 2, dtype)[: n - middle.max() - 1]])
+        return rng.permutation(np.concatenate([values, np.array(inside).astype(key).view(dtype)]))
+
+    count, lower = len(middle), n // 2 - middle.min() + n % 2  # of the values in the window, and up to the middle
+    rows = {
+        "several bins": (placed(one + (np.arange(count) << (shift + 1))), one, shift, False, True),
+        "two bins": (placed([one] * lower + [one + (900 << shift)] * (count - lower)), one, shift, False, True),
+        "equal": (placed([one] * count), one, 0, False, True),
+        "too many in a bin": (placed(one + np.arange(count) % 90), one, shift, False, False),
+        "single values": (placed(one + np.arange(count)), one, 0, False, True),
+        "the upper is not listed": (placed([one] * lower + [above] * (count - lower)), one, 0, False, True),
+        "below the window": (placed([one] * lower + [above] * (count - lower)), above, 0, False, False),
+        "above the window": (placed([one] * 10 + [above] * (count - 10)), one, 0, False, False),
+        "nothing listed": (placed([one] * count), one + 1, 0, False, False),
+        "not all listed": (placed(one + np.arange(count)), one, 0, True, False),
+        "not finite": (np.full(n, np.nan, dtype), one, shift, False, False),
+    }
+    pitch, many = n + 3 & ~3, len(rows)
+    ends, longest = many * pitch, pitch >> 5 << 2
+    flat = np.zeros(ends + ends // 8 + 8, dtype)
+    with monkeypatch.context() as patched:
+        patched.setattr(selection, "WHOLE", 100)
+        patched.setattr(selection, "CLOSE", 64)
+        if settling:
+            patched.setattr(selection, "listed", lambda *_: 64 * 1024)
+        layout = DetailLayout(cuda.to_device(flat), [(0, pitch, n, many)], ends, 1)
+        found = selection.Selection([layout], Options(select=8, scan=8), 1, False)
+        state, counts, _ = (array.copy_to_host() for array in found.on_the_way)
+        state, counts = state.reshape(many, -1), counts.reshape(many, -1)
+        for i, (values, low, shift, cut, _) in enumerate(rows.values()):
+            flat[i * pitch : i * pitch + n] = values * rng.choice([-1, 1], n)
+            bits = values.view(key).astype(np.int64)
+            own = bits[(bits >= low) & (bits < low + (window.BINS << shift))]
+            assert len(own) <= longest
+            start = ends + (i * pitch >> 5 << 2)
+            flat[start : start + len(own)] = own.astype(key).view(dtype)
+            listed = longest + 1 if cut else len(own)
+            for field, value in {
+                window.LOW: low,
+                window.SHIFT: shift,
+                window.BELOW: np.count_nonzero(bits < low),
+                window.LISTED: listed,
+                window.ABOVE: window.magnitudes(key.itemsize),
+            }.items():
+                state[i, field] = value
+            counts[i] = np.bincount((own[: len(own) // 2 if cut else None] - low) >> shift, minlength=window.BINS)
+        layout.array.copy_to_device(flat)
+        for array, host in zip(found.on_the_way, (state, counts), strict=False):
+            array.copy_to_device(host.ravel())
+        found.settle(cuda.stream())
+    ended = found.state.copy_to_host().reshape(many, -1)[:, window.SHIFT] == window.DONE
+    expected = {name: ends for name, (*_, ends) in rows.items()}
+    expected["too many in a bin"] = settling and dtype == "float32"  # whose bins are single values then
+    assert dict(zip(rows, ended, strict=True)) == expected
+    medians = found.middle.copy_to_host().view(key).reshape(many, 2)
+    for own, (values, *_) in zip(medians, rows.values(), strict=True):
+        bits = np.sort(values.view(key))
+        assert own.tolist() == [bits[(n - 1) // 2], bits[n // 2]]
+
+
+@inside
+def test_counts_of_a_forward_transform(backend):
+    """Values are counted in the bins in which they are listed, at the ends of a row too, after those of another run."""
+    from wavefilt.backends.cuda.dwt.plan import DwtPlan
+    from wavefilt.backends.cuda.plan import Beside, Shape
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.backends.cuda.statistics import search_window as window
+    from wavefilt.backends.cuda.statistics import selection
+
+    x, stream = _traces(2, 903), cuda.stream()
+    plan = DwtPlan(Shape.of(DWT.analysis(pywt.Wavelet("db2"), "symmetric", 2), "float64", 2, (903,)), backend._options)
+    found, flat = selection.Selection([plan.layout], plan.options, 1, False), cuda.to_device(x.ravel())
+    for _ in range(2):  # the second draws after a run that was not ended
+        found.draw(flat, 903, plan.high_pass, stream)
+        plan.forward(flat, stream, Beside(search=found))
+    state, counts, edges = (array.copy_to_host().reshape(2, -1) for array in found.on_the_way)
+    band, details = plan.layout.bands[0], plan.details.copy_to_host()
+    for row in range(2):
+        bits = np.abs(details[row * band.pitch :][: band.length]).view(np.int64)
+        low, shift = state[row, window.LOW], state[row, window.SHIFT]
+        last = edges[row, 1:].view(np.int64)[0]
+        assert state[row, window.BELOW] == np.count_nonzero(bits < low)
+        own = bits[(bits >= low) & (bits <= last)]
+        assert state[row, window.LISTED] == len(own) > 0
+        assert np.array_equal(counts[row], np.bincount((own - low) >> shift, minlength=window.BINS))
+
+
+@inside
 def test_not_finite_and_unchanged(backend):
     x = _traces(2, 140)
     y, _ = backend.denoise(x, Method(level=2, wavelet="db2", rule=0.0), 2)

@@ -155,7 +155,7 @@ def test_a_blind_result_is_judged_by_the_predictions_that_were_frozen():
     assert any(line.split()[-5:] == ["131", "16.6%", "12.0%", "54.8%", "-13.7%"] for line in lines)
     assert "Rank correlation of launches of at least 10 μs: 0.947" in "\n".join(lines)
     assert validation.stored(result, replace(known, clock=1e9)) == ()
-    row = next(row for row in result["rows"] if row["kernel"] == "denoise")
+    row = next(row for row in result["rows"] if row["kernel"] == "median")
     row["launches"][0]["predicted"][0] = 3.0
     frozen, again = (list(validation.judged(row, known, models)) for models in (result["models"], ()))
     assert frozen[0].predicted[validation.CALIBRATED] == 3.0
@@ -246,7 +246,7 @@ def test_commands(device, tmp_path, capsys):
     assert [one["name"].split()[0] for one in launches] == [
         "draw",
         "forward",
-        "settle",
+        "narrow",
         "finish",
         "forward",
         "choose",

@@ -319,6 +319,7 @@ def forward(of: FusedLevels, fastmath: bool, searching: bool = False, centred: b
         rows,
         tiles,
         state,
+        counts,
         edges,
         ends,
         means,
@@ -329,7 +330,7 @@ def forward(of: FusedLevels, fastmath: bool, searching: bool = False, centred: b
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
-        search = begun(details, ends, stride[0], row, state, edges) if searching else None
+        search = begun(details, ends, stride[0], row, state, counts, edges) if searching else None
         source, mean = row * pitch, means[row] if centred else number(0)
         if index == 0:
             where = source, aligned, mean, first, samples, row, rows, tiles

@@ -94,7 +94,7 @@ class DwtPlan(Plan):
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         first, rows, tiles = self.firsts[i], self.shape.rows, self._tiles[i][0]
         search = None if i else beside.search
-        searched = (self._nothing, self.details) if search is None else (search.state, search.edges)
+        searched = (self._nothing, self._nothing, self.details) if search is None else search.on_the_way
         where, ends = (self.details, *self._where[i]), self.layout.lists
         means = None if i else beside.means
         kernel = self.forward_kernel(i, search is not None, means is not None)

@@ -53,6 +53,9 @@ if SIMULATED:
     def value_of(bits, array):
         return np.array(bits).astype(f"i{array.dtype.itemsize}").view(array.dtype)[()]
 
+    def bits_of(value):
+        return np.asarray(value).view(f"i{value.dtype.itemsize}")[()]
+
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         def apply(array, first, second):
             begin = first, second
@@ -186,6 +189,16 @@ else:
             return builder.bitcast(bits if bits.type == same else builder.trunc(bits, same), real)
 
         return array.dtype(types.int64, array), generate
+
+    @intrinsic
+    def bits_of(typing, value):
+        """The bits of a float, as an integer as wide."""
+        integer = types.Integer.from_bitwidth(value.bitwidth)
+
+        def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
+            return builder.bitcast(arguments[0], context.get_value_type(integer))
+
+        return integer(value), generate
 
     def filters(outputs: Sequence[Sequence[Term]], width: int) -> DeviceFunction:
         """Device function ``(array, first, second) -> outputs``: sums of products of taps and two windows.

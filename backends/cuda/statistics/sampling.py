@@ -134,9 +134,10 @@ def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
     """
     number, mask = np.dtype(dtype).type, window.magnitudes(np.dtype(dtype).itemsize)
     bracket, scattered = bracketing(dtype, drawn, threads, wide=True), scattering(drawn)
+    clear, _, _, _ = window.histogram(threads)
 
     @kernel(dtype, taps, drawn, threads)
-    def draw(x, samples, rows, high_pass, drawn_values, drawn_keys, state, edge_keys):
+    def draw(x, samples, rows, high_pass, drawn_values, drawn_keys, state, counts, edge_keys):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
         tally = cuda.shared.array(3, np.int32)
@@ -154,6 +155,7 @@ def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
             drawn_values[target + i] = value
         if window.last_of(cuda.gridDim.x, state, row * window.FIELDS, tally):
             low, shift, top = bracket(drawn_keys, target, histogram, workspace)
+            clear(counts, row * BINS)
             _begin(state, edge_keys, row, low, shift, top, mask)
 
     return draw

@@ -307,15 +307,21 @@ def gather(threads: int) -> Kernel:
 
 @cache
 def narrow(dtype: str, threads: int, share: float = window.MEDIAN) -> Kernel:
-    """Kernel, after a pass over several batches: every segment's next window, or its two middle values."""
+    """Kernel, after a pass over several batches or by a forward transform: every segment's next window, or its middle.
+
+    Not where the list of a row, ``pitch`` elements from the next, is too long: such a pass has not counted all values.
+    """
     narrower = window.narrowing(dtype, threads, share)
 
     @kernel(dtype, threads, share)
-    def narrow(sizes, state, counts, edge_keys, middle):
+    def narrow(sizes, state, counts, edge_keys, middle, pitch):
         workspace = cuda.shared.array(WORKSPACE, np.int64)
-        if state[cuda.blockIdx.x * window.FIELDS + window.SHIFT] != window.DONE:
+        field = cuda.blockIdx.x * window.FIELDS
+        if state[field + window.LISTED] > window.room(pitch):
+            return
+        if state[field + window.SHIFT] != window.DONE:
             narrower(sizes, state, counts, edge_keys, middle, cuda.blockIdx.x, workspace)
         elif cuda.threadIdx.x == 0:
-            state[cuda.blockIdx.x * window.FIELDS + window.NEXT] = 0
+            state[field + window.NEXT] = 0
 
     return narrow

@@ -5,8 +5,9 @@ holds the wanted rank is the next window, until bins are single values. Counts a
 so results do not depend on scheduling.
 
 The first window is laid around the middle of a sample (`sampling`). The values in it, 5 % of all, are listed by the
-one pass over all values (`scanning.scan`, or the forward transform). `lists.settle` makes passes over a long list,
-until few values are in the window, of which `lists.finish` takes the middle.
+one pass over all values (`scanning.scan`, or the forward transform), which counts them in their bins as well.
+`lists.settle` makes passes over a very long list, until few values are in the window, of which `lists.finish` takes the
+middle.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ class Selection:
         self.edges = cuda.to_device(ends)
         key = key_dtype(self.dtype)
         self._edge_keys, self._middle_keys = self.edges.view(key), self.middle.view(key)
+        self.on_the_way = *self._search_arrays[1:], self.edges
+        """The states, bins and windows with which a forward transform takes part."""
         self._close = cuda.device_array(CLOSE * big, key)
         self._drawn: DeviceArray | None = None
         self._events = [cuda.event() for _ in range(2)]
@@ -139,26 +142,37 @@ class Selection:
         values, keys = self._drawn, self._drawn.view(key_dtype(self.dtype))
         draw = sampling.draw(self.dtype, len(high_pass), size, threads)
         launch = draw[grid(-(-size // threads), layout.rows), threads, stream]
-        launch(x, samples, layout.rows, high_pass, values, keys, self.state, self._edge_keys)
+        launch(x, samples, layout.rows, high_pass, values, keys, *self._search_arrays[1:], self._edge_keys)
 
-    def settle(self, stream: Stream, bands: int = 1, narrowed: bool = False) -> None:
-        """Launch what fills ``middle`` of the finest bands from the lists that a pass over all values left.
+    def settle(self, stream: Stream) -> None:
+        """Launch what fills ``middle`` of the finest band after a forward transform has counted and listed on its way.
 
-        ``narrowed`` if that pass has laid the next window. The few searches that this does not end are made anew, each
-        by one block; their state tells which.
+        As `_end`; so are searches whose list is too long.
+        """
+        self._narrow(self.groups, (*self._search_arrays, self._edge_keys, self._middle_keys), stream)
+        self._end(1, self._drawing, stream)
+
+    def _end(self, bands: int, drawn: int, stream: Stream) -> None:
+        """Launch what fills ``middle`` of the finest bands from their lists, once windows of ``drawn`` are narrowed.
+
+        The few searches that this does not end are made anew, each by one block; their state tells which.
         """
         (layout,), threads = self.layouts, self.options.select
-        inside = listed(layout.bands[0].length, drawn(self.dtype) if narrowed else self._drawing)
+        inside = listed(layout.bands[0].length, drawn)
         parts = max(min(-(-inside // (4 * threads)), PARTS), 1)
         where = grid(bands * parts, layout.rows), threads, stream
-        if narrowed:
-            inside //= BINS // 2
+        inside //= BINS // 2  # the bins of a window that are used, at least
         while inside > CLOSE // 2:
             launch = lists.settle(self.dtype, threads, self._share)[where]
             launch(*layout.arguments[1:], self.groups, parts, *self._search_arrays, self._edge_keys, self._middle_keys)
-            inside //= BINS // 2  # the bins of a window that are used, at least
+            inside //= BINS // 2
         finish = lists.finish(self.dtype, threads, CLOSE, self._share)[where]
         finish(*layout.arguments[1:], parts, self.state, self._close, self._middle_keys)
+
+    def _narrow(self, segments: int, search: tuple[DeviceArray, ...], stream: Stream) -> None:
+        """Launch a block for each segment that narrows its window by what was counted."""
+        threads, pitch = self.options.scan, self.layouts[0].bands[0].pitch
+        scanning.narrow(self.dtype, threads, self._share)[segments, threads, stream](*search, pitch)
 
     def _whole(self, first: int, bands: int, medians: int, energy: bool, stream: Stream) -> None:
         """Launch a block for each row of some bands."""
@@ -192,7 +206,7 @@ class Selection:
                 self._events[1].record(beside)
         self._search(0, listed, self.big if energy else 0, listing, stream)
         if listing:
-            self.settle(stream, listed, True)
+            self._end(listed, drawn(self.dtype), stream)
         if energy and not (listing and searched == self.big):
             self._gather(stream)
         if apart and beside is not stream:
@@ -236,8 +250,7 @@ class Selection:
                 launch = scan[grid(across, rows), threads, stream]
                 launch(*where, chunk, how, *search, *ends, partial, self.energy)
         if searched and self._pooled:
-            narrow = scanning.narrow(self.dtype, threads, self._share)
-            narrow[searched * self.groups, threads, stream](*search, *ends[1:])
+            self._narrow(searched * self.groups, (*search, *ends[1:]), stream)
 
     def _gather(self, stream: Stream) -> None:
         """Launch what fills ``energy`` of the big bands."""

@@ -20,10 +20,9 @@ DRAWN_AHEAD = 1 << 15, 1 << 20
 MOST_TAPS_SEARCHED = 64
 """Constants of `selection` and `plan`, which import the compiler; a test compares them."""
 SELECT, SCAN, ROW = 512, 256, 128
-"""Threads of a block that samples or goes through a list, that scans, and that finishes one of many rows alone, as
-measured for the model.
+"""Threads of a block that samples or goes through a list, that scans, and that finishes one of many rows alone.
 
-The first two are defaults of `plan.Options`, which has few rows finished by more threads.
+As measured for the model. The first two are defaults of `plan.Options`, which has few rows finished by more threads.
 """
 ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
 """Values of a row in shared memory, of its sample, and the share of a longer row in its window."""
@@ -85,7 +84,7 @@ def median(problem: Problem) -> list[Launch]:
     warp.wait(int(5 / 3 * rounds) + 10, 4 + 2 * rounds + taken + LAST + 2, 2 * rounds + 2 * staged + 8)
     warp.issue(1, int=8 * BINS // SCAN, other=4 * BINS // SCAN)
     made.append(_launch("scan", warp, across * problem.rows, SCAN, n))
-    return [*made, *settle(problem, narrowed=True)]
+    return [*made, *settle(problem, _drawn(problem))]
 
 
 def whole_median(problem: Problem) -> Launch:
@@ -110,17 +109,29 @@ def draw(problem: Problem) -> Launch:
     warp.issue(problem.taps, fma=1, int=4)
     warp.issue(1, int=60, other=40)
     _bracket(warp, SELECT, drawn)
-    warp.wait(0, problem.taps // 4 + LAST + 2 * (drawn // SELECT // 4) + 2)
+    warp.issue(BINS / SELECT, other=3)
+    warp.wait(0, problem.taps // 4 + LAST + drawn // SELECT // 4 + 2)
     return _launch("draw", warp, -(-drawn // SELECT) * problem.rows, SELECT, drawn * problem.taps)
 
 
-def settle(problem: Problem, narrowed: bool = False) -> list[Launch]:
-    """Passes over the list alone: as many as leave few values in the window, and one that takes the middle of these."""
-    n = problem.lengths[1]
-    listed = n * 4.5 / (_drawn(problem) if narrowed else _drawn_ahead(problem)) ** 0.5
+def narrow(problem: Problem) -> Launch:
+    """The window narrowed by what a forward transform has counted: a block a row."""
+    warp = Warp(problem)
+    warp.issue(BINS / SCAN, int=4, other=4)
+    warp.issue(1, int=150, other=80)
+    warp.wait(LOCATE["barriers"] + 3, 5, LOCATE["shared"])
+    return _launch("narrow", warp, problem.rows, SCAN, 2 * BINS)
+
+
+def settle(problem: Problem, drawn: int) -> list[Launch]:
+    """Passes over the list alone, once its window is narrowed, by which few values are left in it and the middle found.
+
+    Those between, each of which leaves fewer, are for very long lists.
+    """
+    listed = _listed(problem, drawn)
     parts = max(min(-(-int(listed) // (4 * SELECT)), PARTS), 1)
     rounds = listed / parts / SELECT
-    made, inside = [], listed / (BINS // 2 if narrowed else 1)
+    made, inside = [], listed / (BINS // 2)
     while inside > CLOSE // 2:
         warp = Warp(problem)
         warp.issue(rounds, int=20, other=8)
@@ -149,15 +160,17 @@ def searching(problem: Problem, launch: Launch) -> Launch:
     """The first launch of `forward` when it counts its finest details against the window and lists those inside."""
     tile = min(problem.tiles_of, problem.samples)
     groups = tile / 8 / launch.threads  # of a thread
+    listed = _listed(problem, _drawn_ahead(problem)) * tile / problem.samples
+    turns = -(-listed // launch.threads)  # of its busiest warp, for the values in the window
 
-    added = {"int": SEARCHING * groups + 60, "other": SEARCHING * groups / 2 + 30}
+    added = {"int": SEARCHING * groups + 50 + 20 * turns, "other": SEARCHING * groups / 2 + 25 + 10 * turns}
 
     def more(counts: Mapping[str, float]) -> dict[str, float]:
         return {name: counts.get(name, 0.0) + added.get(name, 0.0) for name in {**counts, **added}}
 
     return replace(
         launch, name=f"{launch.name} searching", instructions=more(launch.instructions), path=more(launch.path),
-        loads={**launch.loads, "global": launch.loads["global"] + 1, "shared": groups + 2},
+        loads={**launch.loads, "global": launch.loads["global"] + 1, "shared": groups + 3},
         barriers=launch.barriers + 2,
         longest=None if launch.longest is None else searching(problem, launch.longest),
     )  # fmt: skip
@@ -169,7 +182,8 @@ def denoise(problem: Problem) -> list[Launch]:
         return [one_block.denoise(problem, threads)]
     ahead, back = forward(problem), inverse(problem)
     if _big(problem, 1) and problem.taps <= MOST_TAPS_SEARCHED:  # the first launch takes part in the search
-        search = [draw(problem), searching(problem, ahead[0]), *settle(problem), *ahead[1:]]
+        last = settle(problem, _drawn_ahead(problem))
+        search = [draw(problem), searching(problem, ahead[0]), narrow(problem), *last, *ahead[1:]]
     else:
         search = [*ahead, *median(problem)]
     return [*search, choose(problem), *back]
@@ -188,16 +202,20 @@ def _drawn(problem: Problem) -> int:
     return DRAWN_BYTES // problem.itemsize
 
 
+def _drawn_ahead(problem: Problem) -> int:
+    most, least = DRAWN_AHEAD
+    return most if problem.lengths[1] >= least else _drawn(problem)
+
+
+def _listed(problem: Problem, drawn: int) -> float:
+    """Values of a row in the window of a sample."""
+    return float(4.5 * problem.lengths[1] / drawn**0.5)
+
+
 def _across(problem: Problem, big: int) -> int:
     """Blocks of a row that scan its big levels."""
     chunk = max(CHUNK, -(-problem.lengths[1] // (BLOCKS * CHUNK)) * CHUNK)
     return sum(-(-n // chunk) for n in problem.lengths[1 : big + 1])
-
-
-def _drawn_ahead(problem: Problem) -> int:
-    """Values in the sample that is drawn before there are details."""
-    most, least = DRAWN_AHEAD
-    return most if problem.lengths[1] >= least else _drawn(problem)
 
 
 def _bracket(warp: Warp, threads: int, drawn: int) -> None:
