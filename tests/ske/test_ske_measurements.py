@@ -212,7 +212,7 @@ def test_declared_constants_are_those_of_the_kernels():
         selection.BLOCKS,
         selection.CLOSE,
     )
-    assert statistics.DRAWN_AHEAD == selection.DRAWN_AHEAD
+    assert (statistics.DRAWN_AHEAD, statistics.SAMPLERS) == (selection.DRAWN_AHEAD, selection.SAMPLERS)
     assert (short_rows.ROOMS[0], short_rows.DRAWN) == (statistics.ROW_ROOM, statistics.ROW_DRAWN)
     assert statistics.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
     for name in ("ROUNDS", "THREADS", "MOST_TAPS", "MOST_LEVELS", "REGISTERS", "SLACK", "BINS"):

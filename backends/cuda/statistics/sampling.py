@@ -10,7 +10,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import load4
+from wavefilt.backends.cuda.runtime.wide import bits_of, load4
 
 from . import search_window as window
 from .layout import LENGTH, OFFSET, PITCH, PLACES
@@ -20,11 +20,11 @@ from .search_window import BINS, WORKSPACE
 @cache
 def bracketing(
     dtype: str, drawn: int, threads: int, deviations: float = 4.5, share: float = window.MEDIAN, wide: bool = False
-) -> DeviceFunction:
-    """Device function: a window around the middle of a sample from ``begin`` on, and its last value.
+) -> tuple[DeviceFunction, DeviceFunction]:
+    """Device functions: a window around the middle of a sample from ``begin`` on, and its last value; ``bracket``.
 
-    It reaches so many standard deviations of the sample's median rank to both sides. ``wide`` if the sample begins at a
-    multiple of 16 bytes.
+    It reaches so many standard deviations of the sample's median rank to both sides. ``refine`` is the same of a sample
+    that the histogram has in the widest bins. ``wide`` if the sample begins at a multiple of 16 bytes.
     """
     widest = window.first_shift(np.dtype(dtype).itemsize)
     spread, middle = int(0.5 * deviations * drawn**0.5) + 1, int(drawn * share)  # of other ranks it is less
@@ -46,11 +46,7 @@ def bracketing(
             window.count_in_bin(values[begin + i], low, shift, histogram)
 
     @device
-    def bracket(values, begin, histogram, workspace):
-        clear(histogram, 0)
-        cuda.syncthreads()
-        count(values, begin, histogram, 0, widest)
-        cuda.syncthreads()
+    def refine(values, begin, histogram, workspace):
         low_place, low_before = locate(histogram, 0, first, workspace)
         cuda.syncthreads()
         high_place, _ = find(histogram, 0, last, workspace)
@@ -72,7 +68,15 @@ def bracketing(
             shift += 1
         return low, shift, high - 1
 
-    return bracket
+    @device
+    def bracket(values, begin, histogram, workspace):
+        clear(histogram, 0)
+        cuda.syncthreads()
+        count(values, begin, histogram, 0, widest)
+        cuda.syncthreads()
+        return refine(values, begin, histogram, workspace)
+
+    return bracket, refine
 
 
 @device
@@ -102,7 +106,7 @@ def sample(dtype: str, drawn: int, threads: int, share: float = window.MEDIAN) -
     """Kernel that lays a first window for every row and band of the grid, from values of the band itself."""
     itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
     mask, key = window.magnitudes(itemsize), np.dtype(f"i{itemsize}").type
-    bracket, scattered = bracketing(dtype, drawn, threads, share=share), scattering(drawn)
+    (bracket, _), scattered = bracketing(dtype, drawn, threads, share=share), scattering(drawn)
 
     @kernel(dtype, drawn, threads, share)
     def sample(keys, bands, rows, state, edge_keys):
@@ -126,36 +130,62 @@ def sample(dtype: str, drawn: int, threads: int, share: float = window.MEDIAN) -
 
 
 @cache
+def _concluding(dtype: str, drawn: int, threads: int) -> DeviceFunction:
+    """Device function: the last of some blocks that have drawn a sample into ``keys`` lays the window of a segment.
+
+    Each has counted its own values in the widest bins of ``histogram``.
+    """
+    each, nothing = BINS // threads, window.magnitudes(np.dtype(dtype).itemsize)
+    (_, refine), (_, add, _, _) = bracketing(dtype, drawn, threads, wide=True), window.histogram(threads)
+
+    @device
+    def conclude(keys, begin, parts, segment, histogram, workspace, tally, state, counts, coarse, edge_keys):
+        cuda.syncthreads()
+        add(histogram, coarse, segment)
+        if not window.last_of(parts, state, segment * window.FIELDS, tally):
+            return
+        for j in range(each):
+            i = j * threads + cuda.threadIdx.x
+            histogram[i] = coarse[segment * BINS + i]
+            coarse[segment * BINS + i] = counts[segment * BINS + i] = 0
+        cuda.syncthreads()
+        low, shift, top = refine(keys, begin, histogram, workspace)
+        _begin(state, edge_keys, segment, low, shift, top, nothing)
+
+    return conclude
+
+
+@cache
 def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
     """Kernel that lays a first window for the finest details of every row before there are any.
 
-    It computes a sample of them from ``x``; ``high_pass`` is the analysis filter reversed, ``drawn_values`` has room
-    for the samples of all rows.
+    It computes a sample of them from ``x``; ``high_pass`` is the analysis filter reversed, ``drawn_keys`` has room for
+    the samples of all rows, and ``coarse`` for their bins, which are 0 before and after.
     """
-    number, mask = np.dtype(dtype).type, window.magnitudes(np.dtype(dtype).itemsize)
-    bracket, scattered = bracketing(dtype, drawn, threads, wide=True), scattering(drawn)
+    number, widest = np.dtype(dtype).type, window.first_shift(np.dtype(dtype).itemsize)
+    conclude, scattered = _concluding(dtype, drawn, threads), scattering(drawn)
     clear, _, _, _ = window.histogram(threads)
 
     @kernel(dtype, taps, drawn, threads)
-    def draw(x, samples, rows, high_pass, drawn_values, drawn_keys, state, counts, edge_keys):
+    def draw(x, samples, rows, high_pass, drawn_keys, state, counts, coarse, edge_keys):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
         tally = cuda.shared.array(3, np.int32)
-        thread = cuda.threadIdx.x
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        parts, row = cuda.gridDim.x, cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
+        clear(histogram, 0)
+        cuda.syncthreads()
         source, target = row * samples, row * drawn
         windows = (samples - taps) // 2
-        for i in range(cuda.blockIdx.x * threads + thread, drawn, cuda.gridDim.x * threads):
+        for i in range(cuda.blockIdx.x * threads + cuda.threadIdx.x, drawn, parts * threads):
             first = source + 2 * scattered(i, windows)
             value = number(0)
             for k in range(taps):
                 value += high_pass[k] * x[first + k]
-            drawn_values[target + i] = value
-        if window.last_of(cuda.gridDim.x, state, row * window.FIELDS, tally):
-            low, shift, top = bracket(drawn_keys, target, histogram, workspace)
-            clear(counts, row * BINS)
-            _begin(state, edge_keys, row, low, shift, top, mask)
+            bits = bits_of(value)
+            drawn_keys[target + i] = bits
+            window.count_in_bin(bits, 0, widest, histogram)
+        conclude(drawn_keys, target, parts, row, histogram, workspace, tally, state, counts, coarse, edge_keys)
 
     return draw

@@ -30,6 +30,7 @@ WHOLE = 36 << 10  # a row's band of at most this many is finished by one block
 SAMPLE = 1 << 15  # bytes, so that a block has room for them
 DRAWN_AHEAD = 1 << 15, 1 << 20
 """Values in the sample that is drawn ahead of a forward transform, and the least that it is drawn from."""
+SAMPLERS = 528  # blocks that draw all samples, where their values suffice: four an H200's multiprocessor
 BLOCKS = 330  # for the finest level of an H200: about five a multiprocessor for all levels
 STAGE = 3072  # values listed at a time
 PARTS = 66  # blocks for a list: fewer read too slowly, more of all bands add too many counts
@@ -47,6 +48,11 @@ def drawn_ahead(dtype: str, n: int) -> int:
     """`drawn` of n values that are not computed yet."""
     most, least = DRAWN_AHEAD
     return most if n >= least else drawn(dtype)
+
+
+def samplers(segments: int, drawn: int, threads: int) -> int:
+    """Blocks that draw the sample of each segment."""
+    return max(min(drawn // threads, SAMPLERS // segments), 1)
 
 
 def listed(n: int, drawn: int) -> int:
@@ -108,7 +114,7 @@ class Selection:
         self.on_the_way = *self._search_arrays[1:], self.edges
         """The states, bins and windows with which a forward transform takes part."""
         self._close = cuda.device_array(CLOSE * big, key)
-        self._drawn: DeviceArray | None = None
+        self._drawn: tuple[DeviceArray, DeviceArray] | None = None
         self._events = [cuda.event() for _ in range(2)]
         arrays = (
             self.middle,
@@ -121,8 +127,8 @@ class Selection:
             self._close,
         )
         self._drawing = drawn_ahead(self.dtype, first.bands[0].length)
-        drawing = self._drawing * first.array.dtype.itemsize * first.rows if self.beside_forward else 0
-        self.bytes = sum(int(array.nbytes) for array in arrays) + drawing
+        drawing = self._drawing * first.array.dtype.itemsize + 8 * BINS if self.beside_forward else 0
+        self.bytes = sum(int(array.nbytes) for array in arrays) + drawing * first.rows
 
     @property
     def mixed(self) -> bool:
@@ -138,11 +144,13 @@ class Selection:
         """Lay the windows that a forward transform then searches, from the rows of ``samples`` in ``x`` themselves."""
         (layout,), threads, size = self.layouts, self.options.select, self._drawing
         if self._drawn is None:
-            self._drawn = cuda.device_array(size * layout.rows, self.dtype)
-        values, keys = self._drawn, self._drawn.view(key_dtype(self.dtype))
+            coarse = cuda.to_device(np.zeros(layout.rows * BINS, np.int64))
+            self._drawn = cuda.device_array(size * layout.rows, key_dtype(self.dtype)), coarse
+        keys, coarse = self._drawn
+        _, state, counts = self._search_arrays
         draw = sampling.draw(self.dtype, len(high_pass), size, threads)
-        launch = draw[grid(-(-size // threads), layout.rows), threads, stream]
-        launch(x, samples, layout.rows, high_pass, values, keys, *self._search_arrays[1:], self._edge_keys)
+        launch = draw[grid(samplers(layout.rows, size, threads), layout.rows), threads, stream]
+        launch(x, samples, layout.rows, high_pass, keys, state, counts, coarse, self._edge_keys)
 
     def settle(self, stream: Stream) -> None:
         """Launch what fills ``middle`` of the finest band after a forward transform has counted and listed on its way.

@@ -36,7 +36,7 @@ def _listing(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
     """
     itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
     mask, widest = magnitudes(itemsize), first_shift(itemsize)
-    bracket, scattered = sampling.bracketing(dtype, drawn, threads, DEVIATIONS, share), sampling.scattering(drawn)
+    (bracket, _), scattered = sampling.bracketing(dtype, drawn, threads, DEVIATIONS, share), sampling.scattering(drawn)
     measure = scanning.measuring(dtype, threads)
     compare_all, compare_last = scanning.comparing(dtype, threads, True), scanning.comparing(dtype, threads, False)
 

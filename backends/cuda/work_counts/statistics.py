@@ -15,8 +15,8 @@ from wavefilt.ske.calibrated import Launch
 from . import one_block
 from .transforms import Problem, Warp, forward, inverse
 
+DRAWN_AHEAD, SAMPLERS = (1 << 15, 1 << 20), 528
 BINS, DRAWN_BYTES, PARTS, CLOSE, CHUNK, BLOCKS, WHOLE = 2048, 1 << 15, 66, 4096, 1 << 13, 330, 36 << 10
-DRAWN_AHEAD = 1 << 15, 1 << 20
 MOST_TAPS_SEARCHED = 64
 """Constants of `selection` and `plan`, which import the compiler; a test compares them."""
 SELECT, SCAN, ROW = 512, 256, 128
@@ -108,10 +108,11 @@ def draw(problem: Problem) -> Launch:
     warp, drawn = Warp(problem), _drawn_ahead(problem)
     warp.issue(problem.taps, fma=1, int=4)
     warp.issue(1, int=60, other=40)
-    _bracket(warp, SELECT, drawn)
-    warp.issue(BINS / SELECT, other=3)
-    warp.wait(0, problem.taps // 4 + LAST + drawn // SELECT // 4 + 2)
-    return _launch("draw", warp, -(-drawn // SELECT) * problem.rows, SELECT, drawn * problem.taps)
+    _bracket(warp, SELECT, drawn, 1)
+    warp.issue(1, int=14, other=6)  # each block counts its own values in the widest bins
+    warp.issue(BINS / SELECT, int=12, other=12)
+    warp.wait(2, problem.taps // 4 + LAST + drawn // SELECT // 4 + 3)
+    return _launch("draw", warp, _samplers(problem, drawn), SELECT, drawn * problem.taps)
 
 
 def narrow(problem: Problem) -> Launch:
@@ -207,6 +208,11 @@ def _drawn_ahead(problem: Problem) -> int:
     return most if problem.lengths[1] >= least else _drawn(problem)
 
 
+def _samplers(problem: Problem, drawn: int) -> int:
+    """Blocks that draw the samples of all rows."""
+    return problem.rows * max(min(drawn // SELECT, SAMPLERS // problem.rows), 1)
+
+
 def _listed(problem: Problem, drawn: int) -> float:
     """Values of a row in the window of a sample."""
     return float(4.5 * problem.lengths[1] / drawn**0.5)
@@ -218,13 +224,13 @@ def _across(problem: Problem, big: int) -> int:
     return sum(-(-n // chunk) for n in problem.lengths[1 : big + 1])
 
 
-def _bracket(warp: Warp, threads: int, drawn: int) -> None:
-    """The window around the middle of a sample."""
-    turns = drawn / threads
-    warp.issue(2 * turns, int=14, other=6)
+def _bracket(warp: Warp, threads: int, drawn: int, passes: int = 2) -> None:
+    """The window around the middle of a sample, through which the last block makes so many passes."""
+    turns = passes * drawn / threads
+    warp.issue(turns, int=14, other=6)
     warp.issue(2 * BINS / threads, int=3, other=3)
     warp.issue(4, int=80, other=60)
-    warp.wait(4 * LOCATE["barriers"] + 8, 0, 4 * turns + 4 * LOCATE["shared"])
+    warp.wait(4 * LOCATE["barriers"] + 8, 0, 2 * turns + 4 * LOCATE["shared"])
 
 
 def _launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:
