@@ -143,7 +143,7 @@ def _statistics(dtype: str) -> Iterator[Compiled]:
     drawn, how = selection.drawn(dtype), types.Tuple((size, yes, yes, yes))
     searches = {
         short_rows.whole(dtype, 512, short_rows.ROOMS[1]): (a, k, i, size, size, size, size, yes, k, d),
-        sampling.sample(dtype, drawn, 256): (k, i, size, i, k),
+        sampling.sample(dtype, drawn, 256): (k, i, size, size, k, size, i, i, i, k),
         sampling.draw(dtype, 16, drawn, 256): (a, size, size, a, k, i, i, i, k),
         scanning.scan(dtype, selection.STAGE, 256): (a, k, i, size, size, size, size, how, i, i, i, a, k, k, d, d),
         lists.settle(dtype, 256): (k, i, size, size, size, size, i, i, i, k, k),

@@ -316,14 +316,14 @@ def test_counts_of_a_forward_transform(backend):
         found.draw(flat, 903, plan.high_pass, stream)
         plan.forward(flat, stream, Beside(search=found))
     state, counts, edges = (array.copy_to_host().reshape(2, -1) for array in found.on_the_way)
-    keys, coarse = (array.copy_to_host().reshape(2, -1) for array in found._drawn)
-    assert not coarse.any()
+    samples = found._drawn.copy_to_host()[: 2 * 32].reshape(2, 32)
+    assert not found._coarse.copy_to_host().any()
     band, details = plan.layout.bands[0], plan.details.copy_to_host()
     for row in range(2):
         bits = np.abs(details[row * band.pitch :][: band.length]).view(np.int64)
         low, shift = state[row, window.LOW], state[row, window.SHIFT]
         last = edges[row, 1:].view(np.int64)[0]
-        sample = np.sort(keys[row] & window.magnitudes(8))  # of 32, whose window reaches 4.5 deviations to both sides
+        sample = np.sort(samples[row] & window.magnitudes(8))  # the window reaches 4.5 deviations to both sides
         assert low <= sample[16 - 13] <= sample[16 + 13] <= last
         assert state[row, window.BELOW] == np.count_nonzero(bits < low)
         own = bits[(bits >= low) & (bits <= last)]

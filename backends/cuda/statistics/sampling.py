@@ -102,41 +102,13 @@ def scattering(drawn: int) -> DeviceFunction:
 
 
 @cache
-def sample(dtype: str, drawn: int, threads: int, share: float = window.MEDIAN) -> Kernel:
-    """Kernel that lays a first window for every row and band of the grid, from values of the band itself."""
-    itemsize, drawn_each = np.dtype(dtype).itemsize, drawn // threads
-    mask, key = window.magnitudes(itemsize), np.dtype(f"i{itemsize}").type
-    (bracket, _), scattered = bracketing(dtype, drawn, threads, share=share), scattering(drawn)
-
-    @kernel(dtype, drawn, threads, share)
-    def sample(keys, bands, rows, state, edge_keys):
-        histogram = cuda.shared.array(BINS, np.int32)
-        workspace = cuda.shared.array(WORKSPACE, np.int32)
-        values = cuda.shared.array(drawn, key)
-        band = cuda.blockIdx.x
-        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row >= rows:
-            return
-        n = bands[band * PLACES + LENGTH]
-        begin = bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH]
-        for j in range(drawn_each):
-            i = j * threads + cuda.threadIdx.x
-            values[i] = keys[begin + scattered(i, n)] & mask
-        cuda.syncthreads()
-        low, shift, top = bracket(values, 0, histogram, workspace)
-        _begin(state, edge_keys, band * rows + row, low, shift, top, mask)
-
-    return sample
-
-
-@cache
-def _concluding(dtype: str, drawn: int, threads: int) -> DeviceFunction:
+def _concluding(dtype: str, drawn: int, threads: int, share: float = window.MEDIAN) -> DeviceFunction:
     """Device function: the last of some blocks that have drawn a sample into ``keys`` lays the window of a segment.
 
     Each has counted its own values in the widest bins of ``histogram``.
     """
     each, nothing = BINS // threads, window.magnitudes(np.dtype(dtype).itemsize)
-    (_, refine), (_, add, _, _) = bracketing(dtype, drawn, threads, wide=True), window.histogram(threads)
+    (_, refine), (_, add, _, _) = bracketing(dtype, drawn, threads, share=share, wide=True), window.histogram(threads)
 
     @device
     def conclude(keys, begin, parts, segment, histogram, workspace, tally, state, counts, coarse, edge_keys):
@@ -153,6 +125,38 @@ def _concluding(dtype: str, drawn: int, threads: int) -> DeviceFunction:
         _begin(state, edge_keys, segment, low, shift, top, nothing)
 
     return conclude
+
+
+@cache
+def sample(dtype: str, drawn: int, threads: int, share: float = window.MEDIAN) -> Kernel:
+    """Kernel of ``parts`` blocks for every row and band, which lay a first window from values of the band itself.
+
+    ``drawn_keys`` has room for samples, ``pitch`` elements from one to the next, ``coarse`` as in `draw`.
+    """
+    widest = window.first_shift(np.dtype(dtype).itemsize)
+    conclude, scattered = _concluding(dtype, drawn, threads, share), scattering(drawn)
+    clear, _, _, _ = window.histogram(threads)
+
+    @kernel(dtype, drawn, threads, share)
+    def sample(keys, bands, rows, parts, drawn_keys, pitch, state, counts, coarse, edge_keys):
+        histogram = cuda.shared.array(BINS, np.int32)
+        workspace = cuda.shared.array(WORKSPACE, np.int32)
+        tally = cuda.shared.array(3, np.int32)
+        band, part = cuda.blockIdx.x // parts, cuda.blockIdx.x % parts
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        clear(histogram, 0)
+        cuda.syncthreads()
+        n, segment = bands[band * PLACES + LENGTH], band * rows + row
+        source, target = bands[band * PLACES + OFFSET] + row * bands[band * PLACES + PITCH], segment * pitch
+        for i in range(part * threads + cuda.threadIdx.x, drawn, parts * threads):
+            bits = keys[source + scattered(i, n)]
+            drawn_keys[target + i] = bits
+            window.count_in_bin(bits, 0, widest, histogram)
+        conclude(drawn_keys, target, parts, segment, histogram, workspace, tally, state, counts, coarse, edge_keys)
+
+    return sample
 
 
 @cache

@@ -113,8 +113,11 @@ class Selection:
         self._edge_keys, self._middle_keys = self.edges.view(key), self.middle.view(key)
         self.on_the_way = *self._search_arrays[1:], self.edges
         """The states, bins and windows with which a forward transform takes part."""
-        self._close = cuda.device_array(CLOSE * big, key)
-        self._drawn: tuple[DeviceArray, DeviceArray] | None = None
+        ahead = self.beside_forward
+        self._drawing = drawn_ahead(self.dtype, first.bands[0].length) if ahead else drawn(self.dtype)
+        self._room = max(CLOSE, self._drawing)
+        self._drawn = cuda.device_array(self._room * big, key)  # samples, later the values of the last windows
+        self._coarse = cuda.to_device(np.zeros(big * BINS, np.int64))
         self._events = [cuda.event() for _ in range(2)]
         arrays = (
             self.middle,
@@ -124,11 +127,10 @@ class Selection:
             *self._search_arrays,
             self._every,
             self.edges,
-            self._close,
+            self._drawn,
+            self._coarse,
         )
-        self._drawing = drawn_ahead(self.dtype, first.bands[0].length)
-        drawing = self._drawing * first.array.dtype.itemsize + 8 * BINS if self.beside_forward else 0
-        self.bytes = sum(int(array.nbytes) for array in arrays) + drawing * first.rows
+        self.bytes = sum(int(array.nbytes) for array in arrays)
 
     @property
     def mixed(self) -> bool:
@@ -143,14 +145,10 @@ class Selection:
     def draw(self, x: DeviceArray, samples: int, high_pass: DeviceArray, stream: Stream) -> None:
         """Lay the windows that a forward transform then searches, from the rows of ``samples`` in ``x`` themselves."""
         (layout,), threads, size = self.layouts, self.options.select, self._drawing
-        if self._drawn is None:
-            coarse = cuda.to_device(np.zeros(layout.rows * BINS, np.int64))
-            self._drawn = cuda.device_array(size * layout.rows, key_dtype(self.dtype)), coarse
-        keys, coarse = self._drawn
         _, state, counts = self._search_arrays
         draw = sampling.draw(self.dtype, len(high_pass), size, threads)
         launch = draw[grid(samplers(layout.rows, size, threads), layout.rows), threads, stream]
-        launch(x, samples, layout.rows, high_pass, keys, state, counts, coarse, self._edge_keys)
+        launch(x, samples, layout.rows, high_pass, self._drawn, state, counts, self._coarse, self._edge_keys)
 
     def settle(self, stream: Stream) -> None:
         """Launch what fills ``middle`` of the finest band after a forward transform has counted and listed on its way.
@@ -175,7 +173,7 @@ class Selection:
             launch(*layout.arguments[1:], self.groups, parts, *self._search_arrays, self._edge_keys, self._middle_keys)
             inside //= BINS // 2
         finish = lists.finish(self.dtype, threads, CLOSE, self._share)[where]
-        finish(*layout.arguments[1:], parts, self.state, self._close, self._middle_keys)
+        finish(*layout.arguments[1:], parts, self.state, self._drawn, self._middle_keys)
 
     def _narrow(self, segments: int, search: tuple[DeviceArray, ...], stream: Stream) -> None:
         """Launch a block for each segment that narrows its window by what was counted."""
@@ -225,17 +223,25 @@ class Selection:
 
         The first pass sums squares of the ``summed`` finest bands as well, for which ``first`` is 0.
         """
-        searched, layout, threads = last - first, self.layouts[0], self.options.select
+        searched = last - first
         if searched and self._pooled:
             self.state.copy_to_device(self._widest, stream=stream)
             self.edges.copy_to_device(self._every, stream=stream)
         elif searched:
-            sample = sampling.sample(self.dtype, drawn(self.dtype), threads, self._share)
-            (_, state, _), (_, edge_keys, _) = self._from(first)
-            where = layout.keys, _tail(layout.table, first * PLACES), layout.rows
-            sample[grid(searched, layout.rows), threads, stream](*where, state, edge_keys)
+            self._sample(first, last, stream)
         for step in range(PASSES[self.dtype] if searched and not listing else 1):
             self._scan(first, last, 0 if step else summed, listing, stream)
+
+    def _sample(self, first: int, last: int, stream: Stream) -> None:
+        """Launch what lays the windows of the bands from ``first`` to ``last``, by samples of them."""
+        layout, threads, size, i = self.layouts[0], self.options.select, drawn(self.dtype), first * self.groups
+        parts = samplers((last - first) * layout.rows, size, threads)
+        where = layout.keys, _tail(layout.table, first * PLACES), layout.rows, parts
+        room = _tail(self._drawn, i * self._room), self._room
+        (_, state, counts), (_, edge_keys, _) = self._from(first)
+        sample = sampling.sample(self.dtype, size, threads, self._share)
+        launch = sample[grid((last - first) * parts, layout.rows), threads, stream]
+        launch(*where, *room, state, counts, _tail(self._coarse, i * BINS), edge_keys)
 
     def _from(self, first: int) -> tuple[tuple[DeviceArray, ...], tuple[DeviceArray, ...]]:
         """What a search has of the segments from those of a band on."""

@@ -68,9 +68,9 @@ def median(problem: Problem) -> list[Launch]:
     if not _big(problem, 1):
         return [whole_median(problem)]
     warp = Warp(problem)
-    _bracket(warp, SELECT, _drawn(problem))
-    warp.wait(0, 4 + _drawn(problem) // SELECT // 4)
-    made = [_launch("sample", warp, problem.rows, SELECT, _drawn(problem))]
+    warp.issue(1, int=40, other=20)
+    warp.wait(0, 3)
+    made = [_sampled("sample", warp, _drawn(problem), 1)]
     across = _across(problem, 1)
     warp = Warp(problem)
     rounds = n / across / (32 * SCAN)  # of 32 values a thread
@@ -108,11 +108,8 @@ def draw(problem: Problem) -> Launch:
     warp, drawn = Warp(problem), _drawn_ahead(problem)
     warp.issue(problem.taps, fma=1, int=4)
     warp.issue(1, int=60, other=40)
-    _bracket(warp, SELECT, drawn, 1)
-    warp.issue(1, int=14, other=6)  # each block counts its own values in the widest bins
-    warp.issue(BINS / SELECT, int=12, other=12)
-    warp.wait(2, problem.taps // 4 + LAST + drawn // SELECT // 4 + 3)
-    return _launch("draw", warp, _samplers(problem, drawn), SELECT, drawn * problem.taps)
+    warp.wait(0, problem.taps // 4 + 2)
+    return _sampled("draw", warp, drawn, problem.taps)
 
 
 def narrow(problem: Problem) -> Launch:
@@ -208,11 +205,6 @@ def _drawn_ahead(problem: Problem) -> int:
     return most if problem.lengths[1] >= least else _drawn(problem)
 
 
-def _samplers(problem: Problem, drawn: int) -> int:
-    """Blocks that draw the samples of all rows."""
-    return problem.rows * max(min(drawn // SELECT, SAMPLERS // problem.rows), 1)
-
-
 def _listed(problem: Problem, drawn: int) -> float:
     """Values of a row in the window of a sample."""
     return float(4.5 * problem.lengths[1] / drawn**0.5)
@@ -224,18 +216,22 @@ def _across(problem: Problem, big: int) -> int:
     return sum(-(-n // chunk) for n in problem.lengths[1 : big + 1])
 
 
-def _bracket(warp: Warp, threads: int, drawn: int, passes: int = 2) -> None:
-    """The window around the middle of a sample, through which the last block makes so many passes."""
-    turns = passes * drawn / threads
-    warp.issue(turns, int=14, other=6)
-    warp.issue(2 * BINS / threads, int=3, other=3)
+def _sampled(name: str, warp: Warp, drawn: int, each: int) -> Launch:
+    """A launch that draws a sample, ``each`` value from so many, and lays the window around its middle.
+
+    Each block counts its own values in the widest bins, and the last all values between two of these.
+    """
+    blocks, turns = max(min(drawn // SELECT, SAMPLERS // warp.problem.rows), 1), drawn / SELECT
+    warp.issue(turns + drawn / SELECT / blocks, int=14, other=6)
+    warp.issue(BINS / SELECT, int=18, other=18)
     warp.issue(4, int=80, other=60)
-    warp.wait(4 * LOCATE["barriers"] + 8, 0, 2 * turns + 4 * LOCATE["shared"])
+    warp.wait(4 * LOCATE["barriers"] + 8, LAST + turns // 4 + 1, 2 * turns + 4 * LOCATE["shared"])
+    return _launch(name, warp, blocks * warp.problem.rows, SELECT, drawn * each)
 
 
 def _launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:
     size = warp.problem.itemsize * warp.problem.rows * elements
     return Launch(
         name, max(blocks, 1), threads, dict(warp.instructions), dict(warp.loads), warp.barriers, size, 0, size,
-        registers=40, shared=24 << 10 if name in ("scan", "sample", "draw") else 12 << 10,
+        registers=40, shared=24 << 10 if name in ("scan", "finish") else 12 << 10,
     )  # fmt: skip
