@@ -31,7 +31,7 @@ def bracketing(
     first, last = max(middle - spread, 0), min(middle + spread, drawn - 1)
     quads = drawn // (4 * threads) if wide else 0
     rest = drawn // threads - 4 * quads
-    clear, _, locate, find = window.histogram(threads)
+    clear, _, _, locate_both = window.histogram(threads)
 
     @device
     def count(values, begin, histogram, low, shift):
@@ -47,10 +47,7 @@ def bracketing(
 
     @device
     def refine(values, begin, histogram, workspace):
-        low_place, low_before = locate(histogram, 0, first, workspace)
-        cuda.syncthreads()
-        high_place, _ = find(histogram, 0, last, workspace)
-        cuda.syncthreads()
+        low_place, low_before, high_place = locate_both(histogram, 0, first, last, workspace)
         fine = widest - 11  # then the bins between the two, all at once
         while (high_place - low_place + 1) << (widest - fine) > BINS:
             fine += 1
@@ -58,9 +55,7 @@ def bracketing(
         cuda.syncthreads()
         count(values, begin, histogram, low_place << widest, fine)
         cuda.syncthreads()
-        low, _ = locate(histogram, 0, first - low_before, workspace)
-        cuda.syncthreads()
-        high, _ = find(histogram, 0, last - low_before, workspace)
+        low, _, high = locate_both(histogram, 0, first - low_before, last - low_before, workspace)
         low = (low_place << widest) + (low << fine)
         high = (low_place << widest) + ((high + 1) << fine)
         shift = 0

@@ -16,7 +16,7 @@ from wavefilt.backends.cuda.runtime.wide import bin_of, load4
 
 BINS = 2048
 GROUPS = BINS // 8
-WORKSPACE = GROUPS + GROUPS // 16 + 2
+WORKSPACE = GROUPS + GROUPS // 16 + 4
 """Elements of shared memory by which a rank is located."""
 DONE = -1
 LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, INSIDE, ABOVE, FIELDS = range(10)
@@ -87,7 +87,7 @@ def lower(least, value):
 
 @cache
 def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunction, DeviceFunction]:
-    """Device functions of a block for its histogram: ``clear``, ``add``, ``locate`` and ``find``."""
+    """Device functions of a block for its histogram: ``clear``, ``add``, ``locate`` and ``locate_both``."""
     each, groups_each = BINS // threads, -(-GROUPS // threads)
     # constant numbers of rounds, so that no warp computes when to stop
 
@@ -130,35 +130,47 @@ def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunct
     @device
     def pick(counts, begin, step, size, rank, before):
         """The one of so many counts that holds a rank, and the values before it: loads that do not wait for others."""
-        place, total = np.int64(0), before
+        place, total = np.int32(0), before
         for i in range(size):
-            total += counts[begin + step * i]
+            total = counts.dtype.type(total + counts[np.uint64(begin + step * i)])
             if total <= rank:
-                place, before = np.int64(i + 1), total
-        return place, before
+                place, before = np.int32(i + 1), total
+        return np.int64(place), before
 
     @device
-    def find(histogram, base, rank, workspace):
-        """The bin of a rank (-1 if none holds it) and the number of values before it, once counts are accumulated."""
-        if cuda.threadIdx.x == 0:
-            column, before = pick(workspace, GROUPS, 1, GROUPS // 16, rank, np.int64(0))
+    def find(histogram, base, rank, other, workspace):
+        """For two ranks the bin (-1 if none holds it) and the number of values before it, by a thread each."""
+        thread = cuda.threadIdx.x
+        if thread < 2:
+            # in 32 bits where counts have no more
+            rank = workspace.dtype.type(rank if thread == 0 else other)
+            column, before = pick(workspace, GROUPS, 1, GROUPS // 16, rank, workspace.dtype.type(0))
             place = np.int64(-1)
             if rank >= 0 and column < GROUPS // 16:
                 group, before = pick(workspace, column, 16, 16, rank, before)
                 place = 8 * (16 * column + group)
                 bin_in_group, before = pick(histogram, base + place, 1, 8, rank, before)
                 place += bin_in_group
-            workspace[WORKSPACE - 2], workspace[WORKSPACE - 1] = place, before
+            found = WORKSPACE - 4 + 2 * thread
+            workspace[found], workspace[found + 1] = place, before
         cuda.syncthreads()
-        return np.int64(workspace[WORKSPACE - 2]), np.int64(workspace[WORKSPACE - 1])
 
     @device
     def locate(histogram, base, rank, workspace):
-        """`find` with counts that are not accumulated yet."""
+        """The bin of a rank (-1 if none holds it) and the number of values before it."""
         accumulate(histogram, base, workspace)
-        return find(histogram, base, rank, workspace)
+        find(histogram, base, rank, rank, workspace)
+        return np.int64(workspace[WORKSPACE - 4]), np.int64(workspace[WORKSPACE - 3])
 
-    return clear, add, locate, find
+    @device
+    def locate_both(histogram, base, rank, other, workspace):
+        """`locate`, and the bin of another rank."""
+        accumulate(histogram, base, workspace)
+        find(histogram, base, rank, other, workspace)
+        place, before, other_place = workspace[WORKSPACE - 4], workspace[WORKSPACE - 3], workspace[WORKSPACE - 2]
+        return np.int64(place), np.int64(before), np.int64(other_place)
+
+    return clear, add, locate, locate_both
 
 
 @cache

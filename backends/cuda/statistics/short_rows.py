@@ -10,7 +10,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import value_of
+from wavefilt.backends.cuda.runtime.wide import lowest, value_of
 
 from . import sampling, scanning
 from . import search_window as window
@@ -69,14 +69,14 @@ def _listing(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
                 square, smaller, inside = compare_last(
                     coefficients, begin, start, n, bottom, top, with_energy, square, smaller
                 )
-            if inside != 0:
-                marks = np.int64(inside)
-                place = cuda.atomic.add(tally, 1, cuda.popc(marks))
-                while marks != 0 and place < room:
-                    i = cuda.ffs(marks) - 1
-                    marks &= marks - 1
-                    values[place] = keys[begin + start + 4 * ((i >> 2) * threads + thread) + (i & 3)] & mask
-                    place += 1
+            # every thread, so that a warp adds up before one atomic
+            place = np.int32(cuda.atomic.add(tally, 1, np.int32(cuda.popc(inside))))
+            at = begin + start + 4 * thread
+            while inside != 0 and place < room:
+                i = lowest(inside)
+                inside = np.uint32(inside & (inside - 1))
+                values[np.uint32(place)] = keys[np.uint64(at + (i >> 2) * 4 * threads + (i & 3))] & mask
+                place = np.int32(place + 1)
         cuda.atomic.add(tally, 0, smaller)
         cuda.syncthreads()
         return low, np.int64(shift), np.int64(tally[1]), np.int64(tally[0]), square
@@ -99,7 +99,7 @@ def whole(dtype: str, threads: int, room: int, drawn: int = DRAWN, share: float 
 
     ranks = window.ranking(share)
 
-    @kernel(dtype, threads, room, drawn, share)
+    @kernel(dtype, threads, room, drawn, share, registers=56 if dtype == "float32" else None, since=(9, 0))
     def whole(coefficients, keys, bands, lists, rows, first, medians, with_energy, middle, energy):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)

@@ -93,10 +93,10 @@ def whole_median(problem: Problem) -> Launch:
     listed = n if n <= ROW_ROOM else ROW_LISTED * n
     rounds = n / (4 * ROW)
     warp.access(rounds, 4)
-    warp.issue(rounds, int=36, other=24)
+    warp.issue(rounds, int=24, fma=8, other=16)
     if n > ROW_ROOM:
         warp.issue(2 * ROW_DRAWN / ROW, int=14, other=6)
-        warp.wait(2 * LOCATE["barriers"] + 8, ROW_DRAWN // ROW // 4 + 1, 4 * LOCATE["shared"])
+        warp.wait(2 * LOCATE["barriers"] + 6, ROW_DRAWN // ROW // 4 + 1, 2 * LOCATE["shared"])
     warp.issue(3 * listed / ROW, int=12, other=4)
     warp.issue(3 * BINS / ROW, int=4, other=2)
     warp.wait(3 * (LOCATE["barriers"] + 3), rounds / 4 + 3, 3 * listed / ROW + 3 * LOCATE["shared"])
@@ -224,8 +224,8 @@ def _sampled(name: str, warp: Warp, drawn: int, each: int) -> Launch:
     blocks, turns = max(min(drawn // SELECT, SAMPLERS // warp.problem.rows), 1), drawn / SELECT
     warp.issue(turns + drawn / SELECT / blocks, int=14, other=6)
     warp.issue(BINS / SELECT, int=18, other=18)
-    warp.issue(4, int=80, other=60)
-    warp.wait(4 * LOCATE["barriers"] + 8, LAST + turns // 4 + 1, 2 * turns + 4 * LOCATE["shared"])
+    warp.issue(2, int=80, other=60)
+    warp.wait(2 * LOCATE["barriers"] + 6, LAST + turns // 4 + 1, 2 * turns + 2 * LOCATE["shared"])
     return _launch(name, warp, blocks * warp.problem.rows, SELECT, drawn * each)
 
 
