@@ -397,18 +397,18 @@ LIMITLESS = (1 << 63) - 1
 class Program:
     """Jobs to be done one after the other, once or many times.
 
-    Nothing more is worked on once a result reaches the ``limit``.
+    Nothing more is worked on once a result reaches the ``limit``. It gets ``most`` threads, or as many as are worth it.
     """
 
-    def __init__(self, jobs: Sequence[Job], limit: int = LIMITLESS) -> None:
-        self.jobs, self.limit, self._helpers = jobs, limit, -1
+    def __init__(self, jobs: Sequence[Job], limit: int = LIMITLESS, most: int = LIMITLESS) -> None:
+        self.jobs, self.limit, self._most, self._helpers = jobs, limit, most, -1
         self._shares, self.works = max(job.shares for job in jobs), [work for job in jobs for work, _ in job.works]
         pages = -(-max(work.workspace for work in self.works) // 4096)
         self.pitch = pages * 4096 + 3 * memory.LINE  # in different sets of the caches
 
     def run(self) -> int:
         """The highest result."""
-        helpers = threads.worth(self._shares) - 1
+        helpers = min(threads.worth(self._shares), self._most) - 1
         if helpers != self._helpers:
             self.cut(helpers)
         turn = _Turn()

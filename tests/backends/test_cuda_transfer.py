@@ -33,8 +33,20 @@ def driver(monkeypatch):
     monkeypatch.setattr(transfer, "PIECE", 1 << 14)
     monkeypatch.setattr(transfer, "SMALLEST", 1 << 12)
     monkeypatch.setattr(transfer, "SHARE", 1 << 15)
+    monkeypatch.setattr(transfer, "TOGETHER", 0)
+    monkeypatch.setattr(transfer, "SLOT", 1 << 14)
     monkeypatch.setattr(transfer.Ring, "LEAST", 1 << 12)
     return found
+
+
+@pytest.fixture(params=["lanes", "together"])
+def either(request, monkeypatch, driver):
+    """The driver, with each thread sending its own pieces, and with all copying one piece after the other."""
+    from wavefilt.backends.cuda.runtime import transfer
+
+    if request.param == "together":
+        monkeypatch.setattr(transfer, "TOGETHER", 1 << 30)
+    return driver
 
 
 def _there_and_back(driver, ring, x):
@@ -48,16 +60,16 @@ def _there_and_back(driver, ring, x):
 @inside
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("size", [4099, 1 << 15, 300_001])
-def test_bytes_arrive(driver, threads, size):
+def test_bytes_arrive(either, threads, size):
     from wavefilt.backends.cuda.runtime.transfer import Ring
 
     ring = Ring(threads)
     for seed in range(3):  # with slots that were used before
         x = np.random.default_rng(seed).integers(0, 255, size, np.uint8)
         expected = x.copy()
-        np.testing.assert_array_equal(_there_and_back(driver, ring, x), expected)
-    assert max(driver.copies) <= 1 << 14
-    assert sum(driver.copies) == 6 * size
+        np.testing.assert_array_equal(_there_and_back(either, ring, x), expected)
+    assert max(either.copies) <= 1 << 14
+    assert sum(either.copies) == 6 * size
 
 
 @inside
@@ -97,7 +109,7 @@ def test_pages_of_a_result_are_touched_during_the_upload(driver):
 
 
 @inside
-def test_several_callers(driver):
+def test_several_callers(either):
     """They share the slots, and each has its own bytes."""
     from wavefilt.backends.cuda.runtime.transfer import Ring
 
@@ -107,7 +119,7 @@ def test_several_callers(driver):
         for i in range(5):
             x = np.random.default_rng([seed, i]).integers(0, 255, 200_000, np.uint8)
             expected = x.copy()
-            if not np.array_equal(_there_and_back(driver, ring, x), expected):
+            if not np.array_equal(_there_and_back(either, ring, x), expected):
                 wrong.append(seed)
 
     threads = [threading.Thread(target=work, args=[seed]) for seed in range(4)]
@@ -120,16 +132,16 @@ def test_several_callers(driver):
 
 @inside
 @pytest.mark.parametrize("failing", [0, 5, 25])
-def test_an_error_of_the_driver_is_raised_and_the_next_transfer_is_right(driver, failing):
+def test_an_error_of_the_driver_is_raised_and_the_next_transfer_is_right(either, failing):
     from wavefilt.backends.cuda.runtime.graph import DriverError
     from wavefilt.backends.cuda.runtime.transfer import Ring
 
-    ring, driver.fails_at = Ring(3), failing
+    ring, either.fails_at = Ring(3), failing
     x = np.arange(200_000, dtype=np.uint8)
     with pytest.raises(DriverError):
-        _there_and_back(driver, ring, x.copy())
-    driver.fails_at = -1
-    np.testing.assert_array_equal(_there_and_back(driver, ring, x.copy()), x)
+        _there_and_back(either, ring, x.copy())
+    either.fails_at = -1
+    np.testing.assert_array_equal(_there_and_back(either, ring, x.copy()), x)
 
 
 @inside
