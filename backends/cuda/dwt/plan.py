@@ -13,7 +13,7 @@ from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from . import local_shrinkage, one_block
 from .forward import extensions, forward
 from .inverse import inverse
-from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, up4
+from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, suited_tile, up4
 
 MOST_TAPS_SEARCHED = 64
 
@@ -55,10 +55,11 @@ class DwtPlan(Plan):
         self._compiled_for, self._tiles, self._where, tables = [], [], [], []
         for first, levels in zip(self.firsts, self.fused, strict=True):
             n, last = self.lengths[first], first + levels
-            ahead, back = forward_tiling(f, tile, levels), inverse_tiling(f, tile, levels)
+            own_tile = suited_tile(f, tile, levels, n, shape.rows) if first else tile
+            ahead, back = forward_tiling(f, own_tile, levels), inverse_tiling(f, own_tile, levels)
             own = [self.lengths[first + i] - (ahead.gap(n) >> i) for i in range(levels)]
             tables.append(extensions(f, mode, own))
-            constants = f.periodized, shape.dtype, levels, tile, threads
+            constants = f.periodized, shape.dtype, levels, own_tile, threads
             self._compiled_for.append((FusedLevels(lo, hi, *constants), FusedLevels(rec_lo, rec_hi, *constants)))
             self._tiles.append((ahead.interior(n), back.interior(n)))
             offsets, pitches, _, _ = zip(*bands[first:last], strict=True)

@@ -23,6 +23,8 @@ FEW_SAMPLES, MOST_BYTES = 1 << 24, 21 << 10
 
 With 16 Mi samples one launch takes 0.94 of the time of two, with 64 Mi 1.01 to 1.04. A block needs twice these bytes.
 """
+MANY_ROWS = 528
+"""Rows that fill an H200 if each takes a block as large as for a whole tile."""
 UNFINISHED, NOT_FINITE, FLAGS = range(3)
 """What kernels report: a search that needs more passes (all else is then void); NaN, infinity, a panel's dead trace."""
 ROWS = 1 << 15  # rows along the second axis of a grid, which CUDA limits to 65535; the rest go along the third
@@ -153,6 +155,13 @@ def launches(f: Filter, level: int, tile: int, most: int = MOST_LEVELS) -> list[
         fused += 1
     count = -(-level // fused) if level else 0
     return [min(fused, level - i * fused) for i in range(count)]
+
+
+def suited_tile(f: Filter, tile: int, levels: int, n: int, rows: int) -> int:
+    """A quarter of a tile where that holds each of many rows of n samples, so that more blocks run at a time."""
+    small = tile // 4
+    cut = forward_tiling(f, small, levels), inverse_tiling(f, small, levels)
+    return small if rows >= MANY_ROWS and small % (4 << levels) == 0 and not any(c.interior(n) for c in cut) else tile
 
 
 def at_once(f: Filter, level: int, tile: int, itemsize: int, samples: int) -> bool:

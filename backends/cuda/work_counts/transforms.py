@@ -25,6 +25,7 @@ from wavefilt.backends.cuda.dwt.tiling import (
     forward_tiling,
     inverse_tiling,
     launches,
+    suited_tile,
     up4,
 )
 from wavefilt.ske.calibrated import Launch
@@ -178,7 +179,10 @@ def _launch(
 ) -> Launch:
     """One launch: its tiles, and the boundary block of every row, which is longer."""
     lengths = problem.lengths[first : first + levels + 1]
-    n, cut = lengths[0], tiling(problem.filter, problem.tiles_of, levels)
+    n, tile = lengths[0], problem.tiles_of
+    if first:
+        tile = suited_tile(problem.filter, tile, levels, n, problem.rows)
+    cut = tiling(problem.filter, tile, levels)
     tiles = cut.interior(n)
     end, longest = (block(problem, cut, n - cut.gap(n), longest=which) for which in (False, True))
     blocks = problem.rows * (tiles + 1)
