@@ -147,7 +147,7 @@ def _statistics(dtype: str) -> Iterator[Compiled]:
         sampling.draw(dtype, 16, drawn, 256): (a, size, size, a, k, i, i, i, k),
         scanning.scan(dtype, selection.STAGE, 256): (a, k, i, size, size, size, size, how, i, i, i, a, k, k, d, d),
         lists.settle(dtype, 256): (k, i, size, size, size, size, i, i, i, k, k),
-        lists.finish(dtype, 256, selection.CLOSE): (k, i, size, size, size, i, k, k),
+        lists.finish(dtype, 256, selection.CLOSE): (k, i, size, size, size, i, i, yes, k, k),
         scanning.narrow(dtype, 256): (i, i, i, k, k, size),
         scanning.gather(256): (d, i, size, size, size, size, yes, d),
     }

@@ -246,7 +246,6 @@ def test_commands(device, tmp_path, capsys):
     assert [one["name"].split()[0] for one in launches] == [
         "draw",
         "forward",
-        "narrow",
         "finish",
         "forward",
         "choose",
@@ -428,7 +427,7 @@ def _compile(folder: Path) -> None:
     write(
         "forward",
         forward(FusedLevels(lo, hi, False, "float32", 4, 4096, 256), False),
-        (f, size, yes, f, each, each, f, t, size, size, size, size, i, f, size, f),
+        (f, size, yes, f, each, each, f, t, size, size, size, size, i, i, f, size, f),
     )
     write(
         "inverse",

@@ -144,7 +144,7 @@ def _interior(c: _Forward, level: int) -> DeviceFunction:
     begins = (c.cut.left << coarser) - size - start
     counting = c.searching and level == 1
     analyse = _analysis(c.of)
-    tally, reserve = search_on_the_way.tally, search_on_the_way.reserve
+    tally = search_on_the_way.tally
 
     @device
     def four(buffer, details, target, approximation, coarse, v, search):
@@ -171,12 +171,38 @@ def _interior(c: _Forward, level: int) -> DeviceFunction:
             smaller += four(buffer, details, target, approximation, coarse, thread + rounds * threads, search)
         if counting:
             cuda.atomic.add(search[0], 0, smaller)
-            cuda.syncthreads()
-            reserve(search)
-        elif coarser > 0:
+        if coarser > 0:
             cuda.syncthreads()
 
     return step
+
+
+def _steps(c: _Forward) -> DeviceFunction:
+    """Device function: all levels of an interior tile, and in between what takes part in a search.
+
+    It is the last warps who list, while they have no part in the coarsest levels.
+    """
+    levels, threads = c.of.levels, c.of.threads
+    steps = [_interior(c, level) for level in range(1, levels + 1)]
+    if not c.searching:
+        return in_turn(*steps)
+    reserve, deliver = search_on_the_way.reserving(threads), search_on_the_way.listing(threads)
+
+    @device
+    def reserving(buffer, details, begin, stride, approximation, row, index, search):
+        reserve(search)
+
+    @device
+    def listing(buffer, details, begin, stride, approximation, row, index, search):
+        deliver(search)
+
+    @device
+    def together(buffer, details, begin, stride, approximation, row, index, search):
+        cuda.syncthreads()
+
+    if levels > 2:
+        return in_turn(*steps[:-2], reserving, steps[-2], listing, steps[-1])
+    return in_turn(*steps, together, reserving, together, listing)
 
 
 @cache
@@ -228,7 +254,7 @@ def _boundary(c: _Forward) -> DeviceFunction:
     load, analyse = _boundary_loading(c), _analysis(c.of)
     extend = extending(c.of.filter, c.of.dtype, threads)
     listing = search_on_the_way.listing(threads)
-    tally, reserve = search_on_the_way.tally, search_on_the_way.reserve
+    tally, reserve = search_on_the_way.tally, search_on_the_way.reserving(threads)
 
     @device
     def both_ends(buffer, x, where, details, begin, approximation, table, search):
@@ -298,8 +324,7 @@ def forward(of: FusedLevels, fastmath: bool, searching: bool = False, centred: b
     shared, number, tile = c.shared, np.dtype(of.dtype).type, of.tile
     origin = (c.cut.left << of.levels) - tile - c.halo
     load, both_ends = _loading(c), _boundary(c)
-    interior = in_turn(*(_interior(c, level) for level in range(1, of.levels + 1)))
-    begun, listing = search_on_the_way.begun(of.dtype), search_on_the_way.listing(of.threads)
+    interior, begun = _steps(c), search_on_the_way.begun(of.dtype)
     # small tiles, which are for few samples, would spill
     limit = registers_for(of.dtype, of.filter.taps, of.periodized) if searching and of.tile > 1024 else None
     taps = sum(of.numbered, ())
@@ -339,8 +364,5 @@ def forward(of: FusedLevels, fastmath: bool, searching: bool = False, centred: b
         load(buffer, x, source + (index * tile + origin), aligned, mean)
         cuda.syncthreads()
         interior(buffer, details, begin, stride, approximation, row, index, search)
-        if searching:
-            cuda.syncthreads()
-            listing(search)
 
     return forward_kernel

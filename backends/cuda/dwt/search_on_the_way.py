@@ -50,26 +50,37 @@ def tally(a, b, c, d, search):
     return below
 
 
-@device
-def reserve(search):
-    """After a barrier: a place for this block's list; one too long for the stage makes the whole list too long."""
-    counts, _, place, _, state, _, segment, _, longest, _, _ = search
-    field = segment * FIELDS
-    if cuda.threadIdx.x == 0:
-        place[1], place[2] = state[field + LOW], state[field + SHIFT]
-        place[0] = cuda.atomic.add(state, field + LISTED, counts[1] if counts[1] <= STAGE else longest + 1)
-        cuda.atomic.add(state, field + BELOW, counts[0])
+@cache
+def reserving(threads: int) -> DeviceFunction:
+    """Device function: after a barrier, a place for this block's list, by a thread of the last warp.
+
+    One too long for the stage makes the whole list too long.
+    """
+
+    @device
+    def reserve(search):
+        counts, _, place, _, state, _, segment, _, longest, _, _ = search
+        field = segment * FIELDS
+        if cuda.threadIdx.x == threads - 1:
+            place[1], place[2] = state[field + LOW], state[field + SHIFT]
+            place[0] = cuda.atomic.add(state, field + LISTED, counts[1] if counts[1] <= STAGE else longest + 1)
+            cuda.atomic.add(state, field + BELOW, counts[0])
+
+    return reserve
 
 
 @cache
 def listing(threads: int) -> DeviceFunction:
-    """Device function: after another barrier, this block's list to its place, and each value to its bin."""
+    """Device function: after another barrier, this block's list to its place, and each value to its bin.
+
+    The last threads begin, who have nothing to do for the coarsest level.
+    """
 
     @device
     def deliver(search):
         counts, staged, place, coefficients, _, bins, segment, start, longest, _, _ = search
         target = place[0]
-        for i in range(cuda.threadIdx.x, min(counts[1], STAGE), threads):
+        for i in range(threads - 1 - cuda.threadIdx.x, min(counts[1], STAGE), threads):
             own = bin_of(bits_of(staged[i]), place[1], place[2])
             if own < np.uint64(BINS):  # not with fast-math, where tiny values compare as 0
                 cuda.atomic.add(bins, segment * BINS + np.int64(own), 1)

@@ -86,6 +86,7 @@ def settle(dtype: str, threads: int, share: float = window.MEDIAN) -> Kernel:
 def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -> Kernel:
     """Kernel of the last pass over the lists, ``parts`` blocks for each: the middle values.
 
+    Where a forward transform has ``counted`` by bin, every block finds the bin to be the window by itself.
     Those in the window, at most so many, are ``gathered``, and the last block finds the middle of them. Where they are
     more, or the window missed, it searches the whole row, and the ``state`` stays that of a search that has not ended.
     """
@@ -106,10 +107,10 @@ def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -
             values[i] = k
         return 0, closest
 
-    ranks = window.ranking(share)
+    ranks, (_, _, locate, _) = window.ranking(share), window.histogram(threads)
 
     @kernel(dtype, threads, close, share)
-    def finish(keys, bands, ends, rows, parts, state, gathered, middle):
+    def finish(keys, bands, ends, rows, parts, state, counts, counted, gathered, middle):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
         values = cuda.shared.array(close, key)
@@ -127,8 +128,16 @@ def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -
         if window.ended(state, segment):
             return
         low, shift, listed = state[field + window.LOW], state[field + window.SHIFT], state[field + window.LISTED]
-        top = low if shift == window.DONE else low + (BINS << shift) - 1
         known = 0 < listed <= window.room(pitch)
+        wanted, even = ranks(n)
+        single, top = False, low if shift == window.DONE else low + (BINS << shift) - 1
+        if counted and known:
+            rank = wanted - state[field + window.BELOW]
+            bin_of_rank, _ = locate(counts, segment * BINS, rank, workspace)
+            known = rank >= 0 and bin_of_rank >= 0
+            low += bin_of_rank << shift
+            single, top = shift == 0, low + (1 << shift) - 1
+            shift = shift - 11 if shift > 11 else np.int64(0)
         if not known:
             listed = np.int64(0)
         if thread == 0:
@@ -157,7 +166,7 @@ def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -
         cuda.syncthreads()
         inside, target = np.int64(tally[1]), segment * close
         if thread == 0:
-            cuda.atomic.add(state, field + window.BELOW, np.int64(tally[0]))
+            cuda.atomic.add(state, field + window.UNDER, np.int64(tally[0]))
             cuda.atomic.min(state, field + window.ABOVE, least[0])
             place[0] = cuda.atomic.add(state, field + window.INSIDE, inside)
         cuda.syncthreads()
@@ -168,14 +177,15 @@ def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -
         if not window.last_of(parts, state, field, tally):
             return
         inside, above = state[field + window.INSIDE], state[field + window.ABOVE]
-        wanted, even = ranks(n)
-        rank = wanted - max(state[field + window.BASE], 0) - state[field + window.BELOW]
-        done = known and (shift == window.DONE or 0 <= rank < inside <= close)
+        rank = wanted - max(state[field + window.BASE], 0) - state[field + window.BELOW] - state[field + window.UNDER]
+        done = known and (shift == window.DONE or (0 <= rank < inside and (single or inside <= close)))
         high = np.int64(infinity)
         if not done:
             low, high = select_all(
                 keys, source, n, np.int64(0), np.int64(widest), wanted, even, histogram, workspace, least
             )
+        elif single:
+            high = high if even and rank + 1 >= inside else low
         elif shift != window.DONE:
             i = thread
             while i < inside:

@@ -79,7 +79,7 @@ def _begin(state, edge_keys, segment, low, shift, top, nothing):
     """Lay the first window of a search; ``nothing`` is greater than all bits."""
     if cuda.threadIdx.x == 0:
         window.lay(state, edge_keys, segment, low, shift, top)
-        for field in (window.BELOW, window.NEXT, window.LISTED, window.TICKET, window.INSIDE):
+        for field in (window.BELOW, window.NEXT, window.LISTED, window.TICKET, window.INSIDE, window.UNDER):
             state[segment * window.FIELDS + field] = 0
         state[segment * window.FIELDS + window.BASE] = window.NOT_YET
         state[segment * window.FIELDS + window.ABOVE] = nothing
@@ -108,13 +108,16 @@ def _concluding(dtype: str, drawn: int, threads: int, share: float = window.MEDI
     @device
     def conclude(keys, begin, parts, segment, histogram, workspace, tally, state, counts, coarse, edge_keys):
         cuda.syncthreads()
-        add(histogram, coarse, segment)
-        if not window.last_of(parts, state, segment * window.FIELDS, tally):
-            return
+        if parts > 1:
+            add(histogram, coarse, segment)
+            if not window.last_of(parts, state, segment * window.FIELDS, tally):
+                return
         for j in range(each):
             i = j * threads + cuda.threadIdx.x
-            histogram[i] = coarse[segment * BINS + i]
-            coarse[segment * BINS + i] = counts[segment * BINS + i] = 0
+            if parts > 1:
+                histogram[i] = coarse[segment * BINS + i]
+                coarse[segment * BINS + i] = 0
+            counts[segment * BINS + i] = 0
         cuda.syncthreads()
         low, shift, top = refine(keys, begin, histogram, workspace)
         _begin(state, edge_keys, segment, low, shift, top, nothing)

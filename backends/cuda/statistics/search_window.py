@@ -19,7 +19,7 @@ GROUPS = BINS // 8
 WORKSPACE = GROUPS + GROUPS // 16 + 4
 """Elements of shared memory by which a rank is located."""
 DONE = -1
-LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, INSIDE, ABOVE, FIELDS = range(10)
+LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, INSIDE, ABOVE, UNDER, FIELDS = range(11)
 """Fields of a segment's state: window, values below it, whether the next larger value is still wanted, length of the
 list of values in the first window, values below all of that list, blocks that have finished the pass; in the last pass
 over a list, values inside the window, and the smallest above it."""

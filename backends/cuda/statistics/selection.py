@@ -155,11 +155,10 @@ class Selection:
 
         As `_end`; so are searches whose list is too long.
         """
-        self._narrow(self.groups, (*self._search_arrays, self._edge_keys, self._middle_keys), stream)
-        self._end(1, self._drawing, stream)
+        self._end(1, self._drawing, stream, narrowed=False)
 
-    def _end(self, bands: int, drawn: int, stream: Stream) -> None:
-        """Launch what fills ``middle`` of the finest bands from their lists, once windows of ``drawn`` are narrowed.
+    def _end(self, bands: int, drawn: int, stream: Stream, narrowed: bool = True) -> None:
+        """Launch what fills ``middle`` of the finest bands from their lists, by windows of ``drawn`` that are narrowed.
 
         The few searches that this does not end are made anew, each by one block; their state tells which.
         """
@@ -168,12 +167,16 @@ class Selection:
         parts = max(min(-(-inside // (4 * threads)), PARTS), 1)
         where = grid(bands * parts, layout.rows), threads, stream
         inside //= BINS // 2  # the bins of a window that are used, at least
+        if inside > CLOSE // 2 and not narrowed:
+            self._narrow(bands * self.groups, (*self._search_arrays, self._edge_keys, self._middle_keys), stream)
+            narrowed = True
         while inside > CLOSE // 2:
             launch = lists.settle(self.dtype, threads, self._share)[where]
             launch(*layout.arguments[1:], self.groups, parts, *self._search_arrays, self._edge_keys, self._middle_keys)
             inside //= BINS // 2
         finish = lists.finish(self.dtype, threads, CLOSE, self._share)[where]
-        finish(*layout.arguments[1:], parts, self.state, self._drawn, self._middle_keys)
+        _, state, counts = self._search_arrays
+        finish(*layout.arguments[1:], parts, state, counts, not narrowed, self._drawn, self._middle_keys)
 
     def _narrow(self, segments: int, search: tuple[DeviceArray, ...], stream: Stream) -> None:
         """Launch a block for each segment that narrows its window by what was counted."""

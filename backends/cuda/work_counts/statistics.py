@@ -112,7 +112,7 @@ def draw(problem: Problem) -> Launch:
     return _sampled("draw", warp, drawn, problem.taps)
 
 
-def narrow(problem: Problem) -> Launch:
+def _narrow(problem: Problem) -> Launch:
     """The window narrowed by what a forward transform has counted: a block a row."""
     warp = Warp(problem)
     warp.issue(BINS / SCAN, int=4, other=4)
@@ -121,15 +121,17 @@ def narrow(problem: Problem) -> Launch:
     return _launch("narrow", warp, problem.rows, SCAN, 2 * BINS)
 
 
-def settle(problem: Problem, drawn: int) -> list[Launch]:
-    """Passes over the list alone, once its window is narrowed, by which few values are left in it and the middle found.
+def settle(problem: Problem, drawn: int, narrowed: bool = True) -> list[Launch]:
+    """Passes over the list alone, by which few values are left in the window and the middle found.
 
-    Those between, each of which leaves fewer, are for very long lists.
+    Those between, each of which leaves fewer, are for very long lists, and need a window that is narrowed.
     """
     listed = _listed(problem, drawn)
     parts = max(min(-(-int(listed) // (4 * SELECT)), PARTS), 1)
     rounds = listed / parts / SELECT
     made, inside = [], listed / (BINS // 2)
+    if inside > CLOSE // 2 and not narrowed:
+        made, narrowed = [_narrow(problem)], True
     while inside > CLOSE // 2:
         warp = Warp(problem)
         warp.issue(rounds, int=20, other=8)
@@ -142,6 +144,9 @@ def settle(problem: Problem, drawn: int) -> list[Launch]:
     warp.issue(rounds, int=16, other=8)
     warp.issue(2 * (inside + BINS) / SELECT, int=8, other=4)
     warp.wait(2 * LOCATE["barriers"] + 10, 3 + rounds + LAST + 4, 2 * LOCATE["shared"])
+    if not narrowed:
+        warp.issue(BINS / SELECT, int=4, other=4)
+        warp.wait(LOCATE["barriers"], 2, LOCATE["shared"])
     return [*made, _launch("finish", warp, parts * problem.rows, SELECT, listed)]
 
 
@@ -169,7 +174,6 @@ def searching(problem: Problem, launch: Launch) -> Launch:
     return replace(
         launch, name=f"{launch.name} searching", instructions=more(launch.instructions), path=more(launch.path),
         loads={**launch.loads, "global": launch.loads["global"] + 1, "shared": groups + 3},
-        barriers=launch.barriers + 2,
         longest=None if launch.longest is None else searching(problem, launch.longest),
     )  # fmt: skip
 
@@ -180,8 +184,8 @@ def denoise(problem: Problem) -> list[Launch]:
         return [one_block.denoise(problem, threads)]
     ahead, back = forward(problem), inverse(problem)
     if _big(problem, 1) and problem.taps <= MOST_TAPS_SEARCHED:  # the first launch takes part in the search
-        last = settle(problem, _drawn_ahead(problem))
-        search = [draw(problem), searching(problem, ahead[0]), narrow(problem), *last, *ahead[1:]]
+        last = settle(problem, _drawn_ahead(problem), narrowed=False)
+        search = [draw(problem), searching(problem, ahead[0]), *last, *ahead[1:]]
     else:
         search = [*ahead, *median(problem)]
     return [*search, choose(problem), *back]
