@@ -41,6 +41,7 @@ PAUSES_OF_MANY = 5000
 """The same of several: sixteen take 0.2 ms to be woken, the Python between two launches 0.05 to 0.25 ms."""
 RANGES = 6  # for each thread, so that one slowed down by other processes leaves its share to the rest
 _WAIT, _WAKE = 128, 129  # of a futex of this process alone
+_WITHDRAWN = -1 << 63
 
 # words of 8 bytes in the state, those that several threads write to on cache lines of their own
 _NUMBER, _WORKING, _SLEEPING, _CALLER, _MEMBERS, _SYSTEM_CALL, _PATIENCE, _PROGRAM_AT, _WORDS = (
@@ -60,7 +61,9 @@ class _Program:
     """``launch(state, helpers)``, which the caller calls, and ``serve(state)``, in which each thread of the team is.
 
     The word ``_WORKING`` has the tickets left in its upper half and those who work in its lower: that a thread takes a
-    ticket and begins to work is one step, so that the caller, who withdraws the rest, knows for whom to wait.
+    ticket and begins to work is one step, so that the caller, who withdraws the rest, knows for whom to wait. It is
+    negative once they are withdrawn. A thread that waits for others gives its ticket back before it lets other programs
+    have its processor, who may keep it for 4 ms: nobody waits for it meanwhile, and it may take a ticket again.
     """
 
     def __init__(self) -> None:
@@ -123,12 +126,12 @@ class _Program:
         """Work on the ranges of one phase after the other, and wait in between for those whom others work on.
 
         A thread begins with its own share of the ranges, whose data are in its cache from the phase before, and goes on
-        with those of the others.
+        with those of the others. It returns 1 if it left while others worked, which the caller, number 0, never does.
         """
-        drain = self._begin("drain", 3)
-        (program, ticket, member), builder = drain.args, self.builder
+        drain = self._begin("drain", 2)
+        (program, member), builder = drain.args, self.builder
         zero, one = _number(0), _number(1)
-        own = builder.add(self._read(program, _WORKSPACE), builder.mul(ticket, self._read(program, _PITCH)))
+        own = builder.add(self._read(program, _WORKSPACE), builder.mul(member, self._read(program, _PITCH)))
         parts, begin = self._read(program, _PARTS), self._address(program, _HEAD)
         size = builder.add(builder.mul(parts, _number(8 * _LINE)), _number(8 * _NEXT))
         end = builder.add(begin, builder.mul(size, self._read(program, _PHASES)))
@@ -190,7 +193,10 @@ class _Program:
         builder.position_at_end(pause)
         self._wait()
         long = builder.icmp_signed(">", turn, _number(PAUSES))
-        with builder.if_then(long):  # who is waited for may have no processor
+        with builder.if_then(long):
+            with builder.if_then(builder.icmp_signed("!=", member, zero)):
+                builder.ret(one)
+            # who is waited for may have no processor
             self._system_call(self._read(program, _YIELD), self._give_way)
         turn.add_incoming(builder.add(turn, one), builder.block)
         builder.branch(waiting)
@@ -209,12 +215,14 @@ class _Program:
         self._change("add", state, _NUMBER, 1)
         self._wake(state, helpers)
         program = self._read(state, _PROGRAM_AT)
-        builder.call(drain, [program, _number(0), _number(0)])
-        self._change("and", state, _WORKING, 0xFFFFFFFF)
+        builder.call(drain, [program, _number(0)])
+        self._change("or", state, _WORKING, _WITHDRAWN)  # from now on none is given back
+        self._change("and", state, _WORKING, _WITHDRAWN | 0xFFFFFFFF)
         before = builder.block
         finishing = self._block("finishing")
         turn = builder.phi(_I64)
-        with builder.if_then(builder.icmp_signed("==", self._shared(state, _WORKING), _number(0))):
+        working = builder.and_(self._shared(state, _WORKING), _number(0xFFFFFFFF))
+        with builder.if_then(builder.icmp_signed("==", working, _number(0))):
             builder.store(_number(0), self._place(state, _CALLER))
             builder.ret(self._read(program, _HIGHEST))
         self._wait()
@@ -234,8 +242,8 @@ class _Program:
         seen, member = builder.alloca(_I64), builder.add(self._change("add", state, _MEMBERS, 1), _number(1))
         builder.store(_number(0), seen)
         again, waiting = self._block("again"), self._block("waiting")
-        pause, sleep, arrived, some, work = map(
-            builder.append_basic_block, ("pause", "sleep", "arrived", "some", "work")
+        pause, sleep, arrived, some, work, early, ended = map(
+            builder.append_basic_block, ("pause", "sleep", "arrived", "some", "work", "early", "ended")
         )
         turn, known, patience = builder.phi(_I64), builder.load(seen), self._read(state, _PATIENCE)
         turn.add_incoming(_number(0), again)
@@ -255,7 +263,7 @@ class _Program:
         builder.store(current, seen)
         ticket = self._block("ticket")
         old = self._shared(state, _WORKING)
-        left = builder.lshr(old, _number(32))
+        left = builder.ashr(old, _number(32))
         builder.cbranch(builder.icmp_signed(">", left, _number(0)), some, again)
         builder.position_at_end(some)
         fewer = builder.add(old, _number(1 - (1 << 32)))
@@ -263,10 +271,26 @@ class _Program:
         builder.cbranch(builder.extract_value(swapped, 1), work, ticket)
         builder.position_at_end(work)
         self._wake(state, builder.sub(left, _number(1)))
-        builder.call(drain, [self._read(state, _PROGRAM_AT), left, member])
-        self._change("sub", state, _WORKING, 1)
+        program = self._read(state, _PROGRAM_AT)
+        give_way = self._read(program, _YIELD)
+        left_early = builder.call(drain, [program, member])
+        leaving = self._block("leaving")
+        old = self._shared(state, _WORKING)
+        open_still = builder.and_(
+            builder.icmp_signed("!=", left_early, _number(0)), builder.icmp_signed(">=", old, _number(0))
+        )
+        returned = builder.select(open_still, _number((1 << 32) - 1), _number(-1))
+        swapped = builder.cmpxchg(self._place(state, _WORKING), old, builder.add(old, returned), "seq_cst")
+        gone = builder.append_basic_block("gone")
+        builder.cbranch(builder.extract_value(swapped, 1), gone, leaving)
+        builder.position_at_end(gone)
         with builder.if_then(builder.icmp_signed("!=", self._shared(state, _CALLER), _number(0))):
             self._of_futex(state, self._address(state, _WORKING), _WAKE, 1)
+        builder.cbranch(open_still, early, ended)
+        builder.position_at_end(early)
+        self._system_call(give_way, self._give_way)
+        builder.branch(ticket)
+        builder.position_at_end(ended)
         builder.branch(again)
 
 
@@ -329,9 +353,9 @@ class _Team:
             self._members += 1
 
     def run(self, program: Program, helpers: int) -> int:
-        """All ranges of one job after the other; the highest result."""
+        """All ranges of one job after the other; the highest result. Any of the threads may help."""
         assert self._state is not None
-        needed = program.pitch * (helpers + 1) + memory.LINE
+        needed = program.pitch * (self._members + 1) + memory.LINE
         if needed > self._room.nbytes:
             self._room = np.empty(needed, np.uint8)
         room = -(-memory.address(self._room) // memory.LINE) * memory.LINE

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import pywt
 
 from tests.support.spread import transformed
 from wavefilt import threads
-from wavefilt.backends.numba_cpu import NumbaCPU, entries, memory, peaks, team
+from wavefilt.backends.numba_cpu import NumbaCPU, entries, memory, native, peaks, team
 from wavefilt.backends.numba_cpu.selection import sign_off
 from wavefilt.transforms import DWT
 
@@ -102,6 +104,41 @@ def test_a_job_begins_when_the_one_before_it_is_done(rng, number):
         team.run([team.Job(backwards(i), 3000) for i in range(5)])
         for i in range(5):
             np.testing.assert_array_equal(turned[i + 1], turned[i][::-1] ** 2)
+
+
+def called(function):
+    """A kernel that calls a function of Python with the range."""
+    kernel = native.FUNCTION(lambda block, workspace, begin, end: function(begin, end))
+    return native.Work("called", ctypes.cast(kernel, ctypes.c_void_p).value, kernel, bytearray(8), 0, kernel)
+
+
+@needs_team
+@pytest.mark.usefixtures("without_python")
+def test_threads_that_wait_for_others_give_their_tickets_back(monkeypatch):
+    """So that nobody waits for them, should they lose their processor; the ranges of the next job are all done."""
+    monkeypatch.setattr(team, "PAUSES", 0)
+    monkeypatch.setattr(team, "_functions", team._functions.__wrapped__)
+    done, working = [], []
+
+    def work(job):
+        def ranges(begin, end):
+            done.extend((job, i) for i in range(begin, end))
+            give_up = time.monotonic() + 20
+            while job == 0 and begin == 0 and time.monotonic() < give_up:
+                working.append(int(team._team._state[team._WORKING]) & 0xFFFFFFFF)
+                if working[-1] < max(working):
+                    break
+            return 0
+
+        return called(ranges)
+
+    for _ in range(5):
+        done.clear()
+        working.clear()
+        team.run([team.Job(work(0), 4), team.Job(work(1), 9)])
+        assert working[-1] < max(working)
+        assert sorted(done) == [(0, i) for i in range(4)] + [(1, i) for i in range(9)]
+        assert done[:4] == [one for one in done if one[0] == 0]
 
 
 @pytest.mark.parametrize("number", [1, 4])
