@@ -194,8 +194,17 @@ def test_denoise(backend, rule):
 
 
 @inside
-@pytest.mark.parametrize(("sample", "rows", "n"), [(1 << 14, 1, 8902), (256, 2, 903), (256, 1, 1101)])
-def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, rows, n):
+@pytest.mark.parametrize(
+    ("sample", "rows", "n", "level", "tile"),
+    [
+        (1 << 14, 1, 8902, 2, 128),
+        (1 << 14, 1, 8902, 1, 128),
+        (1 << 14, 1, 8902, 4, 1024),  # blocks list before the coarsest level
+        (256, 2, 903, 2, 128),
+        (256, 1, 1101, 2, 128),
+    ],
+)
+def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, rows, n, level, tile):
     """One level's noise alone is wanted: the forward kernel counts and lists, from windows drawn before it.
 
     A small sample makes windows wide, and lists that are too long: the search begins again without them.
@@ -205,15 +214,36 @@ def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, 
 
     monkeypatch.setattr(selection, "SAMPLE", sample)
     threads = 16 if sample > 256 else 4  # not those of the kernels that were made for another sample
-    backend = Cuda(options=Options(tile=128, threads=8, select=threads, scan=threads, row=8))
+    backend = Cuda(options=Options(tile=tile, threads=8, select=threads, scan=threads, row=8))
     x, wavelet = _traces(rows, n), "db2"
-    options = {"level": 2, "rule": "universal", "sigma": "global"}
-    y, measured = backend.denoise(x, Method(wavelet=wavelet, **options), 2)
+    options = {"level": level, "rule": "universal", "sigma": "global"}
+    y, measured = backend.denoise(x, Method(wavelet=wavelet, **options), level)
     assert measured is None
     ((plan,),) = backend._plans._idle.values()
+    assert plan.fused == [level]
     (denoiser,) = plan._kept.values()
     assert denoiser.quick == (sample > 256)  # one pass was enough
     np.testing.assert_allclose(y, wavefilt.denoise(x, wavelet, **options, backend="pywavelets"), atol=1e-10)
+
+
+@inside
+@pytest.mark.parametrize("mode", ["symmetric", "periodization"])
+@pytest.mark.parametrize(("n", "tile", "level", "small"), [(700, 256, 6, True), (3000, 256, 6, False)])
+def test_coarse_levels_of_many_rows_by_small_tiles(monkeypatch, n, tile, level, small, mode):
+    """The same bits as by whole tiles, where the rows are short enough."""
+    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda.dwt import tiling
+
+    x, method, found = _traces(3, n), Method(wavelet="db2", level=level, mode=mode, rule="universal"), []
+    for many in (4, 1):
+        monkeypatch.setattr(tiling, "MANY_ROWS", many)
+        backend = Cuda(options=Options(tile=tile, threads=8, select=8, scan=8, row=8))
+        y, _ = backend.denoise(x, method, level)
+        ((plan,),) = backend._plans._idle.values()
+        found.append((y, [one.tile for one, _ in plan._compiled_for]))
+    (first, whole), (second, tiles) = found
+    assert (set(whole), tiles != whole) == ({tile}, small)
+    assert np.array_equal(first, second)
 
 
 @inside
