@@ -12,296 +12,21 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
-import sys
 import threading
 import weakref
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
-from llvmlite import ir
 
-from wavefilt import interrupts, threads
+from wavefilt import threads
 from wavefilt.arrays import Counts
 
-from . import memory, native
+from . import memory, native, serving
+from .serving import PAUSES, PAUSES_OF_MANY, SUPPORTED
 
-_SYSTEM_CALLS = {
-    "x86_64": (202, 24, ("llvm.x86.sse2.pause",)),
-    "aarch64": (98, 124, ("llvm.aarch64.hint", 1)),
-}
-"""By processor the numbers of the system calls futex and sched_yield, and LLVM's name of the instruction for a waiting
-loop."""
-SUPPORTED = sys.platform == "linux" and platform.machine() in _SYSTEM_CALLS and sys.maxsize > 1 << 32
-
-PAUSES = 1000
-"""Turns of the loop in which a single helper waits for the next job: about 50 us on a processor of today."""
-PAUSES_OF_MANY = 5000
-"""The same of several: sixteen take 0.2 ms to be woken, the Python between two launches 0.05 to 0.25 ms."""
 RANGES = 6  # for each thread, so that one slowed down by other processes leaves its share to the rest
-_WAIT, _WAKE = 128, 129  # of a futex of this process alone
-_WITHDRAWN = -1 << 63
-
-# words of 8 bytes in the state, those that several threads write to on cache lines of their own
-_NUMBER, _WORKING, _SLEEPING, _CALLER, _MEMBERS, _SYSTEM_CALL, _PATIENCE, _PROGRAM_AT, _WORDS = (
-    *(0, 8, 16, 17, 18, 24, 25, 26, 32),
-)
-# of a program, and of each of its phases, which follow: with where each thread's own ranges go on
-_HIGHEST, _LIMIT, _WORKSPACE, _PITCH, _PHASES, _YIELD, _PARTS, _HEAD = 0, 8, 9, 10, 11, 12, 13, 16
-_FIRST, _FIRST_BLOCK, _FIRST_COUNT, _SECOND, _SECOND_BLOCK, _SECOND_COUNT, _RANGES = range(7)
-_DONE, _NEXT, _LINE = 8, 16, memory.LINE // 8
 _MOST = 1024
 """Threads of the team at most."""
-
-_I64, _I32 = ir.IntType(64), ir.IntType(32)
-
-
-class _Program:
-    """``launch(state, helpers)``, which the caller calls, and ``serve(state)``, in which each thread of the team is.
-
-    The word ``_WORKING`` has the tickets left in its upper half and those who work in its lower: that a thread takes a
-    ticket and begins to work is one step, so that the caller, who withdraws the rest, knows for whom to wait. It is
-    negative once they are withdrawn. A thread that waits for others gives its ticket back before it lets other programs
-    have its processor, who may keep it for 4 ms: nobody waits for it meanwhile, and it may take a ticket again.
-    """
-
-    def __init__(self) -> None:
-        self.module = ir.Module("team")
-        self._futex, self._give_way, (pause, *hint) = _SYSTEM_CALLS[platform.machine()]
-        self._pause = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [_I32] * len(hint)), pause)
-        self._hint = [ir.Constant(_I32, value) for value in hint]
-        drain = self._drain()
-        self._add_launch(drain)
-        self._add_serve(drain)
-
-    def _begin(self, name: str, parameters: int) -> ir.Function:
-        function = ir.Function(self.module, ir.FunctionType(_I64, [_I64] * parameters), name)
-        self.builder = ir.IRBuilder(function.append_basic_block())
-        return function
-
-    def _place(self, state: ir.Value, word: int) -> ir.Value:
-        return self.builder.inttoptr(self._address(state, word), _I64.as_pointer())
-
-    def _address(self, state: ir.Value, word: int) -> ir.Value:
-        return self.builder.add(state, _number(8 * word))
-
-    def _read(self, state: ir.Value, word: int) -> ir.Value:
-        return self.builder.load(self._place(state, word))
-
-    def _shared(self, state: ir.Value, word: int) -> ir.Value:
-        """A word that other threads write to."""
-        return self.builder.load_atomic(self._place(state, word), "seq_cst", 8)
-
-    def _change(self, operation: str, state: ir.Value, word: int, value: ir.Value | int) -> ir.Value:
-        value = _number(value) if isinstance(value, int) else value
-        return self.builder.atomic_rmw(operation, self._place(state, word), value, "seq_cst")
-
-    def _wait(self) -> None:
-        self.builder.call(self._pause, self._hint)
-
-    def _system_call(self, function: ir.Value, *arguments: ir.Value | int) -> None:
-        kind = ir.FunctionType(_I64, [_I64], var_arg=True).as_pointer()
-        values = [_number(one) if isinstance(one, int) else one for one in [*arguments, 0, 0, 0, 0, 0, 0][:7]]
-        self.builder.call(self.builder.inttoptr(function, kind), values)
-
-    def _of_futex(self, state: ir.Value, *arguments: ir.Value | int) -> None:
-        self._system_call(self._read(state, _SYSTEM_CALL), self._futex, *arguments)
-
-    def _wake(self, state: ir.Value, most: ir.Value) -> None:
-        """Two of those who sleep, who will wake two more each: all at once is the longer for the one who does it."""
-        asleep = self.builder.icmp_signed(">", self._shared(state, _SLEEPING), _number(0))
-        wanted = self.builder.icmp_signed(">", most, _number(0))
-        with self.builder.if_then(self.builder.and_(asleep, wanted)):
-            self._of_futex(state, state, _WAKE, 2)
-
-    def _block(self, name: str) -> ir.Block:
-        """A new block, which the code so far goes on to."""
-        block = self.builder.append_basic_block(name)
-        self.builder.branch(block)
-        self.builder.position_at_end(block)
-        return block
-
-    def _drain(self) -> ir.Function:
-        """Work on the ranges of one phase after the other, and wait in between for those whom others work on.
-
-        A thread begins with its own share of the ranges, whose data are in its cache from the phase before, and goes on
-        with those of the others. It returns 1 if it left while others worked, which the caller, number 0, never does.
-        """
-        drain = self._begin("drain", 2)
-        (program, member), builder = drain.args, self.builder
-        zero, one = _number(0), _number(1)
-        own = builder.add(self._read(program, _WORKSPACE), builder.mul(member, self._read(program, _PITCH)))
-        parts, begin = self._read(program, _PARTS), self._address(program, _HEAD)
-        size = builder.add(builder.mul(parts, _number(8 * _LINE)), _number(8 * _NEXT))
-        end = builder.add(begin, builder.mul(size, self._read(program, _PHASES)))
-        before, following = builder.block, self._block("phase")
-        phase = builder.phi(_I64)
-        phase.add_incoming(begin, before)
-        ranges, before = self._read(phase, _RANGES), builder.block
-        share = self._block("share")
-        step, so_far = builder.phi(_I64), builder.phi(_I64)
-        step.add_incoming(zero, before)
-        so_far.add_incoming(zero, before)
-        part = builder.srem(builder.add(member, step), parts)
-        first, last = (builder.sdiv(builder.mul(ranges, k), parts) for k in (part, builder.add(part, one)))
-        count, counter = builder.sub(last, first), builder.add(phase, builder.mul(part, _number(8 * _LINE)))
-        before, more = builder.block, self._block("more")
-        finished = builder.phi(_I64)
-        finished.add_incoming(so_far, before)
-        look, take, work, over = map(builder.append_basic_block, ("look", "take", "work", "over"))
-        builder.branch(look)
-        builder.position_at_end(look)  # first, as taking is slower
-        left = builder.icmp_signed("<", self._shared(counter, _NEXT), count)
-        builder.cbranch(left, take, over)
-        builder.position_at_end(take)
-        taken = self._change("add", counter, _NEXT, 1)
-        builder.cbranch(builder.icmp_signed("<", taken, count), work, over)
-        builder.position_at_end(work)
-        i, kernel = builder.add(first, taken), ir.FunctionType(_I64, [_I64] * 4).as_pointer()
-
-        def call(word: int) -> ir.Value:
-            function, block, count = (self._read(phase, word + k) for k in range(3))
-            ends = (builder.sdiv(builder.mul(count, place), ranges) for place in (i, builder.add(i, one)))
-            return builder.call(builder.inttoptr(function, kernel), [block, own, *ends])
-
-        found = call(_FIRST)
-        with builder.if_then(builder.icmp_signed(">", found, self._shared(program, _HIGHEST))):
-            self._change("max", program, _HIGHEST, found)
-        two = builder.icmp_signed("!=", self._read(phase, _SECOND), zero)
-        low = builder.icmp_signed("<", self._shared(program, _HIGHEST), self._read(program, _LIMIT))
-        with builder.if_then(builder.and_(two, low)):
-            call(_SECOND)
-        finished.add_incoming(builder.add(finished, one), builder.block)
-        builder.branch(more)
-        builder.position_at_end(over)
-        following_step, all_shares = builder.add(step, one), builder.append_basic_block("all_shares")
-        step.add_incoming(following_step, over)
-        so_far.add_incoming(finished, over)
-        builder.cbranch(builder.icmp_signed("<", following_step, parts), share, all_shares)
-        builder.position_at_end(all_shares)
-        with builder.if_then(builder.icmp_signed(">", finished, zero)):
-            self._change("add", phase, _DONE, finished)
-        after = builder.add(phase, size)
-        with builder.if_then(builder.icmp_signed("==", after, end)):
-            builder.ret(zero)
-        before, waiting = builder.block, self._block("waiting")
-        turn = builder.phi(_I64)
-        turn.add_incoming(zero, before)
-        done, pause = builder.append_basic_block("done"), builder.append_basic_block("pause")
-        builder.cbranch(builder.icmp_signed(">=", self._shared(phase, _DONE), ranges), done, pause)
-        builder.position_at_end(pause)
-        self._wait()
-        long = builder.icmp_signed(">", turn, _number(PAUSES))
-        with builder.if_then(long):
-            with builder.if_then(builder.icmp_signed("!=", member, zero)):
-                builder.ret(one)
-            # who is waited for may have no processor
-            self._system_call(self._read(program, _YIELD), self._give_way)
-        turn.add_incoming(builder.add(turn, one), builder.block)
-        builder.branch(waiting)
-        builder.position_at_end(done)
-        low = builder.icmp_signed("<", self._shared(program, _HIGHEST), self._read(program, _LIMIT))
-        with builder.if_then(builder.not_(low)):
-            builder.ret(zero)
-        phase.add_incoming(after, builder.block)
-        builder.branch(following)
-        return drain
-
-    def _add_launch(self, drain: ir.Function) -> None:
-        launch = self._begin("launch", 2)
-        (state, helpers), builder = launch.args, self.builder
-        self._change("xchg", state, _WORKING, builder.shl(helpers, _number(32)))
-        self._change("add", state, _NUMBER, 1)
-        self._wake(state, helpers)
-        program = self._read(state, _PROGRAM_AT)
-        builder.call(drain, [program, _number(0)])
-        self._change("or", state, _WORKING, _WITHDRAWN)  # from now on none is given back
-        self._change("and", state, _WORKING, _WITHDRAWN | 0xFFFFFFFF)
-        before = builder.block
-        finishing = self._block("finishing")
-        turn = builder.phi(_I64)
-        working = builder.and_(self._shared(state, _WORKING), _number(0xFFFFFFFF))
-        with builder.if_then(builder.icmp_signed("==", working, _number(0))):
-            builder.store(_number(0), self._place(state, _CALLER))
-            builder.ret(self._read(program, _HIGHEST))
-        self._wait()
-        with builder.if_then(builder.icmp_signed(">", turn, _number(PAUSES))):
-            self._change("xchg", state, _CALLER, 1)
-            working = builder.and_(self._shared(state, _WORKING), _number(0xFFFFFFFF))
-            with builder.if_then(builder.icmp_signed("!=", working, _number(0))):
-                self._of_futex(state, self._address(state, _WORKING), _WAIT, working)
-        turn.add_incoming(_number(0), before)
-        turn.add_incoming(builder.add(turn, _number(1)), builder.block)
-        builder.branch(finishing)
-
-    def _add_serve(self, drain: ir.Function) -> None:
-        serve = self._begin("serve", 1)
-        builder = self.builder
-        (state,) = serve.args
-        seen, member = builder.alloca(_I64), builder.add(self._change("add", state, _MEMBERS, 1), _number(1))
-        builder.store(_number(0), seen)
-        again, waiting = self._block("again"), self._block("waiting")
-        pause, sleep, arrived, some, work, early, ended = map(
-            builder.append_basic_block, ("pause", "sleep", "arrived", "some", "work", "early", "ended")
-        )
-        turn, known, patience = builder.phi(_I64), builder.load(seen), self._read(state, _PATIENCE)
-        turn.add_incoming(_number(0), again)
-        current = self._shared(state, _NUMBER)
-        builder.cbranch(builder.icmp_signed("!=", current, known), arrived, pause)
-        builder.position_at_end(pause)
-        self._wait()
-        turn.add_incoming(builder.add(turn, _number(1)), pause)
-        builder.cbranch(builder.icmp_signed("<", turn, patience), waiting, sleep)
-        builder.position_at_end(sleep)
-        self._change("add", state, _SLEEPING, 1)
-        expected = builder.zext(builder.trunc(builder.load(seen), _I32), _I64)
-        self._of_futex(state, state, _WAIT, expected)
-        self._change("sub", state, _SLEEPING, 1)
-        builder.branch(again)
-        builder.position_at_end(arrived)
-        builder.store(current, seen)
-        ticket = self._block("ticket")
-        old = self._shared(state, _WORKING)
-        left = builder.ashr(old, _number(32))
-        builder.cbranch(builder.icmp_signed(">", left, _number(0)), some, again)
-        builder.position_at_end(some)
-        fewer = builder.add(old, _number(1 - (1 << 32)))
-        swapped = builder.cmpxchg(self._place(state, _WORKING), old, fewer, "seq_cst")
-        builder.cbranch(builder.extract_value(swapped, 1), work, ticket)
-        builder.position_at_end(work)
-        self._wake(state, builder.sub(left, _number(1)))
-        program = self._read(state, _PROGRAM_AT)
-        give_way = self._read(program, _YIELD)
-        left_early = builder.call(drain, [program, member])
-        leaving = self._block("leaving")
-        old = self._shared(state, _WORKING)
-        open_still = builder.and_(
-            builder.icmp_signed("!=", left_early, _number(0)), builder.icmp_signed(">=", old, _number(0))
-        )
-        returned = builder.select(open_still, _number((1 << 32) - 1), _number(-1))
-        swapped = builder.cmpxchg(self._place(state, _WORKING), old, builder.add(old, returned), "seq_cst")
-        gone = builder.append_basic_block("gone")
-        builder.cbranch(builder.extract_value(swapped, 1), gone, leaving)
-        builder.position_at_end(gone)
-        with builder.if_then(builder.icmp_signed("!=", self._shared(state, _CALLER), _number(0))):
-            self._of_futex(state, self._address(state, _WORKING), _WAKE, 1)
-        builder.cbranch(open_still, early, ended)
-        builder.position_at_end(early)
-        self._system_call(give_way, self._give_way)
-        builder.branch(ticket)
-        builder.position_at_end(ended)
-        builder.branch(again)
-
-
-def _number(value: int) -> ir.Constant:
-    return ir.Constant(_I64, value)
-
-
-@cache
-def _functions() -> dict[str, int]:
-    with interrupts.deferred():
-        return native.addresses(str(_Program().module), ("launch", "serve"))
 
 
 class _Turn:
@@ -339,12 +64,12 @@ class _Team:
     def _start(self, helpers: int) -> None:
         library = ctypes.CDLL(None)
         if self._state is None:
-            self._state = memory.aligned([0] * _WORDS)
+            self._state = memory.aligned([0] * serving.WORDS)
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._state))  # threads look at it to the very end
             self._address = memory.address(self._state)
-            self._state[_SYSTEM_CALL] = ctypes.cast(library.syscall, ctypes.c_void_p).value or 0
-            self._launch = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(_functions()["launch"])
-        serve, identity = ctypes.c_void_p(_functions()["serve"]), ctypes.c_ulong()
+            self._state[serving.SYSTEM_CALL] = ctypes.cast(library.syscall, ctypes.c_void_p).value or 0
+            self._launch = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(serving.functions()["launch"])
+        serve, identity = ctypes.c_void_p(serving.functions()["serve"]), ctypes.c_ulong()
         while self._members < helpers:
             if library.pthread_create(ctypes.byref(identity), None, serve, ctypes.c_void_p(self._address)):
                 self._failed = True  # to start more: those that run do the work
@@ -361,9 +86,9 @@ class _Team:
         room = -(-memory.address(self._room) // memory.LINE) * memory.LINE
         words = program.words
         words[:] = program.template
-        words[_WORKSPACE], words[_YIELD] = room, self._state[_SYSTEM_CALL]
-        self._state[_PATIENCE] = PAUSES_OF_MANY if helpers > 1 else PAUSES
-        self._state[_PROGRAM_AT] = program.address
+        words[serving.WORKSPACE], words[serving.YIELD] = room, self._state[serving.SYSTEM_CALL]
+        self._state[serving.PATIENCE] = PAUSES_OF_MANY if helpers > 1 else PAUSES
+        self._state[serving.PROGRAM_AT] = program.address
         return int(self._launch(self._address, helpers))
 
 
@@ -396,7 +121,7 @@ class Job:
     def words(self) -> list[int]:
         """What the program reads."""
         found = [word for work, count in self.works for word in (work.place, work.block, count)]
-        return found + [0] * (6 - len(found)) + [self.ranges] + [0] * (_NEXT - 7)
+        return found + [0] * (6 - len(found)) + [self.ranges] + [0] * (serving.NEXT - 7)
 
     def run(self, limit: int, helpers: int) -> int:
         """As the program, by Python."""
@@ -453,7 +178,7 @@ class Program:
         for job in self.jobs:
             job.cut(helpers)
         head = [0] * 8 + [self.limit, 0, self.pitch, len(self.jobs), 0, helpers + 1, 0, 0]
-        counters = [0] * (_LINE * (helpers + 1))
+        counters = [0] * (serving.LINE * (helpers + 1))
         self.template = np.array(head + [word for job in self.jobs for word in job.words + counters], np.int64)
         self.words = memory.aligned(self.template)
         self.address, self._helpers = memory.address(self.words), helpers

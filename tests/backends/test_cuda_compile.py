@@ -248,7 +248,7 @@ DOUBLE = (
 """
 
 
-SPILLING = ("dual-panels-analysis", "rows-")
+SPILLING = ("dual-panels-analysis", "rows-", "whole")
 """Kernels whose registers are limited for an H200: on other GPUs some take local memory (docs/compiled_kernels.md)."""
 
 

@@ -14,7 +14,7 @@ import pywt
 
 from tests.support.spread import transformed
 from wavefilt import threads
-from wavefilt.backends.numba_cpu import NumbaCPU, entries, memory, native, peaks, team
+from wavefilt.backends.numba_cpu import NumbaCPU, entries, memory, native, peaks, serving, team
 from wavefilt.backends.numba_cpu.selection import sign_off
 from wavefilt.transforms import DWT
 
@@ -116,8 +116,8 @@ def called(function):
 @pytest.mark.usefixtures("without_python")
 def test_threads_that_wait_for_others_give_their_tickets_back(monkeypatch):
     """So that nobody waits for them, should they lose their processor; the ranges of the next job are all done."""
-    monkeypatch.setattr(team, "PAUSES", 0)
-    monkeypatch.setattr(team, "_functions", team._functions.__wrapped__)
+    monkeypatch.setattr(serving, "PAUSES", 0)
+    monkeypatch.setattr(serving, "functions", serving.functions.__wrapped__)
     done, working = [], []
 
     def work(job):
@@ -125,7 +125,7 @@ def test_threads_that_wait_for_others_give_their_tickets_back(monkeypatch):
             done.extend((job, i) for i in range(begin, end))
             give_up = time.monotonic() + 20
             while job == 0 and begin == 0 and time.monotonic() < give_up:
-                working.append(int(team._team._state[team._WORKING]) & 0xFFFFFFFF)
+                working.append(int(team._team._state[serving.WORKING]) & 0xFFFFFFFF)
                 if working[-1] < max(working):
                     break
             return 0
