@@ -24,13 +24,15 @@ PAUSES = 1000
 """Turns of the loop in which a single helper waits for the next job: about 50 us on a processor of today."""
 PAUSES_OF_MANY = 5000
 """The same of several: sixteen take 0.2 ms to be woken, the Python between two launches 0.05 to 0.25 ms."""
+PAUSES_OF_THE_CALLER = 40 * PAUSES
+"""Turns in which the caller waits for threads that work, where each has a processor: it would get its own back late."""
 _WAIT, _WAKE = 128, 129  # of a futex of this process alone
 WITHDRAWN = -1 << 63
 
 # words of 8 bytes in the state, those that several threads write to on cache lines of their own
 NUMBER, WORKING, SLEEPING, CALLER, MEMBERS, SYSTEM_CALL, PATIENCE, PROGRAM_AT, WORDS = 0, 8, 16, 17, 18, 24, 25, 26, 32
 # of a program, and of each of its phases, which follow: with where each thread's own ranges go on
-HIGHEST, LIMIT, WORKSPACE, PITCH, PHASES, YIELD, PARTS, HEAD = 0, 8, 9, 10, 11, 12, 13, 16
+HIGHEST, LIMIT, WORKSPACE, PITCH, PHASES, YIELD, PARTS, PATIENT, HEAD = 0, 8, 9, 10, 11, 12, 13, 14, 16
 FIRST, FIRST_BLOCK, FIRST_COUNT, SECOND, SECOND_BLOCK, SECOND_COUNT, RANGES = range(7)
 DONE, NEXT, LINE = 8, 16, memory.LINE // 8
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
@@ -171,8 +173,10 @@ class _Program:
         builder.cbranch(builder.icmp_signed(">=", self._shared(phase, DONE), ranges), done, pause)
         builder.position_at_end(pause)
         self._wait()
-        long = builder.icmp_signed(">", turn, _number(PAUSES))
-        with builder.if_then(long):
+        patience = builder.select(
+            builder.icmp_signed("==", member, zero), self._read(program, PATIENT), _number(PAUSES)
+        )
+        with builder.if_then(builder.icmp_signed(">", turn, patience)):
             with builder.if_then(builder.icmp_signed("!=", member, zero)):
                 builder.ret(one)
             # who is waited for may have no processor
@@ -205,7 +209,7 @@ class _Program:
             builder.store(_number(0), self._place(state, CALLER))
             builder.ret(self._read(program, HIGHEST))
         self._wait()
-        with builder.if_then(builder.icmp_signed(">", turn, _number(PAUSES))):
+        with builder.if_then(builder.icmp_signed(">", turn, self._read(program, PATIENT))):
             self._change("xchg", state, CALLER, 1)
             working = builder.and_(self._shared(state, WORKING), _number(0xFFFFFFFF))
             with builder.if_then(builder.icmp_signed("!=", working, _number(0))):

@@ -177,7 +177,8 @@ class Program:
         """Choose the ranges for so many threads beside the caller."""
         for job in self.jobs:
             job.cut(helpers)
-        head = [0] * 8 + [self.limit, 0, self.pitch, len(self.jobs), 0, helpers + 1, 0, 0]
+        patient = serving.PAUSES_OF_THE_CALLER if helpers < threads.available_cpus() else PAUSES
+        head = [0] * 8 + [self.limit, 0, self.pitch, len(self.jobs), 0, helpers + 1, patient, 0]
         counters = [0] * (serving.LINE * (helpers + 1))
         self.template = np.array(head + [word for job in self.jobs for word in job.words + counters], np.int64)
         self.words = memory.aligned(self.template)

@@ -174,6 +174,8 @@ def _draw(figure: Figure, line: Line, across: bool = False) -> list[GlyphRendere
     if any(p.text for p in points):
         words = '<div style="white-space: pre-line; max-width: min(18rem, 40vw)">@text</div>'
         figure.add_tools(HoverTool(renderers=[mark], tooltips=words, visible=False))
+    for one in (*drawn, mark):  # nothing is selected, and an eighth of the page would be for that
+        one.update(nonselection_glyph=None, muted_glyph=None)
     return [*drawn, mark]
 
 
