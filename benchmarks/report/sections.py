@@ -11,7 +11,7 @@ from pathlib import Path
 from wavefilt.benchmarks import viewing
 from wavefilt.benchmarks.common import fuzzing
 from wavefilt.benchmarks.common.tables import Report, Row, Sheet
-from wavefilt.benchmarks.cpu import by_threads, crossover, denoise, grains, modwt, peak_memory
+from wavefilt.benchmarks.cpu import busy, by_threads, crossover, denoise, grains, modwt, peak_memory
 from wavefilt.benchmarks.cpu import panels as two_dimensions
 from wavefilt.benchmarks.gpu import (
     blocks,
@@ -108,6 +108,7 @@ KINDS = (
     Kind("CPU: the numba backend and PyWavelets", {"cases", "first_calls"}, denoise.report, plots.cpu),
     Kind("CPU: run times by threads", {"rows", "caches", "copy"}, by_threads.report, plots.threads, "threads"),
     Kind("CPU: threads that pay", {"rows"}, grains.report, study="grains"),
+    Kind("CPU: calls beside busy programs", {"rows"}, busy.TABLE, study="calls beside busy programs"),
     Kind("CPU: peak memory", {"rows"}, peak_memory.report, study="peak memory"),
     Kind("GPU: denoising and its kernels", {"cases", "kernels", "copy"}, gpu_denoise.report, plots.cuda),
     _of("Threads per block", "blocks", blocks.report, outline),
