@@ -75,6 +75,17 @@ def _made(name: str, **options: Any) -> Backend:
     return BACKENDS[name](**options)
 
 
+def name_of(backend: str | Backend) -> str | None:
+    """The name by which `get` gives this backend for arrays in host memory; None for other objects."""
+    if isinstance(backend, str):
+        return backend
+    if backend.device or backend.name not in BACKENDS:
+        return None
+    with suppress(BackendUnavailable):
+        return backend.name if get(backend.name) is backend else None
+    return None
+
+
 def home(x: Any) -> DeviceBackend | None:
     """The backend on whose device an array lives; None for host memory.
 

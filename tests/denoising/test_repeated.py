@@ -14,6 +14,7 @@ from wavefilt.backends.numba_cpu.backend import NumbaCPU
 from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.denoising import repeated
 from wavefilt.denoising.pipeline import check_size, run
+from wavefilt.errors import BackendUnavailable
 from wavefilt.extending import register_rule
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import RULES, RuleSpec
@@ -323,11 +324,32 @@ def test_a_backend_object_and_a_mode_that_it_does_not_compute(again):
     assert np.array_equal(first, second)
 
 
-def test_a_backend_object_takes_the_long_way(again):
+def test_the_object_of_a_name_is_as_good_as_the_name(again):
     x = _samples((3, 1000))
     for _ in range(2):
         wavefilt.denoise(x, backend=registry.get("numba"))
+    assert again == [True]
+
+
+def test_another_backend_object_takes_the_long_way(again):
+    x, own = _samples((3, 1000)), NumbaCPU()
+    for _ in range(2):
+        wavefilt.denoise(x, backend=own)
     assert not again
+
+
+def test_an_object_with_the_name_of_a_backend_that_cannot_run_here():
+    def missing():
+        raise BackendUnavailable("not here")
+
+    class Other(PyWavelets):
+        name = "of-a-test"
+
+    registry.BACKENDS.register("of-a-test", missing)
+    try:
+        assert registry.name_of(Other()) is None
+    finally:
+        registry.BACKENDS.unregister("of-a-test")
 
 
 def test_a_backend_without_a_hash():

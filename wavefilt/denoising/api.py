@@ -223,7 +223,7 @@ def denoise(
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
     plain = known and along == (-1,) and isinstance(axis, int) and type(x) is np.ndarray and out is None
-    named = backend if plain and isinstance(backend, str) else None
+    named = registry.name_of(backend) if plain else None
     if named is not None and (y := repeated.again(x, method, named)) is not None:
         return (y, x - y) if return_noise else y
     if arrays.on_gpu(x):
