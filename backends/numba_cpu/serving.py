@@ -225,8 +225,8 @@ class _Program:
         seen, member = builder.alloca(_I64), builder.add(self._change("add", state, MEMBERS, 1), _number(1))
         builder.store(_number(0), seen)
         again, waiting = self._block("again"), self._block("waiting")
-        pause, sleep, arrived, some, work, early, ended = map(
-            builder.append_basic_block, ("pause", "sleep", "arrived", "some", "work", "early", "ended")
+        pause, sleep, arrived, some, work, early = map(
+            builder.append_basic_block, ("pause", "sleep", "arrived", "some", "work", "early")
         )
         turn, known, patience = builder.phi(_I64), builder.load(seen), self._read(state, PATIENCE)
         turn.add_incoming(_number(0), again)
@@ -255,7 +255,6 @@ class _Program:
         builder.position_at_end(work)
         self._wake(state, builder.sub(left, _number(1)))
         program = self._read(state, PROGRAM_AT)
-        give_way = self._read(program, YIELD)
         left_early = builder.call(drain, [program, member])
         leaving = self._block("leaving")
         old = self._shared(state, WORKING)
@@ -269,12 +268,10 @@ class _Program:
         builder.position_at_end(gone)
         with builder.if_then(builder.icmp_signed("!=", self._shared(state, CALLER), _number(0))):
             self._of_futex(state, self._address(state, WORKING), _WAKE, 1)
-        builder.cbranch(open_still, early, ended)
+        builder.cbranch(open_still, early, again)
         builder.position_at_end(early)
-        self._system_call(give_way, self._give_way)
+        self._system_call(self._read(state, SYSTEM_CALL), self._give_way)
         builder.branch(ticket)
-        builder.position_at_end(ended)
-        builder.branch(again)
 
 
 def _number(value: int) -> ir.Constant:

@@ -49,6 +49,8 @@ VARIANTS: dict[str, Sequence[int]] = {
     "SPARE": (0, 1 << 28),
     "SEVERAL": (1 << 20,),
     "LEAST": (1 << 18, 1 << 21),
+    "TOGETHER": (0, 1 << 23),
+    "SLOT": (1 << 19, 1 << 21),
 }
 """Values of the constants of transfers to be tried beside those in use, one at a time."""
 

@@ -215,8 +215,9 @@ def test_declared_constants_are_those_of_the_kernels():
     assert (statistics.DRAWN_AHEAD, statistics.SAMPLERS) == (selection.DRAWN_AHEAD, selection.SAMPLERS)
     assert (short_rows.ROOMS[0], short_rows.DRAWN) == (statistics.ROW_ROOM, statistics.ROW_DRAWN)
     assert statistics.MOST_TAPS_SEARCHED == plan.MOST_TAPS_SEARCHED
-    for name in ("ROUNDS", "THREADS", "MOST_TAPS", "MOST_LEVELS", "REGISTERS", "SLACK", "BINS"):
+    for name in ("ROUNDS", "THREADS", "MOST_TAPS", "MOST_LEVELS", "MOST_SAMPLES", "REGISTERS", "SLACK", "BINS"):
         assert getattr(alone, name) == getattr(one_block, name), name
+    assert [alone.threads_for(declared.Problem(16, 1 << 14, rows)) for rows in (2000, 4096)] == [512, None]
     assert declared.PAIRS == inverse.PAIRS
     assert (panels.STEP, panels.TAPS_A_TURN) == (columns.STEP, panels_plan.TAPS_A_TURN)
     assert panels_plan.BLOCKS in (panels.BLOCKS, 2)  # few in the simulator once its tests of panels are there

@@ -22,7 +22,7 @@ DONE = -1
 LOW, SHIFT, BELOW, NEXT, LISTED, BASE, TICKET, INSIDE, ABOVE, UNDER, FIELDS = range(11)
 """Fields of a segment's state: window, values below it, whether the next larger value is still wanted, length of the
 list of values in the first window, values below all of that list, blocks that have finished the pass; in the last pass
-over a list, values inside the window, and the smallest above it."""
+over a list, values inside the window, the smallest above it, and values of the list below it."""
 NOT_YET = -1  # the list and the values below it are still to be counted
 
 

@@ -10,7 +10,7 @@ from wavefilt.ske.calibrated import Launch
 from .transforms import SHRINKING, Problem, Warp, analysis_cost, synthesis_cost
 
 ROUNDS, THREADS, MOST_TAPS, MOST_LEVELS, REGISTERS, SLACK = 5, (128, 256, 512), 32, 8, 64, 16
-BINS = 2048
+MOST_SAMPLES, BINS = 48 << 20, 2048
 """Constants of `one_block`, which imports the compiler; a test compares them."""
 STATIC = 10 << 10
 """Bytes of shared memory beside the row, for one median."""
@@ -25,7 +25,8 @@ def threads_for(problem: Problem) -> int | None:
     if p.periodized or p.itemsize != 4 or p.taps > MOST_TAPS or p.tile or not 0 < p.level <= MOST_LEVELS:
         return None
     groups = -(-p.lengths[1] // 4)
-    return next((threads for threads in THREADS if groups <= ROUNDS * threads), None)
+    suited = THREADS[:2] if p.rows * p.samples > MOST_SAMPLES else THREADS
+    return next((threads for threads in suited if groups <= ROUNDS * threads), None)
 
 
 def denoise(problem: Problem, threads: int) -> Launch:
