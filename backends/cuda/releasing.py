@@ -37,6 +37,7 @@ def jobs() -> Iterator[Job]:
         for length, wavelet in sorted(lengths.items()):
             if length <= MOST_TAPS:
                 methods = [{"wavelet": wavelet, "transform": transform} for transform in TRANSFORMS]
+                methods.append({"wavelet": wavelet, "sigma": "global"})  # short rows by blocks of more threads
                 yield json.dumps(methods), dtype, False
         methods = [{"rule": rule, "transform": transform} for rule in RULES for transform in TRANSFORMS]
         methods += [{"scope": "record"}, {"sigma": 1.0}]

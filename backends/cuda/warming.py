@@ -18,7 +18,10 @@ from wavefilt.method import Method
 from wavefilt.threads import available_cpus
 
 SHAPES: dict[int, list[tuple[int, tuple[int, ...]]]] = {
-    1: [(1, (1 << 16,)), (1, (1 << 20,)), (1, (1 << 24,)), (24, (1024,)), (240, (1 << 13,)), (4096, (1 << 14,))],
+    1: [
+        *((1, (1 << 16,)), (1, (1 << 20,)), (1, (1 << 24,))),
+        *((24, (1024,)), (240, (1 << 13,)), (64, (1 << 14,)), (4096, (1 << 14,))),
+    ],
     2: [(1, (512, 512))],
 }
 """Traces of some lengths, and panels: their kernels have blocks and tiles of all sizes that are chosen."""

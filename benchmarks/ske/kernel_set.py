@@ -124,18 +124,12 @@ def _dwt(dtype: str) -> Iterator[Compiled]:
 
 def _rows() -> Iterator[Compiled]:
     a = _samples("float32")
-    arguments = (a, yes, a, yes, size, size, size, table, table, d, types.float64, table)
-    for name, rule, sigma_of, threads in (
-        ("db8", "bayes", "level", 128),
-        ("db4", "linear", "global", 128),
-        ("sym8", "bayes", "level", 256),
-        ("db8", "linear", "global", 512),
-        ("sym16", "fixed", "given", 512),
-    ):
+    how = types.UniTuple(size, 3)
+    arguments = (a, yes, a, yes, size, size, size, table, table, d, how, types.float64, table)
+    for name, threads in (("db8", 128), ("db4", 128), ("sym8", 256), ("db8", 512), ("sym16", 512)):
         lo, hi, rec_lo, rec_hi = (tuple(f) for f in pywt.Wavelet(name).filter_bank)
         of = one_block.RowFilters(lo, hi, rec_lo, rec_hi, "float32", threads)
-        kernel = one_block.denoising(of, rule, sigma_of, "soft")
-        yield Compiled(f"rows-{name}-{rule}-{threads}", kernel, arguments, threads)
+        yield Compiled(f"rows-{name}-{threads}", one_block.denoising(of, "soft"), arguments, threads)
 
 
 def _statistics(dtype: str) -> Iterator[Compiled]:

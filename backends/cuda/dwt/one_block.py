@@ -34,6 +34,9 @@ from .tiling import NOT_FINITE, ROWS, Filter, grid, up4
 ROUNDS = 5
 """Groups of four coefficients of each filter that a thread computes of a level at most: 40 registers hold them."""
 THREADS = (128, 256, 512)
+RULES = ("linear", "fixed", "bayes")
+_, FIXED, BAYES = range(3)
+"""Numbers of rules for the kernel."""
 MOST_TAPS, MOST_LEVELS = 32, 8
 MOST_SAMPLES = 48 << 20
 """Of all rows that blocks of 512 threads denoise: 4096 x 16384 take 0.514 ms, and 0.486 if blocks share rows."""
@@ -200,7 +203,7 @@ def _measuring(threads: int) -> DeviceFunction:
         return band, first, width
 
     @device
-    def measure(buffer, where, levels, sums, energy):
+    def measure(buffer, where, levels, sums, start, energy):
         i = cuda.threadIdx.x  # no range, whose length would be computed
         while i < 2 * threads:
             band, first, width = band_of(i)
@@ -210,7 +213,7 @@ def _measuring(threads: int) -> DeviceFunction:
                 while k < count:
                     square += np.float64(buffer[begin + k]) * np.float64(buffer[begin + k])
                     k += width
-            sums[i] = square
+            sums[start + i] = square
             i += threads
         step = 1
         while step < threads:
@@ -219,35 +222,39 @@ def _measuring(threads: int) -> DeviceFunction:
             while i < 2 * threads:
                 _, first, width = band_of(i)
                 if (i - first) & (2 * step - 1) == 0 and i - first + step < width:
-                    sums[i] += sums[i + step]
+                    sums[start + i] += sums[start + i + step]
                 i += threads
             step *= 2
         cuda.syncthreads()
         if cuda.threadIdx.x < levels:
-            energy[cuda.threadIdx.x] = sums[2 * threads - (2 * threads >> cuda.threadIdx.x)]
+            energy[cuda.threadIdx.x] = sums[start + 2 * threads - (2 * threads >> cuda.threadIdx.x)]
 
     return measure
 
 
 @cache
-def denoising(of: RowFilters, rule: str, sigma_of: str, function: str) -> Kernel:
-    """Kernel of a whole denoise of rows; ``rule`` and ``sigma_of`` as in `choosing.choose`."""
-    dtype, threads, bayes = of.dtype, of.threads, rule == "bayes"
+def denoising(of: RowFilters, function: str) -> Kernel:
+    """Kernel of a whole denoise of rows by any rule, so that another rule compiles nothing."""
+    dtype, threads = of.dtype, of.threads
     number, itemsize = np.dtype(dtype).type, np.dtype(dtype).itemsize
     real, bits = np.dtype(dtype), np.dtype(f"i{itemsize}")
-    room, warps = 2 * threads if bayes else 1, threads // 32
+    warps = threads // 32
     own_table = 6 * MOST_LEVELS * (of.filter.lead + of.filter.taps) <= BINS  # which is free until a band is searched
     entries = 6 * (of.filter.lead + of.filter.taps)
     places, two_each = PLACES * (MOST_LEVELS + 1), 2 * MOST_LEVELS
-    searched = {"level": MOST_LEVELS, "global": 1}.get(sigma_of, 0)
     load, extend, finest = _loading(of.filter, threads), extending(of.filter, dtype, threads), _finest(of)
     analyse, synthesise, measure = _analysing(of), _synthesising(of), _measuring(threads)
     middle, noise_of = in_block.middles(threads), choosing.noise(window.MEDIAN)
-    threshold_of, shrunk, copy = choosing.threshold(rule, 1), shrink(function, dtype), copying(threads)
+    linear, fixed, bayes = (choosing.threshold(rule, 1) for rule in RULES)
+    shrunk, copy = shrink(function, dtype), copying(threads)
 
-    @kernel(of.structure, rule, sigma_of, function, taps=sum(of.numbered, ()), registers=REGISTERS)
-    def denoise_rows(x, x_aligned, y, y_aligned, samples, rows, levels, layout, table, factors, given, flags):
-        """``layout`` and ``table`` are those of `OneBlock`, ``factors`` as in `choosing.choose`."""
+    @kernel(of.structure, function, taps=sum(of.numbered, ()), registers=REGISTERS)
+    def denoise_rows(x, x_aligned, y, y_aligned, samples, rows, levels, layout, table, factors, how, given, flags):
+        """``layout`` and ``table`` are those of `OneBlock`, ``factors`` as in `choosing.choose`.
+
+        ``how`` has the place of the rule in `RULES`, how many bands are searched, and where sums of squares begin.
+        """
+        rule, searched, start = how
         buffer, keys = cuda.shared.array(0, real), cuda.shared.array(0, bits)  # the same memory
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
@@ -258,7 +265,7 @@ def denoising(of: RowFilters, rule: str, sigma_of: str, function: str) -> Kernel
         middles = cuda.shared.array(two_each, bits)
         energy = cuda.shared.array(MOST_LEVELS, np.float64)
         limits = cuda.shared.array(MOST_LEVELS, number)
-        sums = cuda.shared.array(room, np.float64)
+        sums = cuda.shared.array(0, np.float64)
         thread, row = cuda.threadIdx.x, cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
@@ -279,9 +286,9 @@ def denoising(of: RowFilters, rule: str, sigma_of: str, function: str) -> Kernel
             analyse(buffer, where[i + ODD], odd, where[i + DETAILS], groups, level == levels - 1)
             cuda.syncthreads()
 
-        if bayes:
-            measure(buffer, where, levels, sums, energy)
-        for level in range(min(searched, levels)):
+        if rule == BAYES:
+            measure(buffer, where, levels, sums, start, energy)
+        for level in range(searched):
             begin, count = where[PLACES * level + DETAILS], where[PLACES * (level + 1) + LENGTH]
             if count > FEW:
                 middle(buffer, keys, begin, count, histogram, workspace, least, listed, tally, middles, 2 * level)
@@ -295,7 +302,13 @@ def denoising(of: RowFilters, rule: str, sigma_of: str, function: str) -> Kernel
                 at = thread if searched > 1 else 0
                 low, high = value_of(middles[2 * at], buffer), value_of(middles[2 * at + 1], buffer)
                 sigma = noise_of(low, high, count, factors[2 * levels + at])
-            t = threshold_of(sigma * factors[levels + thread], factors[thread], energy[thread], count)
+            noise, factor = sigma * factors[levels + thread], factors[thread]
+            if rule == BAYES:
+                t = bayes(noise, factor, energy[thread], count)
+            elif rule == FIXED:
+                t = fixed(noise, factor, 0.0, count)
+            else:
+                t = linear(noise, factor, 0.0, count)
             if differs == 0:  # all samples are equal
                 t = 0.0
             if t - t != 0:  # squares overflowed, or a sample was not finite
@@ -339,12 +352,15 @@ class OneBlock:
     def __init__(self, shape: Shape, lengths: Sequence[int], threads: int, rule: str, sigma_of: str, function: str):
         ((lo, hi, rec_lo, rec_hi),), (mode,) = shape.filters, shape.modes
         of = RowFilters(lo, hi, rec_lo, rec_hi, shape.dtype, threads)
-        end = self.size = elements(of.filter, lengths)
+        end = elements(of.filter, lengths)
+        sums = -(-end // 2)  # of squares, as float64 behind all else
+        self.size = 2 * sums + (4 * threads if rule == "bayes" else 0)
         layout = np.zeros((shape.level + 1, PLACES), np.int32)
         for level, n in enumerate(lengths):
             end -= up4(of.filter.length(n)) + SLACK
             layout[level] = n, _half(of.filter, n), end
-        self._shape, self._threads, self._kernel = shape, threads, denoising(of, rule, sigma_of, function)
+        self._shape, self._threads, self._kernel = shape, threads, denoising(of, function)
+        self._how = RULES.index(rule), {"level": shape.level, "global": min(shape.level, 1)}.get(sigma_of, 0), sums
         self._layout = cuda.to_device(layout.ravel())
         self._table = cuda.to_device(extensions(of.filter, mode, lengths[:-1]))
 
@@ -356,7 +372,7 @@ class OneBlock:
         x_aligned, y_aligned = (interop.aligned(flat, s.rows, s.samples) for flat in (x, y))
         launch = self._kernel[grid(1, s.rows), self._threads, stream, self.size * np.dtype(s.dtype).itemsize]
         arrays, sizes, tables = (x, x_aligned, y, y_aligned), (s.samples, s.rows, s.level), (self._layout, self._table)
-        launch(*arrays, *sizes, *tables, factors, given, flags)
+        launch(*arrays, *sizes, *tables, factors, self._how, given, flags)
 
 
 def elements(f: Filter, lengths: Sequence[int]) -> int:
