@@ -7,7 +7,7 @@ from itertools import chain
 from .native import Kernel
 
 PEAK = Kernel("dwt.kernels", "peak", "i B[]")
-FORWARD = Kernel("dwt.kernels", "forward", "i[] i i i i i i i[] i i i T[] T[]")
+FORWARD = Kernel("dwt.kernels", "forward", "i[] i i i i i i i[] i i i i B[] i T[] T[]")
 INVERSE = Kernel("dwt.kernels", "inverse", "i[] i i i i i i i[] i i d[,] i i T[] T[]")
 PANEL_FORWARD = Kernel("dwt2.kernels", "forward", "i[] i[] i i[] i i T[] T[] i i T[] T[]")
 PANEL_INVERSE = Kernel("dwt2.kernels", "inverse", "i[] i[] i i[] i T[] T[] i T[] T[] i i d[,]")
@@ -26,6 +26,8 @@ MEAN_SQUARES = Kernel("selection_kernels", "mean_squares", "i[] i[] T[] d[]")
 DRAW = Kernel("selection_kernels", "draw", "i[] i[] i[] i[] B[] B[]")
 BRACKETS = Kernel("selection_kernels", "brackets", "i[] B[] B[] B[] B[]")
 LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] i[] B[] T[] B[] B[] B[,] i[] i[] d[]")
+CLOSER = Kernel("selection_kernels", "closer", "i[] i[] B[] B[] B[] i i[] i[]")
+LIST_AGAIN = Kernel("selection_kernels", "list_again", "i[] B[] B[] B[] B[,] i[] i[]")
 MIDDLES = Kernel("selection_kernels", "middles", "i[] i[] B[] T[] B[] B[] i i[] i[] d[]")
 TABULATE = Kernel("selection_kernels", "tabulate", "B[] B B B i i[]")
 TABULATE_FEW = Kernel("selection_kernels", "tabulate_few", "B[] B B B i u[]")
@@ -45,7 +47,7 @@ TRANSFORMS = {
 }
 """What a run of each transform calls, those first that take longest to compile."""
 
-LONG = (MIDDLES, BRACKETS, LONG_CHUNKS, DRAW, MEAN_SQUARES)
+LONG = (MIDDLES, BRACKETS, CLOSER, LONG_CHUNKS, LIST_AGAIN, DRAW, MEAN_SQUARES)
 """What statistics of long rows call besides."""
 
 ALL = tuple(dict.fromkeys([*chain(*TRANSFORMS.values()), *LONG, TABULATE, TABULATE_FEW, LOCAL, LOCAL_PLANES, ENERGIES]))

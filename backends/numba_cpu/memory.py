@@ -39,7 +39,7 @@ HUGE = 2 << 20
 """Bytes of a huge page: results of 2 to 4 MiB are twice as fast to fill in those as in pages of 4 KiB."""
 LINE = 64  # bytes of a cache line
 PASSED = 1 << 24
-"""Bytes of a result from which it is stored past the caches."""
+"""Bytes of a result, or of the details of a level, from which they are stored past the caches."""
 
 SMALLEST = 1 << 16  # bytes from which an array is worth keeping
 BLOCKS = 32  # so few that looking through them costs nothing

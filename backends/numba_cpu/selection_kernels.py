@@ -7,7 +7,7 @@ import numpy as np
 from wavefilt.arrays import Array
 
 from .compiler import part
-from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SPREAD, STEP
+from .selection import DENSITY, DRAWN_AGAIN, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SPREAD, STEP
 from .selection_vectors import count_below, list_inside, list_inside_some, ranked, ranked_few
 from .target import GROUP_BYTES as RANKED
 from .target import VECTOR_BYTES
@@ -260,6 +260,52 @@ def long_chunks(
 
 
 @part
+def _in_lists(starts, pool, inside, below):
+    """How many magnitudes of a pool lie below its lists, how many are in them, and the most that are in one."""
+    under, total, most = 0, 0, 0
+    for chunk in range(starts[pool], starts[pool + 1]):
+        under += below[chunk]
+        total += inside[chunk]
+        most = greater(most, inside[chunk])
+    return under, total, most
+
+
+@part
+def closer(starts, sizes, sign_off, lows, highs, listed, inside, below, workspace, begin, end):
+    """Lay the brackets of pools ``begin`` to ``end`` closer around their medians, by a sample of their lists.
+
+    ``listed`` is the address of the first list. A bracket whose lists do not hold the median stays.
+    """
+    for pool in range(begin, end):
+        first, last = starts[pool], starts[pool + 1]
+        under, total, most = _in_lists(starts, pool, inside, below)
+        place = (sizes[pool] - 1) // 2 - under
+        if place < 0 or place + 1 >= total or most >= LISTED - STEP:
+            continue
+        stride = total // DRAWN_AGAIN + 1
+        drawn, at = view(workspace, DRAWN_AGAIN + (last - first), sign_off), 0
+        for chunk in range(first, last):
+            values = view(listed + chunk * (LISTED + 1) * sign_off.itemsize, inside[chunk], sign_off)
+            for i in range(0, inside[chunk], stride):
+                drawn[at] = values[i]
+                at += 1
+        rank, reach = at * place // total, np.int64(2 * np.sqrt(at)) + 1
+        low, high = _ends(drawn, at, rank, sign_off[0], 2.0, tail(drawn, at))
+        lows[pool] = low if rank >= reach else lows[pool]
+        highs[pool] = high if rank + reach < at else highs[pool]
+
+
+@part
+def list_again(pools, sign_off, lows, highs, listed, inside, below, workspace, begin, end):
+    """Keep in the lists of chunks ``begin`` to ``end`` what is inside brackets that `closer` has laid."""
+    for chunk in range(begin, end):
+        if inside[chunk] < LISTED - STEP:
+            low, high, own = lows[pools[chunk]], highs[pools[chunk]], listed[chunk]
+            inside[chunk], less = _list_inside(own, 0, inside[chunk], sign_off[0], low, high, own, 0)
+            below[chunk] += less
+
+
+@part
 def middles(starts, sizes, sign_off, floats, lows, highs, listed, inside, below, medians, workspace, begin, end):
     """Medians of pools ``begin`` to ``end`` from the lists of their chunks, which are moved together.
 
@@ -269,11 +315,7 @@ def middles(starts, sizes, sign_off, floats, lows, highs, listed, inside, below,
     middle, found = view(workspace, 2, floats), view(workspace, 2, sign_off)
     for pool in range(begin, end):
         first, last = starts[pool], starts[pool + 1]
-        under, total, most = 0, 0, 0
-        for chunk in range(first, last):
-            under += below[chunk]
-            total += inside[chunk]
-            most = greater(most, inside[chunk])
+        under, total, most = _in_lists(starts, pool, inside, below)
         low, high = (sizes[pool] - 1) // 2 - under, sizes[pool] // 2 - under
         medians[pool] = np.nan
         if low < 0 or high >= total or most >= LISTED - STEP:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.base import BaseContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic
@@ -57,6 +58,14 @@ class Emitter:
         stored.align = VECTOR_BYTES if past else self.align
         if past:
             stored.set_metadata("nontemporal", self.builder.module.add_metadata([ir.Constant(_I32, 1)]))
+
+    def prefetch(self, pointer: Value, ahead: int) -> None:
+        """Have the cache line so many bytes further on fetched, if there is one."""
+        place = self.builder.bitcast(pointer, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [place.type, _I32, _I32, _I32])
+        fetch = cgutils.get_or_insert_function(self.builder.module, kind, "llvm.prefetch.p0")
+        how = [ir.Constant(_I32, one) for one in (0, 3, 1)]  # to read, into all caches, data
+        self.builder.call(fetch, [self.builder.gep(place, [ir.Constant(_I64, ahead)]), *how])
 
     def some(self, offset: int, begin: Value, end: Value) -> Value:
         """For each lane of the vector at ``offset`` whether it lies in [begin, end)."""
@@ -168,7 +177,7 @@ def _filtered(
             if values[11:]:
                 emit.store_some(value, pointer, place * lanes, *values[11:])
             else:
-                emit.store(value, pointer, place * lanes, past)
+                emit.store(value, pointer, place * lanes, past and (joined or pointer is r_data))
 
 
 def _filter(joined: bool, past: bool = False) -> Intrinsic:
@@ -204,6 +213,9 @@ analyse = _filter(joined=False)
 """analyse(u, i, v, j, m, s_taps, r_taps, s, k, r, l): a group of
 s[k+p] = Σ_q s_taps[2q] u[i+p+qm] + s_taps[2q+1] v[j+p+qm] and r likewise: one step of a two-channel bank.
 All phases are summed in registers, whatever the filter's length."""
+
+analyse_past = _filter(joined=False, past=True)
+"""The same, r stored past the caches: r[l] is aligned to vectors."""
 
 synthesise = _filter(joined=True)
 """The same sums, s and r alternating in s."""

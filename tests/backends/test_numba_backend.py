@@ -227,11 +227,16 @@ def _groups(pyramids, scope):
     return [list(ds[0]) if scope == "trace" else [np.concatenate([d.ravel() for d in ds])] for ds in levels]
 
 
-@pytest.fixture(params=["whole", "cut"])
+@pytest.fixture(params=["whole", "cut", "listed again"])
 def long_rows(request, monkeypatch):
-    """Rows of more than 128 Ki coefficients as one thread's work, or cut into chunks as longer ones are."""
-    if request.param == "cut":
+    """Rows of more than 128 Ki coefficients as one thread's work, or cut into chunks as longer ones are.
+
+    Their lists are listed again inside closer brackets, as those of still longer ones are, or not.
+    """
+    if request.param != "whole":
         monkeypatch.setattr(selection, "SHORT", 1 << 17)
+    if request.param == "listed again":
+        monkeypatch.setattr(selection, "LISTED_AGAIN", 1 << 16)
 
 
 @pytest.mark.usefixtures("long_rows")
@@ -294,6 +299,35 @@ def test_peak(rng, dtype, extreme):
     spoilt.flat[:2] = np.nan, np.inf
     assert np.isnan(backend.peak(spoilt))
     assert backend.peak(x[:0]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("mode", ["symmetric", "zero", "smooth", "antireflect", "periodization"])
+@pytest.mark.parametrize(("wavelet", "samples", "tile"), [("haar", 9, 32), ("db2", 4096, 32), ("db8", 1501, 1 << 15)])
+def test_peak_while_transforming(rng, dtype, mode, wavelet, samples, tile):
+    """Every sample counts, and nothing beyond the ends, which modes extrapolate."""
+    backend, analysis = NumbaCPU(tile), DWT.analysis(pywt.Wavelet(wavelet), mode, 3)
+    x = rng.uniform(-1, 1, (2, samples)).astype(dtype)
+    for row, place in [(0, 0), (1, samples - 1), *((i % 2, i) for i in rng.integers(0, samples, 30).tolist())]:
+        one = x.copy()
+        one[row, place] = -2
+        peak, pyramid = backend.peak_and_pyramid(one, analysis)
+        assert peak == 2
+        assert pyramid is not None
+        one[row, place] = np.nan
+        peak, pyramid = backend.peak_and_pyramid(one, analysis)
+        assert np.isnan(peak)
+        assert pyramid is None
+
+
+def test_details_stored_past_the_caches(rng, monkeypatch):
+    """The same bits, wherever the details of a row begin."""
+    analysis = DWT.analysis(pywt.Wavelet("db8"), "symmetric", 5)
+    x = rng.standard_normal((3, 300_001)).astype("f4")
+    expected = NumbaCPU().decompose(x, analysis)
+    monkeypatch.setattr(memory, "PASSED", 1)
+    for own, there in zip(NumbaCPU().decompose(x, analysis).coefficients, expected.coefficients, strict=True):
+        np.testing.assert_array_equal(own, there)
 
 
 @pytest.mark.parametrize("extreme", [np.nan, np.inf, -7.5])

@@ -16,7 +16,7 @@ from tests.support.spread import transformed
 from wavefilt import threads
 from wavefilt.backends.numba_cpu import NumbaCPU, entries, memory, native, peaks, serving, team
 from wavefilt.backends.numba_cpu.selection import sign_off
-from wavefilt.transforms import DWT
+from wavefilt.transforms import DWT, MODWT
 
 needs_team = pytest.mark.skipif(not team.SUPPORTED, reason="this system has no team")
 
@@ -177,8 +177,8 @@ def test_a_share_of_samples_is_transformed_right_after_its_peak_is_found(monkeyp
         call(job, begin, end)
 
     monkeypatch.setattr(team.Job, "__call__", told)
-    NumbaCPU().peak_and_pyramid(x, DWT.analysis(pywt.Wavelet("db2"), "symmetric", 2))
-    assert order[0] == (0, 8, 8)  # a range a row, which is all that a job can be cut into
+    NumbaCPU().peak_and_pyramid(x, MODWT.analysis(pywt.Wavelet("db2"), "symmetric", 2))
+    assert order[0] == (0, 16, 16)  # of 32 Ki samples
 
 
 def test_the_same_bits_where_python_spreads_the_work(monkeypatch):

@@ -39,11 +39,11 @@ def _state() -> _State:
 def note(x: Array, method: Method, backend: str, outcome: Outcome) -> None:
     """Remember how traces were denoised, if their backend does others like them in one go.
 
-    Not larger ones, which are denoised in blocks: there an option is looked at in no time.
+    Not more traces than a block, where an option is looked at in no time.
     """
-    if x.nbytes > BLOCK or len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
-        return
     rows, key = x.reshape(-1, x.shape[-1]), _key(x, method, backend)
+    if (len(rows) > 1 and x.nbytes > BLOCK) or len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
+        return
     if left := _waiting.pop(key, 0):
         _waiting[key] = left - 1
         return

@@ -9,6 +9,7 @@ from wavefilt.backends.numba_cpu.launching import GARROTE, HARD, KEEP, SOFT
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES, HALF, VECTOR_BYTES
 from wavefilt.backends.numba_cpu.vector import (
     analyse,
+    analyse_past,
     analyse_some,
     greater,
     largest,
@@ -111,17 +112,28 @@ def _own(piece, tile, left, right, step, end):
 
 
 @part
+def peak(address, sign_off, workspace, begin, end):
+    """Largest magnitude of elements ``begin`` to ``end``, as bits: a NaN's exceed infinity's, and these all others."""
+    bits = view(address + begin * sign_off.itemsize, end - begin, sign_off)
+    highest = sign_off[0] & 0
+    for i in range(end - begin):
+        highest = max(highest, bits[i] & sign_off[0])
+    return highest
+
+
+@part
 def forward(
-    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, lo, hi,
-    workspace, begin, end,
+    lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, measured, sign_off, past,
+    lo, hi, workspace, begin, end,
 ):  # fmt: skip
     """Fused levels of tiles ``begin`` to ``end``, counted through all rows.
 
     ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous (rows, length)
     arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`), and
-    ``workspace`` that of `plan.workspace`.
+    ``workspace`` that of `plan.workspace`. Details of ``past`` coefficients or more are stored past the caches.
+    Returns the `peak` of rows of ``measured`` samples.
     """
-    depth, taps, size = len(lengths) - 1, len(lo), lo.itemsize
+    depth, taps, size, highest = len(lengths) - 1, len(lo), lo.itemsize, sign_off[0] & 0
     phases, group, half = taps // 2, GROUP_BYTES // lo.itemsize, HALF // lo.itemsize
     pitch, stride = scratch + PADDING, BLOCK + phases + group + PADDING
     starts, stops = (
@@ -187,8 +199,17 @@ def forward(
                         even, odd, 2 * at + first, count + phases - 1,
                         near, near_start, near_stop, far, far_start, n, mode, places, factors,
                     )  # fmt: skip
-                    high, high_at = (detail, at) if own_start <= at < own_stop else (unused, 0)
+                    if j == 1 and n == measured:  # these were just read
+                        place = greater(2 * at + first, 0)
+                        read = lesser(2 * (to + phases - 1) + first, n) - place
+                        highest = max(highest, peak(rows + (row * n + place) * size, sign_off, 0, 0, read))
+                    own = own_start <= at < own_stop
+                    high, high_at = (detail, at) if own else (unused, 0)
                     p = 0
+                    if own and m >= past and (details[j - 1] + (row * m + at) * size) % VECTOR_BYTES == 0:
+                        while p + group <= count:
+                            analyse_past(even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p)
+                            p += group
                     while p + group <= count:
                         analyse(even, p, odd, p, 1, lo, hi, target, at - start + p, high, high_at + p)
                         p += group
@@ -198,6 +219,7 @@ def forward(
                         )
                         p += half
                     at = to
+    return highest
 
 
 @part
@@ -357,13 +379,3 @@ def inverse(
                             )
                             p += half
                     at += count
-
-
-@part
-def peak(address, sign_off, workspace, begin, end):
-    """Largest magnitude of elements ``begin`` to ``end``, as bits: a NaN's exceed infinity's, and these all others."""
-    bits = view(address + begin * sign_off.itemsize, end - begin, sign_off)
-    highest = sign_off[0] & 0
-    for i in range(end - begin):
-        highest = max(highest, bits[i] & sign_off[0])
-    return highest

@@ -8,6 +8,7 @@ from wavefilt import threads
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends.numba_cpu import entries, launching, memory, team
 from wavefilt.backends.numba_cpu.peaks import Peak
+from wavefilt.backends.numba_cpu.selection import sign_off
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import boundary
 
@@ -20,9 +21,11 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     tile = plan.fitting(tile, x.size, threads.get_num_threads())
     shape = x.shape[1], wavelet.dec_len, mode, analysis.level, tile
     filters = launching.analysis_filters(wavelet, x.dtype)
-    constants = boundary.first_input(wavelet.dec_len, mode), boundary.code(mode), filters
+    first, measured = boundary.first_input(wavelet.dec_len, mode), x.shape[1] if peak else 0  # by the kernel itself
+    past = launching.past(memory.PASSED, x.shape, x.itemsize)
+    constants = first, boundary.code(mode), measured, sign_off(x.dtype), past, filters
     launches, lengths = plan.launches(*shape), plan.outputs(*shape)
-    return launching.analysing(entries.FORWARD, x, analysis, launches, lengths, constants, peak)
+    return launching.analysing(entries.FORWARD, x, analysis, launches, lengths, constants, None)
 
 
 def synthesising(
