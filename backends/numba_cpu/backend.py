@@ -122,7 +122,8 @@ class NumbaCPU(Backend):
         denoise = memory.lend(key, whole.Whole)
         if denoise is None:
             memory.lend(self._key(x, method.analysis(level), method.wanted(level)), prepared.Plan)  # to have its memory
-            denoise = whole.Whole(x, method, level, self._tile, *_ROWS[method.kind.name])
+            block = x[: whole.rows_at_once(x, method, level)]
+            denoise = whole.Whole(block, method, level, self._tile, *_ROWS[method.kind.name])
         y = denoise.run(x)
         memory.keep(key, denoise)
         return y

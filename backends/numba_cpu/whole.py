@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wavefilt import threads
 from wavefilt.arrays import Array
 from wavefilt.chunking import trend
 from wavefilt.method import Method
@@ -23,6 +24,25 @@ RULES = {"linear": LINEAR, "fixed": FIXED, "bayes": BAYES}
 """Thresholds that are so many times the noise, that are given, and those of rule "bayes"."""
 
 
+BLOCK, SHARE = 16 << 20, 2 << 20
+"""Bytes of coefficients that are computed together, and of them for each thread, at least.
+
+More leave the caches before they are used again.
+"""
+
+
+def _copies(method: Method, level: int) -> int:
+    """Values for each sample: coefficients, those shrunk by their neighbours, samples less a trend."""
+    coefficients = level if method.kind.name == "modwt" else 1
+    return coefficients * (2 if method.spec.local else 1) + (method.trend is not None)
+
+
+def rows_at_once(x: Array, method: Method, level: int) -> int:
+    """How many of the rows are denoised together."""
+    blocks = x.nbytes * _copies(method, level) // max(BLOCK, SHARE * threads.get_num_threads())
+    return -(-len(x) // max(min(blocks, len(x)), 1))
+
+
 def possible(x: Array, method: Method, level: int) -> bool:
     """Whether `Whole` does this: rules whose thresholds follow from the noise and mean squares of a row."""
     kind, rule = method.kind, method.known_rule
@@ -30,17 +50,20 @@ def possible(x: Array, method: Method, level: int) -> bool:
     own = method.rule_function.__module__ == rules.__name__  # a user's may be rounded in another way
     if not (plain and own and level and rule and kind.parts == 1) or (rule == "bayes" and method.sigma != "level"):
         return False
+    if x[:1].nbytes > BLOCK and method.kind.name == "dwt" and _copies(method, level) > 1:  # more memory than by steps
+        return False
     summed_alone = rule != "bayes" or max(kind.sizes(method.analysis(level), x.shape[1:])) <= SHORT
     return summed_alone and (method.spec.local or method.function(x.shape[1]) in launching.FUNCTIONS)
 
 
 class Whole:
-    """A denoise of rows of one shape, if it is `possible`."""
+    """A denoise of rows of one shape, as many at once as it is made of, if it is `possible`."""
 
     def __init__(
         self, x: Array, method: Method, level: int, tile: int, analysing: Analysing, synthesising: Synthesising
     ) -> None:
         self.method, (rows, samples), sigma = method, x.shape, method.sigma  # kept: it is found by its identity
+        self._rows = rows
         assert not isinstance(sigma, tuple)
         self._detrended = memory.empty(x.shape if method.trend else (0, 0), x.dtype)
         source = self._detrended if method.trend else x
@@ -73,18 +96,30 @@ class Whole:
         self._most_bits = peak.bits_of(self._most)
 
     def run(self, x: Array) -> Array | None:
-        """The rows denoised; None if one of them is not finite, may be dead or overflow, or stays as it is."""
+        """The rows denoised; None if one of them is not finite, may be dead or overflow, or stays as it is.
+
+        Of more than one block the last has rows of the one before again.
+        """
         y, begin = memory.placed(x.shape, x.dtype, result=True)
+        last = len(x) - self._rows
+        for first in (*range(0, last, self._rows), last):
+            own = slice(first, first + self._rows)
+            self._result.set(begin + first * y.strides[0])
+            if not self._run(x[own], y[own]):
+                return None
+        return y
+
+    def _run(self, x: Array, y: Array) -> bool:
+        """Whether a block is denoised."""
         self._samples.set(memory.address(x))
-        self._result.set(begin)
         if not self.method.trend:
-            return y if self._program.run() <= self._most_bits else None
+            return self._program.run() <= self._most_bits
         with np.errstate(invalid="ignore", over="ignore"):
             lines = trend.of_rows(x, self.method.trend)
             if not lines.highest <= self._most:
-                return None
+                return False
             lines.remove(x, 0, self._detrended)
         if self._program.run() > self._most_bits:
-            return None
+            return False
         lines.restore(y)
-        return y
+        return True

@@ -10,6 +10,7 @@ import pytest
 
 import wavefilt
 from wavefilt.backends import registry
+from wavefilt.backends.numba_cpu import whole
 from wavefilt.backends.numba_cpu.backend import NumbaCPU
 from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.denoising import repeated
@@ -125,13 +126,34 @@ def test_with_what_is_removed(again):
     assert np.array_equal(first, second)
 
 
-@pytest.mark.parametrize("traces", [1, 2])
-def test_many_traces_take_the_long_way(traces, again):
-    """One trace alone does not, however long: it is not denoised in blocks."""
-    x = _samples((traces, (1 << 21) // traces), "float64")
+@pytest.mark.parametrize("shape", [(1, 1 << 21), (2, 1 << 20)])
+def test_large_arrays(shape, again):
+    x = _samples(shape, "float64")
     first, second = (wavefilt.denoise(x, rule="universal", backend="numba") for _ in range(2))
-    assert again == [True] * (traces == 1)
+    assert again == [True]
     assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("detrend", [None, "line"])
+@pytest.mark.parametrize("traces", [6, 7, 8])
+def test_traces_in_blocks(traces, detrend, again, monkeypatch):
+    """The last block has traces of the one before again; one of any block may take the long way."""
+    monkeypatch.setattr(whole, "BLOCK", 3 * 1000 * 8)
+    monkeypatch.setattr(whole, "SHARE", 0)
+    x = _samples((traces, 1000), "float64")
+    first, second = (wavefilt.denoise(x, detrend=detrend, backend="numba") for _ in range(2))
+    assert again == [True]
+    assert np.array_equal(first, second)
+    for dead in range(traces):
+        repeated._waiting.clear()
+        wavefilt.denoise(x, detrend=detrend, backend="numba")
+        again.clear()
+        spoilt = x.copy()
+        spoilt[dead] = 3
+        y = wavefilt.denoise(spoilt, detrend=detrend, backend="numba")
+        assert again == [False]
+        assert np.array_equal(y[dead], spoilt[dead])
+        np.testing.assert_array_equal(np.delete(y, dead, axis=0), np.delete(first, dead, axis=0))
 
 
 def _with(x, where, value):

@@ -10,7 +10,7 @@ from wavefilt.arrays import Array, DType, dtype_name
 from wavefilt.backends import registry
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Again
-from wavefilt.denoising.pipeline import BLOCK, Outcome
+from wavefilt.denoising.pipeline import Outcome
 from wavefilt.method import Method
 from wavefilt.registry import Registry
 
@@ -37,12 +37,9 @@ def _state() -> _State:
 
 
 def note(x: Array, method: Method, backend: str, outcome: Outcome) -> None:
-    """Remember how traces were denoised, if their backend does others like them in one go.
-
-    Not more traces than a block, where an option is looked at in no time.
-    """
+    """Remember how traces were denoised, if their backend does others like them in one go."""
     rows, key = x.reshape(-1, x.shape[-1]), _key(x, method, backend)
-    if (len(rows) > 1 and x.nbytes > BLOCK) or len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
+    if len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
         return
     if left := _waiting.pop(key, 0):
         _waiting[key] = left - 1
