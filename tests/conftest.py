@@ -55,15 +55,17 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20261120)
 
 
-@pytest.fixture(autouse=True)
-def _turn_on_the_gpu(request):
-    """Tests on a GPU run side by side in several processes; those that fill its memory, or watch it, run alone."""
-    if request.node.get_closest_marker("gpu") is None:
-        yield
-        return
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Tests on a GPU run side by side in several processes; those that fill its memory, or watch it, run alone.
+
+    With the fixtures of a module, which may begin to use the GPU.
+    """
+    if item.get_closest_marker("gpu") is None:
+        return (yield)
     import fcntl
 
-    alone = request.node.get_closest_marker("whole_gpu") is not None
+    alone = item.get_closest_marker("whole_gpu") is not None
     with (Path(tempfile.gettempdir()) / f"wavefilt-gpu-tests-{os.getuid()}").open("a") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        yield
+        return (yield)

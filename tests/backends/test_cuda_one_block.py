@@ -199,3 +199,25 @@ def test_on_a_gpu(monkeypatch, rows, n, wavelet, sigma):
     method, x = Method(wavelet=wavelet, rule="universal", sigma=sigma), _traces(rows, n)
     alone, divided = _both(x, method, level, monkeypatch, expected=n < 10_000 or sigma == "global")
     np.testing.assert_array_equal(alone, divided)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(SIMULATED, reason="there are no graphs")
+def test_shapes_and_rules_that_take_turns():
+    """They share a kernel, and graphs of those that take more memory are launched on other arrays after others."""
+    pytest.importorskip("numba_cuda")
+    from wavefilt.backends import available
+
+    if isinstance(state := available()["cuda"], wavefilt.BackendUnavailable):
+        pytest.skip(str(state))
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    cases = [(n, rule) for n in (3001, 500, 1024) for rule in ("bayes", "universal")]
+    held = []
+    for turn in range(4):
+        for n, rule in cases:
+            x = _traces(24, n, turn)
+            held.append(cuda.to_device(x))
+            y = wavefilt.denoise(held[-1], rule=rule, level=4)
+            expected = wavefilt.denoise(x, rule=rule, level=4, backend="pywavelets")
+            np.testing.assert_allclose(y.copy_to_host(), expected, atol=2e-5)

@@ -102,10 +102,16 @@ if not SIMULATED:
             launch(*arguments)
 
     def allow(dispatcher: CUDADispatcher, types: Types, size: int) -> None:
-        """Let the blocks of a kernel have so many bytes of shared memory, more than the 48 KiB that all may have."""
+        """Let the blocks of a kernel have so many bytes of shared memory, more than the 48 KiB that all may have.
+
+        And no less than before, which launches that are recorded may need.
+        """
         function = dispatcher.compile(types)._codelibrary.get_cufunc()
-        kind = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
+        place = types, function.device.id
+        if size > dispatcher.compile.room.get(place, 0):
+            kind = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            driver.cuKernelSetAttribute(kind, size, function.handle, function.device.id)
+            dispatcher.compile.room[place] = size
 
     class _Compiler:
         """What numba's dispatcher of a kernel calls for types of arguments that are new to it."""
@@ -118,6 +124,8 @@ if not SIMULATED:
             constants: Hashable,
         ) -> None:
             self._dispatcher, self._taps, self._registers = dispatcher, taps, registers
+            self.room: dict[tuple[Types, int], int] = {}
+            """Bytes of shared memory that blocks may have, by types and GPU."""
             self._released = Released(dispatcher.py_func, constants, len(taps))
             self._binaries = Cache(dispatcher.py_func, (constants, taps))
             self._sources = Cache(dispatcher.py_func, constants) if taps else None
