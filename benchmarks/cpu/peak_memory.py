@@ -13,7 +13,7 @@ from wavefilt.benchmarks.common.command import main
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import peak_beyond, turns
 from wavefilt.benchmarks.common.tables import Report, Row, Table
-from wavefilt.denoising import pipeline
+from wavefilt.denoising import pipeline, repeated
 
 TRACES, PANELS = (4096, 4096), (16, 1024, 1024)
 CASES: tuple[tuple[tuple[int, ...], Row], ...] = (
@@ -41,8 +41,9 @@ WAYS = ("whole", "blocks")
 def _denoised(x: Array, case: tuple[Row, str]) -> Array:
     """With some options, in one of the ways; by itself the second call would take the short way of repeated ones."""
     options, way = case
-    with patch.object(pipeline, "BLOCKS", 1 if way == "whole" else pipeline.BLOCKS):
-        return np.asarray(wavefilt.denoise(x, backend="numba", out=np.empty_like(x), **options))
+    blocks = 1 if way == "whole" else pipeline.BLOCKS
+    with patch.object(pipeline, "BLOCKS", blocks), patch.object(repeated, "_known", {}):
+        return np.asarray(wavefilt.denoise(x, backend="numba", **options))
 
 
 def run(quick: bool = False, repeats: int = 7) -> Row:
