@@ -149,7 +149,7 @@ def test_phases_of_a_call(monkeypatch):
     threads.set_num_threads(before)
     (row,) = result["rows"]
     kernels = [phase["kernel"] for phase in row["phases"]]
-    assert kernels == ["peak", "forward", "short_rows", "choose", "inverse", "end"]
+    assert kernels == ["forward", "short_rows", "choose", "inverse", "end"]
     assert sum(phase["before"] + phase["wall"] for phase in row["phases"]) < 10 * row["traced"]
     assert "short_rows" in phases.text(result)
 

@@ -35,7 +35,7 @@ def run(capsys, *arguments):
 def test_the_defaults_of_denoise(capsys, asked):
     code, out, _ = run(capsys, "--json")
     result = json.loads(out)["numba"]
-    assert (code, result["steps"], result["compiled_before"]) == (0, 20, 2)
+    assert (code, result["steps"], result["compiled_before"]) == (0, 24, 2)
     wanted = {entries.FORWARD, entries.INVERSE, entries.SHORT_ROWS, entries.CHOOSE, *entries.LONG}
     assert {(kernel, str(dtype)) for kernel, dtype in asked} == {(k, d) for k in wanted for d in ("float32", "float64")}
 

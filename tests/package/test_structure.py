@@ -15,7 +15,7 @@ from tests.support.checkout import ROOT
 ROOTS = {"wavefilt": "wavefilt", "backends": "wavefilt.backends", "cli": "wavefilt.cli"}
 ROOTS["benchmarks"] = "wavefilt.benchmarks"
 MODULES_OF_A_FOLDER, LINES_OF_A_MODULE, LINES_OF_A_FUNCTION = 24, 450, 120
-LINES, ANYS, UNFORMATTED = 61_628, 624, 20
+LINES, ANYS, UNFORMATTED = 61_637, 624, 20
 """As many as there are: lines grow with features alone."""
 
 

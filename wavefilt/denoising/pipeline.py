@@ -93,7 +93,7 @@ def _in_blocks(
 ) -> Outcome:
     """`_by_steps` of some traces or panels after the other: coefficients, and copies of them, take much memory."""
     out = None if out is None else out.reshape(x.shape)
-    least = LIGHT_BLOCK if light(method) else BLOCK
+    least = LIGHT_BLOCK if _light(method) else BLOCK
     blocks = min(len(x), x.nbytes // least, BLOCKS)
     if blocks < 2 or method.scope == "record" or on_device(backend):
         return _by_steps(x, method, backend, level, report, shape, out)
@@ -113,7 +113,7 @@ def _in_blocks(
     return Outcome(y.reshape(shape), method, backend.name, level, joined(estimates))
 
 
-def light(method: Method) -> bool:
+def _light(method: Method) -> bool:
     """Whether the coefficients, about as many as samples, are all that it needs memory for."""
     own = method.spec
     together = own.together or own.blocks or own.prior
