@@ -9,17 +9,27 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wavefilt import backends
-    from wavefilt.decomposition.dual_tree import dtcwt, idtcwt
-    from wavefilt.decomposition.packets import iwavelet_packets, wavelet_packets
-    from wavefilt.decomposition.stationary import imodwt, iswt, modwt, swt
-    from wavefilt.decomposition.stationary2 import imodwt2, modwt2
-    from wavefilt.decomposition.wavedec import dwt, idwt, wavedec, waverec
-    from wavefilt.decomposition.wavedec2 import wavedec2, waverec2
+    from wavefilt.decomposition import (
+        dwt,
+        idwt,
+        imodwt,
+        imodwt2,
+        iswt,
+        modwt,
+        modwt2,
+        swt,
+        wavedec,
+        wavedec2,
+        waverec,
+        waverec2,
+    )
     from wavefilt.denoising.api import denoise
+    from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.io import read
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.outofcore.streaming import denoise_file
+    from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.recording import Recording
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
@@ -63,16 +73,16 @@ __all__ = [
 
 
 _HOMES = {
-    "decomposition.dual_tree": ("dtcwt", "idtcwt"),
-    "decomposition.packets": ("iwavelet_packets", "wavelet_packets"),
-    "decomposition.stationary": ("imodwt", "iswt", "modwt", "swt"),
-    "decomposition.stationary2": ("imodwt2", "modwt2"),
-    "decomposition.wavedec": ("dwt", "idwt", "wavedec", "waverec"),
-    "decomposition.wavedec2": ("wavedec2", "waverec2"),
+    "decomposition": (
+        *("dwt", "idwt", "imodwt", "imodwt2", "iswt", "modwt", "modwt2", "swt"),
+        *("wavedec", "wavedec2", "waverec", "waverec2"),
+    ),
     "denoising.api": ("denoise",),
+    "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
     "io": ("read",),
     "online": ("OnlineDenoiser",),
+    "packets": ("iwavelet_packets", "wavelet_packets"),
     "recording": ("Recording",),
     "streaming": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, stdtr
 
 from wavefilt.arrays import Array, Floats, refuse_kinds
-from wavefilt.decomposition.wavedec import wavedec
+from wavefilt.decomposition import wavedec
 from wavefilt.thresholding.rules import AUTO_LEVEL, MAD_TO_SIGMA
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, max_level
 

@@ -1,6 +1,6 @@
 """The maximal overlap discrete wavelet transform in NumPy, one filter tap after another.
 
-What it is: `wavefilt.decomposition.stationary`; which coefficients beyond the samples are kept:
+What it is: `wavefilt.decomposition`; which coefficients beyond the samples are kept:
 `wavefilt.wavelets.modwt_boundary`.
 """
 

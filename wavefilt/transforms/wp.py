@@ -1,6 +1,6 @@
 """Wavelet packets of traces, and denoising in a basis of them that suits each trace.
 
-Both outputs of a level are split again, as in `wavefilt.decomposition.packets`. The low-pass output of all levels is
+Both outputs of a level are split again, as in `wavefilt.packets`. The low-pass output of all levels is
 always split, and kept as the approximation, as in the DWT; below each of its high-pass outputs a basis is chosen, of
 which that of the DWT is one. Costs add up, so that the best basis is found from the deepest nodes upwards: a node is
 split where its children cost less (Coifman and Wickerhauser 1992).

@@ -84,7 +84,7 @@ def _bands(rows: Floats, live: Mask) -> Iterator[tuple[float, Floats]]:
 
     Gaps and the mean are 0.
     """
-    from wavefilt.decomposition.stationary import modwt
+    from wavefilt.decomposition import modwt
 
     samples = rows.shape[-1]
     count = np.maximum(live.sum(axis=-1, keepdims=True), 1)

@@ -1,4 +1,4 @@
-"""The MODWT of rows and its inverse: filters, arrays and launches. What it is: `wavefilt.decomposition.stationary`."""
+"""The MODWT of rows and its inverse: filters, arrays and launches. What it is: `wavefilt.decomposition`."""
 
 from __future__ import annotations
 

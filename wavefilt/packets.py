@@ -1,7 +1,6 @@
-"""Wavelet packets with PyWavelets' node names and values, through a backend.
+"""Wavelet packets with PyWavelets' node names and values (Coifman and Wickerhauser 1992).
 
-Both outputs of a level are split again (Coifman and Wickerhauser 1992), so that level j has 2^j nodes of one length. A
-node is named by the filters that led to it: "aad" is twice low-pass, then high-pass.
+Both outputs of a level are split again, so that level j has 2^j nodes of one length.
 """
 
 from __future__ import annotations
@@ -9,28 +8,37 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from wavefilt import backends
-from wavefilt.arrays import dtype_name
-from wavefilt.decomposition.wavedec import as_axis, as_floating, check_reflection, from_rows, mode_name, to_rows
+from wavefilt.arrays import Array, dtype_name
+from wavefilt.decomposition import (
+    as_axis,
+    as_floating,
+    check_reflection,
+    from_blocks,
+    mode_name,
+    to_blocks,
+    transformed_shape,
+)
 from wavefilt.transforms import DWT, Pyramid
 from wavefilt.vocabulary import Mode, check
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
 
-Array = NDArray[Any]
-
 
 class WaveletPackets(Mapping[str, Array]):
-    """Wavelet packets by their names: ``packets["aad"]``; the data themselves are ``packets[""]``.
+    """Wavelet packets by name: ``packets["aad"]``; ``packets[""]`` are the data themselves.
+
+    A node is named by the filters that lead to it: "aad" is twice low-pass, then high-pass.
 
     Attributes
     ----------
     level : int
-        Letters of the longest names.
+        Number of letters of the longest names.
     samples : int
         Length of the data along the axis of the transform.
     """
@@ -51,20 +59,19 @@ class WaveletPackets(Mapping[str, Array]):
         return f"<WaveletPackets to level {self.level} of {self.samples} samples>"
 
     def names(self, level: int | None = None, order: Literal["natural", "freq"] = "natural") -> list[str]:
-        """Names of the nodes of a level, by default the deepest, as `pywt.WaveletPacket.get_level` orders them.
+        """Return the names of the nodes of a level, by default the deepest, as `pywt.WaveletPacket.get_level` does.
 
-        ``"natural"`` is alphabetical; ``"freq"`` is by frequency, the lowest first: decimation mirrors the spectrum of
-        a high-pass output, below which "d" is the lower half. Raises ValueError for a level or an order that is not
-        there.
+        ``"natural"`` is alphabetical. ``"freq"`` is by frequency, the lowest first: decimation mirrors the spectrum of
+        a high-pass output, below which "d" is the lower half. Raises ValueError for an unknown level or order.
         """
         check("order", order, ("natural", "freq"))
         level = self.level if level is None else operator.index(level)
         if not 0 <= level <= self.level:
             raise ValueError(f"level={level} must be at least 0 and at most {self.level}")
-        found = ["".join(letters) for letters in product("ad", repeat=level)]
+        names = ["".join(letters) for letters in product("ad", repeat=level)]
         if order == "freq":
-            found = [found[place ^ place >> 1] for place in range(len(found))]  # Gray code
-        return found
+            names = [names[place ^ place >> 1] for place in range(len(names))]  # Gray code
+        return names
 
 
 def wavelet_packets(
@@ -76,7 +83,7 @@ def wavelet_packets(
     *,
     backend: str = "auto",
 ) -> WaveletPackets:
-    """Wavelet packets along one axis: every node of every level, with the values of `pywt.WaveletPacket`.
+    """Compute wavelet packets along one axis: all nodes of all levels, with the values of `pywt.WaveletPacket`.
 
     Parameters
     ----------
@@ -91,8 +98,8 @@ def wavelet_packets(
     Returns
     -------
     WaveletPackets
-        A mapping from names to arrays of the shape of ``x`` except along ``axis``. Its ``names(level, order)`` are
-        those of the nodes of a level, in alphabetical order or in that of frequency.
+        A mapping from names to arrays of the shape of ``x`` except along ``axis``. ``names(level, order)`` lists the
+        nodes of a level, in alphabetical order or in the order of frequency.
 
     Raises
     ------
@@ -112,26 +119,23 @@ def wavelet_packets(
     >>> packets["aa"]
     array([ 5., 13.])
     """
-    mode, bank, array = mode_name(mode), as_wavelet(wavelet), as_floating(x)
-    axis = as_axis(array, axis)
-    samples = array.shape[axis]
-    if samples == 0:
-        raise ValueError(f"data of shape {array.shape} has no samples along axis {axis}")
+    mode, filters, array = mode_name(mode), as_wavelet(wavelet), as_floating(x)
+    axes = (as_axis(array, axis),)
+    samples = transformed_shape(array, axes)[0]
     if level is None:
-        level = max_level(samples, bank)
+        level = max_level(samples, filters)
     elif operator.index(level) < 0:
         raise ValueError(f"level={level} must be at least 0")
-    check_reflection([samples, *detail_lengths(samples, bank.dec_len, mode, level)], mode)
-    rows, batch = to_rows(array, axis)
-    one = DWT.analysis(bank, mode, 1)
+    check_reflection([samples, *detail_lengths(samples, filters.dec_len, mode, level)], mode)
+    rows, batch = to_blocks(array, axes)
+    one = DWT.analysis(filters, mode, 1)
     chosen = backends.choose(backend, dtype_name(rows.dtype), rows.shape, one)
     names, nodes = [""], {"": array}
     for _ in range(level):  # all nodes of a level are rows of one batch
         low, high = chosen.decompose(rows, one).coefficients
         rows = np.concatenate([low, high])
-        low, high = rows.reshape(2, len(names), *batch, low.shape[-1])
-        nodes |= {name + "a": np.moveaxis(c, -1, axis) for name, c in zip(names, low, strict=True)}
-        nodes |= {name + "d": np.moveaxis(c, -1, axis) for name, c in zip(names, high, strict=True)}
+        for letter, coefficients in zip("ad", rows.reshape(2, len(names), *batch, low.shape[-1]), strict=True):
+            nodes |= {name + letter: np.moveaxis(c, -1, axes[0]) for name, c in zip(names, coefficients, strict=True)}
         names = [name + letter for letter in "ad" for name in names]
     ordered = sorted(nodes, key=lambda name: (len(name), name))
     return WaveletPackets({name: nodes[name] for name in ordered}, level, samples)
@@ -146,18 +150,18 @@ def iwavelet_packets(
     *,
     backend: str = "auto",
 ) -> Array:
-    """The samples from the nodes of any basis of wavelet packets.
+    """Reconstruct the samples from the nodes of any basis of wavelet packets.
 
     Parameters
     ----------
     nodes : mapping from str to array_like
-        Names and coefficients of nodes that cover the spectrum once, such as "a", "da" and "dd". Of the mapping that
-        `wavelet_packets` returned, which has them all, those of the deepest level are taken.
+        Names and coefficients of nodes that cover the spectrum once, such as "a", "da" and "dd". From the mapping
+        returned by `wavelet_packets`, which has all nodes, those of the deepest level are used.
     wavelet, mode, axis, backend
         As in `wavelet_packets`.
     samples : int, optional
-        Length of the result along ``axis``. By default that of the data of a mapping by `wavelet_packets`, or else the
-        longest whose nodes have the given lengths.
+        Length of the result along ``axis``. By default the length of the data for a mapping by `wavelet_packets`, and
+        otherwise the longest whose nodes have the given lengths.
 
     Returns
     -------
@@ -169,7 +173,7 @@ def iwavelet_packets(
         For a node that is a part of another one, or that is missing, and a length that does not fit the others, each
         with its name; for names with other letters than a and d, and as `wavelet_packets`.
     """
-    mode, bank = mode_name(mode), as_wavelet(wavelet)
+    mode, filters = mode_name(mode), as_wavelet(wavelet)
     if isinstance(nodes, WaveletPackets):
         samples = nodes.samples if samples is None else samples
         nodes = {name: nodes[name] for name in nodes.names()}
@@ -181,20 +185,20 @@ def iwavelet_packets(
     for name, c in given.items():
         if c.ndim != any_node.ndim or tuple(np.delete(c.shape, axis).tolist()) != batch:
             raise ValueError(f"node {name!r} of shape {c.shape} does not fit one of shape {any_node.shape}")
-    lengths = _lengths({name: c.shape[axis] for name, c in given.items()}, bank.dec_len, mode, samples)
-    rows = {name: to_rows(c.astype(dtype, copy=False), axis)[0] for name, c in given.items()}
-    one = DWT.analysis(bank, mode, 1)
-    chosen = backends.choose(backend, dtype_name(dtype), (max(int(np.prod(batch)), 1), lengths[0]), one)
+    lengths = _packet_lengths({name: c.shape[axis] for name, c in given.items()}, filters.dec_len, mode, samples)
+    rows = {name: to_blocks(c.astype(dtype, copy=False), (axis,))[0] for name, c in given.items()}
+    one = DWT.analysis(filters, mode, 1)
+    chosen = backends.choose(backend, dtype_name(dtype), (max(prod(batch), 1), lengths[0]), one)
     for level in range(len(lengths) - 1, 0, -1):
         parents = sorted({name[:-1] for name in rows if len(name) == level})
         children = (np.concatenate([rows.pop(name + letter) for name in parents]) for letter in "ad")
-        found = chosen.reconstruct(Pyramid(tuple(children), one, (lengths[level - 1],)))
-        rows |= zip(parents, np.split(found, len(parents)), strict=True)
-    return from_rows(rows[""], batch, axis)
+        merged = chosen.reconstruct(Pyramid(tuple(children), one, (lengths[level - 1],)))
+        rows |= zip(parents, np.split(merged, len(parents)), strict=True)
+    return from_blocks(rows[""], batch, (axis,))
 
 
 def _check_basis(nodes: Mapping[str, Any]) -> None:
-    """Raise ValueError, naming a node, unless these cover the spectrum once."""
+    """Raise ValueError, naming a node, unless the nodes cover the spectrum once."""
     if not nodes:
         raise ValueError("nodes must be a mapping of at least one name, such as 'a' and 'd'")
     inner = set()
@@ -212,8 +216,8 @@ def _check_basis(nodes: Mapping[str, Any]) -> None:
                 raise ValueError(f"node {child!r} is missing, or those that it consists of")
 
 
-def _lengths(given: dict[str, int], taps: int, mode: str, samples: int | None) -> list[int]:
-    """Coefficients of the nodes of every level, of the samples first. Raises ValueError where they do not fit."""
+def _packet_lengths(given: dict[str, int], taps: int, mode: str, samples: int | None) -> list[int]:
+    """Return the length of the nodes of every level, the samples first. Raises ValueError if they do not fit."""
     known = {len(name): length for name, length in given.items()}
     deepest = max(known)
     if samples is None:

@@ -1,1 +1,0 @@
-"""The public transforms, with PyWavelets' signatures and values."""
