@@ -11,78 +11,25 @@ from functools import cache
 
 import numpy as np
 
-from tests.cli.test_bad_input import npy, npz
-from tests.io.test_io import make_seg2, pack_20_bit
+from tests.support.file_bytes import make_seg2, npy, npz, pack_20_bit, sac, segy_file, su_file, wave
 
 VALUES = np.array([0, 1, -2, 30, -400, 5000, -60, 7], "f8")
 TOKENS = (
-    b"SAMPLE_INTERVAL 0.001",
-    b"\x55\x3a\x01\x00",
-    b"\x3a\x55\x00\x01",
-    b"\x22\x44",
-    b"\x44\x22",
-    b"\x93NUMPY\x01\x00",
-    b"\x93NUMPY\x02\x00",
-    b"\x93NUMPY\x03\x00",
-    b"{'descr': ",
-    b"'fortran_order': ",
-    b"'shape': (",
-    b"(1, 8), }",
-    b"'<f8'",
-    b"'>i2'",
-    b"'|O'",
-    b"'<c8'",
-    b"'<U9'",
-    b"[('a', '<f4')]",
-    b"True",
-    b"L",
-    b"1e308",
-    b"nan",
-    b"inf",
-    b"-0.0",
-    b"1.5d+10",
-    b"1_0",
-    b"\xef\xbb\xbf",
-    b"\r\n",
-    b"\t",
-    b";",
-    b",",
-    b"# ",
-    b"RIFF",
-    b"RIFX",
-    b"RF64",
-    b"WAVEfmt ",
-    b"data",
-    b"ds64",
-    b"LIST",
-    b"PK\x03\x04",
-    b"PK\x01\x02",
-    b"PK\x05\x06",
-    b"PK\x06\x06",
-    b".npy",
-    b"WID2",
-    b"TIMESERIES ",
-    b"TSPAIR",
-    b"SLIST",
-    b"data_format=",
-    b"n1=",
-    b"in=",
-    b"000001D ",
-    b"MS\x03",
-    b"\x1f\x8b",
-    b"\x80\x04\x95",
-    b"\x89HDF\r\n\x1a\n",
-    b"\xff\xff\xff\xff",
-    b"\xff\xff\xff\x7f",
-    b"\x00\x00\x00\x80",
-    b"\xff\xff",
+    *(b"SAMPLE_INTERVAL 0.001", b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01", b"\x22\x44", b"\x44\x22"),
+    *(b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00", b"\x93NUMPY\x03\x00", b"{'descr': ", b"'fortran_order': "),
+    *(b"'shape': (", b"(1, 8), }", b"'<f8'", b"'>i2'", b"'|O'", b"'<c8'", b"'<U9'", b"[('a', '<f4')]", b"True", b"L"),
+    *(b"1e308", b"nan", b"inf", b"-0.0", b"1.5d+10", b"1_0", b"\xef\xbb\xbf", b"\r\n", b"\t", b";", b",", b"# "),
+    *(b"RIFF", b"RIFX", b"RF64", b"WAVEfmt ", b"data", b"ds64", b"LIST", b"PK\x03\x04", b"PK\x01\x02"),
+    *(b"PK\x05\x06", b"PK\x06\x06", b".npy", b"WID2", b"TIMESERIES ", b"TSPAIR", b"SLIST", b"data_format="),
+    *(b"n1=", b"in=", b"000001D ", b"MS\x03", b"\x1f\x8b", b"\x80\x04\x95", b"\x89HDF\r\n\x1a\n"),
+    *(b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80", b"\xff\xff"),
 )
 """Words of the formats, which a fuzzer should not have to find letter by letter."""
 
 
 @cache
 def seeds(kind: str) -> dict[str, bytes]:
-    """Files by name; for "detected" those of all formats."""
+    """Return files by name; for "detected" those of all formats."""
     made = MAKERS if kind == "detected" else {kind: MAKERS[kind]}
     return {name: data for maker in made.values() for name, data in maker().items()}
 
@@ -150,49 +97,31 @@ def _npz() -> dict[str, bytes]:
     return found | {"npz of two": npz(a=VALUES, b=VALUES[:2])}
 
 
-def _wave(order: str, tag: int, width: int, channels: int, payload: bytes, more: bytes = b"") -> bytes:
-    frame = channels * width
-    form = struct.pack(order + "HHIIHH", tag, channels, 8000, 8000 * frame, frame, 8 * width) + more
-    chunks = b"".join(
-        name + struct.pack(order + "I", len(body)) + body for name, body in ((b"fmt ", form), (b"data", payload))
-    )
-    return (b"RIFF" if order == "<" else b"RIFX") + struct.pack(order + "I", 4 + len(chunks)) + b"WAVE" + chunks
-
-
 def _wav() -> dict[str, bytes]:
     extensible = struct.pack("<HHI", 22, 16, 3) + b"\x01\x00\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
     return {
-        "wav u1": _wave("<", 1, 1, 1, bytes(range(8))),
-        "wav i2": _wave("<", 1, 2, 2, VALUES.astype("<i2").tobytes()),
-        "wav i3": _wave("<", 1, 3, 1, bytes(24)),
-        "wav big-endian": _wave(">", 1, 4, 1, VALUES.astype(">i4").tobytes()),
-        "wav f4": _wave("<", 3, 4, 2, VALUES.astype("<f4").tobytes()),
-        "wav f8": _wave("<", 3, 8, 1, VALUES.tobytes()),
-        "wav extensible": _wave("<", 0xFFFE, 2, 1, VALUES.astype("<i2").tobytes(), extensible),
+        "wav u1": wave(1, 1, bytes(range(8))),
+        "wav i2": wave(1, 2, VALUES.astype("<i2").tobytes(), channels=2),
+        "wav i3": wave(1, 3, bytes(24)),
+        "wav big-endian": wave(1, 4, VALUES.astype(">i4").tobytes(), ">"),
+        "wav f4": wave(3, 4, VALUES.astype("<f4").tobytes(), channels=2),
+        "wav f8": wave(3, 8, VALUES.tobytes()),
+        "wav extensible": wave(0xFFFE, 2, VALUES.astype("<i2").tobytes(), more=extensible),
     }
 
 
 def _segy() -> dict[str, bytes]:
-    """SEG-Y and SU in both byte orders; segyio reads what is found to be them."""
-    found = {}
-    for endian in "<>":
-        trace = bytearray(240)
-        struct.pack_into(endian + "2H", trace, 114, 4, 1000)
-        traces = 2 * (bytes(trace) + VALUES[:4].astype(endian + "f4").tobytes())
-        head = bytearray(b"C".ljust(80) * 40 + bytes(400))
-        struct.pack_into(endian + "5H", head, 3216, 1000, 0, 4, 0, 5)
-        found[f"su {endian}"] = traces
-        found[f"segy {endian}"] = bytes(head) + traces
-    return found
+    return {f"{name} {order}": data for order in "<>" for name, data in (
+        ("segy", segy_file(5, order, 2, 4, text=b"C".ljust(80) * 40)), ("su", su_file(order, 2, 4)))}  # fmt: skip
+
+
+def _sac() -> dict[str, bytes]:
+    return {f"sac {order}": sac(VALUES, order) for order in "<>"}
 
 
 def _marked() -> dict[str, bytes]:
-    """What is recognised, and refused or read by another library."""
-    sac = bytearray(632 + 4 * 4)
-    struct.pack_into("<i", sac, 304, 6)
-    struct.pack_into("<i", sac, 316, 4)
+    """Return files that are recognised, and refused or read by another library."""
     return {
-        "sac": bytes(sac),
         "gzip": gzip.compress(b"1\n2\n", mtime=0),
         "pickle": pickle.dumps({"a": 1}, 4),
         "mseed": b"000001D " + bytes(56),
@@ -213,12 +142,13 @@ MAKERS = {
     "npz": _npz,
     "wav": _wav,
     "segy": _segy,
+    "sac": _sac,
     "marked": _marked,
 }
 
 
 def large(size: int = 4 << 20) -> dict[str, tuple[str, bytes]]:
-    """Long files by name, with their kind: whole ones, those that take most memory, and those found bad at the end."""
+    """Return long files by name, with their kind: whole ones, those that take most memory, and ones bad at the end."""
     words = (np.arange(size // 2) % 999).astype("<i2").tobytes()
     digits = b"1 2 5 4\n5 6 2 8\n" * (size // 16)
     return {
@@ -230,5 +160,5 @@ def large(size: int = 4 << 20) -> dict[str, tuple[str, bytes]]:
         "raw": ("raw", words[: size // 1200 * 1200]),
         "npy, 16 bits": ("detected", npy(np.frombuffer(words, "<i2").reshape(8, -1))),
         "npz, 16 bits": ("detected", npz(a=np.frombuffer(words, "<i2"))),
-        "WAV, 8 bits": ("detected", _wave("<", 1, 1, 1, words)),
+        "WAV, 8 bits": ("detected", wave(1, 1, words)),
     }
