@@ -1,7 +1,7 @@
 """Fuzz the readers, guided by coverage (extra `fuzz`): python tests/support/fuzz_readers.py
 
-Each kind of file is fuzzed in a process of its own, so that a crash is a finding too. Files that violate the contract of
-`reader_contract.py` are put into tests/support/findings, one for each defect, where a regular test reads them.
+Each kind of file is fuzzed in a process of its own, so that a crash is a finding too. Files that violate the contract
+of `reader_contract.py` are put into tests/support/findings, one for each defect, where a regular test reads them.
 """
 
 from __future__ import annotations
