@@ -57,7 +57,7 @@ def _write(path, x):
     else:
         chunks = (4, 1 << 20) if len(x) == 4 else (min(len(x), 16), 1 << 13)
         zarr = pytest.importorskip("zarr")
-        zarr.create_array(str(path), shape=x.shape, dtype=x.dtype, chunks=chunks)[:] = x
+        zarr.create_array(str(path), shape=x.shape, dtype=x.dtype, chunks=chunks, compressors=None)[:] = x
     return path
 
 
