@@ -61,12 +61,6 @@ def test_missing_values_are_gaps_of_their_column(frame):
     pd.testing.assert_series_equal(quiet["n"][:200], wavefilt.denoise(frame["n"][:200]), check_freq=False)
 
 
-def test_both_axes_of_a_frame_are_a_panel(rng):
-    x = rng.standard_normal((64, 48))
-    quiet = wavefilt.denoise(pd.DataFrame(x), "db2", axes=(0, 1))
-    np.testing.assert_array_equal(quiet, wavefilt.denoise(x, "db2", axes=(0, 1)))
-
-
 @pytest.mark.parametrize(
     ("change", "error", "word"),
     [

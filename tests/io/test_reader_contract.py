@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,11 +104,11 @@ def test_streams_take_and_refuse_the_same_files(alone, kind, tmp_path):
             return
         try:
             whole.denoise(level=0).write(target, overwrite=True)
-            expected = target.read_bytes()
+            expected = wavefilt.read(target, **options).samples
         except ValueError:  # not finite
             return
         wavefilt.denoise_file(path, target, overwrite=True, level=0, **options)
-        assert target.read_bytes() == expected
+        np.testing.assert_array_equal(wavefilt.read(target, **options).samples, expected)
 
     check()
 

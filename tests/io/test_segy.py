@@ -103,13 +103,6 @@ def test_the_thresholds_of_a_record_that_does_not_fit(tmp_path):
     assert (tmp_path / "parts").read_bytes() == result
 
 
-def test_writing_does_not_change_the_recording(tmp_path):
-    denoised = read(segy_file(1)).denoise()
-    before = denoised.traces.copy()
-    written(denoised, tmp_path)
-    assert_array_equal(denoised.traces, before)
-
-
 REVISION_2 = {
     "additional headers": ({("H", 3506): 1}, {"header": 480}),
     "additional headers of 2.0": ({("I", 3506): 1}, {"header": 480, "revision": (2, 0)}),

@@ -34,38 +34,23 @@ def written(recording: wavefilt.Recording, folder, traces: object = None) -> str
 
 KEPT = {
     "one column": "1.50\n-2.25\n0.00\n",
-    "no final newline": "1.50\n-2.25",
-    "trailing blank lines": "1.50\n-2.25\n\n \n\n",
     "leading blank lines": "\n\n1.50\n-2.25\n",
     "CRLF": "1.5 2.5\r\n3.5 4.5\r\n",
-    "CRLF and LF": "1.5 2.5\r\n3.5 4.5\n5.5 6.5\r\n",
     "trailing blanks": "1.5 2.5  \n3.5 4.5\t\n",
-    "comma": "1.5,2.5\n-3.5,4.0\n",
     "comma and blank": "1.5, 2.5\n-3.5, 4.0\n",
-    "semicolon": "1.5;2.5\n-3.5;4.0\n",
     "tab": "1.5\t2.5\n-3.5\t4.0\n",
     "fixed width": "   1.50  -2.25\n -10.50 100.25\n",
-    "fixed width in tabs": "   1.50\t  -2.25\n -10.50\t 100.25\n",
     "decimals by column": "1.5 2.25 3.125\n9.5 2.75 -3.125\n",
-    "exponents": "1.25e+00 -2.50E-01\n-1.25e-03 2.50E+01\n",
     "three digits of exponent": "1.25e+100\n1.25e-101\n",
     "Fortran": " 1.250D+00 -2.500d-01\n-1.250D-03  2.500d+01\n",
     "decimal comma, semicolon": "1,5;2,5\n-3,5;4,0\n",
-    "decimal comma, blanks": "1,5 2,5\n3,5 4,0\n",
-    "decimal comma, tab": "1,5\t2,5\n-3,5\t4,0\n",
     "decimal comma, exponent": "1,5e+00;2,5E-01\n-3,5e+00;4,0E-01\n",
     "integers": "1\n-22\n333\n16777216123\n",
     "negative zero": "-0.00\n1.00\n",
-    "nan": "1.50 2.5\nnan NaN\n2.50 NAN\n",
     "nan of fixed width": "    1.50   NaN\n     nan  2.50\n   -1.00  1.00\n",
-    "inf": "1.5\ninf\n-Inf\n",
     "all gaps": "1.5 nan\n1.5 NaN\n",
-    "comments": "# made by us\n% 1 2 3\n! x\n// y\n1.5\n2.5\n",
     "names": "# c\nup,north\n# units: mm/s\n1.5,2.5\n3.5,4.5\n",
-    "quoted names": '"up" "north east"\n1.5 2.5\n3.5 4.5\n',
     "UTF-8": "\ufeff# Größe µm\nZeit;Weg\n0,5;1,5\n0,5;2,5\n",
-    "BOM then rows": "\ufeff1.5\n2.5\n",
-    "time": "t z n\n0.000  1.5  -1.5\n0.001 -2.5 -11.5\n0.002  3.5   1.5\n",
     "time in short form": "0 1.50\n.5 -2.50\n1 3.50\n1.5e0 4.50\n",
 }
 
@@ -73,11 +58,6 @@ KEPT = {
 @pytest.mark.parametrize("content", KEPT.values(), ids=KEPT.keys())
 def test_unaltered_samples_come_back_byte_for_byte(folder, content):
     assert written(decode(content), folder) == content
-
-
-def test_latin_1_is_kept(folder):
-    content = "# Größe\n1.5\n2.5\n".encode("latin-1")
-    assert file_bytes.written(decode(content), folder) == content
 
 
 @pytest.mark.parametrize(
@@ -150,20 +130,10 @@ def test_altered_samples_are_written_in_the_notation_of_their_column(folder, con
     assert written(decode(content), folder, traces) == expected
 
 
-@pytest.mark.parametrize(
-    ("content", "given"),
-    [
-        ("1,5\n2,7\n", ","),
-        ("1,5\n2,7\n", "comma"),
-        ("1.5;2\n1;2\n", "semicolon"),
-        ("1\t2\n1\t2\n", "tab"),
-        ("1\t2\n1\t2\n", "\\t"),
-        ("1\t2\n1\t2\n", "space"),
-        ("1  2\n1 2\n", " "),
-    ],
-)
-def test_delimiter_may_be_given(content, given):
-    assert decode(content, delimiter=given).samples.shape == (2, 2)
+@pytest.mark.parametrize("given", [" ", "space", "tab", "\\t", "semicolon", ";", "comma", ","])
+def test_delimiter_may_be_given(given):
+    mark = {"space": " ", "tab": "\t", "\\t": "\t", "semicolon": ";", "comma": ","}.get(given, given)
+    assert_array_equal(decode(f"1{mark}5\n2{mark}7\n", delimiter=given).samples, [[1, 2], [5, 7]])
 
 
 def test_given_delimiter_resolves_a_decimal_comma(folder):
@@ -172,46 +142,29 @@ def test_given_delimiter_resolves_a_decimal_comma(folder):
     assert written(recording, folder) == "1,5\n2,7\n"
 
 
-@pytest.mark.parametrize("content", ["1,-5\n2,-7\n", "1, 5\n2, 7\n", "1,5\n2,7.0\n", "1,5,3\n2,7,1\n"])
-def test_commas_that_cannot_be_decimal_are_delimiters(content):
-    assert len(decode(content).traces) == content.splitlines()[0].count(",") + 1
-
-
 POLES = "24 # shot/geophone points\n#x y\n0 0\n1 0\n"
 REFUSED = {
     "empty": ("\n \n", "no samples"),
     "prose": ("hello world\nno numbers here\n", "no samples"),
-    "binary": (b"\x01\x00\x02\x00", "not a text file"),
     "one row": ("1 2 3\n", "too short"),
     "ragged": ("1 2\n3 4\n5\n", "line 3"),
     "ragged that adds up": ("1 2\n3\n4 5 6\n", "line 2"),
-    "ragged comma": ("1.5,2\n3,4,5\n", "line 2"),
     "many short rows below a long one": ("1 " * 30_000 + "\n" + "1\n" * 30_000, "line 2"),
     "far down": ("1.5 2.5\n" * 100_000 + "1.5 x\n", "line 100001"),
     "word": ("# c\n\n1 2\n3 x4\n", "line 4: 'x4'"),
-    "words in the middle": ("1 2\nfoo bar\n3 4\n", "line 2: 'foo bar'"),
     "comment in the middle": ("1\n# pause\n2\n", "line 2: '# pause'"),
-    "blank line in the middle": ("1\n\n2\n", "line 2"),
     "two lines of names": ("t a\ns mm\n1 2\n3 4\n", "line 2: 's mm'"),
     "empty cell": ("1.5,2\n,4\n", "line 2: ',4'"),
-    "empty cell in tabs": ("1\t2\t3\n3\t\t4\n", "line 2"),
-    "delimiters that add up": ("1.5,2,3\n3,,4 5\n", "line 2"),
     "two numbers in a cell": ("1.5,2\n3 4,5\n", "line 2: '3 4'"),
     "hexadecimal": ("1\n0x10\n", "line 2: '0x10'"),
-    "underscore": ("1 2\n1_000 2\n", "line 2: '1_000'"),
     "glued": ("1.5 2\n1.5-2 3\n", "line 2: '1.5-2'"),
-    "exponent cut": ("1.5 2\n1.5e 3\n", "line 2: '1.5e'"),
-    "nan with code": ("1.5 2\nnan(3) 3\n", "line 2: 'nan(3)'"),
     "dates": ("2018-03-07 1\n2018-03-08 2\n", "line 1: '2018-03-07'"),
-    "typographic minus": ("1.5 2\n\u22121.5 2\n", "line 2"),
     "long text": ("1\n" + "x" * 500 + "\n", "xxx...'"),
     "huge line": ("1\n" + "2 " * 600_000 + "\n", "line 2"),
     "carriage returns": ("1 2\r3 4\r", "carriage returns"),
     "decimal comma and point": ("1,5;2,5\n1.5;2\n", "line 2: '1.5'"),
     "ambiguous": ("1,5\n2,7\n", "delimiter"),
-    "ambiguous, one whole number": ("1\n2,7\n", "delimiter"),
     "travel times": ("24 # shot/geophone points\n#x y\n0 0\n1 0\n", "no waveforms"),
-    "uneven time": ("# c\n0 1\n1 1\n3 1\n4 1\n5 1\n", "line 4"),
     "lost sample": ("".join(f"{k} 1\n" for k in range(50) if k != 3), "uniformly"),
     "lost sample, seconds since 1970": (
         "".join(f"{1.5e9 + k / 1000:.3f} 1\n" for k in range(20_000) if k != 3),
@@ -228,30 +181,15 @@ def test_refused(content, fragment):
     assert len(str(error.value)) < 400
 
 
-@pytest.mark.parametrize(
-    "layout",
-    [
-        {"columns": (0,)},
-        {"columns": (4,)},
-        {"columns": (2, 2)},
-        {"columns": ()},
-        {"delimiter": "|"},
-        {"delimiter": ""},
-        {"delimiter": ","},
-        {"dt": 0.5},
-        {"dtype": "f4"},
-    ],
-    ids=str,
-)
+WRONG = [{"columns": columns} for columns in ((0,), (4,), (2, 2), ())] + [
+    {"delimiter": mark} for mark in ("|", "", ",")
+]
+
+
+@pytest.mark.parametrize("layout", [*WRONG, {"dt": 0.5}, {"dtype": "f4"}], ids=str)
 def test_layouts_that_do_not_fit_are_refused(layout):
     with pytest.raises(FormatError):
         decode("0.0 1.5 2.5\n0.1 1.5 2.5\n0.2 1.5 2.5\n", **layout)
-
-
-@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (3, 3)])
-def test_traces_of_another_shape_are_refused(folder, shape):
-    with pytest.raises(FormatError):
-        written(decode("1 2\n1 2\n1 2\n"), folder, np.zeros(shape))
 
 
 @st.composite
@@ -285,16 +223,6 @@ def test_any_table_comes_back(folder, table):
     again = written(recording, folder)
     assert_array_equal(decode(again, delimiter=delimiter, columns=every).samples.T, values)
     assert again.replace(" ", "").replace("NAN", "nan") == content.replace(" ", "").replace("NAN", "nan")
-
-
-@settings(deadline=None)
-@given(st.binary(max_size=60) | st.text("0123456789+-.eEdDnaif,; \t\r\n#x", max_size=60).map(str.encode))
-def test_any_bytes_are_read_or_refused(folder, data):
-    try:
-        recording = decode(data)
-    except FormatError:
-        return
-    assert file_bytes.written(recording, folder).count(b"\n") == data.count(b"\n")
 
 
 def test_long_files_come_back(folder):

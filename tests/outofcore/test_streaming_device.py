@@ -93,14 +93,6 @@ def test_dead_traces_of_a_record_count_for_nothing(tmp_path, rng, tiny, small, r
 
 
 @inside
-def test_integers_and_no_level(tmp_path, tiny, small):
-    x = (100 * _traces(2, 150)).astype("i2")
-    _compare(tmp_path, x, tiny(64), small, wavelet="haar", level=1)
-    report, _ = _compare(tmp_path, x, tiny(64), small, level=0)
-    assert report.level == 0
-
-
-@inside
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's scalars warn where a GPU goes on
 @pytest.mark.parametrize(
     ("value", "words"),
@@ -119,24 +111,6 @@ def test_samples_that_cannot_be_are_named(tmp_path, tiny, small, value, words):
             wavefilt.denoise_file(
                 tmp_path / "x.npy", tmp_path / "y.npy", "haar", level=1, max_memory=tiny(50), backend=small, scope=scope
             )
-    assert os.listdir(tmp_path) == ["x.npy"]
-
-
-@inside
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"spins": 3}, "spins=3"),
-        ({"sigma": ("window", 0, 99)}, "sigma="),
-        ({"max_memory": 20}, "least"),
-    ],
-)
-def test_what_a_device_cannot_do_is_named(tmp_path, tiny, small, options, words):
-    np.save(tmp_path / "x.npy", _traces(1, 150))
-    with pytest.raises(ValueError, match=words):
-        wavefilt.denoise_file(
-            tmp_path / "x.npy", tmp_path / "y.npy", "haar", backend=small, **{"max_memory": tiny(50), **options}
-        )
     assert os.listdir(tmp_path) == ["x.npy"]
 
 
