@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import SAMPLES, needs, run
+from tests.support.checkout import SAMPLES, needs
 
 
 def _recording(traces, interval=0.004, **more):
@@ -23,38 +21,6 @@ def partly_dead(rng):
     traces[1] = 30 * rng.standard_normal(500)
     traces[[2, 4, 5]] = 7
     return traces
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["info"],
-        ["denoise"],
-        ["denoise", "--rule", "sure", "--level", "2"],
-        ["denoise", "--transform", "modwt"],
-        ["denoise", "--max-memory", "1GiB"],
-    ],
-    ids=" ".join,
-)
-def test_figures_of_the_command_are_those_of_live_traces(tmp_path, capsys, partly_dead, command):
-    live = np.ptp(partly_dead, axis=1) > 0
-    facts = []
-    for name, traces in (("all", partly_dead), ("live", partly_dead[live])):
-        np.save(tmp_path / f"{name}.npy", traces)
-        code, out, err = run(capsys, *command, tmp_path / f"{name}.npy", "--json")
-        assert code == 0, err
-        facts.append(json.loads(out))
-    every, alone = facts
-    assert every["traces"] == 24
-    assert "--max-memory" in command or (every["live_traces"], every["dead_traces"]) == (9, 15)
-    figures = [name for name, value in every.items() if name.startswith(("sigma", "thresholds", "mean_square"))]
-    figures = [name for name in figures if isinstance(every[name], list | dict)]
-    assert len(figures) >= 2
-    for name in figures:
-        values = [x[name].values() if isinstance(x[name], dict) else x[name] for x in (every, alone)]
-        np.testing.assert_allclose(*map(list, values))
-    np.save(tmp_path / "dead.npy", np.zeros((3, 300)))
-    assert run(capsys, *command, tmp_path / "dead.npy", "--json")[0] == 0
 
 
 def test_live_traces_with_gaps():

@@ -91,22 +91,12 @@ def test_cut_traces(chunks, options):
     assert np.array_equal(found, whole)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"rule": "sure"},
-        {"rule": "ebayes"},
-        {"rule": "neighblock"},
-        {"transform": "modwt"},
-        {"spins": 3},
-        {"sigma": ("window", 0, 500)},
-        {"sigma": ("running", 300), "rule": "js"},
-        {"sigma": ("intervals", "find")},
-        {"mode": "periodic"},
-        {"keep": 2, "shrink": "hard"},
-    ],
-    ids=str,
-)
+WHOLE_TRACES = [{"rule": "sure"}, {"rule": "ebayes"}, {"rule": "neighblock"}, {"transform": "modwt"}, {"spins": 3}]
+WHOLE_TRACES += [{"sigma": ("window", 0, 500)}, {"sigma": ("running", 300), "rule": "js"}, {"mode": "periodic"}]
+WHOLE_TRACES += [{"sigma": ("intervals", "find")}, {"keep": 2, "shrink": "hard"}]
+
+
+@pytest.mark.parametrize("options", WHOLE_TRACES, ids=str)
 def test_every_option_where_traces_are_whole(options):
     assert np.array_equal(*_both(_samples((6, 1200)), (2, -1), "db4", **options))
 
@@ -144,17 +134,6 @@ def test_dead_traces_of_a_record_count_for_nothing(rng, chunks, rule, sigma):
     assert np.array_equal(whole[~dead], alone)
     assert np.array_equal(found[dead], x[dead])
     np.testing.assert_allclose(found, whole, rtol=0, atol=1e-5 if rule == "bayes" else 0)
-
-
-@pytest.mark.parametrize("chunks", [(2, -1), (2, 600)], ids=str)
-@pytest.mark.parametrize(("rule", "sigma"), [("bayes", "level"), ("universal", 0.3)])
-def test_a_record_of_dead_traces(chunks, rule, sigma):
-    x, options = np.repeat([[0.0], [3.7], [-1.0]], 2500, axis=1), {"rule": rule, "sigma": sigma, "scope": "record"}
-    assert np.array_equal(_both(x, chunks, "db4", level=3, **options)[0], x)
-    x[1] = np.inf
-    lazy = wavefilt.dask.denoise(da.from_array(x, chunks=chunks), "db4", level=3, **options)
-    with pytest.raises(ValueError, match="infinite"):
-        lazy.compute(scheduler="threads")
 
 
 def test_gaps_need_whole_traces():

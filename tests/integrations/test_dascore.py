@@ -17,17 +17,12 @@ def patch(rng):
     return dc.Patch(x.astype("f4"), coordinates, ("distance", "time"), {"station": "S1", "history": ["read"]})
 
 
-@pytest.mark.parametrize(
-    ("dim", "options"),
-    [
-        ("time", {"rule": "sure", "backend": "pywavelets"}),
-        ("time", {"scope": "record"}),
-        ("distance", {"wavelet": "haar"}),
-        (("time", "distance"), {"wavelet": "haar"}),
-        (("distance", "time"), {"transform": "dtcwt"}),
-        (("time", "distance"), {"transform": "fk"}),
-    ],
-)
+ALONG = [("time", {"rule": "sure", "backend": "pywavelets"}), ("time", {"scope": "record"})]
+ALONG += [("distance", {"wavelet": "haar"}), (("time", "distance"), {"wavelet": "haar"})]
+ALONG += [(("distance", "time"), {"transform": "dtcwt"}), (("time", "distance"), {"transform": "fk"})]
+
+
+@pytest.mark.parametrize(("dim", "options"), ALONG, ids=str)
 @pytest.mark.parametrize("kind", ["f4", "i2", "gaps", "transposed"])
 def test_samples_along_dimensions(patch, dim, options, kind):
     if kind == "i2":
@@ -40,11 +35,10 @@ def test_samples_along_dimensions(patch, dim, options, kind):
         patch = patch.transpose()
     before = patch.data.copy()
     quiet = patch.wavefilt.denoise(dim, **options)
-    axes = (
-        {"axis": patch.dims.index(dim)}
-        if isinstance(dim, str)
-        else {"axes": tuple(patch.dims.index(name) for name in ("distance", "time"))}
-    )
+    if isinstance(dim, str):
+        axes = {"axis": patch.dims.index(dim)}
+    else:
+        axes = {"axes": tuple(patch.dims.index(name) for name in ("distance", "time"))}
     expected = wavefilt.denoise(before, **axes, **options)
     assert quiet.data.dtype == expected.dtype
     np.testing.assert_array_equal(quiet.data, expected)

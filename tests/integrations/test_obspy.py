@@ -9,6 +9,8 @@ import wavefilt
 
 obspy = pytest.importorskip("obspy")
 
+from obspy.core.event import Event, Pick, WaveformStreamID  # noqa: E402
+
 import wavefilt.obspy  # noqa: E402
 
 START = obspy.UTCDateTime("2026-03-01T12:00:00.25")
@@ -152,8 +154,6 @@ def test_traces_that_cannot_be_denoised_are_named(stream):
 
 
 def _picks():
-    from obspy.core.event import Pick, WaveformStreamID
-
     at = {"A": (18, 15), "B": (20, 25), "C": (1,)}
     return [
         Pick(time=START + t, waveform_id=WaveformStreamID("XX", name, "", "HHZ"))
@@ -162,18 +162,12 @@ def _picks():
     ]
 
 
-def _event():
-    from obspy.core.event import Event
-
-    return Event(picks=_picks())
-
-
 NOISE = {
     "time": (lambda: ("before", START + 15, 10), ("window", 500, 1500), ("window", 200, 1200)),
     "window": (lambda: ("window", START + 5, START + 15), ("window", 500, 1500), ("window", 200, 1200)),
     "pick": (lambda: ("before", _picks()[1], 10), ("window", 500, 1500), ("window", 200, 1200)),
     "picks": (lambda: ("before", _picks(), 10), ("window", 500, 1500), ("window", 700, 1700)),
-    "event": (lambda: ("before", _event(), 10), ("window", 500, 1500), ("window", 700, 1700)),
+    "event": (lambda: ("before", Event(picks=_picks()), 10), ("window", 500, 1500), ("window", 700, 1700)),
     "seconds": (lambda: ("seconds", 2, 12), ("window", 200, 1200), ("window", 200, 1200)),
     "running": (lambda: ("running", 8), ("running", 800), ("running", 800)),
     "intervals": (lambda: ("intervals", [START + 12]), ("intervals", [1200]), ("intervals", [900])),

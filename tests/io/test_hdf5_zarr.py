@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import warnings
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import wavefilt
-from tests.support.checkout import run, run_cli
+from tests.support.checkout import run
 from tests.support.small_memory import least_memory
 
 h5py = pytest.importorskip("h5py")
@@ -215,25 +213,6 @@ def test_missing_datasets_and_bad_outputs(tmp_path, capsys, more):
         assert run(capsys, "denoise", tmp_path / source, "-o", tmp_path / target, "--overwrite", *more)[0] == 2
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
     assert sorted(os.listdir(tmp_path)) == names
-
-
-def test_the_command(tmp_path, capsys):
-    x = _samples((2, 300))
-    y = _expected(x)
-    _hdf5(tmp_path / "x.h5", x)
-    _zarr(tmp_path / "x.zarr", x, (2, 300))
-    for name in ("x.h5", "x.zarr"):
-        for more in ([], ["--max-memory", "1GiB"]):
-            source = f"{tmp_path / name}::wave/data"
-            code, out, err = run(capsys, "denoise", source, "--dt", 0.002, "--overwrite", "--json", *more)
-            assert code == 0, err
-            assert json.loads(out)["interval_s"] == 0.002
-            result = tmp_path / name.replace("x.", "x.denoised.")
-            np.testing.assert_allclose(wavefilt.read(f"{result}::wave/data").samples, y, rtol=1e-5)
-    done = run_cli("denoise", tmp_path / "x.h*5::wave/data", "-o", "-")
-    with h5py.File(io.BytesIO(done.stdout)) as file:
-        np.testing.assert_allclose(file["wave/data"][:], y, rtol=1e-5)
-    assert run(capsys, "denoise", tmp_path / "x.zarr::wave/data", "-o", "-")[0] == 1
 
 
 def test_a_chunk_that_is_damaged(tmp_path):

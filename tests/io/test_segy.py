@@ -141,34 +141,21 @@ def test_fields_of_revision_2(tmp_path, name, endian, code):
     assert os.path.getsize(tmp_path / "z.sgy") == len(silent)
 
 
-@pytest.mark.parametrize(
-    ("fields", "options", "place"),
-    [
-        ({("H", 3506): 3}, {}, "3507"),
-        ({("Q", 3520): 99}, {}, "3521"),
-        ({("Q", 3512): 5}, {}, "3513"),
-        ({("i", 3528): -1}, {"trailer": 1}, "3529"),
-        ({("I", 3296): 0x02010403}, {}, "3297"),
-        ({("I", 3268): 61}, {}, "61 samples"),
-    ],
-)
-def test_fields_of_revision_2_that_contradict_the_file_are_named(fields, options, place):
+CONTRADICTIONS = {"3507": ("H", 3506, 3), "3521": ("Q", 3520, 99), "3513": ("Q", 3512, 5), "3529": ("i", 3528, -1)}
+CONTRADICTIONS |= {"3297": ("I", 3296, 0x02010403), "61 samples": ("I", 3268, 61)}
+
+
+@pytest.mark.parametrize("place", CONTRADICTIONS)
+def test_fields_of_revision_2_that_contradict_the_file_are_named(place):
+    form, at, value = CONTRADICTIONS[place]
     with pytest.raises(wavefilt.FormatError, match=place):
-        read(revision_2(fields, **options), format="segy")
+        read(revision_2({(form, at): value}, trailer=int(value == -1)), format="segy")
 
 
 def _patched(data, at, form, *values):
     changed = bytearray(data)
     struct.pack_into(form, changed, at, *values)
     return bytes(changed)
-
-
-def test_text_headers_until_the_last_one():
-    """Their number may be -1."""
-    data = segy_file(extended=3)
-    records = [text.ljust(3200).encode("cp037") for text in ("((SEG: A))", "B", "((SEG: EndText))")]
-    data = _patched(data[:3600] + b"".join(records) + data[3600 + 9600 :], 3504, ">h", -1)
-    assert_array_equal(read(data).traces, segy_samples(7, 300, 5))
 
 
 LINE = segy_file(5)

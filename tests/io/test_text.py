@@ -136,12 +136,6 @@ def test_delimiter_may_be_given(given):
     assert_array_equal(decode(f"1{mark}5\n2{mark}7\n", delimiter=given).samples, [[1, 2], [5, 7]])
 
 
-def test_given_delimiter_resolves_a_decimal_comma(folder):
-    recording = decode("1,5\n2,7\n", delimiter=" ")
-    assert_array_equal(recording.traces, [[1.5, 2.7]])
-    assert written(recording, folder) == "1,5\n2,7\n"
-
-
 POLES = "24 # shot/geophone points\n#x y\n0 0\n1 0\n"
 REFUSED = {
     "empty": ("\n \n", "no samples"),
@@ -166,10 +160,6 @@ REFUSED = {
     "ambiguous": ("1,5\n2,7\n", "delimiter"),
     "travel times": ("24 # shot/geophone points\n#x y\n0 0\n1 0\n", "no waveforms"),
     "lost sample": ("".join(f"{k} 1\n" for k in range(50) if k != 3), "uniformly"),
-    "lost sample, seconds since 1970": (
-        "".join(f"{1.5e9 + k / 1000:.3f} 1\n" for k in range(20_000) if k != 3),
-        "uniformly",
-    ),
 }
 
 

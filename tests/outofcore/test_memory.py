@@ -12,7 +12,6 @@ import pytest
 import wavefilt
 from tests.support.checkout import ROOT
 from tests.support.file_bytes import segy_file
-from tests.support.small_memory import least_memory
 
 MIB = 1 << 20
 PEAK = """
@@ -55,9 +54,8 @@ def _write(path, x):
             file.create_dataset("x", data=x, chunks=(min(len(x), 16), 1 << 13))
         return f"{path}::x"
     else:
-        chunks = (4, 1 << 20) if len(x) == 4 else (min(len(x), 16), 1 << 13)
-        zarr = pytest.importorskip("zarr")
-        zarr.create_array(str(path), shape=x.shape, dtype=x.dtype, chunks=chunks, compressors=None)[:] = x
+        chunks = (min(len(x), 16), 1 << 13)
+        pytest.importorskip("zarr").create_array(str(path), data=x, chunks=chunks, compressors=None)
     return path
 
 
@@ -82,16 +80,6 @@ def test_peak_memory(tmp_path, kind, shape, scope):
     source = _write(tmp_path / f"x.{kind}", x)
     small = _write(tmp_path / f"small.{kind}", x[:2, : 1 << 13])
     assert 8 * MIB < measured(small, source, tmp_path / f"y.{kind}", "48MiB", "numba", scope) < 1.2 * 48 * MIB
-
-
-@linux
-def test_peak_memory_of_chunks_of_several_traces(tmp_path):
-    """32 MiB in two chunks, which take most of the least limit."""
-    x = np.random.default_rng(1).standard_normal((4, 1 << 21), dtype="f4")
-    source, small = _write(tmp_path / "x.zarr", x), _write(tmp_path / "small.zarr", x[:2, : 1 << 13])
-    least = least_memory(source, backend="numba")
-    assert measured(small, source, tmp_path / "y.zarr", least, "numba", "trace") > 64 * MIB
-    assert measured(small, source, tmp_path / "y.zarr", least, "numba", "trace") < 1.2 * float(least.split()[0]) * MIB
 
 
 def _command_within(limit: int, *arguments: object) -> subprocess.CompletedProcess:

@@ -124,13 +124,6 @@ def test_dead_traces_of_a_record_count_for_nothing(tmp_path, rng, backend, rule,
     assert np.isclose(report.energy_removed, np.sum((found - x) ** 2.0) / np.sum(x**2.0), rtol=1e-4)
 
 
-def test_a_record_of_dead_traces_is_copied(tmp_path, backend):
-    x = np.repeat([[0.0], [3.7]], LONG // 2, axis=1)
-    report = _same(tmp_path, x, scope="record", backend=backend, cut=None)
-    assert np.array_equal(np.load(tmp_path / "parts.npy"), x)
-    assert (report.energy_removed, report.thresholds) == (0, [0] * 5)
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(
     ("shape", "axis"),
@@ -144,16 +137,8 @@ def test_every_order_of_axes(tmp_path, shape, axis, order):
         _same(tmp_path, x, axis=axis, order=order, max_memory=limit, cut=not limit, wavelet="db2", scope="record")
 
 
-BATCHED = [
-    {},
-    {"rule": "sure"},
-    {"rule": "neighblock"},
-    {"rule": "hybrid", "level": 3},
-    {"transform": "modwt", "level": 3},
-    {"transform": "wp", "level": 3},
-    {"spins": 3},
-    {"sigma": ("window", 10, 200)},
-]
+BATCHED = [{}, {"rule": "sure"}, {"rule": "neighblock"}, {"rule": "hybrid", "level": 3}, {"spins": 3}]
+BATCHED += [{"transform": "modwt", "level": 3}, {"transform": "wp", "level": 3}, {"sigma": ("window", 10, 200)}]
 
 
 @pytest.mark.parametrize("options", BATCHED, ids=str)
@@ -168,34 +153,11 @@ def test_many_traces_go_in_batches(tmp_path, backend, options):
     assert report.energy_removed == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "i2", "i4"])
-@pytest.mark.parametrize("endian", ["little", "big"])
-def test_raw_files_in_chunks(tmp_path, dtype, endian):
-    source, whole, parts = (tmp_path / name for name in ("x.raw", "whole.raw", "parts.raw"))
-    _traces(2, LONG, ("<" if endian == "little" else ">") + dtype).tofile(source)
-    layout = {"format": "raw", "dtype": dtype, "endian": endian, "ns": LONG}
-    wavefilt.read(source, **layout).denoise(backend="numba").write(whole)
-    limit = least_memory(source, backend="numba", **layout)
-    assert wavefilt.denoise_file(source, parts, max_memory=limit, backend="numba", **layout).passes > 1
-    assert parts.read_bytes() == whole.read_bytes()
-    with pytest.raises(wavefilt.FormatError, match="whole number"):
-        wavefilt.denoise_file(source, parts, overwrite=True, **{**layout, "ns": LONG - 1})
+NOT_CHUNKED = [{"rule": rule} for rule in ("sure", "hybrid", "blockjs")] + [{"rule": "sure", "scope": "record"}]
+NOT_CHUNKED += [{"transform": "wp"}, {"spins": 4}, {"sigma": ("window", 0, 99)}, {"sigma": ("intervals", "find")}]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"rule": "sure"},
-        {"rule": "hybrid"},
-        {"rule": "blockjs"},
-        {"rule": "sure", "scope": "record"},
-        {"transform": "wp"},
-        {"spins": 4},
-        {"sigma": ("window", 0, 99)},
-        {"sigma": ("intervals", "find")},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options", NOT_CHUNKED, ids=str)
 def test_options_that_need_whole_traces_say_how_much_memory_they_take(tmp_path, options):
     path, target = tmp_path / "x.npy", tmp_path / "y.npy"
     np.save(path, _traces(1, 2 * LONG))
@@ -247,20 +209,6 @@ def test_spellings_of_a_limit(tmp_path, size):
     np.save(tmp_path / "x.npy", _traces(4, 400))
     report = wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", max_memory=size)
     assert report.shape == (4, 400)
-
-
-def test_progress_ends_where_it_said(tmp_path):
-    np.save(tmp_path / "x.npy", _traces(1, LONG))
-    told, options = [], {"backend": "numba"}
-    limit = least_memory(tmp_path / "x.npy", **options)
-    wavefilt.denoise_file(
-        tmp_path / "x.npy", tmp_path / "y.npy", max_memory=limit, progress=lambda *pair: told.append(pair), **options
-    )
-    done = [a for a, _ in told]
-    assert done == sorted(done)
-    assert len(done) > 5
-    assert all(a <= b for a, b in told)
-    assert done[-1] > 4 * LONG
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

@@ -54,16 +54,11 @@ def _compare(folder, x, limit, backend, **options):
     return report, told
 
 
+IN_THE_SIMULATOR = [{"rule": "bayes"}, {"rule": "sure", "scope": "record"}, {"rule": 0.5}]
+
+
 @inside
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"rule": "bayes"},
-        {"rule": "sure", "scope": "record"},
-        {"rule": 0.5},
-        {"rule": "universal", "transform": "modwt"},
-    ],
-)
+@pytest.mark.parametrize("options", [*IN_THE_SIMULATOR, {"rule": "universal", "transform": "modwt"}], ids=str)
 def test_the_samples_of_denoising_in_memory(tmp_path, tiny, small, options):
     x = _traces(3, 260)
     report, told = _compare(tmp_path, x, tiny(100), small, wavelet="haar", level=2, **options)
@@ -114,20 +109,6 @@ def test_samples_that_cannot_be_are_named(tmp_path, tiny, small, value, words):
     assert os.listdir(tmp_path) == ["x.npy"]
 
 
-@inside
-def test_a_device_without_room(tmp_path, tiny, small, monkeypatch):
-    from wavefilt.backends.cuda.runtime import target
-
-    def full(*_):
-        raise target.CudaAPIError(2, "Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
-
-    monkeypatch.setattr(target.cuda, "device_array", full)
-    np.save(tmp_path / "x.npy", _traces(1, 150))
-    with pytest.raises(ValueError, match="do not fit in the memory"):
-        wavefilt.denoise_file(tmp_path / "x.npy", tmp_path / "y.npy", "haar", backend=small, max_memory=tiny(50))
-    assert os.listdir(tmp_path) == ["x.npy"]
-
-
 @pytest.fixture(scope="module")
 def gpu():
     try:
@@ -136,18 +117,12 @@ def gpu():
         pytest.skip(str(error))
 
 
+ON_A_GPU = [{}, {"rule": "universal", "scope": "record"}, {"rule": "sure"}, {"rule": "neighblock"}]
+ON_A_GPU += [{"rule": "ebayes", "level": 3}, {"transform": "modwt", "level": 4}]
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"rule": "universal", "scope": "record"},
-        {"rule": "sure"},
-        {"rule": "neighblock"},
-        {"rule": "ebayes", "level": 3},
-        {"transform": "modwt", "level": 4},
-    ],
-)
+@pytest.mark.parametrize("options", ON_A_GPU, ids=str)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
 def test_files_on_a_gpu(tmp_path, gpu, options, dtype):
     x = (100 * _traces(2, 1_500_001)).astype(dtype)
