@@ -12,8 +12,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from tests.io.test_io import make_seg2
 from tests.support.checkout import SAMPLES, needs, run
+from tests.support.file_bytes import make_seg2
 
 SEG2 = (SAMPLES / "seismic.dat").read_bytes()
 POINTER = struct.unpack_from("<I", SEG2, 32)[0]
