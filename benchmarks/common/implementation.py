@@ -1,4 +1,4 @@
-"""An implementation, as every study takes it: a call without arguments, compared before it is timed."""
+"""An implementation of a study's problem: a call without arguments, compared before it is timed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ FEWEST = 3
 
 
 class Mismatch(RuntimeError):
-    """An implementation computes something else."""
+    """An implementation's output differs from the reference."""
 
 
 def agreement(y: Array, expected: Array, tolerance: float, what: object) -> float:
-    """The relative difference of a result. Raises Mismatch, which says of ``what``, above the tolerance."""
+    """Return the relative difference of a result. Raises Mismatch, naming ``what``, above the tolerance."""
     error = difference(y, expected)
     if not error <= tolerance:
         raise Mismatch(f"{what}: differs from the reference by {error:.1e} of its norm, allowed are {tolerance:.1e}")
@@ -35,7 +35,7 @@ def agreement(y: Array, expected: Array, tolerance: float, what: object) -> floa
 
 
 class Problem(Protocol):
-    """What is to be computed: so many samples (pixels), and what comes out, by the name of an oracle."""
+    """A problem with a number of samples (pixels), and its expected output by the name of an oracle."""
 
     @property
     def samples(self) -> int: ...
@@ -45,9 +45,9 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class Prepared:
-    """``call`` computes and returns when the result is there; ``host`` makes an array of what it returned.
+    """``call`` computes and returns when the result is ready; ``host`` converts the result to a NumPy array.
 
-    ``clock(repeats, warm)`` gives quartiles in milliseconds, by default of the call by the clock.
+    ``clock(repeats, warm)`` returns quartiles in milliseconds, by default of ``call`` by the clock.
     """
 
     call: Callable[[], Any]
@@ -60,10 +60,10 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Implementation:
-    """``name`` in files, ``heads`` the two lines over its column, ``what`` is computed where.
+    """One column of a study: ``name`` in files, ``heads`` the two lines over its column, ``what`` it is.
 
-    ``require`` raises BackendUnavailable where it cannot run. ``host`` and ``device`` are the bytes a sample that it
-    needs at its peak, input and output among them; ``reference`` those to compute and compare with what its
+    ``require`` raises BackendUnavailable if it cannot run. ``host`` and ``device`` are the bytes per sample that it
+    needs at its peak, input and output included; ``reference`` those to compute and compare the output that its
     ``oracle`` expects, to a ``tolerance`` of the norm.
     """
 
@@ -84,12 +84,12 @@ class Implementation:
 
 
 def missing(implementation: Implementation) -> str | None:
-    """Why it cannot run here, in one line."""
+    """Return why it cannot run here, in one line; None if it can."""
     return unavailable(implementation.require)
 
 
 def unavailable(require: Callable[[], object]) -> str | None:
-    """Why what is required is not available, in one line."""
+    """Return why a requirement is not met, in one line; None if it is."""
     try:
         require()
     except BackendUnavailable as error:
@@ -100,9 +100,9 @@ def unavailable(require: Callable[[], object]) -> str | None:
 def measured(
     problem: Problem, implementations: Iterable[Implementation], repeats: int, budget: float
 ) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
-    """Times of everyone on one problem, and who was left out for want of memory.
+    """Return the times of the implementations on one problem, and why any were skipped for lack of memory.
 
-    At most so many ``repeats``, as the seconds of the ``budget`` allow. Raises Mismatch for a wrong result.
+    Each runs ``repeats`` times, or as often as the ``budget`` in seconds allows. Raises Mismatch for a wrong result.
     """
     times, skipped = {}, {}
     expected: dict[str, NDArray[Any]] = {}
@@ -120,14 +120,14 @@ def measured(
             reason = "ran out of memory"
         if reason is not None:
             skipped[implementation.name] = reason
-        _release()
+        release()
     return times, skipped
 
 
 def _compared(
     problem: Problem, implementation: Implementation, expected: NDArray[Any], repeats: int, budget: float
 ) -> dict[str, float]:
-    """Compared with what is expected, then timed."""
+    """Compare the output with the expected one, then time it."""
     prepared = implementation.prepare(problem)
     started = time.perf_counter()
     result = prepared.call()
@@ -135,7 +135,7 @@ def _compared(
     what = f"{implementation.label}, {problem}"
     error = agreement(prepared.host(result), expected, implementation.tolerance, what)
     del result
-    if seconds < budget:  # otherwise it is clear that the first call was no matter of compilation
+    if seconds < budget:  # the first call may have compiled
         started = time.perf_counter()
         prepared.call()
         seconds = time.perf_counter() - started
@@ -144,7 +144,7 @@ def _compared(
 
 
 def _too_large(problem: Problem, implementation: Implementation) -> str | None:
-    """Why the problem does not fit in memory."""
+    """Return why the problem does not fit in memory; None if it does."""
     places = [("memory", max(implementation.host + 8, implementation.reference), free_memory())]
     if implementation.device:
         from wavefilt.backends.cuda.runtime.target import cuda
@@ -157,8 +157,8 @@ def _too_large(problem: Problem, implementation: Implementation) -> str | None:
     return None
 
 
-def _release() -> None:
-    """Let go of what is kept for later calls."""
+def release() -> None:
+    """Free the memory that libraries keep for later calls."""
     gc.collect()
     if "wavefilt.backends.cuda.backend" in sys.modules:
         with suppress(BackendUnavailable):  # its compiler is installed, but there is no GPU
@@ -166,3 +166,5 @@ def _release() -> None:
             backend.clear()
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
         sys.modules["torch"].cuda.empty_cache()
+    if "cupy" in sys.modules:
+        sys.modules["cupy"].get_default_memory_pool().free_all_blocks()
