@@ -49,11 +49,11 @@ def registry() -> dict[str, Tables]:
     return TABLES | QUALITY | SKE
 
 
-def tables(makers: Mapping[str, Tables], folder: Path = RESULTS) -> dict[str, str]:
+def tables(makers: Mapping[str, Tables], folder: Path | None = None) -> dict[str, str]:
     """Return the text of every table by its name. Raises Unusable for a scratch result."""
     found = {}
     for stem, make in makers.items():
-        path = folder / f"{stem}.json"
+        path = (folder or RESULTS) / f"{stem}.json"
         result = json.loads(path.read_text())
         if result.get("scratch"):
             raise Unusable(f"{path}: measured with uncommitted changes (--allow-dirty); measure it again")

@@ -20,6 +20,8 @@ from wavefilt.errors import BackendUnavailable
 
 FEWEST = 3
 """Runs of an implementation, however long they take."""
+BYTES = 64
+"""Memory that the hungriest implementations need per sample, reference included."""
 
 
 class Mismatch(RuntimeError):
@@ -62,20 +64,16 @@ class Prepared:
 class Implementation:
     """One column of a study: ``name`` in files, ``heads`` the two lines over its column, ``what`` it is.
 
-    ``require`` raises BackendUnavailable if it cannot run. ``host`` and ``device`` are the bytes per sample that it
-    needs at its peak, input and output included; ``reference`` those to compute and compare the output that its
-    ``oracle`` expects, to a ``tolerance`` of the norm.
+    ``require`` raises BackendUnavailable if it cannot run. Its output is compared with the problem's ``oracle``, to a
+    ``tolerance`` of the norm.
     """
 
     name: str
     heads: tuple[str, str]
     what: str
     prepare: Callable[[Any], Prepared]
-    require: Callable[[], object]
-    host: int
-    device: int = 0
+    require: Callable[[], object] = lambda: None
     oracle: str = ""
-    reference: int = 24
     tolerance: float = 1e-5
 
     @property
@@ -106,20 +104,19 @@ def measured(
     """
     times, skipped = {}, {}
     expected: dict[str, NDArray[Any]] = {}
-    for implementation in implementations:
-        reason = _too_large(problem, implementation)
+    free, needed = free_memory(), BYTES * problem.samples
+    for one in implementations:
+        if free is not None and needed > free:
+            skipped[one.name] = f"needs {needed / 2**30:.1f} GiB of memory, {free / 2**30:.1f} are free"
+            continue
         try:
-            if reason is None:
-                if implementation.oracle not in expected:
-                    expected[implementation.oracle] = problem.expected(implementation.oracle)
-                oracle = expected[implementation.oracle]
-                times[implementation.name] = _compared(problem, implementation, oracle, repeats, budget)
+            if one.oracle not in expected:
+                expected[one.oracle] = problem.expected(one.oracle)
+            times[one.name] = _compared(problem, one, expected[one.oracle], repeats, budget)
         except Exception as error:
             if not isinstance(error, MemoryError) and "out of memory" not in str(error).lower().replace("_", " "):
                 raise
-            reason = "ran out of memory"
-        if reason is not None:
-            skipped[implementation.name] = reason
+            skipped[one.name] = "ran out of memory"
         release()
     return times, skipped
 
@@ -141,20 +138,6 @@ def _compared(
         seconds = time.perf_counter() - started
     count = int(min(max(budget / seconds, FEWEST), repeats))
     return prepared.times(count, 3 if seconds < 0.1 else 0) | {"repeats": count, "error": error}
-
-
-def _too_large(problem: Problem, implementation: Implementation) -> str | None:
-    """Return why the problem does not fit in memory; None if it does."""
-    places = [("memory", max(implementation.host + 8, implementation.reference), free_memory())]
-    if implementation.device:
-        from wavefilt.backends.cuda.runtime.target import cuda
-
-        places.append(("GPU memory", implementation.device, cuda.current_context().get_memory_info().free))
-    for what, each, free in places:
-        needed = each * problem.samples
-        if free is not None and needed > free:
-            return f"needs {needed / 2**30:.1f} GiB of {what}, {free / 2**30:.1f} are free"
-    return None
 
 
 def release() -> None:

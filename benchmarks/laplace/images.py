@@ -172,7 +172,11 @@ def _copied(problem: Problem, y: Image, start: int, stop: int) -> None:
     np.copyto(y[start:stop], problem.x[start:stop])
 
 
-def _gpu(variant: Variant | None, problem: Problem) -> Prepared:
+def _scipy(problem: Problem) -> Prepared:
+    return Prepared(lambda: by_scipy(problem.x))
+
+
+def on_gpu(variant: Variant | None, problem: Problem) -> Prepared:
     """Prepare a kernel, or a copy if it is None, on data in device memory."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -196,8 +200,8 @@ def _gpu(variant: Variant | None, problem: Problem) -> Prepared:
     return on_device(lambda stream: launched[grid, variant.block, stream](x, y, *sizes), y, host)
 
 
-_cpu = partial(Implementation, require=lambda: None, host=12, oracle=SCIPY, reference=36, tolerance=0)
-_cuda = partial(_cpu, require=lambda: backends.get("cuda"), device=8)
+_cpu = partial(Implementation, oracle=SCIPY, tolerance=0)
+_cuda = partial(_cpu, require=partial(backends.get, "cuda"))
 _PLAIN = "the 25 pixels one after the other, zeros around the image"
 _SUMS = "running sums of columns in 16 bits, vector instructions"
 _SPREAD = "the same, rows spread over threads"
@@ -206,20 +210,13 @@ IMPLEMENTATIONS = (
     _cpu("threads", ("plain", "all cores"), _SPREAD, partial(_host, _plain, True)),
     _cpu("simd", ("SIMD", "1 core"), _SUMS, partial(_host, _vectors, False)),
     _cpu("simd_threads", ("SIMD", "all cores"), _SPREAD, partial(_host, _vectors, True)),
-    _cpu(
-        "scipy",
-        ("SciPy", "1 core"),
-        f"{SCIPY}, then clipped to bytes",
-        lambda p: Prepared(partial(by_scipy, p.x)),
-        host=36,
-        oracle=NUMPY,
-    ),
-    *(_cuda(v.name, v.heads, v.what, partial(_gpu, v)) for v in VARIANTS),
+    _cpu("scipy", ("SciPy", "1 core"), f"{SCIPY}, then clipped to bytes", _scipy, oracle=NUMPY),
+    *(_cuda(v.name, v.heads, v.what, partial(on_gpu, v)) for v in VARIANTS),
 )
 _COPIED = "the image copied, rows spread over threads"
 COPIES = (
     _cpu("host_copy", ("CPU", "copy"), _COPIED, partial(_host, _copied, True), oracle=COPY),
-    _cuda("gpu_copy", ("GPU", "copy"), "the image copied in device memory", partial(_gpu, None), oracle=COPY),
+    _cuda("gpu_copy", ("GPU", "copy"), "the image copied in device memory", partial(on_gpu, None), oracle=COPY),
 )
 """A filter reads and writes each byte at least once."""
 

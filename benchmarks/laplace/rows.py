@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common import comparison
-from wavefilt.benchmarks.common.comparison import COPY, Progress, on_device, to_host
+from wavefilt.benchmarks.common.comparison import COPY, Progress, on_device
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared
 from wavefilt.benchmarks.common.measuring import signal
@@ -121,6 +122,9 @@ def _cpu(filtered: Callable[[Array, Array], Array], problem: Problem) -> Prepare
     return Prepared(partial(filtered, problem.x, np.empty_like(problem.x)))
 
 
+DEVICE_TO_HOST = methodcaller("copy_to_host")
+
+
 def _gpu(kernel: str | None, problem: Problem) -> Prepared:
     """Prepare a kernel, or a copy if it is None, on data in device memory."""
     from wavefilt.backends.cuda.runtime.target import cuda
@@ -129,13 +133,13 @@ def _gpu(kernel: str | None, problem: Problem) -> Prepared:
     x = cuda.to_device(problem.x)
     y = cuda.device_array_like(x)
     if kernel is None:
-        return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, to_host)
-    return on_device(partial(launch, kernel, x, y), y, to_host)
+        return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, DEVICE_TO_HOST)
+    return on_device(partial(launch, kernel, x, y), y, DEVICE_TO_HOST)
 
 
-_host = partial(Implementation, require=lambda: None, host=8, oracle=ORACLE, reference=44, tolerance=1e-6)
+_host = partial(Implementation, oracle=ORACLE, tolerance=1e-6)
 _numba = partial(_host, require=partial(backends.get, "numba"))
-_cuda = partial(_host, require=partial(backends.get, "cuda"), device=8)
+_cuda = partial(_host, require=partial(backends.get, "cuda"))
 KERNELS = {
     "naive": ("naive", "a thread a sample, three loads from global memory"),
     "readonly": ("read-only", "the same loads through the read-only path, where textures were"),

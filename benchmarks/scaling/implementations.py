@@ -139,9 +139,6 @@ def _resident(several: bool, problem: Problem) -> Prepared:
     return Prepared(partial(problem.denoised, x), lambda y: y.copy_to_host(), clock if several else None)
 
 
-_resident_once, _resident_again = partial(_resident, True), partial(_resident, False)
-
-
 def _kernels(problem: Problem) -> Prepared:
     """Prepare the launches of a denoising run alone, without Python between them."""
     from wavefilt.backends.cuda.denoiser import Denoiser
@@ -170,31 +167,32 @@ def _kernels(problem: Problem) -> Prepared:
 
 
 def _one(
-    name: str, heads: tuple[str, str], what: str, prepare: Callable[[Problem], Prepared], host: int, device: int = 0
+    name: str, heads: tuple[str, str], what: str, prepare: Callable[[Problem], Prepared], device: str = "cpu"
 ) -> Implementation:
     """Describe an implementation with symmetric ends, whose name begins with the backend or library it requires."""
     require: Callable[[], object] = {
         "pywavelets": lambda: None,
         "numba": partial(backends.get, "numba"),
         "cuda": partial(backends.get, "cuda"),
-        "ptwt": partial(torch_with_ptwt, "cuda" if device else "cpu"),
+        "ptwt": partial(torch_with_ptwt, device),
     }[name.partition("_")[0]]
-    return Implementation(name, heads, what, prepare, require, host, device, SYMMETRIC)
+    return Implementation(name, heads, what, prepare, require, SYMMETRIC)
 
 
 _IN_GSL = "gsl_wavelet_transform in float64, periodic ends, from a float32 array"
 _KEPT = "the same, different arrays in turn, their results kept"
+_ON_GPU = "the same on the GPU, the data resident there"
 IMPLEMENTATIONS = (
-    Implementation("gsl", ("GSL", "1 core"), _IN_GSL, _gsl, gsl.load, 32, 0, PERIODIC, 48, 1e-10),
-    _one("pywavelets", ("PyWavelets", "1 core"), "wavedec, NumPy's median, threshold, waverec", _pywavelets, 16),
-    _one("numba", ("numba", "all cores"), "wavefilt.denoise, backend numba", partial(_same, "numba"), 16),
-    _one("numba_kept", ("numba", "kept"), _KEPT, partial(_kept, "numba"), 64),
-    _one("ptwt_cpu", ("ptwt", "CPU"), "wavedec, median, waverec of ptwt, all cores", partial(_ptwt, "cpu"), 48),
-    _one("ptwt_gpu", ("ptwt", "GPU"), "the same on the GPU, the data resident there", partial(_ptwt, "cuda"), 12, 48),
-    _one("cuda", ("CUDA", "pageable"), "wavefilt.denoise, from and to NumPy arrays", partial(_same, "cuda"), 16, 20),
-    _one("cuda_kept", ("CUDA", "kept"), _KEPT, partial(_kept, "cuda"), 64, 20),
-    _one("cuda_pinned", ("CUDA", "pinned"), "the same from and to pinned arrays", _pinned, 20, 20),
-    _one("cuda_resident", ("CUDA", "resident"), "the same in device memory, each once", _resident_once, 16, 20),
-    _one("cuda_again", ("CUDA", "again"), "one array there again and again", _resident_again, 16, 20),
-    _one("cuda_kernels", ("CUDA", "kernels"), "the kernels alone, by the GPU's events", _kernels, 16, 32),
+    Implementation("gsl", ("GSL", "1 core"), _IN_GSL, _gsl, gsl.load, PERIODIC, 1e-10),
+    _one("pywavelets", ("PyWavelets", "1 core"), "wavedec, NumPy's median, threshold, waverec", _pywavelets),
+    _one("numba", ("numba", "all cores"), "wavefilt.denoise, backend numba", partial(_same, "numba")),
+    _one("numba_kept", ("numba", "kept"), _KEPT, partial(_kept, "numba")),
+    _one("ptwt_cpu", ("ptwt", "CPU"), "wavedec, median, waverec of ptwt, all cores", partial(_ptwt, "cpu")),
+    _one("ptwt_gpu", ("ptwt", "GPU"), _ON_GPU, partial(_ptwt, "cuda"), "cuda"),
+    _one("cuda", ("CUDA", "pageable"), "wavefilt.denoise, from and to NumPy arrays", partial(_same, "cuda")),
+    _one("cuda_kept", ("CUDA", "kept"), _KEPT, partial(_kept, "cuda")),
+    _one("cuda_pinned", ("CUDA", "pinned"), "the same from and to pinned arrays", _pinned),
+    _one("cuda_resident", ("CUDA", "resident"), "the same in device memory, each once", partial(_resident, True)),
+    _one("cuda_again", ("CUDA", "again"), "one array there again and again", partial(_resident, False)),
+    _one("cuda_kernels", ("CUDA", "kernels"), "the kernels alone, by the GPU's events", _kernels),
 )

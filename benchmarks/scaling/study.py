@@ -121,10 +121,10 @@ LIMITS: tuple[tuple[str, dict[str, Column]], ...] = (
 
 
 def report(result: Row) -> Report:
-    return Report([*_sheets(result)], notes(result))
+    return Report([*sheets(result)], notes(result))
 
 
-def _sheets(result: Row) -> Iterator[Sheet]:
+def sheets(result: Row) -> Iterator[Sheet]:
     """Yield tables of times, limits and speed-up for each wavelet, and those of 2010."""
     heads = {name: "|".join(column["heads"]) for name, column in result["columns"].items()}
     for (wavelet, taps), group in groupby(result["rows"], key=lambda row: (row["wavelet"], row["taps"])):
