@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import product
 
 import numpy as np
 import pywt
@@ -15,11 +16,11 @@ import pywt
 from wavefilt import backends
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.work_counts import transforms
-from wavefilt.benchmarks.common.columns import labels, place
+from wavefilt.benchmarks.common.columns import estimated, labels, not_run, place
 from wavefilt.benchmarks.common.comparison import MODELS, calibration
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch, agreement, unavailable
-from wavefilt.benchmarks.common.tables import Report, Row, Sheet, Table, size, spread
+from wavefilt.benchmarks.common.tables import Report, Row, Table, size, spread
 from wavefilt.benchmarks.ske.cases import Case
 from wavefilt.ske.calibrated import Launch
 from wavefilt.ske.calibration import Calibration
@@ -162,35 +163,30 @@ def _expected(wavelet: str, samples: int, level: int) -> tuple[tuple[Array, ...]
 
 
 def report(found: Row) -> Report:
-    return Report([*sheets(found)], notes(found))
+    """Return microseconds by kernel and block, the choices, and notes."""
+    measured = any(row["times"] for row in found["rows"])
+    columns = {"kernel": "{label}", "threads": "{block}"} | ({"measured": "?{measured}"} if measured else {})
+    for model in MODELS if found["estimates"]["calibration"] else ():
+        columns[f"SKE|{model}"] = f"?{{{model}:.1f}}"
+        columns |= {f"|error#{model}": f"?{{{model} error:+.0%}}"} if measured else {}
+    title = f"{size(found['samples'])} samples by threads of a block, microseconds"
+    times = Table(title, columns)({"rows": [*_lines(found)]})
+    label = labels(found)
+    chosen = CHOICES({"rows": [{"label": label[name], **entry} for name, entry in found["choices"].items()]})
+    return Report([times, chosen], notes(found))
 
 
-def sheets(found: Row) -> Iterator[Sheet]:
-    """Yield microseconds by block for each kernel, then the choices."""
-    for name, label in labels(found).items():
-        rows = [_in_microseconds(row, name) for row in found["rows"]]
-        measured = any("measured" in row for row in rows)
-        columns = {"threads|of a block": "{block}"} | ({"measured|us": "?{measured}"} if measured else {})
-        for model in MODELS:
-            if any(model in row["estimates"] for row in rows):
-                columns[f"SKE|{model}"] = f"?{{estimates[{model}]:n}}"
-                columns |= {f"|error#{model}": f"?{{errors[{model}]:+.0%}}"} if measured else {}
-        if len(columns) > 1:
-            yield Table(f"{label}, {size(found['samples'])} samples: microseconds", columns)({"rows": rows})
-    if any(entry["calibrated"]["block"] or entry["fastest"] for entry in found["choices"].values()):
-        yield CHOICES({"rows": [{"label": labels(found)[name], **entry} for name, entry in found["choices"].items()]})
-
-
-def _in_microseconds(row: Row, name: str) -> Row:
-    """Return a kernel's time with a block, if it was measured, and its estimates with their errors."""
-    known = {model: 1e3 * value for model, value in row["estimates"].get(name, {}).items() if value is not None}
-    found: Row = {"block": row["block"], "estimates": known}
-    times = row["times"].get(name)
-    if times is not None:
-        taken = 1e3 * times["median"]
-        found["measured"] = f"{taken:.1f} ±{spread(times):.1%}"
-        found["errors"] = {model: value / taken - 1 for model, value in known.items()}
-    return found
+def _lines(found: Row) -> Iterator[Row]:
+    """Yield the times and estimates of every kernel with every block, with the errors of the estimates."""
+    for (name, label), row in product(labels(found).items(), found["rows"]):
+        times, line = row["times"].get(name), {"label": label, "block": row["block"]}
+        if times is not None:
+            line["measured"] = f"{1e3 * times['median']:.1f} ±{spread(times):.1%}"
+        for model, value in row["estimates"].get(name, {}).items():
+            if value is not None:
+                line[model] = 1e3 * value
+                line |= {f"{model} error": value / times["median"] - 1} if times else {}
+        yield line
 
 
 CHOICES = Table(
@@ -208,21 +204,9 @@ CHOICES = Table(
 
 def notes(found: Row) -> list[str]:
     """Return notes: where and how it was measured, and what was left out and why."""
-    label, why_not = labels(found), found["estimates"]["missing"]
-    missing = next(iter(found["columns"].values()))["missing"]
-    worst = max((t["error"] for row in found["rows"] for t in row["times"].values()), default=0.0)
-    return [
-        place(found),
-        f"{found['method']}.",
-        f"Not measured: {missing}."
-        if missing
-        else f"Compared with backend numba before they were timed; largest difference {worst:.0e} of the norm.",
-        f"No estimates: {why_not}."
-        if why_not
-        else f"Estimates for {found['estimates']['calibration']}, from counts alone.",
-        *(
-            f"Skipped: {label[name]}, {row['block']} threads: {why}."
-            for row in found["rows"]
-            for name, why in row["skipped"].items()
-        ),
-    ]
+    label, worst = labels(found), max((t["error"] for row in found["rows"] for t in row["times"].values()), default=0)
+    lines = [place(found), f"{found['method']}.", *not_run(found), estimated(found)]
+    lines += [f"Compared with backend numba first; largest difference {worst:.0e} of the norm."] if worst else []
+    for row in found["rows"]:
+        lines += [f"Skipped: {label[name]}, {row['block']} threads: {why}." for name, why in row["skipped"].items()]
+    return lines

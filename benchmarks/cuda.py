@@ -115,8 +115,9 @@ def _measured(case: Case, to_gpu: Callable[[Array], Any], repeats: int) -> Row:
     host = signal(*case.shape)
     host = host[0] if len(host) == 1 else host
     make: Callable[[Array], Any] = to_gpu if case.where == "device" else np.asarray
-    call, x = partial(wavefilt.denoise, backend="cuda", **case.options), make(host)
-    expected = np.asarray(wavefilt.denoise(host, backend="numba", **case.options))
+    x = make(host)
+    call: Callable[..., Any] = partial(wavefilt.denoise, **(case.options | {"backend": "cuda"}))
+    expected = np.asarray(wavefilt.denoise(host, **(case.options | {"backend": "numba"})))
     row: Row = {"name": case.name, "shape": case.shape, "where": case.where, "options": case.options}
     row["error"] = agreement(to_host(call(x)), expected, TOLERANCE, case.name)
     del expected

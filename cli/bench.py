@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +17,7 @@ from .failure import Failure, usage_errors
 from .options import COUNT, DEVICE, SIZE, Command, Text, add
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
+SAMPLES = partial(click.option, "--samples", type=SIZE, help="Samples: 65536, 64Ki, 64Mi.")
 WAVELETS = click.Choice([f"db{n}" for n in range(2, 11)])
 
 
@@ -24,14 +26,10 @@ def command() -> None:
     """Measure this machine: each study prints tables and can save its JSON."""
 
 
-def options(repeats: int, quick: str, *own: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def options(repeats: int, quick: str, *own: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return the options of a study: its own, ``--repeats``, ``--quick``, and those of `with_results`."""
     runs = click.option("--repeats", type=COUNT, default=repeats, help="Most runs of each case.")
     return add(*own, runs, click.option("--quick", is_flag=True, help=quick), with_results)
-
-
-def samples_of(what: str, default: str) -> Callable[[Command], Command]:
-    return click.option("--samples", type=SIZE, default=default, help=f"Length of the {what}: 65536, 64Ki, 64Mi.")
 
 
 def image_size(text: str) -> tuple[int, int]:
@@ -57,7 +55,7 @@ def measuring() -> Iterator[None]:
 
 
 @command.command("blocks", epilog="Example: wavefilt bench blocks --device h200 -o b.json")
-@options(30, "Five block sizes instead of ten.", samples_of("trace", "64Mi"), DEVICE)
+@options(30, "Five block sizes instead of ten.", SAMPLES(default="64Mi"), DEVICE)
 def blocks(samples: int, repeats: int, quick: bool, device: str | None, results: Results) -> None:
     """The wavelet kernels with blocks of 32 to 1024 threads: times, SKE estimates, and the cost of choosing by them.
 
@@ -71,12 +69,11 @@ def blocks(samples: int, repeats: int, quick: bool, device: str | None, results:
     results.report(result, study.report)
 
 
+BY_THREADS = click.option("--threads", metavar="1,2,4", help="Measure these numbers of threads instead.")
+
+
 @command.command("cpu")
-@options(
-    7,
-    "Small arrays and few repeats.",
-    click.option("--threads", metavar="1,2,4", help="Measure these numbers of threads instead."),
-)
+@options(7, "Small arrays and few repeats.", BY_THREADS)
 def cpu(threads: str | None, repeats: int, quick: bool, results: Results) -> None:
     """Denoising on the CPU against the same steps written with PyWavelets: a loop over new arrays, and one array."""
     from wavefilt.benchmarks import cpu as study
@@ -103,14 +100,11 @@ def cuda(repeats: int, quick: bool, results: Results) -> None:
 
 @command.group("laplace")
 def laplace() -> None:
-    """The Laplace operator of a row (1d) or an image (2d): CPU loops, and GPU kernels with SKE estimates.
-
-    Outputs are compared before they are timed. Implementations that cannot run here are listed with the reason.
-    """
+    """The Laplace operator of a row (1d) or an image (2d): CPU loops, and GPU kernels with SKE estimates."""
 
 
 @laplace.command("1d", epilog="Example: wavefilt bench laplace 1d --device h200")
-@options(503, "At most a tenth of a second for each: 5 seconds.", samples_of("row", "1Mi"), DEVICE)
+@options(503, "At most a tenth of a second for each: 5 seconds.", SAMPLES(default="1Mi"), DEVICE)
 def laplace_1d(samples: int, repeats: int, quick: bool, device: str | None, results: Results) -> None:
     """The 1-D Laplace operator: host loops, and GPU kernels with different access patterns."""
     from wavefilt.benchmarks.laplace import rows as study
@@ -125,9 +119,7 @@ def laplace_1d(samples: int, repeats: int, quick: bool, device: str | None, resu
 @options(
     25,
     "A small image and few runs: 5 seconds.",
-    click.option(
-        "--size", type=Text(image_size), metavar="WxH", help="Size of a generated image. [default: 4992x3744]"
-    ),
+    click.option("--size", type=Text(image_size), metavar="WxH", help="Size of a made image. [default: 4992x3744]"),
     click.option("--image", type=FILE, metavar="FILE", help="Filter this image instead, PNG or JPEG; needs Pillow."),
     click.option("--filtered", type=FILE, metavar="FILE.png", help="Write the filtered image."),
     DEVICE,
@@ -146,7 +138,7 @@ def laplace_2d(
     from wavefilt.io import write_atomically
 
     if size is not None and image is not None:
-        raise click.UsageError("--size is for a generated image; the one given by --image has its own")
+        raise click.UsageError("--size is for a made image; --image has its own")
     results.claim(filtered)
     with measuring():
         x = study.read(str(image)) if image else study.made(*size or (study.QUICK_SIZE if quick else study.SIZE))

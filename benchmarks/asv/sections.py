@@ -30,5 +30,4 @@ class Sections:
     def time_denoise(self, shape: tuple[int, int], transform: str) -> None:
         wavefilt.denoise(self.x, **TRANSFORMS[transform])
 
-    def peakmem_denoise(self, shape: tuple[int, int], transform: str) -> None:
-        wavefilt.denoise(self.x, **TRANSFORMS[transform])
+    peakmem_denoise = time_denoise

@@ -37,8 +37,7 @@ class Rules:
     def time_denoise(self, samples: int, rule: Any, backend: str) -> None:
         wavefilt.denoise(self.x, rule=rule, backend=backend)
 
-    def peakmem_denoise(self, samples: int, rule: Any, backend: str) -> None:
-        wavefilt.denoise(self.x, rule=rule, backend=backend)
+    peakmem_denoise = time_denoise
 
 
 class Gathers:
@@ -54,8 +53,7 @@ class Gathers:
         for x in self.arrays:
             wavefilt.denoise(x)
 
-    def peakmem_denoise(self, shape: tuple[int, int]) -> None:
-        wavefilt.denoise(self.arrays[0])
+    peakmem_denoise = time_denoise
 
 
 class OnGpu:
@@ -97,5 +95,4 @@ class Files:
     def time_denoise_file(self, traces: int) -> None:
         wavefilt.denoise_file(self.path, self.out, max_memory="64MiB", overwrite=True)
 
-    def peakmem_denoise_file(self, traces: int) -> None:
-        wavefilt.denoise_file(self.path, self.out, max_memory="64MiB", overwrite=True)
+    peakmem_denoise_file = time_denoise_file

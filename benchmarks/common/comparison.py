@@ -49,7 +49,7 @@ def calibration(device: str | None, no_gpu: str | None) -> tuple[Calibration | N
         return None, str(error)
 
 
-def on_device(work: Callable[[Any], object], y: Any, host: Callable[[Any], Any]) -> Prepared:
+def on_device(work: Callable[[Any], None], y: Any, host: Callable[[Any], Any]) -> Prepared:
     """Prepare ``work(stream)``, which writes ``y`` in device memory; it is timed in graphs of several launches."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -84,10 +84,10 @@ def compare(
     chosen, reason = calibration(device, why["gpu_copy"])
     running = [one for one in implementations if not why[one.name]]
     times, skipped = measured(problem, progress(running), repeats, budget)
-    estimates = {
-        name: {model: 1e3 * seconds(launch, chosen) for model, seconds in MODELS.items()}
-        for name, launch in (launches(times).items() if chosen else ())
-    }
+    estimates = {}
+    if chosen is not None:
+        for name, launch in launches(times).items():
+            estimates[name] = {model: 1e3 * seconds(launch, chosen) for model, seconds in MODELS.items()}
     row: Row = {"samples": problem.samples, "bytes": 2 * itemsize * problem.samples}
     row |= {"times": times, "skipped": skipped, "estimates": estimates}
     columns = recorded(implementations, why, lambda one: "its input" if one.oracle == COPY else one.oracle)

@@ -66,20 +66,15 @@ def loop(call: Callable[[Any], Any], arrays: Sequence[Any], warm: int = 3) -> di
     return summary(times[len(arrays[:warm]) :])
 
 
-def seconds_in_turn(calls: Mapping[Name, Callable[[], object]], repeats: int) -> dict[Name, list[float]]:
-    """Return the seconds of each call, made in turn so that other work on the machine affects all alike."""
+def turns(calls: Mapping[Name, Callable[[], object]], repeats: int) -> dict[Name, dict[str, float]]:
+    """Return the milliseconds of each call, made in turn so that other work on the machine affects all alike."""
     times: dict[Name, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
         for name, call in calls.items():
             start = time.perf_counter()
             call()
-            times[name].append(time.perf_counter() - start)
-    return times
-
-
-def turns(calls: Mapping[Name, Callable[[], object]], repeats: int) -> dict[Name, dict[str, float]]:
-    """Return median and quartiles of the milliseconds of each call, made in turn."""
-    return {name: summary([1e3 * x for x in times]) for name, times in seconds_in_turn(calls, repeats).items()}
+            times[name].append(1e3 * (time.perf_counter() - start))
+    return {name: summary(own) for name, own in times.items()}
 
 
 _FIRST = """

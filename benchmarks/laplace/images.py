@@ -235,8 +235,9 @@ def run(
     row |= {"image": problem.name, "width": problem.width, "height": problem.height} | megapixels(row)
     capability, launched = chosen.capability if chosen else _capability(), counted(row["times"])
     row["explained"] = {v.name: explained(v, launched[v.name], problem.width, capability) for v in VARIANTS}
-    for name, explanation in row["explained"].items() if chosen else ():
-        explanation["mostly"] = estimate(launched[name], chosen).resource
+    if chosen:
+        for name, facts_of_one in row["explained"].items():
+            facts_of_one["mostly"] = estimate(launched[name], chosen).resource
     method = "5x5 Laplace filter (all -1, centre 24) on interleaved RGB bytes, zeros beyond edges, clamped to 0..255; "
     method += f"median and quartiles of up to {repeats} runs in {budget:g} s; {comparison.GPU_TIME}"
     return result("laplace2d", unit="ms", method=method, **facts, capability=capability, rows=[row])

@@ -170,12 +170,8 @@ def _one(
     name: str, heads: tuple[str, str], what: str, prepare: Callable[[Problem], Prepared], device: str = "cpu"
 ) -> Implementation:
     """Describe an implementation with symmetric ends, whose name begins with the backend or library it requires."""
-    require: Callable[[], object] = {
-        "pywavelets": lambda: None,
-        "numba": partial(backends.get, "numba"),
-        "cuda": partial(backends.get, "cuda"),
-        "ptwt": partial(torch_with_ptwt, device),
-    }[name.partition("_")[0]]
+    required = name.partition("_")[0]
+    require = partial(torch_with_ptwt, device) if required == "ptwt" else partial(backends.get, required)
     return Implementation(name, heads, what, prepare, require, SYMMETRIC)
 
 

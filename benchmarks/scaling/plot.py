@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ LOOKS = {
     "cuda_kernels": (RED, "o-"),
 }
 """Colours of Okabe and Ito, which colour-blind readers can tell apart, with markers."""
-LIMITS = {
+Lines = dict[tuple[str, ...], tuple[str, str, str]]
+"""Label, colour and look of lines, by the keys of their values in a row."""
+LIMITS: Lines = {
     ("floors", "transfer"): ("lower bound: transfers", SKY, "--"),
     ("floors", "memory"): ("lower bound: 12n bytes", RED, "--"),
     ("estimates", "calibrated"): ("SKE estimate, calibrated", BLACK, ":"),
@@ -36,8 +38,7 @@ LIMITS = {
     ("document", "cpu"): ("2010: CPU (GSL)", GRAY, "-."),
     ("document", "gpu"): ("2010: GPU with transfers", "#b4b8bc", "-."),
 }
-Values = Callable[[Row], Any]
-"""The value of a row, None if it has none."""
+FILES = ("scaling_times.png", "scaling_speedup.png")
 
 
 def check() -> None:
@@ -47,27 +48,25 @@ def check() -> None:
 
 def to_files(result: Row, folder: Path) -> dict[Path, bytes]:
     """Return both figures by their paths."""
-    names, label = result["columns"], labels(result)
-    times: list[tuple[str, str, str, Values]] = [
-        (text, *look, lambda row, s=section, e=entry: row.get(s, {}).get(e))  # type: ignore[misc]
-        for (section, entry), (text, *look) in LIMITS.items()
-    ]
-    times += [(label[n], *LOOKS[n], lambda row, n=n: row["times"].get(n, {}).get("median")) for n in names]  # type: ignore[misc]
-    ratios: list[tuple[str, str, str, Values]] = [
-        (label[n], *LOOKS[n], lambda row, n=n: row["ratios"].get("pywavelets", {}).get(n))  # type: ignore[misc]
-        for n in names
-    ]
+    names = labels(result)
+    times: Lines = LIMITS | {("times", name, "median"): (label, *LOOKS[name]) for name, label in names.items()}
+    ratios: Lines = {("ratios", "pywavelets", name): (label, *LOOKS[name]) for name, label in names.items()}
     return {
         folder / FILES[0]: render(_figure(result, "Time of a denoising run", "ms", times), "png", 110),
         folder / FILES[1]: render(_figure(result, "Speed-up", "times as fast as PyWavelets", ratios), "png", 110),
     }
 
 
-FILES = ("scaling_times.png", "scaling_speedup.png")
+def _value(row: Row, keys: Sequence[str]) -> Any:
+    """Return the entry of a row; None if it has none."""
+    value: Any = row
+    for key in keys:
+        value = value.get(key, {})
+    return value or None
 
 
-def _figure(result: Row, title: str, unit: str, series: list[tuple[str, str, str, Values]]) -> Any:
-    """Draw a panel for each wavelet, with the legend beside them."""
+def _figure(result: Row, title: str, unit: str, lines: Lines) -> Any:
+    """Draw a panel for each wavelet, with the legend beside them; lines are by the entries of a row."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullLocator, ScalarFormatter
 
@@ -79,8 +78,8 @@ def _figure(result: Row, title: str, unit: str, series: list[tuple[str, str, str
         rows = [row for row in result["rows"] if row["wavelet"] == wavelet]
         style(axes, grid=True)
         axes.set(title=wavelet, xlabel="samples", xscale="log", yscale="log")
-        for label, colour, look, value in series:
-            points = [(row["samples"], value(row)) for row in rows if value(row) is not None]
+        for keys, (label, colour, look) in lines.items():
+            points = [(row["samples"], _value(row, keys)) for row in rows if _value(row, keys)]
             if points:
                 (handles[label],) = axes.plot(*zip(*points, strict=True), look, color=colour, label=label)
         ticks = [row["samples"] for row in rows][:: max(1, len(rows) // 5)]

@@ -142,6 +142,7 @@ def test_cpu_refuses_a_wrong_result(monkeypatch):
         cpu.run(quick=True)
 
 
+@outside
 @pytest.mark.gpu
 def test_cuda_measures_every_case(tmp_path, capsys):
     if NO_GPU:
@@ -169,7 +170,7 @@ def test_every_block_is_compared_and_timed(monkeypatch):
     for row in result["rows"]:
         assert set(row["times"]) == {"forward_db4", "inverse_db4"}
         assert all(0 < t["error"] < 1e-6 and t["median"] > 0 for t in row["times"].values())
-    assert "\n| 8 | " in blocks.report(result).markdown()
+    assert "| forward db4 | 8 | " in blocks.report(result).markdown()
     monkeypatch.setattr(blocks, "TOLERANCE", 1e-12)
     with pytest.raises(Mismatch, match="forward_db4"):
         blocks.run(300, (8,), repeats=1, tile=128)
