@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -31,18 +31,23 @@ SECTION: Row = {"wavelet": "db4", "level": 4, "rule": "universal", "sigma": "glo
 
 @dataclass(frozen=True)
 class Case:
-    """An array of a shape, denoised with these options of `wavefilt.denoise`."""
+    """An array of a shape, denoised with these options of `wavefilt.denoise`.
+
+    ``where`` is "NumPy", or "device" for an array on the GPU; with ``peer``, a GPU is compared with other libraries.
+    """
 
     name: str
     shape: tuple[int, int]
     options: Row = field(default_factory=lambda: UNIVERSAL)
     dtype: str = "float32"
+    where: str = "NumPy"
+    peer: bool = False
 
     def reduced(self, share: int) -> Case:
         """Return the case with fewer traces or samples."""
         rows, samples = self.shape
         shape = (rows // share, samples) if rows > share else (rows, max(samples // share, min(samples, 16 * KI)))
-        return Case(f"{self.name}, reduced", shape, self.options, self.dtype)
+        return replace(self, name=f"{self.name}, reduced", shape=shape, peer=False)
 
     @property
     def x(self) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,10 +16,9 @@ from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import agreement, release, unavailable
 from wavefilt.benchmarks.common.measuring import different, first_calls, loop, signal, summary, walls
 from wavefilt.benchmarks.common.tables import Report, Row, Table
-from wavefilt.benchmarks.cpu import BAYES, UNIVERSAL, pywavelets
+from wavefilt.benchmarks.cpu import BAYES, KI, MI, QUICK_SHARE, SECTION, UNIVERSAL, Case, pywavelets
 from wavefilt.benchmarks.scaling.implementations import by_ptwt, torch_with_ptwt
 
-KI, MI = 1 << 10, 1 << 20
 HELD = 1 << 30
 """Bytes of the arrays of a loop, but at least four arrays."""
 QUEUED = 10
@@ -28,43 +26,25 @@ QUEUED = 10
 REPEATS = 25
 TOLERANCE = 2e-5
 JS: Row = BAYES | {"rule": "js"}
-SECTION: Row = {"axes": (0, 1), "level": 4}
 
 
-@dataclass(frozen=True)
-class Case:
-    """A float32 array of a shape, in device memory or NumPy's, denoised with these options of `wavefilt.denoise`."""
-
-    name: str
-    shape: tuple[int, int]
-    options: Row = field(default_factory=lambda: UNIVERSAL)
-    where: str = "device"
-    peer: bool = False
-
-    def reduced(self, share: int) -> Case:
-        """Return the case with fewer traces or samples."""
-        rows, samples = self.shape
-        shape = (rows // share, samples) if rows > share else (rows, max(samples // share, min(samples, 16 * KI)))
-        return Case(f"{self.name}, reduced", shape, self.options, self.where)
-
-
+_on_gpu = partial(Case, where="device")
 CASES = (
+    _on_gpu("universal, 64 Mi", (1, 64 * MI), peer=True),
+    _on_gpu("universal, db4, 64 Mi", (1, 64 * MI), UNIVERSAL | {"wavelet": "db4"}, peer=True),
+    _on_gpu("bayes, 64 Mi", (1, 64 * MI), BAYES),
+    _on_gpu("js, 64 Mi", (1, 64 * MI), JS),
+    _on_gpu("universal, 4096 x 16384", (4096, 16384)),
+    _on_gpu("bayes, 64 Ki", (1, 64 * KI), BAYES),
+    _on_gpu("bayes, 1 Mi", (1, MI), BAYES),
+    _on_gpu("bayes, 24 x 1024", (24, KI), BAYES | {"level": 5}),
+    _on_gpu("universal, MODWT, 16 Mi", (1, 16 * MI), UNIVERSAL | {"transform": "modwt"}),
+    _on_gpu("universal, two axes, 8192 x 8192", (8192, 8192), SECTION),
+    _on_gpu("js, dtcwt, two axes, 8192 x 8192", (8192, 8192), {"axes": (0, 1), "level": 4, "transform": "dtcwt"}),
+    Case("bayes, 256 Ki", (1, 256 * KI), BAYES),
+    *(Case(f"bayes, {n} Mi", (1, n * MI), BAYES) for n in (1, 4, 16, 64)),
     Case("universal, 64 Mi", (1, 64 * MI), peer=True),
-    Case("universal, db4, 64 Mi", (1, 64 * MI), UNIVERSAL | {"wavelet": "db4"}, peer=True),
-    Case("bayes, 64 Mi", (1, 64 * MI), BAYES),
-    Case("js, 64 Mi", (1, 64 * MI), JS),
-    Case("universal, 4096 x 16384", (4096, 16384)),
-    Case("bayes, 64 Ki", (1, 64 * KI), BAYES),
-    Case("bayes, 1 Mi", (1, MI), BAYES),
-    Case("bayes, 24 x 1024", (24, KI), BAYES | {"level": 5}),
-    Case("universal, MODWT, 16 Mi", (1, 16 * MI), UNIVERSAL | {"transform": "modwt"}),
-    Case("universal, two axes, 8192 x 8192", (8192, 8192), UNIVERSAL | SECTION | {"wavelet": "db4"}),
-    Case("js, dtcwt, two axes, 8192 x 8192", (8192, 8192), SECTION | {"transform": "dtcwt", "rule": "js"}),
-    *(Case(f"bayes, {n // KI} Ki", (1, n), BAYES, "NumPy") for n in (256 * KI,)),
-    *(Case(f"bayes, {n // MI} Mi", (1, n), BAYES, "NumPy") for n in (MI, 4 * MI, 16 * MI, 64 * MI)),
-    Case("universal, 64 Mi", (1, 64 * MI), where="NumPy", peer=True),
 )
-QUICK_SHARE = 64
 FIRST: Mapping[str, tuple[str, Row]] = {
     "the defaults": ("float32", {}),
     "another rule: universal": ("float32", UNIVERSAL | {"level": 5}),

@@ -65,17 +65,17 @@ def compare(
     problem: Problem,
     implementations: Sequence[Implementation],
     itemsize: int,
-    launches: Callable[[Row], Mapping[str, Launch]],
+    launches: Mapping[str, Launch],
     base: str,
     average: str,
     repeats: int,
     budget: float,
     device: str | None,
     progress: Progress,
-) -> tuple[Row, Row, Calibration | None]:
-    """Measure a study: return its row, the facts about its columns, and the calibration of the estimates.
+) -> tuple[Row, Row]:
+    """Measure a study: return its row, and the facts about its columns and estimates.
 
-    A sample has ``itemsize`` bytes; ``launches(times)`` are estimated for ``device``, as `wavefilt ske estimate` takes
+    A sample has ``itemsize`` bytes; ``launches`` are estimated for ``device``, as `wavefilt ske estimate` takes
     it; ratios are to ``base``, of means or medians as ``average`` says. ``progress`` shows the implementations in turn.
 
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
@@ -86,13 +86,13 @@ def compare(
     times, skipped = measured(problem, progress(running), repeats, budget)
     estimates = {}
     if chosen is not None:
-        for name, launch in launches(times).items():
+        for name, launch in launches.items():
             estimates[name] = {model: 1e3 * seconds(launch, chosen) for model, seconds in MODELS.items()}
     row: Row = {"samples": problem.samples, "bytes": 2 * itemsize * problem.samples}
     row |= {"times": times, "skipped": skipped, "estimates": estimates}
     columns = recorded(implementations, why, lambda one: "its input" if one.oracle == COPY else one.oracle)
     facts = {"columns": columns, "estimates": {"calibration": chosen and chosen.name, "missing": reason}}
-    return row | derived(row, base, average), facts, chosen
+    return row | derived(row, base, average), facts
 
 
 def derived(row: Row, base: str, average: str) -> Row:
@@ -117,12 +117,11 @@ def report(
     columns: Mapping[str, Column],
     method: str,
     then: Mapping[str, Column] | None = None,
-    told: Callable[[str], str] = lambda name: "",
 ) -> Report:
     """Return a table with a row for every implementation, and notes: the method, descriptions, what is missing.
 
     ``columns`` are formats of the entries that the result's only row has of an implementation; estimates stand
-    between ``columns`` and ``then``. ``told(name)`` continues the description of an implementation.
+    between ``columns`` and ``then``.
     """
     (row,), label = result["rows"], labels(result)
     by_name = {key: entry for key, entry in row.items() if isinstance(entry, dict)}
@@ -135,7 +134,7 @@ def report(
     notes = [place(result), method]
     for name, column in result["columns"].items():
         speed = f": {row['copy'][name]:.1f} GB/s" if name in row["copy"] else ""
-        notes.append(f"{label[name]}: {column['what']}{told(name)}{speed}.")
+        notes.append(f"{label[name]}: {column['what']}{speed}.")
     notes += not_run(result)
     notes += [f"Skipped: {label[name]}: {why}." for name, why in row["skipped"].items()]
     return Report([Table(title, every | dict(then or {}))({"rows": lines})], [*notes, estimated(result)])

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt.benchmarks.common.tables import Row
-from wavefilt.ske import occupancy
 from wavefilt.ske.calibrated import Launch
 
 RADIUS, CHANNELS = 2, 3
@@ -50,7 +49,7 @@ class Variant:
     summed: Number = "int32"
     padding: int = 0
     registers: int = 32
-    """Registers of a thread, compiled for `COMPILED_FOR`; a test compares them with the compiler's."""
+    """Registers of a thread, compiled for sm_90; a test compares them with the compiler's."""
 
     @property
     def threads(self) -> int:
@@ -87,8 +86,6 @@ def pitch(width: int) -> int:
     return -(-CHANNELS * width // ALIGNMENT) * ALIGNMENT
 
 
-COMPILED_FOR = "9.0"
-"""The compute capability of the declared registers."""
 FLOATS: dict[str, Any] = {"held": "float32", "summed": "float32"}
 _FLOAT = "bytes converted to float once, as the tile is written"
 _PADDED = "a float tile, its rows 20 words longer so that two share no bank"
@@ -159,32 +156,15 @@ def wavefronts(variant: Variant, width: int) -> float:
     return READS * reads + _fills(variant) * (writes + read) + CHANNELS * written
 
 
-def launch(variant: Variant, width: int, height: int, registers: int | None = None) -> Launch:
-    """Return the counts of the kernel over an image; ``registers`` of a thread replace the declared ones."""
+def launch(variant: Variant, width: int, height: int) -> Launch:
+    """Return the operation counts of the kernel over an image."""
     across, down = variant.grid(width, height)
     pixels = (pitch(width) / CHANNELS if variant.memory == "wide" else width) * height
     counts = instructions(variant) | {"wavefront": wavefronts(variant, width)}
     moved = pixels * bytes_read(variant, width), pixels * CHANNELS
-    held: Row = {"registers": registers or variant.registers, "shared": variant.shared}
+    held: Row = {"registers": variant.registers, "shared": variant.shared}
     work = (counts, LOADS[variant.memory], int(variant.memory == "tile"), *moved, 2 * CHANNELS * pixels)
     return Launch(variant.name, across * down, variant.threads, *work, **held)
-
-
-def explained(variant: Variant, made: Launch, width: int, capability: str) -> Row:
-    """Return facts that explain its time: occupancy for this ``capability``, bytes and instructions per pixel.
-
-    Conflicts are the transactions of shared memory for a warp's access, on average and at most.
-    """
-    held = occupancy(capability, made.threads, made.registers, made.shared)
-    pixels = ROWS * CHUNK / CHANNELS if variant.memory == "wide" else 1  # of a thread
-    facts: Row = {"registers": made.registers, "shared": made.shared, "blocks": held.blocks, "warps": held.warps}
-    facts |= {"occupancy": held.share, "limit": held.limit}
-    facts["bytes"] = {"DRAM": 2 * CHANNELS, "L2": bytes_read(variant, width) + CHANNELS}
-    facts["instructions"] = sum(instructions(variant).values()) / pixels
-    if variant.memory == "tile":
-        facts["conflicts"] = {n: {"mean": fmean(of), "most": max(of)} for n, of in conflicts(variant).items()}
-        facts["bytes"]["shared"] = variant.itemsize * (READS + _fills(variant))
-    return facts
 
 
 def _fills(variant: Variant) -> float:

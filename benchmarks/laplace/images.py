@@ -19,22 +19,18 @@ from wavefilt import backends, threads
 from wavefilt.benchmarks.common import comparison
 from wavefilt.benchmarks.common.comparison import COPY, Progress, on_device
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Implementation, Prepared, missing
+from wavefilt.benchmarks.common.implementation import Implementation, Prepared
 from wavefilt.benchmarks.common.tables import Column, Report, Row
 from wavefilt.benchmarks.laplace import image_loops
 from wavefilt.benchmarks.laplace.image_counts import (
     CHANNELS,
-    COMPILED_FOR,
     RADIUS,
     SIDE,
     VARIANTS,
     Variant,
-    explained,
     launch,
     pitch,
 )
-from wavefilt.ske import CAPABILITIES
-from wavefilt.ske.calibrated import Launch, estimate
 
 Image = NDArray[np.uint8]
 """(height, width, 3): rows one after the other, red, green and blue of a pixel together."""
@@ -229,47 +225,14 @@ def run(
     progress: Progress = iter,
 ) -> Row:
     """Return times in milliseconds of every implementation, as a table for JSON: see `comparison.compare`."""
-    every, counted = (*IMPLEMENTATIONS, *COPIES), partial(_launches, problem)
+    counted = {v.name: launch(v, problem.width, problem.height) for v in VARIANTS}
     how = ("plain", "median", repeats, budget, device, progress)  # ratios are to the plain loop, of medians
-    row, facts, chosen = comparison.compare(problem, every, CHANNELS, counted, *how)
-    row |= {"image": problem.name, "width": problem.width, "height": problem.height} | megapixels(row)
-    capability, launched = chosen.capability if chosen else _capability(), counted(row["times"])
-    row["explained"] = {v.name: explained(v, launched[v.name], problem.width, capability) for v in VARIANTS}
-    if chosen:
-        for name, facts_of_one in row["explained"].items():
-            facts_of_one["mostly"] = estimate(launched[name], chosen).resource
+    row, facts = comparison.compare(problem, (*IMPLEMENTATIONS, *COPIES), CHANNELS, counted, *how)
+    row |= {"image": problem.name, "width": problem.width, "height": problem.height}
+    row["megapixels a second"] = {k: 1e-3 * row["samples"] / times["median"] for k, times in row["times"].items()}
     method = "5x5 Laplace filter (all -1, centre 24) on interleaved RGB bytes, zeros beyond edges, clamped to 0..255; "
     method += f"median and quartiles of up to {repeats} runs in {budget:g} s; {comparison.GPU_TIME}"
-    return result("laplace2d", unit="ms", method=method, **facts, capability=capability, rows=[row])
-
-
-def _launches(problem: Problem, times: Row) -> dict[str, Launch]:
-    """Return the counts of the kernels, with the registers as compiled here for those that ran."""
-    return {
-        v.name: launch(v, problem.width, problem.height, _registers(v) if v.name in times else None) for v in VARIANTS
-    }
-
-
-def megapixels(row: Row) -> Row:
-    return {"megapixels a second": {k: 1e-3 * row["samples"] / times["median"] for k, times in row["times"].items()}}
-
-
-def _capability() -> str:
-    """Return the compute capability for the occupancy: that of this GPU, or that of the declared registers."""
-    if missing(COPIES[1]):
-        return COMPILED_FOR
-    from wavefilt.benchmarks.ske.calibration import Device
-
-    here = Device.current().capability
-    return here if here in CAPABILITIES else COMPILED_FOR
-
-
-def _registers(variant: Variant) -> int | None:
-    """Return the registers of a thread as compiled for this GPU; None in the simulator."""
-    from wavefilt.backends.cuda.runtime.target import SIMULATED
-    from wavefilt.benchmarks.laplace.image_kernels import kernel
-
-    return None if SIMULATED else int(next(reversed(kernel(variant).overloads.values())).regs_per_thread)
+    return result("laplace2d", unit="ms", method=method, **facts, rows=[row])
 
 
 TIMES: dict[str, Column] = {
@@ -282,29 +245,9 @@ TIMES: dict[str, Column] = {
 
 
 def report(result: Row) -> Report:
-    """Return times, ratios, and estimates if there are any; notes explain each kernel."""
+    """Return times, ratios, and estimates if there are any."""
     (row,) = result["rows"]
     title = f"5x5 Laplace filter, {row['width']}x{row['height']} RGB pixels, image {row['image']}; ± is half the "
     title += "interquartile range"
-    method = (
-        f"{result['method']}. Results are compared exactly, with {SCIPY}; its own with {NUMPY}. "
-        f"The kernels by count, for compute capability {result['capability']}: bytes per pixel by memory; "
-        "bank conflict degree (1 is none); the limiting resource according to the SKE model."
-    )
-
-    def told(name: str) -> str:
-        return f": {explanation(row['explained'][name])}" if name in row["explained"] else ""
-
-    return comparison.report(result, title, TIMES, method, told=told)
-
-
-def explanation(facts: Row) -> str:
-    """Explain a kernel's time by its instructions, bytes, bank conflicts and occupancy."""
-    parts = [f"{facts['instructions']:.0f} instructions per pixel"]
-    parts.append(", ".join(f"{value:.3g} bytes {place}" for place, value in facts["bytes"].items()))
-    if "conflicts" in facts:
-        reads, writes = (facts["conflicts"][access] for access in ("reads", "writes"))
-        parts.append(f"bank conflict degree of tile reads {reads['mean']:.3g}, of writes {writes['mean']:.3g}")
-    used = f"{facts['registers']} registers and {facts['shared']} bytes of shared memory"
-    parts.append(f"{used} allow {facts['warps']} warps, {facts['occupancy']:.0%} ({facts['limit']}) per SM")
-    return "; ".join([*parts, f"limited by {facts['mostly']}"] if "mostly" in facts else parts)
+    method = f"{result['method']}. Results are compared exactly, with {SCIPY}; its own with {NUMPY}."
+    return comparison.report(result, title, TIMES, method)

@@ -210,18 +210,14 @@ def run(
     progress: Progress = iter,
 ) -> Row:
     """Return times in milliseconds of every implementation, as a table for JSON: see `comparison.compare`."""
-    problem, every = Problem(samples), (*IMPLEMENTATIONS, *COPIES)
+    problem = Problem(samples)
     counted = {f"gpu_{name}": launch for name, launch in launches(samples).items()}
     how = ("loop", "mean", repeats, budget, device, progress)  # ratios are to the loop and of means, as in 2008
-    row, facts, _ = comparison.compare(problem, every, SAMPLE, lambda times: counted, *how)
+    row, facts = comparison.compare(problem, (*IMPLEMENTATIONS, *COPIES), SAMPLE, counted, *how)
     if samples == SAMPLES:
-        row["document"] = document()
+        row["document"] = {name: {"ms": ms, "ratio": ratio} for name, (ms, ratio) in DOCUMENT.items()}
     method = f"Mean, median and quartiles of up to {repeats} runs in {budget:g} s; {comparison.GPU_TIME}"
     return result("laplace1d", unit="ms", method=method, **facts, rows=[row])
-
-
-def document() -> Row:
-    return {name: {"ms": ms, "ratio": ratio} for name, (ms, ratio) in DOCUMENT.items()}
 
 
 TIMES: dict[str, Column] = {
