@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -12,11 +11,10 @@ import numpy as np
 import pywt
 
 import wavefilt
-from wavefilt import threads
 from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import agreement
-from wavefilt.benchmarks.common.measuring import different, first_calls, loop, signal, summary, turns
+from wavefilt.benchmarks.common.measuring import different, first_calls, loop, signal, turns
 from wavefilt.benchmarks.common.tables import Report, Row, Table, number
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
@@ -156,46 +154,6 @@ def _measured(case: Case, repeats: int) -> Row:
     return row
 
 
-def counts(text: str) -> list[int]:
-    """Return numbers of threads: 1,2,4. Raises ValueError unless they are whole numbers of at least 1."""
-    if not all(part.isascii() and part.isdigit() and int(part) for part in text.split(",")):
-        raise ValueError(f"{text!r} must be whole numbers of at least 1, with commas between them")
-    return sorted({int(part) for part in text.split(",")})
-
-
-def by_threads(
-    numbers: Sequence[int], repeats: int, quick: bool, steps: Callable[[Sequence[Case]], Iterator[Case]]
-) -> Row:
-    """Measure each case with each number of threads, which take turns."""
-    before, rows = threads.get_num_threads(), []
-    try:
-        for case in steps([case.reduced(QUICK_SHARE) for case in CASES[:2]] if quick else CASES):
-            times = _in_turn(partial(wavefilt.denoise, case.x, backend="numba", **case.options), numbers, repeats)
-            first = times[numbers[0]]["median"]
-            for count in numbers:
-                faster = first / times[count]["median"]
-                row: Row = {"name": case.name, "threads": count, "seconds": times[count]}
-                rows.append(row | {"speedup": faster, "efficiency": faster * numbers[0] / count})
-    finally:
-        threads.set_num_threads(before)
-    return result("threads", quick=quick, repeats=repeats, rows=rows)
-
-
-def _in_turn(call: Callable[[], object], numbers: Sequence[int], repeats: int) -> dict[int, dict[str, float]]:
-    """Return the seconds of the last of three calls with each number of threads; the others fill their caches."""
-    times: dict[int, list[float]] = {count: [] for count in numbers}
-    for turn in range(repeats + 1):
-        for count in numbers:
-            threads.set_num_threads(count)
-            call()
-            call()
-            start = time.perf_counter()
-            call()
-            if turn:
-                times[count].append(time.perf_counter() - start)
-    return {count: summary(seconds) for count, seconds in times.items()}
-
-
 def _ratio(which: str) -> Callable[[Row], str]:
     def ratio(row: Row) -> str:
         times: Any = row.get(which, {})
@@ -221,16 +179,6 @@ FIRST_CALLS = Table(
     "First calls of a new process, seconds",
     {"calls in this order": "{name}", "kernels not compiled": "{empty:.2f}", "compiled and cached": "{cached:.3f}"},
     "first",
-)
-THREADS = Table(
-    "Denoising by threads, ms (quartiles in brackets)",
-    {
-        "samples": "{name}",
-        "threads": "{threads}",
-        "ms": "{seconds:quartiles in ms}",
-        "speed-up": "{speedup:n}",
-        "efficiency": "{efficiency:.0%}",
-    },
 )
 
 

@@ -30,9 +30,8 @@ TABLES: dict[str, Tables] = {
     "laplace2d_cpu": lambda result: {"": images.report(result).markdown()},
     "laplace2d_h200": lambda result: {"": images.report(result).markdown()},
     "blocks_h200": lambda result: {"": blocks.report(result).markdown()},
-    "cpu": lambda result: {"": cpu.TIMES(result).markdown(), "first calls": cpu.FIRST_CALLS(result).markdown()},
+    "cpu": lambda result: {"": cpu.report(result).markdown()},
     "cuda_h200": lambda result: {"": cuda.report(result).markdown()},
-    "threads_16cores": lambda result: {"": cpu.THREADS(result).markdown()},
 }
 """Tables of this package's own studies; `registry` adds those of quality and SKE."""
 

@@ -69,22 +69,15 @@ def blocks(samples: int, repeats: int, quick: bool, device: str | None, results:
     results.report(result, study.report)
 
 
-BY_THREADS = click.option("--threads", metavar="1,2,4", help="Measure these numbers of threads instead.")
-
-
 @command.command("cpu")
-@options(7, "Small arrays and few repeats.", BY_THREADS)
-def cpu(threads: str | None, repeats: int, quick: bool, results: Results) -> None:
+@options(7, "Small arrays and few repeats.")
+def cpu(repeats: int, quick: bool, results: Results) -> None:
     """Denoising on the CPU against the same steps written with PyWavelets: a loop over new arrays, and one array."""
     from wavefilt.benchmarks import cpu as study
 
     with measuring():
-        if threads is not None:
-            numbers = study.counts(threads)
-            cases = partial(progress, describe=lambda case: case.name)
-            results.report(study.by_threads(numbers, repeats, quick, cases), study.THREADS)
-        else:
-            results.report(study.run(quick, repeats), study.report)
+        result = study.run(quick, repeats)
+    results.report(result, study.report)
 
 
 @command.command("cuda")

@@ -117,7 +117,6 @@ def spread(times: Times) -> float:
 FORMATS: dict[str, Callable[[Any], str]] = {
     "n": number,
     "size": size,
-    "ms": lambda seconds: number(1e3 * seconds),
     "us": lambda seconds: number(1e6 * seconds),
     "quartiles": quartiles,
     "quartiles in ms": lambda seconds: quartiles(seconds, 1e3),

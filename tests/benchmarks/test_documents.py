@@ -26,9 +26,10 @@ def test_every_result_of_this_package_becomes_tables(known):
 
 
 def test_a_marked_place_is_filled_and_the_rest_stays(known):
-    page = "before\n<!-- table cpu: first calls -->\nold\n<!-- end -->\nafter\n<!-- table cpu -->\n<!-- end -->"
-    first, second = known["cpu: first calls"], known["cpu"]
-    filled = f"before\n<!-- table cpu: first calls -->\n{first}\n<!-- end -->\nafter\n"
+    known = {"cpu": known["cpu"], "cpu: part": "a part"}
+    page = "before\n<!-- table cpu: part -->\nold\n<!-- end -->\nafter\n<!-- table cpu -->\n<!-- end -->"
+    first, second = known["cpu: part"], known["cpu"]
+    filled = f"before\n<!-- table cpu: part -->\n{first}\n<!-- end -->\nafter\n"
     assert documents.updated(page, known) == f"{filled}<!-- table cpu -->\n{second}\n<!-- end -->"
     assert documents.updated(documents.updated(page, known), known) == documents.updated(page, known)
 

@@ -127,15 +127,6 @@ def test_cpu_measures_every_case_beside_pywavelets(tmp_path, capsys):
 
 
 @outside
-def test_cpu_by_threads(tmp_path, capsys):
-    result, _ = saved(capsys, tmp_path, "cpu", "--quick", "--repeats", "1", "--threads", "2,1")
-    assert [row["threads"] for row in result["rows"]] == [1, 2, 1, 2]
-    for one, two in zip(result["rows"][::2], result["rows"][1::2], strict=True):
-        assert one["speedup"] == 1
-        assert two["speedup"] == 2 * two["efficiency"] == one["seconds"]["median"] / two["seconds"]["median"]
-
-
-@outside
 def test_cpu_refuses_a_wrong_result(monkeypatch):
     monkeypatch.setattr(cpu, "pywavelets", lambda options: lambda x: 2 * x)
     with pytest.raises(Mismatch, match="64 Ki"):
@@ -204,7 +195,6 @@ def test_regret_is_the_time_of_the_choice():
     [
         ("blocks --device x", "h200"),
         ("blocks --samples 0", "--samples"),
-        ("cpu --threads 1,x", "1,x"),
         ("cuda --repeats 0", "--repeats"),
         ("scaling --most 1Ki", "64Ki"),
         ("scaling --wavelet sym8", "sym8"),
