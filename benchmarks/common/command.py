@@ -99,13 +99,13 @@ def with_results(command: Command) -> Command:
         *arguments: Any, as_json: bool, output: Path | None, overwrite: bool, allow_dirty: bool, **options: Any
     ) -> None:
         changed = _changed(output)
+        results = Results(as_json, output, overwrite, scratch=bool(changed))
+        results.claim()
         if changed and not allow_dirty:
             raise click.UsageError(
                 f"{output}: the checkout has uncommitted changes ({', '.join(changed[:3])}); commit them, or give "
                 "--allow-dirty, which marks the file as scratch"
             )
-        results = Results(as_json, output, overwrite, scratch=bool(changed))
-        results.claim()
         command(*arguments, results=results, **options)
 
     return cast(Command, claimed)
@@ -118,18 +118,6 @@ def _changed(output: Path | None) -> list[str]:
     from wavefilt.benchmarks.common.environment import uncommitted
 
     return uncommitted(output)
-
-
-def main(run: Callable[[bool], Row], report: Callable[[Row], Report | Sheet]) -> None:
-    """Run ``python -m MODULE [--quick] [-o FILE]``, for a study that is no command of `wavefilt bench`."""
-
-    @click.command()
-    @click.option("--quick", is_flag=True, help="Small sizes and few repeats.")
-    @with_results
-    def command(quick: bool, results: Results) -> None:
-        results.report(run(quick), report)
-
-    command()
 
 
 def save(path: Path | str | None, result: object) -> None:
