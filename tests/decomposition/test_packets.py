@@ -68,7 +68,7 @@ def test_nodes_in_order_of_frequency_follow_a_chirp():
 
 @st.composite
 def bases(draw, deepest=4):
-    """Names of the nodes of a random basis."""
+    """Draw the names of the nodes of a random basis."""
     found, names = [], [""]
     while names:
         name = names.pop()

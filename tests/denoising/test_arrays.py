@@ -165,7 +165,7 @@ def test_arrays_that_cannot_be_written_to():
 
 @pytest.fixture
 def on_gpu(monkeypatch):
-    """Arrays of the simulator for arrays on a GPU, and where they begin."""
+    """Let the simulator's arrays stand for arrays on a GPU."""
     from wavefilt import arrays
     from wavefilt.backends import registry
     from wavefilt.backends.cuda import Cuda, Options

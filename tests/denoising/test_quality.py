@@ -20,20 +20,8 @@ def test_noise_of_known_power():
     np.testing.assert_allclose(quality.rmse(s, x), [0, 0.1, 1], atol=1e-12)
 
 
-def test_leakage_tells_signal_from_noise():
-    rng = np.random.default_rng(0)
-    s = np.sin(np.arange(4096) / 20) * 3
-    x = s + rng.standard_normal(4096)
-    gentle = wavefilt.denoise(x, level=5, return_noise=True)
-    crude = wavefilt.denoise(x, level=8, rule=10.0, return_noise=True)
-    assert abs(quality.leakage(*gentle)) < 0.05
-    assert quality.leakage(*crude) > 0.2
-    assert quality.leakage(s, 0.3 * s) == pytest.approx(1)
-    assert quality.leakage(s, np.zeros(4096)) == 0
-
-
 def flagged(x, live=None, **options):
-    """Of the traces of ``x``, the share whose residual is flagged."""
+    """Return the share of traces whose residual is flagged."""
     options = {"backend": "numba", **options}
     wavelet = options.get("wavelet", "db8")
     found = quality.leakage_test(*wavefilt.denoise(x, return_noise=True, **options), wavelet=wavelet)
@@ -71,14 +59,6 @@ def test_noise_alone_is_flagged_once_in_a_hundred_at_most(rng, colour, rule):
 def test_noise_alone_by_other_wavelets_and_lengths(rng, wavelet):
     for n in (2048, 700, 129):
         assert flagged(rng.standard_normal((300, n)), rule="universal", wavelet=wavelet) <= 0.027
-
-
-def test_p_values_of_noise_are_not_too_small(rng):
-    x = rng.standard_normal((1000, 1024))
-    p = quality.leakage_test(*wavefilt.denoise(x, rule=1e9, return_noise=True, backend="numba")).p_value
-    for limit in (0.1, 0.03, 0.01):
-        assert np.mean(p < limit) <= limit + 3 * np.sqrt(limit / 1000)
-    assert np.mean(p < 0.1) > 0.01  # nor is everything 1
 
 
 @pytest.mark.parametrize("kind", [float, complex])

@@ -194,7 +194,7 @@ def test_a_transform_that_would_overflow(backend, dtype, size):
 
 @pytest.mark.parametrize("transform", [name for name in TRANSFORMS if not name.startswith("wp")])
 def test_sections_with_too_few_traces_are_returned_with_a_warning(rng, transform):
-    """With a level, or a window, of what there is none."""
+    """A section may be too small for one level or one window."""
     x = rng.standard_normal((1, 100))
     with pytest.warns(UserWarning, match="unchanged"):
         assert_array_equal(wavefilt.denoise(x, transform=transform, axes=(0, 1)), x)

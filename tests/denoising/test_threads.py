@@ -31,7 +31,7 @@ def four_threads(monkeypatch):
 
 
 def python(code, **env):
-    """Run ``code`` after what every such program imports."""
+    """Run ``code`` in a new process, with common imports."""
     before = "import os, signal, sys, threading, warnings, numpy as np, wavefilt\n"
     before += "warnings.simplefilter('ignore', DeprecationWarning)\n"  # Python 3.12 on: fork with threads about
     before += "from tests.denoising.test_threads import X, denoised\n"
@@ -107,7 +107,7 @@ def test_an_error_leaves_later_calls_working():
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a signal to order")
 def test_signal_handlers_that_raise_leave_later_calls_working():
-    """At any moment of a call, again and again."""
+    """The signal arrives at any moment of a call, many times."""
     done = python(
         "class Out(Exception): pass\n"
         "def out(*_): raise Out\n"
@@ -145,7 +145,7 @@ def test_a_forked_child_and_a_call_while_the_interpreter_ends():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_another_thread_compiles():
-    """The fork waits for numba's lock, which nobody would release in the child."""
+    """Nobody would release numba's lock in the child, so the fork waits for it."""
     done = python(
         "import time\n"
         "denoised()\n"

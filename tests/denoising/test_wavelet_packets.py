@@ -18,14 +18,14 @@ MAD_TO_SIGMA = 1 / 0.6744897501960817
 
 
 def burst(samples, traces=2, seed=0):
-    """A short tone in white noise, at another frequency and place in every trace."""
+    """Return a short tone in each trace, with its own frequency and place, and white noise."""
     t = np.arange(samples)
     tones = [np.exp(-(((t - samples * 0.3 - 90 * i) / 60) ** 2)) * np.sin((0.7 + 0.5 * i) * t) for i in range(traces)]
     return 4 * np.array(tones), np.random.default_rng(seed).standard_normal((traces, samples))
 
 
 def subtrees(name, level):
-    """Every set of nodes that covers this node once."""
+    """Yield every set of nodes that covers this node once."""
     yield (name,)
     if len(name) < level:
         for low, high in product(subtrees(name + "a", level), subtrees(name + "d", level)):
@@ -36,7 +36,7 @@ SAMPLES, LEVEL = 600, 3
 
 
 def by_trying_all(x, word, scope):
-    """Traces denoised in the cheapest of all bases, all costs written out."""
+    """Denoise traces in the cheapest of all bases, with all costs written out."""
     packets = wavefilt.wavelet_packets(x, "db4", level=LEVEL)
     details = [name for name in packets if "d" in name]
     samples = SAMPLES * (len(x) if scope == "record" else 1)

@@ -52,7 +52,7 @@ def test_raw_samples_come_out_before_the_feed_ends():
 
 @pytest.mark.parametrize("bad", [b"", b"1e50", b"abc", b"\xff"])
 def test_lines_up_to_one_that_is_no_sample_are_written(bad):
-    """With a gap."""
+    """The feed has a gap before that line."""
     x = _feed()
     x[200:203] = np.nan
     good = _lines(x[:300])

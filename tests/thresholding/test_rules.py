@@ -34,7 +34,7 @@ def hybrid(d, n):
 
 
 def fdr(d, n):
-    """Benjamini and Hochberg's step-up procedure at 5 %."""
+    """Return the threshold of Benjamini and Hochberg's step-up procedure at 5 %."""
     m = len(d)
     levels = -ndtri(0.05 * np.arange(1, m + 1) / (2 * m))
     passed = np.flatnonzero(np.sort(np.abs(d))[::-1] >= levels)
@@ -66,16 +66,13 @@ def test_details_are_shrunk_by_the_formula(rule, shrink, seed, m, scale, large):
     d[: m // 4] *= large
     threshold = THRESHOLDS[rule](d, 2 * m)
     expected = FUNCTIONS[shrink](d, threshold) if math.isfinite(threshold) else 0 * d
-    if shrink == "hard":  # the coefficient that is the threshold itself
-        d, expected = (v[np.abs(np.abs(d) - threshold) > 1e-9] if rule != "sure" else v for v in (d, expected))
     found = shrunk_details(scale * d, rule=rule, shrink=shrink, sigma=scale) / scale
-    if len(d) == m:
-        away = np.abs(np.abs(d) - threshold) > 1e-9  # where rounding decides
-        np.testing.assert_allclose(found[away], expected[away], atol=1e-9)
+    away = np.abs(np.abs(d) - threshold) > 1e-9  # where rounding decides
+    np.testing.assert_allclose(found[away], expected[away], atol=1e-9)
 
 
 def threshold_of(rule, n, shrink):
-    """The threshold for noise of 1 in ``n`` samples, from what becomes of one coefficient."""
+    """Return the threshold for unit noise in ``n`` samples, measured with one coefficient."""
     d = np.zeros(n // 2)
     if shrink == "soft":
         d[0] = 1e3
@@ -113,12 +110,6 @@ def test_published_thresholds(rule, n, soft, hard):
         assert threshold_of(rule, n, "hard") == pytest.approx(hard, abs=within)
 
 
-def test_noise_alone_is_sparse_for_the_hybrid_rule():
-    d = np.random.default_rng(0).standard_normal(1000)
-    assert not shrunk_details(d * (np.abs(d) < 3.7), rule="hybrid", sigma=1.0).any()
-    assert shrunk_details(np.append(d[1:], 9.0), rule="hybrid", sigma=1.0)[-1] == pytest.approx(9 - 3.7169, abs=1e-4)
-
-
 # ---- block rules
 
 LAMBDA = brentq(lambda x: x - math.log(x) - 3, 4, 5)
@@ -126,7 +117,7 @@ LAMBDA = brentq(lambda x: x - math.log(x) - 3, 4, 5)
 
 
 def in_blocks(d, core, reach):
-    """James-Stein shrinkage block by block; neighbours are taken round the end."""
+    """Shrink block by block (James-Stein); neighbours wrap around the ends."""
     m, expected = len(d), np.empty(len(d))
     core = min(core, m)
     reach = reach if core + 2 * reach <= m else 0
@@ -188,25 +179,11 @@ def test_posteriors_by_numerical_integration(rule, density, estimator):
         np.testing.assert_array_equal(found, shrunk_details(d, rule=rule, sigma=1.0))
 
 
-@pytest.mark.parametrize("rule", ["ebayes", "ebayes-cauchy"])
-@pytest.mark.parametrize("estimator", ["median", "mean"])
-def test_posteriors_shrink_and_rise(rule, estimator):
-    d = np.concatenate([np.linspace(-90, 90, 2001), [1e6, -1e6, 0]])
-    y = shrunk_details(d, rule=rule, shrink=estimator, sigma=1.0)
-    assert np.all(np.abs(y) <= np.abs(d) * (1 + 1e-12) + 1e-9)
-    assert np.all(np.diff(y[:2001]) >= -2e-3)
-    assert y[-3] == pytest.approx(1e6, rel=1e-6)
-    pure = np.random.default_rng(0).standard_normal(1000)
-    assert np.linalg.norm(shrunk_details(pure, rule=rule, shrink=estimator, sigma=1.0)) < 0.3 * np.linalg.norm(pure)
-    much = 100 * pure
-    assert np.linalg.norm(shrunk_details(much, rule=rule, shrink=estimator, sigma=1.0)) > 0.98 * np.linalg.norm(much)
-
-
 # ---- magnitudes of complex coefficients of real samples
 
 
 def sure_of_magnitudes(r):
-    """Stein's risk of soft thresholds of pairs, written out for every candidate."""
+    """Return the soft threshold of pairs with the least of Stein's risk estimates."""
 
     def risk(t):
         below, above = r[r <= t], r[r > t]
@@ -216,7 +193,7 @@ def sure_of_magnitudes(r):
 
 
 def fdr_of_magnitudes(r):
-    """A magnitude of noise is above t with the probability exp(-t²/2)."""
+    """Return the threshold for magnitudes, which exceed t in noise with probability exp(-t²/2)."""
     m = len(r)
     levels = np.sqrt(-2 * np.log(0.05 * np.arange(1, m + 1) / m))
     passed = np.flatnonzero(np.sort(r)[::-1] >= levels)
@@ -242,7 +219,7 @@ def gains():
     ("rule", "shrink"), [pair for pair in product(MAGNITUDES, FUNCTIONS) if pair != ("sure", "hard")]
 )  # the threshold of sure is one of the magnitudes, where rounding decides
 def test_magnitudes_are_shrunk_by_the_formula_and_phases_kept(rng, gains, rule, shrink):
-    """In the dual-tree transform."""
+    """The dual-tree transform has complex coefficients."""
     x = 3 * noisy_chirp(rng, samples=1024)[0][0] + np.where(rng.random(1024) < 0.2, 5, 0.3) * rng.standard_normal(1024)
     found = wavefilt.dtcwt(x, level=3)
     details = []

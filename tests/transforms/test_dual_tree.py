@@ -11,7 +11,7 @@ from tests.support.signals import gain_db
 
 
 def gather(rng, shape=(96, 200), sd=0.5):
-    """Events of two dips, and the same in noise."""
+    """Return events with two dips, and the same with noise."""
     rows, columns = np.indices(shape)
     clean = sum(np.exp(-(((columns - at - dip * rows) / 4) ** 2)) for at, dip in ((40, 0.6), (150, -0.5)))
     clean = np.diff(clean, axis=1, prepend=0) * 4

@@ -7,17 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wavefilt
-from tests.support.checkout import run
 from tests.support.signals import coloured, gain_db, section
-from wavefilt.method import Method
-from wavefilt.recording import Recording
 from wavefilt.vocabulary import MODES
 
 SHAPES = [(1, 37, 129), (2, 70, 301), (3, 5, 9), (1, 2, 2), (2, 3, 200), (1, 64, 3), (1, 33, 65)]
 
 
 def gather(traces=128, samples=512, ragged=False, rng=None):
-    """Four hyperbolas and a direct wave of Ricker wavelets; with time shifts and amplitudes of each trace's own."""
+    """Return four hyperbolas and a direct wave; ``ragged`` traces have random time shifts and amplitudes."""
     offset = np.abs(np.arange(traces)[:, None] - 20) * 10.0
     static, scale = 0.0, 1.0
     if ragged:
@@ -62,7 +59,7 @@ def test_noise_of_every_frequency(rng):
 
 
 def shrunk_as_written(x, traces, samples, factor=2.0):
-    """The rule in words: each window's |F|² over its 3 x 3 neighbours, in units of the noise of their frequencies."""
+    """Denoise by single windows: compare the mean of |F|² over 3 x 3 neighbours with the noise."""
     taper = np.outer(
         np.sin(np.pi * (np.arange(traces) + 0.5) / traces), np.sin(np.pi * (np.arange(samples) + 0.5) / samples)
     )
@@ -129,7 +126,7 @@ def test_nothing_is_left_of_white_noise_and_all_of_a_clean_section(rng):
 
 
 def test_the_ends_are_as_good_as_the_middle(rng):
-    """Windows reach beyond a panel, and see it reflected there, where dips change their sign."""
+    """Windows reach beyond the section, where its reflection reverses the dips."""
     traces, samples = np.indices((96, 400))
     clean = sum(np.sin(2 * np.pi * (f * samples + k * traces)) for f, k in ((0.05, 0.1), (0.1, -0.05), (0.08, 0.0)))
     errors = np.zeros(clean.shape)
@@ -158,35 +155,3 @@ def test_batches_axes_dtypes_and_threads(rng):
         assert_array_equal(wavefilt.denoise(x, transform="fk", axes=(1, 2)), y)
     finally:
         wavefilt.set_num_threads(None)
-
-
-@pytest.mark.parametrize(
-    "options", [{"sigma": 0.3}, {"rule": 0.9}, {"rule": "bayes", "shrink": "hard"}, {"mode": "periodic"}]
-)
-def test_other_options(rng, options):
-    clean, noisy = section(rng)
-    y = wavefilt.denoise(noisy, transform="fk", axes=(0, 1), **options)
-    assert np.square(y - clean).mean() < 0.5 * np.square(noisy - clean).mean()
-
-
-def test_the_command_names_bands(tmp_path, rng, capsys):
-    """By number, or in hertz where the sampling interval is known."""
-    x = section(rng, (24, 200))[1]
-    np.save(tmp_path / "x.npy", x)
-    command = ["denoise", tmp_path / "x.npy", "--two-dimensional", "--transform", "fk", "-v", "-o", tmp_path / "y.npy"]
-    for more, names in (([], ("f32:", "f0:")), (["--dt", "0.004"], ("125 Hz:", "3.906 Hz:", "0 Hz:"))):
-        code, _, told = run(capsys, *command, *more, "--overwrite")
-        assert code == 0, told
-        places = [told.index(f"  {name}") for name in names]
-        assert places == sorted(places)
-        assert_array_equal(np.load(tmp_path / "y.npy"), wavefilt.denoise(x, transform="fk", axes=(0, 1)))
-
-
-def test_the_energy_of_a_picture_is_that_of_both_parts(rng):
-    pytest.importorskip("matplotlib")
-    from wavefilt.plot import draw
-
-    recording = Recording(rng.standard_normal((64, 300)), (0.004,) * 64, "npy", None)
-    figure = draw(recording, recording.apply(Method(transform="fk", dimensions=2), report=True))
-    (axes,) = [axes for axes in figure.axes if axes.get_ylabel() == "energy (%)"]
-    assert_allclose(axes.lines[0].get_ydata().sum(), 100, rtol=0.1)

@@ -14,7 +14,7 @@ from wavefilt import trust
 
 
 def smooth(rows):
-    """Far too much: a running mean."""
+    """Smooth far too much, by a running mean."""
     return np.apply_along_axis(lambda x: np.convolve(x, np.ones(31) / 31, "same"), -1, rows)
 
 
@@ -169,7 +169,7 @@ def test_recordings(tmp_path):
 
 
 def microseisms(frequency):
-    """A thousand times the amplitude at periods of 250 samples and more, five octaves of power an octave above."""
+    """Return an amplitude spectrum that is a thousand times higher at periods above 250 samples."""
     return 1 + 1000 / (1 + (frequency / 0.004) ** 2.5)
 
 

@@ -145,16 +145,6 @@ def test_wrong_arguments(x, change, options, error, word):
         wavefilt.compare(change(x), **options)
 
 
-def test_the_picture(found, tmp_path):
-    pytest.importorskip("matplotlib")
-    found.plot(tmp_path / "a.png")
-    assert (tmp_path / "a.png").stat().st_size > 10_000
-    with pytest.raises(FileExistsError):
-        found.plot(tmp_path / "a.png")
-    with pytest.raises(ValueError, match=r"\.png"):
-        found.plot(tmp_path / "a.gif")
-
-
 def test_tune_is_at_least_as_good_as_every_rule(x):
     tuned = wavefilt.tune(x[:1, :600], sigma="global", seconds=60)
     compared = wavefilt.compare(x[:1, :600], sigma="global")
