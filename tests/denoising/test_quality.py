@@ -49,10 +49,10 @@ SPECTRA = {
 @pytest.mark.parametrize("rule", [1e9, "bayes", "universal", "sure", "neighblock"])
 @pytest.mark.parametrize("colour", [*SPECTRA, "white with gaps"])
 def test_noise_alone_is_flagged_once_in_a_hundred_at_most(rng, colour, rule):
-    x = coloured(rng, (500, 1024), SPECTRA[colour.removesuffix(" with gaps")])
+    x = coloured(rng, (400, 1024), SPECTRA[colour.removesuffix(" with gaps")])
     if "gaps" in colour:
         x[:, 300:340] = np.nan
-    assert flagged(x, rule=rule) <= 0.022  # 0.01 on average: five of 500, and three standard deviations
+    assert flagged(x, rule=rule) <= 0.025  # 0.01 on average, and three standard deviations
 
 
 @pytest.mark.parametrize("wavelet", ["haar", "sym8", "coif5"])

@@ -13,7 +13,6 @@ from wavefilt.vocabulary import TRANSFORMS
 ONE = np.sin(np.arange(100.0) ** 2)
 TWO = np.sin(np.arange(4000.0) ** 2).reshape(40, 100)
 GAPPY = np.where(np.arange(100) == 50, np.nan, ONE)
-LONG = np.zeros((64, 600))
 
 OPTIONS = [
     # values that are not in the vocabulary, or of another type

@@ -80,7 +80,7 @@ def threshold_of(rule, n, shrink):
     low, high = 0.0, 10.0
     for _ in range(16):
         d[0] = (low + high) / 2
-        kept = shrunk_details(d, rule=rule, sigma=1.0, shrink=shrink)[0] != 0
+        kept = abs(shrunk_details(d, rule=rule, sigma=1.0, shrink=shrink)[0]) > 1e-6
         low, high = (low, d[0]) if kept else (d[0], high)
     return high
 
