@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 import wavefilt
 from tests.support.checkout import SAMPLES, usable_backends
 from tests.support.signals import noisy_chirp
-from tests.support.simulation import arrays_on_device, inside, outside
 
 X = np.random.default_rng(4).standard_normal((40, 300)).astype(np.float32)
 
@@ -99,7 +98,6 @@ def test_what_was_removed(dtype):
     np.testing.assert_allclose((y + noise).compressed(), gappy.compressed())
 
 
-@outside
 @pytest.mark.parametrize("backend", ["pywavelets", "numba"])
 @pytest.mark.parametrize(
     "options",
@@ -117,7 +115,6 @@ def test_the_result_is_there(backend, options):
     assert not wide[:, 1::2].any()
 
 
-@outside
 def test_the_residual_is_of_the_samples_as_they_were():
     y, removed = wavefilt.denoise(X, level=2, return_noise=True)
     out = X.copy()
@@ -127,7 +124,6 @@ def test_the_residual_is_of_the_samples_as_they_were():
     np.testing.assert_array_equal(found[1], removed)
 
 
-@outside
 def test_gaps_and_other_dtypes():
     x = X.copy()
     x[1, 50] = np.nan
@@ -142,7 +138,6 @@ def test_gaps_and_other_dtypes():
     )
 
 
-@outside
 def test_arrays_that_cannot_be_written_to():
     locked = np.zeros_like(X)
     locked.flags.writeable = False
@@ -161,40 +156,6 @@ def test_arrays_that_cannot_be_written_to():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(TypeError, match="to_numpy"):
         wavefilt.denoise(pandas.Series(X[0]), level=2, out=np.zeros_like(X[0]))
-
-
-@pytest.fixture
-def on_gpu(monkeypatch):
-    """Let the simulator's arrays stand for arrays on a GPU."""
-    from wavefilt import arrays
-    from wavefilt.backends import registry
-    from wavefilt.backends.cuda import Cuda, Options
-    from wavefilt.backends.cuda.runtime import interop
-    from wavefilt.backends.cuda.runtime.target import cuda
-
-    arrays_on_device(monkeypatch)
-    kind, backend = type(cuda.device_array(1)), Cuda(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
-    for module in (arrays, interop):
-        monkeypatch.setattr(module, "on_gpu", lambda x: isinstance(x, kind))
-    monkeypatch.setattr(interop, "address", lambda x: x._ary.__array_interface__["data"][0])
-    monkeypatch.setattr(registry, "home", lambda x: backend)
-    return cuda.to_device
-
-
-@inside
-def test_arrays_on_a_gpu(on_gpu, monkeypatch):
-    x = X[:3, :60].copy()
-    expected = wavefilt.denoise(x, "haar", level=2, backend="pywavelets")
-    for out in (on_gpu(np.zeros_like(x)), on_gpu(np.zeros((3, 120), np.float32))[:, ::2], on_gpu(x)):
-        source = out if np.array_equal(out.copy_to_host(), x) else on_gpu(x)
-        assert wavefilt.denoise(source, "haar", level=2, out=out) is out
-        np.testing.assert_allclose(out.copy_to_host(), expected, atol=1e-5)
-    with pytest.raises(TypeError, match="ndarray"):
-        wavefilt.denoise(on_gpu(x), "haar", level=2, out=np.zeros_like(x))
-    with pytest.raises(ValueError, match=r"float64.*float32"):
-        wavefilt.denoise(on_gpu(x), "haar", level=2, out=on_gpu(np.zeros(x.shape)))
-    with pytest.raises(TypeError, match="NumPy"):
-        wavefilt.denoise(x, "haar", level=2, out=on_gpu(x))
 
 
 @pytest.mark.parametrize(
