@@ -38,8 +38,14 @@ def denoised(capsys, *arguments):
 OPTIONS = {
     "": {},
     "-w sym6 -l 3 --rule sure --shrink garrote --sigma global --mode periodic --scope record --backend pywavelets": {
-        **{"wavelet": "sym6", "level": 3, "rule": "sure", "shrink": "garrote", "sigma": "global"},
-        **{"mode": "periodic", "scope": "record", "backend": "pywavelets"},
+        "wavelet": "sym6",
+        "level": 3,
+        "rule": "sure",
+        "shrink": "garrote",
+        "sigma": "global",
+        "mode": "periodic",
+        "scope": "record",
+        "backend": "pywavelets",
     },
     "--rule 5,2.5 -l 2": {"rule": [5, 2.5], "level": 2},
     "--rule universal --sigma 3": {"rule": "universal", "sigma": 3},
@@ -48,7 +54,10 @@ OPTIONS = {
     "--two-dimensional -w db2": {"axes": (-2, -1), "wavelet": "db2"},
     "--detrend line --blend 0.25": {"detrend": "line", "blend": 0.25},
     "--rule ebayes --shrink mean --keep 1 --noise-window 0 0.15": {
-        **{"rule": "ebayes", "shrink": "mean", "keep": 1, "sigma": ("window", 0, 150)}
+        "rule": "ebayes",
+        "shrink": "mean",
+        "keep": 1,
+        "sigma": ("window", 0, 150),
     },
 }
 
