@@ -103,20 +103,19 @@ class Tab:
         """Wait until this is true of the ``values`` of a picture."""
         self.page.until(f"(values => {condition})(shown('image-{panel}').values)")
 
-    def drag_window(self, first: float, last: float) -> None:
-        """Drag the tool for the noise window over the picture before, from and to these shares of its height."""
+    def drag(self, first: float, last: float, tool: str = "BoxSelectTool", other: str = "BoxZoomTool") -> None:
+        """Drag a tool, by default that for the noise window, over the first picture between shares of its height."""
         self.page.run(
-            "(figure => { const tools = figure.toolbar.tools;"
-            "tools.find(t => t.type === 'BoxZoomTool').active = false;"
-            "tools.find(t => t.type === 'BoxSelectTool').active = true })(model('before'))"
+            "(tools => { const named = name => tools.find(t => t.type === name);"
+            f"named('{other}').active = false; named('{tool}').active = true }})(model('before').toolbar.tools)"
         )
-        box = self.page.run(
-            "(view => { const r = view.canvas_view.el.getBoundingClientRect(), b = view.frame.bbox;"
+        x, y, width, height = self.page.run(
+            "(view => { view.el.scrollIntoView(); const b = view.frame.bbox;"
+            "const r = view.canvas_view.el.getBoundingClientRect();"
             "return [r.left + b.left, r.top + b.top, b.width, b.height] })"
             "(Bokeh.index.find_one_by_id(model('before').id))"
         )
-        x, y, width, height = box
-        self.page.drag((x + width / 4, y + first * height), (x + width / 2, y + last * height))
+        self.page.drag((x + width / 4, y + first * height), (x + width * 3 / 4, y + last * height))
 
 
 def screenshots(folder: Path) -> None:
