@@ -94,7 +94,7 @@ def test_wavelets_and_backends(capsys):
 COMMANDS = ["", "denoise", "convert", "compare", "tune", "view", "info", "wavelets", "backends", "warm-up", "bench"]
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "ske", "ske estimate", "ske occupancy", "ske tune", "ske reproduce"])
+@pytest.mark.parametrize("command", [*COMMANDS, "bench scaling", "ske", "ske estimate", "ske occupancy"])
 def test_help(command, capsys):
     """A command that writes a file by ``-o`` can replace it, and JSON is never the name of a file."""
     code, out, _ = run(capsys, *command.split(), "--help")
@@ -109,32 +109,21 @@ def test_version(capsys):
     assert wavefilt.__version__ in run(capsys, "--version")[1]
 
 
-SKE = "--samples 64Ki --device h200"
-
-
-@pytest.mark.parametrize("line", [f"ske estimate {SKE}", "ske reproduce", f"ske tune {SKE} --no-measure"])
-def test_results_as_text_as_json_and_in_a_file(tmp_path, capsys, line):
-    path = tmp_path / "r.json"
-    code, text, err = run(capsys, *line.split(), "-o", path)
+def test_results_as_text_as_json_and_in_a_file(tmp_path, capsys):
+    """Of commands that measure or estimate; a checkout with changes writes results only if that is allowed."""
+    path, estimate = tmp_path / "r.json", "ske estimate --samples 64Ki --device h200".split()
+    changed = ["--allow-dirty"] * ("--allow-dirty" in run(capsys, *estimate, "--help")[1])
+    code, text, err = run(capsys, *estimate, *changed, "-o", path)
     assert (code, err) == (0, "")
-    code, out, err = run(capsys, *line.split(), "--json")
-    assert (code, err, json.loads(out)) == (0, "", json.loads(path.read_text()))
+    code, out, err = run(capsys, *estimate, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == json.loads(path.read_text())
     assert text not in ("", out)
     path.write_text("kept")
-    code, out, err = run(capsys, *line.split(), "-o", path)
-    assert (code, out, path.read_text()) == (2, "", "kept")
-    assert str(path) in err
-    assert run(capsys, *line.split(), "-o", path, "--overwrite")[0] == 0
+    code, out, err = run(capsys, *estimate, *changed, "-o", path)
+    assert (code, out, path.read_text(), str(path) in err) == (2, "", "kept", True)
+    assert run(capsys, *estimate, *changed, "-o", path, "--overwrite")[0] == 0
     assert json.loads(path.read_text())
-
-
-@needs("matplotlib")
-def test_a_second_output_is_not_replaced_either(tmp_path, capsys):
-    figure, saved = tmp_path / "f.png", tmp_path / "r.json"
-    figure.write_text("kept")
-    code, _, err = run(capsys, "ske", "reproduce", "--plot", figure, "-o", saved)
-    assert (code, figure.read_text(), saved.exists(), "--overwrite" in err) == (2, "kept", False, True)
-    assert run(capsys, "ske", "reproduce", "--plot", figure, "-o", figure, "--overwrite")[0] == 2
 
 
 COMPLETED = {

@@ -18,9 +18,9 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.support.simulation import SIMULATED, take_turns
 
@@ -35,8 +35,7 @@ CHANGING = re.compile(r"\d[\d.e+-]*(?= s\b| files/s)|(?<=^seconds) .*", re.MULTI
 SKIPPED = 77
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Code at a line of a page, its language ("first" where it is hidden), and the reason why it is not run."""
 
     line: int
@@ -46,28 +45,21 @@ class Block:
     printed: str = ""
 
 
-class MissingPackageError(Exception):
-    """A package of an extra is not installed."""
-
-
 def blocks(page: Path) -> list[Block]:
     """Return all blocks of a page except directives of Sphinx."""
     text = page.read_text("utf-8")
-    found = [match for match in BLOCK.finditer(text) if match.lastgroup is not None]
-    return [
-        Block(
-            text.count("\n", 0, match.start()) + 1,
-            match["language"] if match["first"] is None else "first",
-            match["code"] if match["first"] is None else match["first"],
-            match["reason"],
-            match["printed"] or "",
-        )
-        for match in found
-    ]
+    found = []
+    for match in filter(lambda match: match.lastgroup is not None, BLOCK.finditer(text)):
+        line = text.count("\n", 0, match.start()) + 1
+        language, code = ("first", match["first"]) if match["first"] else (match["language"], match["code"])
+        found.append(Block(line, language, code, match["reason"], match["printed"] or ""))
+    return found
 
 
 def commands(block: Block) -> list[tuple[str, str]]:
-    """Return each command of a console block with its expected output."""
+    """Return the commands of a shell block, and for a console block the expected output of each."""
+    if block.language == "sh":
+        return [(block.code, "")]
     parts = re.split(r"^\$ ", block.code, flags=re.MULTILINE)[1:]
     return [(command, printed) for command, _, printed in (part.partition("\n") for part in parts)]
 
@@ -80,12 +72,11 @@ def same(expected: str, printed: str) -> bool:
 
 def parse(block: Block) -> None:
     """Check a block without running it. Raises ValueError, SyntaxError or click's UsageError."""
-    if block.language == "python":
-        compile(block.code, "block", "exec")
-    elif block.language in ("toml", "json"):
-        {"toml": tomllib, "json": json}[block.language].loads(block.code)
+    parsers = {"python": lambda code: compile(code, "block", "exec"), "toml": tomllib.loads, "json": json.loads}
+    if block.language in parsers:
+        parsers[block.language](block.code)
     elif block.language in ("sh", "console"):
-        code = block.code if block.language == "sh" else "\n".join(command for command, _ in commands(block))
+        code = "\n".join(command for command, _ in commands(block))
         done = subprocess.run(["bash", "-n", "-c", code], capture_output=True, text=True)
         if done.returncode:
             raise SyntaxError(done.stderr)
@@ -98,14 +89,12 @@ def parse(block: Block) -> None:
 def _parse_command(words: list[str]) -> None:
     import click
 
-    from wavefilt.cli import group
+    from wavefilt.cli import group as command
 
-    command: click.Command = group
     while isinstance(command, click.Group):
-        name = words.pop(0)
-        found = command.get_command(click.Context(command), name)
-        assert found is not None, f"there is no command {name!r}"
-        command = found
+        name, *words = words
+        command = command.get_command(click.Context(command), name)
+        assert command is not None, f"there is no command {name!r}"
     command.make_context(command.name, words)
 
 
@@ -121,7 +110,7 @@ def run(page: Path) -> None:
                 _execute("\n" * block.line + block.code, page, namespace)
             assert same(block.printed, output.getvalue()), f"{where}: printed\n{output.getvalue()}"
         elif block.language in ("sh", "console"):
-            for command, expected in commands(block) if block.language == "console" else [(block.code, "")]:
+            for command, expected in commands(block):
                 _shell(command, expected, where)
         else:
             assert block.language == "text", f"{where}: nothing runs a block of {block.language!r}"
@@ -133,7 +122,7 @@ def _execute(code: str, page: Path, namespace: dict[str, object]) -> None:
     except ImportError as error:
         top = (error.name or "").partition(".")[0]
         if "pip install" in str(error) or (top and find_spec(top) is None):
-            raise MissingPackageError(str(error)) from error
+            sys.exit(SKIPPED)
         raise
 
 
@@ -144,7 +133,7 @@ def _shell(code: str, expected: str, where: str) -> None:
     for command in lines if plain else [code]:
         status, printed = (_command if plain else _bash)(command)
         if status and "pip install" in printed:
-            raise MissingPackageError(printed)
+            sys.exit(SKIPPED)
         assert bool(status) == ("error:" in expected), f"{where}: {command} ended with {status}\n{printed}"
         assert same(expected, printed), f"{where}: {command} printed\n{printed}"
 
@@ -174,10 +163,6 @@ if __name__ == "__main__":
         (bin_folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
         (bin_folder / name).chmod(0o755)
     os.environ["PATH"] = f"{bin_folder}:{os.environ['PATH']}"
-    try:
-        if SIMULATED:
-            take_turns()
-        run(Path(sys.argv[1]))
-    except MissingPackageError as missing:
-        print(missing)
-        sys.exit(SKIPPED)
+    if SIMULATED:
+        take_turns()
+    run(Path(sys.argv[1]))
