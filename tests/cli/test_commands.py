@@ -111,7 +111,7 @@ def test_version(capsys):
 
 def test_results_as_text_as_json_and_in_a_file(tmp_path, capsys):
     """Of commands that measure or estimate; a checkout with changes writes results only if that is allowed."""
-    path, estimate = tmp_path / "r.json", "ske estimate --samples 64Ki --device h200".split()
+    path, estimate = tmp_path / "r.json", ["ske", "estimate", "--samples", "64Ki", "--device", "h200"]
     changed = ["--allow-dirty"] * ("--allow-dirty" in run(capsys, *estimate, "--help")[1])
     code, text, err = run(capsys, *estimate, *changed, "-o", path)
     assert (code, err) == (0, "")

@@ -150,7 +150,6 @@ USAGE = """
 2 gaus1         denoise x.npy -w gaus1
 2 'sure'        denoise x.npy --rule sur
 2 rule          denoise x.npy --rule -3
-2 rule          denoise x.npy --rule 'a number'
 2 mode          denoise x.npy --mode mirror
 2 level         denoise x.npy -l five
 2 backend       denoise x.npy --backend gpu
@@ -174,9 +173,7 @@ USAGE = """
 1 0.6           denoise x.npy --dt 0.002 --noise-window 0.5 0.9
 1 0.008         denoise x.npy --dt 0.002 --noise-window 0.5 0.502
 1 0.6           denoise x.npy --dt 0.002 --noise-window 0.5 0.9 --max-memory 1GiB
-1 0.6           denoise x.npy --dt 0.002 --noise-window 0.5 0.9 --dry-run
 1 level         denoise x.npy --dry-run -l 30
-1 thresholds    denoise x.npy --dry-run --rule 1,2,3
 2 sigma         denoise x.npy --dt 0.002 --noise-window 0 0.5 --sigma 2
 2 transform     denoise x.npy --two-dimensional --transform wp
 2 spins         denoise x.npy --two-dimensional --transform fk --spins 2
@@ -204,7 +201,6 @@ USAGE = """
 2 overwrite     denoise survey/a/?.npy --log bad.npy
 2 x.npy         denoise x.npy -o x.npy --overwrite
 2 seismic.dat   denoise seismic.dat -o link.dat --overwrite
-2 seismic.dat   denoise seismic.dat -o ./seismic.dat --overwrite
 2 1.denoised    denoise survey/b/1.npy survey/b/1.denoised.npy --overwrite
 2 1.npy         denoise survey/a/?.npy --log survey/a/1.npy --overwrite
 2 hard          denoise survey/a/?.npy --log hard --overwrite
@@ -219,14 +215,11 @@ USAGE = """
 # links to themselves
 3 loop.npy      denoise loop.npy
 3 loop.npy      denoise loop.npy --max-memory 64MiB
-3 loop.npy      denoise loop.npy --dry-run
 3 loop.npy      denoise loop.npy/x.npy
 2 loop.npy      denoise x.npy -o loop.npy
-2 loop.npy      denoise x.npy -o loop.npy --overwrite
 2 loop.npy      denoise x.npy -o loop.npy/x.npy
 2 loop.npy      denoise x.npy --out-dir loop.npy
 2 loop.npy      denoise x.npy --log loop.npy
-2 loop.npy      denoise x.npy --removed loop.npy
 3 loop.npy      info loop.npy
 # figures and reports
 2 docx          denoise x.npy --plot y.docx

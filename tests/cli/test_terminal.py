@@ -31,7 +31,6 @@ def folder(tmp_path, monkeypatch):
     ("arguments", "code"),
     [
         (["denoise", ODD], 0),
-        (["denoise", ODD, "-v"], 0),
         (["denoise", ODD, "--dry-run"], 0),
         (["denoise", ODD, "missing\n.npy", "--out-dir", "out", "--keep-going", "-v"], 4),
         (["denoise", ODD, "-o", ODD], 2),
@@ -40,7 +39,6 @@ def folder(tmp_path, monkeypatch):
         (["denoise", "x.npy", "--rule", ODD], 2),
         (["denoise", "x.npy", f"--{ODD}"], 2),
         (["info", ODD], 0),
-        (["info", "missing\n" + ODD], 3),
         (["compare", "missing\n" + ODD], 3),
         (["wavelets", ODD], 2),
         ([ODD], 2),

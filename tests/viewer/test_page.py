@@ -152,7 +152,6 @@ CHOICES = {
     "window": {"sigma": ("seconds", 0.0, 0.1), "mode": "periodic", "detrend": "line"},
     "changing": {"sigma": ("running", 0.2), "rule": "universal"},
     "transform": {"transform": "modwt", "wavelet": "db4", "sigma": 1.5},
-    "shifts": {"spins": 4, "level": 3},
     "section": {"two_dimensional": True, "wavelet": "db2", "scope": "trace"},
     "own wavelet": {"transform": "dtcwt", "rule": "bayes", "two_dimensional": True},
 }
@@ -238,19 +237,16 @@ def test_data_that_cannot_be_viewed_are_refused(name):
         wavefilt.view(given, **options)
 
 
-@pytest.mark.parametrize("gap", [False, True])
-def test_the_band_pass_is_shown_instead_and_not_saved(gap, tmp_path):
+def test_the_band_pass_is_shown_instead_and_not_saved(tmp_path):
     x = np.random.default_rng(5).standard_normal((24, 200))
-    x[1, 50:60] = np.nan if gap else 0
+    x[1, 50:60] = np.nan
     page = Page(x, interval=0.004, output=tmp_path / "out.npy")
     page.choose(Picture="density", Scale="one for all", Shown="B: band-pass", From=5.0, To=40.0)
     assert page.widgets["Save out.npy"].disabled
-    shown = executed(page.python, x=x)["filtered"]
-    expected = shown - np.nanmean(x, axis=1, keepdims=True)
-    np.testing.assert_allclose(page.image("after"), np.where(np.isnan(x), np.nan, expected), rtol=1e-5, atol=1e-5)
+    expected = executed(page.python, x=x)["filtered"] - np.nanmean(x, axis=1, keepdims=True)
+    close(page.image("after"), np.where(np.isnan(x), np.nan, expected))
     page.choose(Shown="A: wavelets")
-    after = less_mean(page.viewer.denoised.samples, x) if not gap else None
-    assert gap or np.allclose(page.image("after"), after, atol=1e-5)
+    close(page.image("removed"), x - page.viewer.denoised.samples)
     assert not page.widgets["Save out.npy"].disabled
     short = Page(x[:, :20], interval=0.004)
     short.choose(Shown="B: band-pass")
