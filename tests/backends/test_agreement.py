@@ -122,12 +122,12 @@ STEEP = ("fdr", "sure", "hybrid", "ebayes", "ebayes-cauchy", "blockjs", "neighbl
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("n", [1001, 4096])
 def test_denoise(rng, options, dtype, n):
-    if dtype == "f4" and (options["rule"] in STEEP or options.get("shrink") == "hard"):
-        dtype, n = "f8", n - 3
+    if options["rule"] in STEEP or options.get("shrink") == "hard":
+        dtype = "f8"
     options = {"level": 3, **options}
     if options.get("transform") != "dtcwt":
         options.setdefault("wavelet", "db4")
-    shape = (24, n // 8) if "axes" in options else (3, n)
+    shape = (48, n // 16) if "axes" in options else (3, n)
     x = rng.standard_normal(shape) + 4 * np.sin(np.arange(shape[1]) / 20) + 2
     x[0] *= 5
     x = x.astype(dtype)
@@ -192,7 +192,7 @@ KINDS = {
     "half zero": lambda x: x * (np.arange(x.shape[-1]) % 2),
     "equal": lambda x: 3 * np.sign(x),
     "strided": lambda x: x * (np.arange(x.shape[-1]) % 64 == 0),
-    "tiny": lambda x: x * 1e-310,
+    "tiny": lambda x: x * 1e-40,
     "large": lambda x: x * 1e30,
     "rising and falling": lambda x: np.abs(np.arange(x.shape[-1]) - x.shape[-1] / 2 + 0.25) + 0 * x,
     "sorted": lambda x: np.sort(x, axis=-1),
@@ -221,7 +221,7 @@ def test_noise_is_that_of_the_exact_median(rng, kind, dtype, rows, n):
             continue
         sigma = wavefilt.estimate_sigma(x, "haar", scope=scope, **options)
         alive = np.ptp(x, axis=1) > 0
-        assert_allclose(sigma[alive], (mad * medians + np.zeros(rows))[alive], rtol=1e-13, atol=5e-324)
+        assert_allclose(sigma[alive], (mad * medians + np.zeros(rows))[alive], rtol=1e-13, atol=1e-322)
         assert not sigma[~alive].any()
 
 
@@ -248,7 +248,7 @@ def test_the_threshold_of_least_risk(rng, scope):
     ids=str,
 )
 def test_every_sample_that_is_not_finite_is_found(rng, dtype, value, shape, options):
-    """NaN are gaps, which come back; infinite samples are refused. Extrapolated samples beyond the ends do not count."""
+    """NaN are gaps, which come back; infinite samples are refused. Extrapolated samples do not count."""
     x = rng.uniform(-1, 1, shape).astype(dtype)
     assert np.isfinite(wavefilt.denoise(x, level=1, backend="numba", **options)).all()
     for place in (0, x.size - 1, x.size // 2, int(rng.integers(x.size))):
