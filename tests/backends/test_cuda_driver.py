@@ -1,12 +1,14 @@
-"""Transfers of host arrays, with a driver that does what is enqueued as late as it may."""
+"""Transfers and recorded launches with stand-ins for the CUDA driver that run enqueued work as late as allowed."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import sys
 import threading
-from types import SimpleNamespace
+from enum import IntEnum
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from tests.support.driver import Driver
 from tests.support.simulation import inside
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no addresses of arrays are compared there")
+pytestmark = [inside, pytest.mark.skipif(sys.platform == "win32", reason="no addresses of arrays are compared there")]
 
 
 @pytest.fixture
@@ -57,7 +59,6 @@ def _there_and_back(driver, ring, x):
     return y
 
 
-@inside
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("size", [4099, 1 << 15, 300_001])
 def test_bytes_arrive(either, threads, size):
@@ -72,7 +73,6 @@ def test_bytes_arrive(either, threads, size):
     assert sum(either.copies) == 6 * size
 
 
-@inside
 def test_nothing_waits_for_the_device_while_slots_are_free(driver, monkeypatch):
     from wavefilt.backends.cuda.runtime import transfer
     from wavefilt.backends.cuda.runtime.transfer import Ring
@@ -84,7 +84,6 @@ def test_nothing_waits_for_the_device_while_slots_are_free(driver, monkeypatch):
     assert driver.largest_queue == 4  # two copies, and an event each
 
 
-@inside
 def test_pinned_arrays_are_copied_at_once(driver):
     from wavefilt.backends.cuda.runtime.transfer import Ring
 
@@ -99,7 +98,6 @@ def test_pinned_arrays_are_copied_at_once(driver):
     assert not later[::4096].any()
 
 
-@inside
 def test_pages_of_a_result_are_touched_during_the_upload(driver):
     from wavefilt.backends.cuda.runtime.transfer import Ring
 
@@ -108,7 +106,6 @@ def test_pages_of_a_result_are_touched_during_the_upload(driver):
     assert not later[::4096].any()
 
 
-@inside
 def test_several_callers(either):
     """They share the slots, and each has its own bytes."""
     from wavefilt.backends.cuda.runtime.transfer import Ring
@@ -130,7 +127,6 @@ def test_several_callers(either):
     assert not wrong
 
 
-@inside
 @pytest.mark.parametrize("failing", [0, 5, 25])
 def test_an_error_of_the_driver_is_raised_and_the_next_transfer_is_right(either, failing):
     from wavefilt.backends.cuda.runtime.graph import DriverError
@@ -144,7 +140,6 @@ def test_an_error_of_the_driver_is_raised_and_the_next_transfer_is_right(either,
     np.testing.assert_array_equal(_there_and_back(either, ring, x.copy()), x)
 
 
-@inside
 def test_memory_of_results(driver):
     """What is kept is never pinned; what was given back comes again, pinned, and is freed on request."""
     from wavefilt.backends.cuda.runtime.transfer import Results
@@ -177,7 +172,6 @@ def test_memory_of_results(driver):
     assert not driver.registered
 
 
-@inside
 def test_memory_for_the_next_result_is_made_where_results_are_kept(driver):
     from wavefilt.backends.cuda.runtime.transfer import Results
 
@@ -214,7 +208,6 @@ def test_memory_for_the_next_result_is_made_where_results_are_kept(driver):
     assert large
 
 
-@inside
 def test_memory_kept_for_results_is_bounded(driver, monkeypatch):
     from wavefilt.backends.cuda.runtime.transfer import Results
 
@@ -232,7 +225,6 @@ def test_memory_kept_for_results_is_bounded(driver, monkeypatch):
     assert not driver.registered
 
 
-@inside
 def test_memory_that_cannot_be_pinned_or_freed(driver):
     """The first stays pageable; the second is never used for anything else."""
     from wavefilt.backends.cuda.runtime.transfer import Results, unfreed
@@ -254,7 +246,6 @@ def test_memory_that_cannot_be_pinned_or_freed(driver):
     assert begin <= address < begin + 3 * 4096
 
 
-@inside
 def test_results_fill_huge_pages(driver):
     from wavefilt.backends.cuda.runtime.transfer import HUGE, Results
 
@@ -262,7 +253,6 @@ def test_results_fill_huge_pages(driver):
     assert array.ctypes.data % HUGE == 0
 
 
-@inside
 def test_a_denoise_through_the_ring_is_that_of_the_small_path(driver, monkeypatch):
     from wavefilt.backends.cuda import backend
     from wavefilt.backends.cuda.runtime.transfer import Results, Ring
@@ -287,7 +277,6 @@ def test_a_denoise_through_the_ring_is_that_of_the_small_path(driver, monkeypatc
     assert len(addresses) == 3  # two in turn, as one is named while the next is made
 
 
-@inside
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_leaves_the_memory_of_the_parent_pinned(driver):
     from wavefilt.backends.cuda.runtime.transfer import Results
@@ -305,3 +294,164 @@ def test_a_forked_child_leaves_the_memory_of_the_parent_pinned(driver):
     del result
     results.clear()
     assert not driver.registered
+
+
+class Result(IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_INVALID_VALUE = 1
+
+
+OK = Result.CUDA_SUCCESS
+KERNEL, MEMCPY = 0, 1
+
+
+class Recorder(ModuleType):
+    """Kernels of a capture are lists of parameters; launching a graph keeps what they hold then."""
+
+    CUresult = Result
+    CUgraphNodeType = SimpleNamespace(CU_GRAPH_NODE_TYPE_KERNEL=KERNEL)
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED=2)
+
+    def __init__(self):
+        super().__init__("cuda.bindings.driver")
+        self.nodes, self.sizes, self.memory, self.launched, self.destroyed = [], {}, {}, [], []
+        self.updates, self.failing = 0, None
+        for name in ("cuStreamBeginCapture", "cuStreamDestroy"):
+            setattr(self, name, lambda *_: (OK,))
+        for name in ("cuGraphExecDestroy", "cuGraphDestroy"):
+            setattr(self, name, lambda which: (self.destroyed.append(which), (OK,))[1])
+        self.CUfunction = self.CUkernel = int
+
+    def kernel(self, *values, by="func"):
+        """Record one; a value is what ctypes has of it."""
+        number = len(self.nodes) + 1
+        self.sizes[number] = [ctypes.sizeof(value) for value in values]
+        pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        self.memory[number] = values, pointers
+        parameters = SimpleNamespace(func=0, kern=0, kernelParams=ctypes.addressof(pointers))
+        setattr(parameters, by, number)
+        self.nodes.append((KERNEL, parameters))
+
+    def cuStreamEndCapture(self, stream):
+        return OK, "graph"
+
+    def cuGraphGetNodes(self, graph, count=0):
+        nodes = list(range(len(self.nodes))) + [None] * (count - len(self.nodes))
+        return OK, nodes[:count] if count else None, len(self.nodes)
+
+    def cuGraphNodeGetType(self, node):
+        return OK, self.nodes[node][0]
+
+    def cuGraphKernelNodeGetParams(self, node):
+        return OK, SimpleNamespace(**vars(self.nodes[node][1]))
+
+    def _size(self, number, i):
+        sizes = self.sizes[number]
+        return (OK, 0, sizes[i]) if i < len(sizes) else (Result.CUDA_ERROR_INVALID_VALUE, 0, 0)
+
+    cuFuncGetParamInfo = cuKernelGetParamInfo = _size
+
+    def values(self, parameters):
+        """What a kernel would get."""
+        number = parameters.func or parameters.kern
+        pointers = ctypes.cast(parameters.kernelParams, ctypes.POINTER(ctypes.c_void_p))
+        return [ctypes.string_at(pointers[i], size) for i, size in enumerate(self.sizes[number])]
+
+    def cuGraphInstantiate(self, graph, flags):
+        self.executable = {i: self.values(parameters) for i, (kind, parameters) in enumerate(self.nodes) if not kind}
+        return OK, "executable"
+
+    def cuGraphExecKernelNodeSetParams(self, executable, node, parameters):
+        self.updates += 1
+        if self.updates == self.failing:
+            return (Result.CUDA_ERROR_INVALID_VALUE,)
+        self.executable[node] = self.values(parameters)
+        return (OK,)
+
+    def cuGraphLaunch(self, executable, stream):
+        numbers = {node: [int.from_bytes(v, "little") for v in values] for node, values in self.executable.items()}
+        self.launched.append((numbers, stream))
+        return (OK,)
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    from wavefilt.backends.cuda.runtime import graph
+
+    found, package = Recorder(), ModuleType("cuda.bindings")
+    package.driver = found
+    for name, module in (("cuda", ModuleType("cuda")), ("cuda.bindings", package), ("cuda.bindings.driver", found)):
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(graph, "stream", lambda: 7)
+    monkeypatch.setattr(graph, "handle", int)
+    monkeypatch.setattr(graph, "repoints", lambda: True)
+    return found
+
+
+def _recorded(recorder, before=0):
+    """Three kernels of different parameters, the second without input or output, and a copy.
+
+    The stand-in of the input begins ``before`` bytes behind a multiple of 16.
+    """
+    from wavefilt.backends.cuda.runtime import graph
+
+    x, y = graph.STAND_INS[0] + before, graph.STAND_INS[1]
+    u8, u4, flag = ctypes.c_uint64, ctypes.c_uint32, ctypes.c_bool
+    not_a_number = np.array(np.nan).view(np.uint64).item()
+
+    def work(stream):
+        assert stream == 7
+        recorder.kernel(u8(0), u8(x + 4), u4(5), flag(True), u8(not_a_number))
+        recorder.kernel(u8(1 << 40), u8(77), u8((1 << 63) - 1))
+        recorder.nodes.append((MEMCPY, None))
+        recorder.kernel(flag(False), u8(y), u8(x + 4096), u8(x), by="kern")
+
+    return graph.Graph(work, (x, y))
+
+
+def _seen(launched):
+    (first, second, *_, last), stream = [*launched[0].values()], launched[1]
+    return first[1], second, last[1:], stream
+
+
+@pytest.mark.parametrize("before", [0, 4])
+def test_arrays_of_a_graph_are_exchanged(recorder, before):
+    """Offsets are kept, nothing else is written; the driver is told of nothing that is as before."""
+    graph = _recorded(recorder, before)
+    assert graph.exchanged == [3, 1]
+    rest = [1 << 40, 77, (1 << 63) - 1]
+    for x, y, updates in ((1 << 33, 1 << 34, 2), (5 << 33, 1 << 34, 4), (5 << 33, 1 << 34, 4), (644, 644, 6)):
+        graph.launch(3, (x, y))
+        assert _seen(recorder.launched[-1]) == (x + 4, rest, [y, x + 4096, x], 3)
+        assert recorder.updates == updates
+    held = recorder.launched[-1][0][0]
+    assert held[2:] == [5, 1, np.array(np.nan).view(np.uint64).item()]
+    original = [int.from_bytes(value, "little") for value in recorder.values(recorder.nodes[0][1])]
+    assert original[1] >= min(type(graph).__init__.__globals__["STAND_INS"])  # the driver's own memory is not written
+    del graph
+    assert recorder.destroyed == ["executable", "graph"]
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_an_update_that_fails(recorder, failing):
+    """No launch with arrays half exchanged, then or later."""
+    from wavefilt.backends.cuda.runtime.graph import DriverError
+
+    graph = _recorded(recorder)
+    graph.launch(3, (1 << 33, 1 << 34))
+    recorder.failing = recorder.updates + failing
+    with pytest.raises(DriverError, match="INVALID_VALUE"):
+        graph.launch(3, (1 << 35, 1 << 36))
+    assert len(recorder.launched) == 1
+    graph.launch(3, (1 << 33, 1 << 34))
+    assert _seen(recorder.launched[-1])[2] == [1 << 34, (1 << 33) + 4096, 1 << 33]
+
+
+def test_a_graph_of_own_buffers(recorder):
+    from wavefilt.backends.cuda.runtime.graph import Graph
+
+    graph = Graph(lambda stream: recorder.kernel(ctypes.c_uint64(1 << 40)))
+    graph.launch(4)
+    graph.launch(5)
+    assert recorder.updates == 0
+    assert [stream for _, stream in recorder.launched] == [4, 5]

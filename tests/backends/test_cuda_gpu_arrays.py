@@ -1,4 +1,4 @@
-"""Launches on arrays never seen before, on a real GPU: recorded once, exchanged at each call, waited for or not."""
+"""Arrays of GPU libraries and several GPUs (``pytest -m gpu``): recorded launches, streams, captures, errors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import pytest
 
 import wavefilt
 from wavefilt import backends
+from wavefilt.denoising.pipeline import run
+from wavefilt.errors import BackendUnavailable
 from wavefilt.method import Method
 
 if isinstance(state := backends.available()["cuda"], wavefilt.BackendUnavailable):
     pytest.skip(str(state), allow_module_level=True)
 
-pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # of the libraries beside
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # those of other libraries
 cupy = pytest.importorskip("cupy")
 
 CASES = {
@@ -314,3 +316,122 @@ def test_what_is_kept_is_bounded():
     assert used < 200 << 20
     assert backend._plans._count <= plans.MOST
     assert len(_graphs(backend)) <= 4 * 220
+
+
+TREE = {"transform": "dtcwt", "level": 4}
+SECTION = {"wavelet": "db4", "level": 2, "axes": (0, 2)}
+
+
+def difference(a, b):
+    return np.linalg.norm(a.astype(np.complex128) - b) / np.linalg.norm(b.astype(np.complex128))
+
+
+@pytest.mark.parametrize("options", [{}, {"rule": "bayes"}, {"rule": "js", "sigma": "global"}], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((3, 200_003), TREE),
+        ((300, 5, 421), TREE | {"axes": (0, 2)}),
+        ((600, 90, 700), SECTION),
+        ((90, 600, 700), SECTION),
+    ],
+)
+def test_denoise_of_host_and_device_arrays(shape, axes, options):
+    x = np.random.default_rng(9).standard_normal(shape, dtype="f4")
+    x += np.sin(np.arange(shape[-1]) / 30, dtype="f4")
+    options = {**axes, **options}
+    expected = wavefilt.denoise(x, **options, backend="numba")
+    assert difference(wavefilt.denoise(x, **options, backend="cuda"), expected) < 1e-5
+    on_device = cupy.asarray(x)
+    for _ in range(4):  # launches, then a graph
+        y = wavefilt.denoise(on_device, **options)
+        assert isinstance(y, cupy.ndarray)
+        assert difference(y.get(), expected) < 1e-5
+
+
+@pytest.fixture(scope="module")
+def all_gpus():
+    """All GPUs of this machine, if there are two or more."""
+    try:
+        found = backends.get("cuda", devices="all")
+    except BackendUnavailable as error:
+        pytest.skip(str(error))
+    if len(found._members) < 2:
+        pytest.skip("one GPU")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "options"),
+    [
+        (64, 1 << 18, {}),
+        (9, 1 << 20, {"rule": "universal", "dtype": "f8"}),
+        (1, (1 << 24) + 77, {"rule": "universal", "sigma": "global"}),
+        (3, 1 << 22, {"rule": "bayes", "mode": "periodization"}),
+        (40, 1 << 18, {"rule": "universal", "scope": "record"}),
+        (8, 1 << 20, {"transform": "modwt", "rule": "universal"}),
+        (1, 1 << 22, {"rule": "fdr"}),
+        (64, 1 << 18, {"rule": "js"}),
+        (8, 1 << 20, {"rule": "js", "transform": "modwt"}),
+    ],
+)
+def test_as_on_one_gpu(all_gpus, rows, n, options):
+    options = dict(options)
+    dtype = options.pop("dtype", "f4")
+    x = np.random.default_rng(n).standard_normal((rows, n), "f4").astype(dtype)
+    one = wavefilt.denoise(x, "db8", level=6, backend="cuda", **options)
+    method = Method("db8", 6, **options)
+    results = [wavefilt.denoise(x, "db8", level=6, backend=all_gpus, **options) for _ in range(3)]  # the last recorded
+    if method.scope == "record" or (rows < 4 and method.rule != "fdr"):
+        results.append(all_gpus.split(x, method, 6)[0])
+    for y in results:
+        if options.get("rule", "bayes") == "bayes":  # mean squares are to rounding where a row is cut
+            np.testing.assert_allclose(y, one, atol=1e-5)
+        else:
+            assert np.array_equal(y, one)
+
+
+def test_arrays_on_every_gpu(all_gpus):
+    parts = []
+    for member in all_gpus._members:
+        with cupy.cuda.Device(member.number):
+            parts.append(cupy.random.default_rng(member.number).standard_normal((2, 1 << 20), dtype="f4"))
+    for _ in range(3):
+        found = wavefilt.denoise(parts, "db8", level=8, rule="universal")
+        for part, y in zip(parts, found, strict=True):
+            assert y.device == part.device
+            assert np.array_equal(
+                y.get(), wavefilt.denoise(part.get(), "db8", level=8, rule="universal", backend="cuda")
+            )
+
+
+def test_a_batch_again(all_gpus):
+    """Its launches are recorded the second time; a sample that is not finite, and other arrays, are still seen."""
+    parts, outs = [], []
+    for member in all_gpus._members:
+        with cupy.cuda.Device(member.number):
+            parts.append(cupy.random.default_rng(member.number).standard_normal((1, 1 << 20), dtype="f4"))
+            outs.append(cupy.empty_like(parts[-1]))
+    method = Method("db8", 8, rule="universal")
+    expected = [run(part.get(), method, "cuda").samples for part in parts]
+
+    def check(found, right):
+        for y, one in zip(found, right, strict=True):
+            assert np.array_equal(y.get(), one)
+
+    for _ in range(5):
+        for out in outs:
+            with out.device:
+                out.fill(0)
+        check(all_gpus.each(parts, method, [8] * len(parts), outs), expected)
+    with parts[1].device:
+        kept = parts[1][0, 5].copy()
+        parts[1][0, 5] = np.nan
+    found = all_gpus.each(parts, method, [8] * len(parts), outs)
+    assert found[1] is None
+    assert np.array_equal(found[0].get(), expected[0])
+    with parts[1].device:
+        parts[1][0, 5] = kept
+    check(all_gpus.each(parts[::-1], method, [8] * len(parts), outs[::-1]), expected[::-1])
+    all_gpus.clear()
+    check(all_gpus.each(parts, method, [8] * len(parts), outs), expected)
