@@ -57,15 +57,14 @@ def devices(results: Results) -> None:
     """List the bundled calibrations and data sheets that --device takes by name."""
     from wavefilt.ske import devices
 
-    rows = []
-    for name in devices.names():
-        one = devices.load(name)
-        facts = {"device": one.name, "capability": one.capability, "multiprocessors": one.multiprocessors}
-        rows.append({"name": name, **facts, "clock": one.clock, "basis": one.basis})
+    known = {name: devices.load(name) for name in devices.names()}
+    facts = ("capability", "multiprocessors", "clock", "basis")
+    rows = [
+        {"name": name, "device": one.name} | {fact: getattr(one, fact) for fact in facts} for name, one in known.items()
+    ]
     lines = [
-        f"{row['name']:12}{row['device']:26}{row['capability']:>5}{row['multiprocessors']:>5} SMs  "
-        f"{1e-9 * row['clock']:.2f} GHz  {row['basis']}"
-        for row in rows
+        f"{name:12}{one.name:26}{one.capability:>5}{one.multiprocessors:>5} SMs {1e-9 * one.clock:.2f} GHz  {one.basis}"
+        for name, one in known.items()
     ]
     results.finish(rows, lambda: "\n".join(lines))
 
