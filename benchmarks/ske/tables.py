@@ -1,7 +1,8 @@
 """Accuracy of the SKE models, from the results in `benchmarks/results`, as figures and as tables of the documentation.
 
 * ``ske_fit_h200``: the launches that the parameters of the bundled calibration were fitted to.
-* ``ske_h200``: development launches, which were looked at while the model was changed.
+* ``ske_h200``: development launches, which were looked at while the model was changed; its table shows the constants
+  of the bundled calibration.
 * ``ske_blind_h200``: the blind test. Its predictions are stored in the file, as made before the launches were measured.
 """
 
@@ -145,11 +146,11 @@ def _models(result: Row) -> str:
     return _sheet("Relative errors of launches of at least 10 μs", [*heads, "worst, best of three"], rows)
 
 
-def _families(result: Row, name: Callable[[Judged], str]) -> str:
+def _families(result: Row) -> str:
     launches, _ = split(result)
     groups: dict[str, list[Judged]] = defaultdict(list)
     for one in launches:
-        groups[name(one)].append(one)
+        groups[_without_wavelet(one)].append(one)
     found = {key: accuracy(members) for key, members in sorted(groups.items())}
     rows = [[key, *_cells(each)] for key, each in found.items() if each is not None]
     return _sheet(f"{CALIBRATED}, by kernel, launches of at least 10 μs", ("kernel", *HEADS), rows)
@@ -158,57 +159,33 @@ def _families(result: Row, name: Callable[[Judged], str]) -> str:
 def _without_wavelet(one: Judged) -> str:
     """Return the family without its wavelet; kernels of the statistics have none."""
     if ":" in one.family:
-        return "sums and search for the median" if "verse" not in one.family else "inverse, in a denoising run"
+        return "inverse, in a denoising run" if "inverse" in one.family else "search, sums, forward in a denoising run"
     kernel, _, *others = one.family.removesuffix(" odd length").split()
     words = {"dwt2": "of sections", "modwt": "of the MODWT", "periodic": ""}
     return " ".join([kernel, *filter(None, (words.get(word, word) for word in others))])
 
 
-def _choices(result: Row) -> str:
-    rows = []
-    for one in choices(split(result)[1]):
-        rank = "-" if one.rank is None else f"{one.rank:.2f}"
-        rows.append([one.what, str(one.shapes), f"{one.regret:.3f}", f"{one.of_three:.3f}", rank])
-    heads = ("kernel and size", "shapes", "regret", "best of three", "rank correlation")
-    return _sheet("Choice of block and tile: its time over the shortest", heads, rows)
-
-
 def _constants(result: Row) -> str:
     """Return the constants of the bundled calibration of the device that was measured."""
     device = devices.of(result["device"]["name"])
-    rows = [["clock under load", f"{1e-9 * device.clock:.3f} GHz"], ["empty kernel", f"{1e6 * device.launch:.2f} μs"]]
-    rows += [[f"latency of {place}", f"{cycles:.0f} cycles"] for place, cycles in device.latency.items()]
-    for name in ("fma", "fma64", "add and flip", "wavefront"):
+    rows = [["clock under load, empty kernel", f"{1e-9 * device.clock:.3f} GHz, {1e6 * device.launch:.2f} μs"]]
+    rows.append(["latency of loads", ", ".join(f"{place} {cycles:.0f}" for place, cycles in device.latency.items())])
+    for name in ("fma", "fma64", "wavefront"):
         operation = device.operations[name]
         rows.append([name, f"latency {operation.latency:.1f} cycles, {operation.rate:.2f} per cycle and SM"])
     for name, table in {"copies": device.bandwidth, "reads": device.reads, "writes": device.writes}.items():
         inside = max(value for at, value in table if at <= device.cache)
         rows.append([f"bandwidth of {name}", f"{1e-12 * inside:.1f} TB/s in L2, {1e-12 * table[-1][1]:.1f} beyond"])
-    rows.append(
-        ["barrier", ", ".join(f"{cycles:.0f}" for _, cycles in device.barrier) + " cycles for 32 to 1024 threads"]
-    )
+    rows.append(["barrier, 32 to 1024 threads", ", ".join(f"{cycles:.0f}" for _, cycles in device.barrier)])
     rows.append(["θ", ", ".join(f"{name} {value:.2f}" for name, value in device.theta.items())])
-    for law, fitted in device.fit.get("hiding", {}).items():
-        errors = f"mean error {fitted['mean error']:.1%}, max {fitted['max error']:.1%}"
-        rows.append([f"copies by warps per SM, {law}", errors])
-    return _sheet(f"Calibration of the {device.name}", ("constant", "value"), rows)
-
-
-def _development(result: Row) -> Row:
-    """Return the result without the launches that are also fit rows."""
-    return result | {"rows": [row for row in result["rows"] if not row.get("fit")]}
+    laws = device.fit.get("hiding", {}).items()
+    rows.append(["mean error of laws of latency hiding", ", ".join(f"{n}: {x['mean error']:.1%}" for n, x in laws)])
+    return _sheet(f"Calibration of the {device.name} (cycles unless stated)", ("constant", "value"), rows)
 
 
 TABLES: dict[str, Callable[[Row], dict[str, str]]] = {
-    "ske_h200": lambda result: {
-        "constants": _constants(result),
-        "": _families(_development(result), lambda one: one.family),
-    },
+    "ske_h200": lambda result: {"": _constants(result)},
     "ske_fit_h200": lambda result: {"": _models(result)},
-    "ske_blind_h200": lambda result: {
-        "": _models(result),
-        "kernels": _families(result, _without_wavelet),
-        "choices": _choices(result),
-    },
+    "ske_blind_h200": lambda result: {"": _models(result), "kernels": _families(result)},
 }
 """Tables of the documentation, by the stem of the result and the part."""
