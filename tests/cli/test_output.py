@@ -36,7 +36,7 @@ def test_json_is_a_flag_and_output_a_file_everywhere():
             assert {"--json", "--output"} <= options.keys(), name
 
 
-@pytest.mark.parametrize("arguments", [SKE, ["ske", "reproduce"], [*SKE[:1], "tune", *SKE[2:], "--no-measure"]])
+@pytest.mark.parametrize("arguments", [SKE, [*SKE, "--rank"], ["ske", "devices"]])
 def test_results_as_text_as_json_and_in_a_file(tmp_path, capsys, arguments):
     path = tmp_path / "r.json"
     code, text, err = run(capsys, *arguments, "-o", path)
@@ -50,17 +50,6 @@ def test_results_as_text_as_json_and_in_a_file(tmp_path, capsys, arguments):
     assert f"{path} exists; use --overwrite to replace it" in err
     assert run(capsys, *arguments, "-o", path, "--overwrite")[0] == 0
     assert json.loads(path.read_text())
-
-
-def test_a_second_output_is_not_replaced_either(tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    figure, saved = tmp_path / "f.png", tmp_path / "r.json"
-    figure.write_text("kept")
-    code, _, err = run(capsys, "ske", "reproduce", "--plot", figure, "-o", saved)
-    assert (code, figure.read_text(), saved.exists()) == (2, "kept", False)
-    assert "use --overwrite" in err
-    code, _, err = run(capsys, "ske", "reproduce", "--plot", figure, "-o", figure, "--overwrite")
-    assert (code, "same file" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

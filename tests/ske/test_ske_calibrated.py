@@ -1,17 +1,18 @@
-"""Test the parts of the calibrated SKE model, its fits, and calibration files."""
+"""Test the calibrated SKE model: its parts, its fits, calibration files and data sheets."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from wavefilt.benchmarks.ske import baselines, cases, fit
+from tests.support.checkout import ROOT, run
+from wavefilt.benchmarks.ske import cases, fit
 from wavefilt.ske import calibrated, devices
 from wavefilt.ske.calibrated import PARTS, Launch
-from wavefilt.ske.devices import Calibration, Operation, WrongDevice
+from wavefilt.ske.devices import Calibration, Operation, WrongDevice, from_data_sheet
 
 DEVICE = Calibration(
     name="NVIDIA Imaginary",
@@ -79,22 +80,19 @@ def test_pipes_and_memory():
     assert calibrated.parts(replace(LAUNCH, instructions={"fma64": 300.0}), DEVICE).pipe == "fp64"
     device = replace(DEVICE, reads=((1e6, 5e12),), writes=((1e6, 2e12),))
     small = replace(LAUNCH, touched=1e6)
-    assert calibrated.parts(small, device).memory == "L2"
-    assert calibrated.parts(small, device).bulk["bandwidth"] == pytest.approx(8e7 / 8e12 + 2e7 / 5e12)
-    more = replace(small, written=8e7)
-    assert calibrated.parts(more, device).bulk["bandwidth"] == pytest.approx(12e7 / 8e12 + 2e7 / 2e12)
-    halves = replace(small, halves=8e7)
-    assert calibrated.parts(halves, device).bulk["bandwidth"] == pytest.approx(12e7 / 8e12 + 6e7 / 2e12)
-    crowded = replace(small, shared=37_000, registers=32)
-    assert calibrated.parts(crowded, device).bulk["crowding"] == pytest.approx(8e7 / 8e12 + 2e7 / 5e12)
+    for launch, part, seconds in (
+        (small, "bandwidth", 8e7 / 8e12 + 2e7 / 5e12),
+        (replace(small, written=8e7), "bandwidth", 12e7 / 8e12 + 2e7 / 2e12),
+        (replace(small, halves=8e7), "bandwidth", 12e7 / 8e12 + 6e7 / 2e12),
+        (replace(small, shared=37_000, registers=32), "crowding", 8e7 / 8e12 + 2e7 / 5e12),
+    ):
+        assert calibrated.parts(launch, device).bulk[part] == pytest.approx(seconds)
 
 
 def test_more_blocks_are_never_faster():
-    times = [
-        calibrated.estimate(replace(LAUNCH, blocks=b, read=5e3 * b, written=5e3 * b), DEVICE).seconds
-        for b in range(1, 3000, 37)
-    ]
-    assert all(b >= a for a, b in pairwise(times))
+    launches = (replace(LAUNCH, blocks=b, read=5e3 * b, written=5e3 * b) for b in range(1, 3000, 37))
+    times = [calibrated.estimate(launch, DEVICE).seconds for launch in launches]
+    assert times == sorted(times)
     empty = calibrated.estimate(Launch("empty", 1, 32, {}), DEVICE)
     assert empty.seconds == pytest.approx(2e-6 + 18e-9)
     assert empty.resource == "launch"
@@ -113,14 +111,11 @@ def test_the_longest_block_and_its_neighbours():
 
 
 def test_launches_that_cannot_run():
-    with pytest.raises(ValueError, match="MaxSharedMemory"):
-        calibrated.estimate(replace(LAUNCH, shared=300_000), DEVICE)
-    with pytest.raises(ValueError, match="ThreadMaxInBlock"):
-        calibrated.estimate(replace(LAUNCH, threads=2048), DEVICE)
-    with pytest.raises(ValueError, match="blocks=0"):
-        replace(LAUNCH, blocks=0)
-    with pytest.raises(ValueError, match="fma=-1"):
-        replace(LAUNCH, path={"fma": -1.0})
+    wrong = {"shared": (300_000, "MaxSharedMemory"), "threads": (2048, "ThreadMaxInBlock")}
+    wrong |= {"blocks": (0, "blocks=0"), "path": ({"fma": -1.0}, "fma=-1")}
+    for name, (value, words) in wrong.items():
+        with pytest.raises(ValueError, match=words):
+            calibrated.estimate(replace(LAUNCH, **{name: value}), DEVICE)
 
 
 def test_calibrations_round_trip(tmp_path):
@@ -140,7 +135,9 @@ def test_another_device_is_refused():
         DEVICE.require("NVIDIA Other")
     with pytest.raises(WrongDevice, match="NVIDIA Other is bundled"):
         devices.of("NVIDIA Other")
-    with pytest.raises(ValueError, match="not one of h200, a100"):
+    with pytest.raises(WrongDevice, match=r"NVIDIA L4 is bundled .*: --device l4$"):
+        devices.of("NVIDIA L4")
+    with pytest.raises(ValueError, match="not one of h200, a100, b200, h200-sheet, l4, rtx4090"):
         devices.load("h900")
 
 
@@ -172,21 +169,66 @@ def test_launch_and_bandwidth_are_recovered():
     assert (start, rate) == (pytest.approx(2.5e-6, rel=0.01), pytest.approx(3.5e12, rel=0.01))
 
 
-def test_the_geometric_law_cannot_follow_latency_and_floor():
-    n = np.array([1, 2, 4, 8, 16, 32, 64])
-    times = 43.2 / n + 1  # T(1) = 26.4 T(64), as measured on a GH200
-    slope, level = np.polyfit(n - 1, np.log(times), 1)
-    assert np.abs(np.exp(level + slope * (n - 1)) / times - 1).mean() > 0.35
-
-
 def test_the_classic_form_is_recovered():
     rng = np.random.default_rng(0)
     base, warps, blocks = rng.uniform(1, 9, 40), rng.integers(1, 65, 40), rng.integers(1, 17, 40)
-    scale, rw, rb = fit.geometric(base, warps, blocks, 3 * base * 0.96 ** (warps - 1) * 0.98 ** (blocks - 1))
-    assert (scale, rw, rb) == (pytest.approx(3), pytest.approx(0.96), pytest.approx(0.98))
+    found = fit.geometric(base, warps, blocks, 3 * base * 0.96 ** (warps - 1) * 0.98 ** (blocks - 1))
+    assert found == pytest.approx((3, 0.96, 0.98))
 
 
-def test_baselines_are_positive_and_grow():
-    more = replace(LAUNCH, blocks=2 * LAUNCH.blocks, read=1.2e8, written=8e7, touched=2e8)
-    for baseline in (baselines.bandwidth, baselines.classic):
-        assert 0 < baseline(LAUNCH, DEVICE) < baseline(more, DEVICE)
+@pytest.fixture
+def sheet() -> dict:
+    facts = json.loads((devices.FOLDER / "data_sheets.json").read_text())["l4"]
+    return {"format": "data sheet", **facts}
+
+
+def test_bundled_data_sheets():
+    for name in devices.names()[1:]:
+        made = devices.load(name)
+        assert made.basis == "data sheet"
+        assert set(devices.FIGURES) - {devices.OPTIONAL} <= made.sources.keys()
+
+
+def test_published_figures_are_used_and_the_rest_is_from_the_h200(sheet):
+    made, like = from_data_sheet(sheet), devices.default()
+    assert (made.name, made.capability, made.multiprocessors, made.clock) == ("NVIDIA L4", "8.9", 58, 2.04e9)
+    assert made.latency == {"l1": 40, "shared": 30, "l2": 274, "dram": 625}
+    assert [made.operations[name].rate for name in ("fma", "fma64", "issue", "wavefront")] == [4, 2 / 32, 4, 1]
+    assert made.operations["fma"].latency == like.operations["fma"].latency
+    assert (made.launch, made.barrier, made.theta) == (like.launch, like.barrier, like.theta)
+    assert made.bandwidth[-1][1] == pytest.approx(0.85 * 3e11)
+    larger = made.cache / like.cache
+    for ours, its in zip(made.bandwidth, like.bandwidth, strict=True):
+        assert ours[0] == pytest.approx(larger * its[0])
+        part = 2.13e12 / 9.8e12 if its[0] <= like.cache else 0.85 * 3e11 / like.bandwidth[-1][1]
+        assert ours[1] == pytest.approx(part * its[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: s.pop("l2 latency"), "data sheet of NVIDIA L4: l2 latency is missing"),
+        (lambda s: s.update(price=3), "price is unknown"),
+        (lambda s: s.update(clock=2e9), "clock must have a value and a source"),
+        (lambda s: s["clock"].update(value=0), "clock must be above 0"),
+        (lambda s: s.update(capability="8.4"), "8.4 is not one of 7.0"),
+        (lambda s: s.update(format="data"), "not a calibration"),
+    ],
+)
+def test_a_damaged_sheet_is_one_line(change, words, sheet, tmp_path, capsys):
+    change(sheet)
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(sheet))
+    code, out, err = run(capsys, "ske", "estimate", "--samples", "1Mi", "--device", path)
+    assert (code, out) == (2, "")
+    assert words in err.splitlines()[0]
+
+
+def test_an_h200_from_its_data_sheet():
+    rows = json.loads((ROOT / "benchmarks/results/ske_h200.json").read_text())["rows"]
+    rows = [row for row in rows if row["seconds"] >= 1e-5 and not row.get("fit")]
+    sheet = devices.load("h200-sheet")
+    for made, most in ((devices.default(), 0.1), (sheet, 0.1), (replace(sheet, theta={}), 0.25)):
+        errors = fit.relative(fit.predicted(rows, made), [row["seconds"] for row in rows])
+        assert len(errors) == 62
+        assert np.abs(errors).mean() < most

@@ -37,13 +37,9 @@ def times(kernel, **options):
 
 
 def test_sums_of_the_tables():
-    assert ske.computation({"int mul": 16, "add": 12, "compare": 3}) == 316
     assert ske.computation({"float div": 1, "sqrt": 1, "int mod": 1}) == 568
-    assert ske.communication({"global": 6}) == 3000
-    assert ske.communication({"global coalesced": 8}) == 500
     assert ske.communication({"global": 6}, words=2) == 6000
-    sums = {name: (kernel.computation, kernel.communication) for name, kernel in KERNELS.items()}
-    assert sums == {"resize": (316, 3000), "rgb2gray": (244, 2000), "smooth": (960, 6000)}
+    assert (RESIZE.computation, RESIZE.communication) == (316, 3000)
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -60,17 +56,14 @@ def test_active_blocks_and_warps():
     assert [e.nw for e in found] == REFERENCE["nw"]
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-@pytest.mark.parametrize("options", [{}, {"correction": 1}, {"correction": 2}])
-def test_the_shape_that_the_paper_claims(kernel, options):
-    assert extremes(times(kernel, **options)) >= set(CLAIMED)
-
-
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_the_literal_reading_fails_the_paper(kernel):
-    found = extremes(times(kernel, hiding="separate"))
-    assert found.isdisjoint(CLAIMED)
-    assert Extreme("minimum", 3) in found
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_shape_that_the_paper_claims(kernel):
+    for correction in (None, 1, 2):
+        found = reproduce(correction=correction)[kernel]
+        assert extremes({h: e.Tn for h, e in found.items()}) >= set(CLAIMED)
+    literal = extremes({h: e.Tn for h, e in reproduce("separate")[kernel].items()})
+    assert literal.isdisjoint(CLAIMED)
+    assert Extreme("minimum", 3) in literal
 
 
 def test_corrections():
@@ -78,17 +71,12 @@ def test_corrections():
     assert 1e6 * first[1] == pytest.approx(157.4, abs=0.05)
     assert 1e6 * first[2] == pytest.approx(39.5, abs=0.05)
     assert {h: first[h] for h in HEIGHTS[2:]} == {h: plain[h] for h in HEIGHTS[2:]}  # 96 threads are P/2
-    second = [times(RESIZE, correction=2)[h] for h in range(4, 17)]
-    assert 1e6 * second[0] == pytest.approx(892.6, abs=0.05)
-    assert max(second) / min(second) == pytest.approx(1.24, abs=0.005)
 
 
 def test_threads_that_shared_memory_leaves():
     devices = ("GTX280", "GTX480", "GTX670")
     assert [ske.threads_by_shared(d, SHARED_PER_THREAD, "total") for d in devices] == [425, 637, 297]
     assert [ske.threads_by_shared(d, SHARED_PER_THREAD) for d in devices] == [420, 630, 294]
-    with pytest.raises(ValueError, match=r"mode='totals' .* did you mean 'total'"):
-        ske.threads_by_shared("GTX280", 1156, "totals")
 
 
 @pytest.mark.parametrize(
@@ -103,22 +91,18 @@ def test_threads_that_shared_memory_leaves():
         ("MaxGlobalMemory", "GTX670", 32, {"storage": 4 * 1024**3 + 1}),
     ],
 )
-def test_a_broken_constraint_is_named_and_gives_no_number(name, device, threads, needs):
-    kernel = replace(RESIZE, **needs)
+def test_violated_constraints_are_named(name, device, threads, needs):
     with pytest.raises(ValueError, match=f"cannot run on {device}: .*{name}: "):
-        ske.estimate(kernel, device, threads, 100)
-    assert name in {c.name for c in ske.constraints(kernel, device, threads) if not c.holds}
+        ske.estimate(replace(RESIZE, **needs), device, threads, 100)
 
 
 @pytest.mark.parametrize(
     ("action", "words"),
     [
         (lambda: ske.Kernel(-1, 0), "computation=-1"),
-        (lambda: ske.Kernel(0, float("nan")), "communication=nan"),
         (lambda: ske.computation({"ad": 2}), "instruction='ad' .* did you mean 'add'"),
         (lambda: ske.estimate(RESIZE, "GTX670", 32, 0), "blocks=0"),
         (lambda: ske.estimate(RESIZE, "GTX670", 32, 1, hiding="prodct"), "hiding='prodct' .* mean 'product'"),
-        (lambda: ske.estimate(RESIZE, "GTX670", 32, 1, correction=3), "correction=3"),
         (lambda: ske.estimate(RESIZE, "GTX670", 32, 1, rw=1.1), r"rw=1\.1"),
         (lambda: ske.estimate(RESIZE, "GTX280", 32, 1), r"GTX280: .*\(L\)"),
         (lambda: ske.optimise(RESIZE, "GTX670", (0, 1)), "width=0"),
@@ -134,11 +118,8 @@ def test_one_block_of_one_warp_hides_nothing():
     for hiding in ("product", "separate", "swapped"):
         found = ske.estimate(kernel, "GTX670", 32, 1, hiding=hiding)
         assert (found.nb, found.nw, found.waves, found.limit) == (1, 1, 1, "grid")
-        assert found.factor == 1
-        assert found.Tn == found.Te + found.Tc + found.Ts
-    assert found.Te == pytest.approx(316e-9)
-    assert found.Tc == pytest.approx(3000e-9)
-    assert found.Ts == pytest.approx(12e-9)
+        assert (found.factor, found.Tn) == (1, found.Te + found.Tc + found.Ts)
+    assert (found.Te, found.Tc, found.Ts) == pytest.approx((316e-9, 3000e-9, 12e-9))
 
 
 # valid on the GTX 670 for blocks of any size
@@ -166,14 +147,9 @@ def test_linear_and_complete(kernel, threads, blocks, options):
 
     parts = time(kernel.computation, 0) + time(0, kernel.communication) - time(0, 0)
     assert found.Tn == pytest.approx(parts)
-    assert time(2 * kernel.computation, 0) - time(0, 0) == pytest.approx(2 * (time(kernel.computation, 0) - time(0, 0)))
     plain = ske.estimate(kernel, device, threads, blocks, rw=1, rb=1, **options)
     assert plain.Tn == plain.Te + plain.Tc + plain.Ts
     assert found.factor == pytest.approx(found.Tn / plain.Tn)
-
-
-def test_more_blocks_can_take_less_where_the_device_is_not_full():
-    assert ske.estimate(RESIZE, "GTX670", 256, 7 * 8).Tn < ske.estimate(RESIZE, "GTX670", 256, 7 * 4).Tn
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -184,12 +160,5 @@ def test_optimise_finds_the_block_of_the_paper(kernel):
 
 
 def test_ties_go_to_more_warps_then_to_the_smaller_block():
-    idle = ske.Kernel(0, 0)
-    assert ske.optimise(idle, "GTX670", GRID)[1].nw == 64
-    assert ske.optimise(idle, "GTX670", GRID)[1].threads == 128
-
-
-def test_reproduction_estimates_every_kernel_and_height():
-    found = reproduce("swapped", 1)
-    assert list(found) == list(KERNELS)
-    assert found["smooth"][7] == at(KERNELS["smooth"], 7, hiding="swapped", correction=1)
+    found = ske.optimise(ske.Kernel(0, 0), "GTX670", GRID)[1]
+    assert (found.nw, found.threads) == (64, 128)

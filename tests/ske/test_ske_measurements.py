@@ -10,7 +10,6 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -28,8 +27,7 @@ def test_microbenchmarks():
 
     found = calibration.constants()
     assert Calibration.from_json(found.to_json()) == found
-    assert min(o.latency for o in found.operations.values()) > 0
-    assert set(found.latency) == {"l1", "shared", "l2", "dram"}
+    assert min(*(o.latency for o in found.operations.values()), *found.latency.values()) > 0
     assert len(found.reads) == len(found.writes) == 2
 
 
@@ -65,7 +63,7 @@ def test_constants_of_the_counts_are_those_of_the_kernels():
 
 
 def test_counts_equal_those_of_the_compiled_kernels(tmp_path):
-    """Multiply-adds, shared memory and barriers exactly; all instructions, of PTX, within a fifth."""
+    """Multiply-adds and barriers exactly, all instructions of PTX within a fifth."""
     if SIMULATED or find_spec("numba_cuda") is None:
         pytest.skip("numba-cuda is not installed")
     command = [sys.executable, "-m", "tests.ske.test_ske_measurements", str(tmp_path)]
@@ -89,11 +87,8 @@ def test_counts_equal_those_of_the_compiled_kernels(tmp_path):
 
 
 def _compile(folder: Path) -> None:
-    from numba import types
-    from numba.cuda import dispatcher
-
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
     import pywt
+    from numba import types
 
     from wavefilt.backends.cuda.dwt.forward import forward
     from wavefilt.backends.cuda.dwt.inverse import inverse
