@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from tests.package.test_package import HEAVY, python
 from tests.support.checkout import ROOT, run
 from wavefilt.benchmarks.ske import tables
 from wavefilt.ske import devices
@@ -65,10 +64,3 @@ def test_the_blind_result():
     assert sorted(one.regret for one in chosen)[-1] == pytest.approx(1.235, abs=5e-4)
     launches[0].predicted[tables.CALIBRATED] = 1.0
     assert tables.accuracy(launches[:1] + [one for one in launches if one.seconds >= 1e-5]).mean == found.mean
-
-
-def test_nothing_heavy_is_imported():
-    result = python(
-        f"import wavefilt.ske, wavefilt.cli.ske\nimport sys\nprint([m for m in {HEAVY} if m in sys.modules])"
-    )
-    assert result.stdout.strip() == "[]", result.stderr

@@ -69,11 +69,8 @@ def test_counts_equal_those_of_the_compiled_kernels(tmp_path):
     command = [sys.executable, "-m", "tests.ske.test_ske_measurements", str(tmp_path)]
     subprocess.run(command, check=True, timeout=600, cwd=ROOT)
     problem = counts.Problem(8, 1 << 24, level=4)
-    cuts = {
-        "forward": (counts.forward_tiling, counts.forward_block),
-        "inverse": (counts.inverse_tiling, counts.inverse_block),
-    }
-    for name, (tiling, block) in cuts.items():
+    for name in ("forward", "inverse"):
+        tiling, block = getattr(counts, f"{name}_tiling"), getattr(counts, f"{name}_block")
         declared = block(problem, tiling(problem.filter, 4096, 4), longest=True)
         found = listing((tmp_path / f"{name}.ptx").read_text()).count()
         # a remainder that the finest level of the inverse does not have, but that is compiled
@@ -100,18 +97,12 @@ def _compile(folder: Path) -> None:
     f, i, t = (types.Array(kind, 1, "C") for kind in (types.float32, n, types.int32))
     lo, hi, rec_lo, rec_hi = (tuple(taps) for taps in pywt.Wavelet("db4").filter_bank)
     shape = False, "float32", 4, 4096, 256
+    ahead = f, n, yes, f, four, four, f, t, n, n, n, n, i, i, f, n, f
+    back = f, f, four, four, f, n, f, n, yes, n, n, n, t, f, t, yes, f
     for name, kernel, arguments in (
         ("chain", chain("fma"), (f, n, i, f)),
-        (
-            "forward",
-            forward(FusedLevels(lo, hi, *shape), False),
-            (f, n, yes, f, four, four, f, t, n, n, n, n, i, i, f, n, f),
-        ),
-        (
-            "inverse",
-            inverse(FusedLevels(rec_lo, rec_hi, *shape), "soft", False),
-            (f, f, four, four, f, n, f, n, yes, n, n, n, t, f, t, yes, f),
-        ),
+        ("forward", forward(FusedLevels(lo, hi, *shape), False), ahead),
+        ("inverse", inverse(FusedLevels(rec_lo, rec_hi, *shape), "soft", False), back),
     ):
         ptx, _ = cuda.compile_ptx(kernel.py_func, arguments, cc=(9, 0))
         (folder / f"{name}.ptx").write_text(ptx)

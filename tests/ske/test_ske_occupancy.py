@@ -34,12 +34,6 @@ def test_blocks_equal_those_of_cuda_s_calculator():
                 occupancy(*launch)
 
 
-def test_registers_lie_in_one_of_four_parts():
-    assert occupancy("9.0", 32, 224).blocks == 8
-    with pytest.raises(ValueError, match="RegistersFilesInSM: 9 warps of 224 registers a thread, at most 8"):
-        occupancy("9.0", 288, 224)
-
-
 def test_the_driver_of_an_h200_reported_the_same_blocks():
     seen = set()
     for name in ("ske_h200", "ske_fit_h200", "ske_blind_h200"):
@@ -57,6 +51,7 @@ def test_the_driver_of_an_h200_reported_the_same_blocks():
         (("9.1", 32), "device='9.1' is not one of G80, .*; did you mean"),
         (("9.0", 32.0), "threads=32.0"),
         (("9.0", 32, -1), "registers=-1"),
+        (("9.0", 288, 224), "RegistersFilesInSM: 9 warps of 224 registers a thread, at most 8"),
         (("9.0", 1025), "on 9.0: ThreadMaxInBlock: 1025 threads in a block, at most 1024"),
         (("9.0", 32, 256), "RegistersPerThread"),
         (("GTX280", 512, 33), "RegistersFilesInSM: 512 threads of 33 registers a thread, at most 496"),
