@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -84,8 +85,11 @@ def test_counts_equal_those_of_the_compiled_kernels(tmp_path):
 
 
 def _compile(folder: Path) -> None:
-    import pywt
     from numba import types
+    from numba.cuda import dispatcher
+
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # type: ignore[attr-defined]
+    import pywt
 
     from wavefilt.backends.cuda.dwt.forward import forward
     from wavefilt.backends.cuda.dwt.inverse import inverse
