@@ -178,13 +178,6 @@ def sheet() -> dict:
     return {"format": "data sheet", **facts}
 
 
-def test_bundled_data_sheets():
-    for name in devices.names()[1:]:
-        made = devices.load(name)
-        assert made.basis == "data sheet"
-        assert set(devices.FIGURES) - {devices.OPTIONAL} <= made.sources.keys()
-
-
 def test_published_figures_are_used_and_the_rest_is_from_the_h200(sheet):
     made, like = from_data_sheet(sheet), devices.default()
     assert (made.name, made.capability, made.multiprocessors, made.clock) == ("NVIDIA L4", "8.9", 58, 2.04e9)
