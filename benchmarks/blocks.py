@@ -15,7 +15,7 @@ import pywt
 
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.backends.cuda.work_counts import transforms
+from wavefilt.benchmarks.ske import counts
 from wavefilt.benchmarks.common.columns import estimated, labels, not_run, place
 from wavefilt.benchmarks.common.comparison import MODELS, calibration
 from wavefilt.benchmarks.common.environment import result
@@ -23,7 +23,7 @@ from wavefilt.benchmarks.common.implementation import Mismatch, agreement, unava
 from wavefilt.benchmarks.common.tables import Report, Row, Table, size, spread
 from wavefilt.benchmarks.ske.cases import Case
 from wavefilt.ske.calibrated import Launch
-from wavefilt.ske.calibration import Calibration
+from wavefilt.ske.devices import Calibration
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DWT
 
@@ -46,9 +46,9 @@ class Kernel:
 
     def launch(self, samples: int, block: int, tile: int) -> Launch:
         """Return its operation counts for the SKE model."""
-        problem = transforms.Problem(pywt.Wavelet(self.wavelet).dec_len, samples, level=LEVEL, tile=tile, threads=block)
-        first = transforms.Problem(problem.taps, samples, level=problem.fused[0], tile=tile, threads=block)
-        (only,) = (transforms.forward if self.transform == "forward" else transforms.inverse)(first)
+        problem = counts.Problem(pywt.Wavelet(self.wavelet).dec_len, samples, level=LEVEL, tile=tile, threads=block)
+        first = counts.Problem(problem.taps, samples, level=problem.fused[0], tile=tile, threads=block)
+        (only,) = (counts.forward if self.transform == "forward" else counts.inverse)(first)
         return only
 
 

@@ -14,7 +14,7 @@ from wavefilt.benchmarks.common.implementation import Implementation, Prepared, 
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
 from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.ske.calibrated import Launch, estimate
-from wavefilt.ske.calibration import Calibration
+from wavefilt.ske.devices import Calibration
 
 COPY = "copy"
 """The oracle of copies."""
@@ -32,7 +32,7 @@ def calibration(device: str | None, no_gpu: str | None) -> tuple[Calibration | N
     The default is that of this GPU, and without a GPU the shipped default. Raises ValueError or OSError for a
     calibration that is unknown or of another device than this GPU.
     """
-    from wavefilt.ske import calibration as shipped
+    from wavefilt.ske import devices as shipped
 
     if no_gpu:  # the counts need neither a GPU nor a compiler
         return shipped.default() if device is None else shipped.load(device), None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from wavefilt.backends.cuda.work_counts.statistics import denoise
+from wavefilt.benchmarks.ske.counts import denoise
 from wavefilt.benchmarks.common.columns import estimated, grouped, labels, not_run, place, recorded
 from wavefilt.benchmarks.common.comparison import MODELS, calibration
 from wavefilt.benchmarks.common.environment import result
