@@ -15,12 +15,12 @@ import pywt
 
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.ske import counts
 from wavefilt.benchmarks.common.columns import estimated, labels, not_run, place
 from wavefilt.benchmarks.common.comparison import MODELS, calibration
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.implementation import Mismatch, agreement, unavailable
 from wavefilt.benchmarks.common.tables import Report, Row, Table, size, spread
+from wavefilt.benchmarks.ske import counts
 from wavefilt.benchmarks.ske.cases import Case
 from wavefilt.ske.calibrated import Launch
 from wavefilt.ske.devices import Calibration

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from wavefilt.benchmarks.ske.counts import denoise
 from wavefilt.benchmarks.common.columns import estimated, grouped, labels, not_run, place, recorded
 from wavefilt.benchmarks.common.comparison import MODELS, calibration
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.gpu_timing import measured as gpu_time
 from wavefilt.benchmarks.common.implementation import Implementation, measured, missing
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table, size
+from wavefilt.benchmarks.ske.counts import denoise
 from wavefilt.benchmarks.ske.estimate import problem as estimated_problem
 
 from .implementations import IMPLEMENTATIONS, LEVEL, Problem
