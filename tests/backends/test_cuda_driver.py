@@ -73,17 +73,6 @@ def test_bytes_arrive(either, threads, size):
     assert sum(either.copies) == 6 * size
 
 
-def test_nothing_waits_for_the_device_while_slots_are_free(driver, monkeypatch):
-    from wavefilt.backends.cuda.runtime import transfer
-    from wavefilt.backends.cuda.runtime.transfer import Ring
-
-    x = driver.array(2 << 14)
-    monkeypatch.setattr(transfer, "PIECES", 2)
-    Ring(1).upload(x, driver.array(x.size), driver.stream())
-    driver.finish()
-    assert driver.largest_queue == 4  # two copies, and an event each
-
-
 def test_pinned_arrays_are_copied_at_once(driver):
     from wavefilt.backends.cuda.runtime.transfer import Ring
 
@@ -95,14 +84,6 @@ def test_pinned_arrays_are_copied_at_once(driver):
     ring.download(device, y, driver.stream())
     np.testing.assert_array_equal(y, x)
     assert driver.copies == [1 << 18] * 2
-    assert not later[::4096].any()
-
-
-def test_pages_of_a_result_are_touched_during_the_upload(driver):
-    from wavefilt.backends.cuda.runtime.transfer import Ring
-
-    x, later = np.arange(1 << 18, dtype=np.uint8), np.ones(5 << 20, np.uint8)
-    Ring(3).upload(x, driver.array(x.size), driver.stream(), touch=later)
     assert not later[::4096].any()
 
 
@@ -172,42 +153,6 @@ def test_memory_of_results(driver):
     assert not driver.registered
 
 
-def test_memory_for_the_next_result_is_made_where_results_are_kept(driver):
-    from wavefilt.backends.cuda.runtime.transfer import Results
-
-    results, shape = Results(), (3 << 20,)
-    kept = [results.lend(shape, "u1")[0]]
-    assert not driver.begun  # it may be the only one
-    for _ in range(3):
-        for _ in range(2):
-            kept.append(results.lend(shape, "u1")[0])
-            assert len(driver.begun) == 1  # and no second while some are being made
-        driver.begun.pop()()
-        for left in (1, 0):
-            array, fresh = results.lend(shape, "u1")
-            assert not fresh
-            assert not array[::4096].any()
-            kept.append(array)
-            assert len(driver.begun) == 1 - left
-        driver.begun.pop()()
-        kept += [results.lend(shape, "u1")[0] for _ in range(2)]
-        driver.begun.clear()
-        results._coming.clear()
-    assert len({array.ctypes.data for array in kept}) == len(kept)
-    assert not driver.registered
-    results.clear()
-    del kept
-    gc.collect()
-    for _ in range(3):  # they come again and are dropped
-        assert not results.lend(shape, "u1")[1]
-    assert not driver.begun
-    results.lend((Results.SPARE + 1,), "u1")
-    results.lend((Results.SPARE + 1,), "u1")
-    large = [results.lend((Results.SPARE + 1,), "u1") for _ in range(3)]
-    assert not driver.begun
-    assert large
-
-
 def test_memory_kept_for_results_is_bounded(driver, monkeypatch):
     from wavefilt.backends.cuda.runtime.transfer import Results
 
@@ -244,37 +189,6 @@ def test_memory_that_cannot_be_pinned_or_freed(driver):
     gc.collect()
     begin = unfreed.pop().ctypes.data
     assert begin <= address < begin + 3 * 4096
-
-
-def test_results_fill_huge_pages(driver):
-    from wavefilt.backends.cuda.runtime.transfer import HUGE, Results
-
-    array, _ = Results().lend((HUGE,), "u1")
-    assert array.ctypes.data % HUGE == 0
-
-
-def test_a_denoise_through_the_ring_is_that_of_the_small_path(driver, monkeypatch):
-    from wavefilt.backends.cuda import backend
-    from wavefilt.backends.cuda.runtime.transfer import Results, Ring
-
-    x = np.random.default_rng(3).standard_normal((3, 1 << 12))
-    device = SimpleNamespace(x=np.zeros(x.size), y=np.zeros(x.size))
-    plan = SimpleNamespace(
-        shape=SimpleNamespace(rows=3, samples=1 << 12), dtype="float64", buffer=lambda name, _: vars(device)[name]
-    )
-
-    def run(source, target, on):
-        driver._enqueue(lambda: np.copyto(target, -source))
-
-    denoiser = SimpleNamespace(run=run, replay=lambda _, work, on: work(on))
-    cuda = SimpleNamespace(ring=Ring(3), _results=Results())
-    addresses = set()
-    for out in (None, np.ones_like(x), None, None, None):
-        y = backend.Cuda._through_ring(cuda, plan, denoiser, x, out, driver.stream())
-        np.testing.assert_array_equal(y, -x)
-        assert out is None or y is out
-        addresses.add(y.ctypes.data)
-    assert len(addresses) == 3  # two in turn, as one is named while the next is made
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
