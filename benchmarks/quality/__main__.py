@@ -18,10 +18,8 @@ def measured(part: str, quick: bool) -> Row:
     cases, rows_of, by = harness.PARTS[part]
     started = time.perf_counter()
     rows = [row for case in progress(list(cases(quick)), lambda case: case.label) for row in rows_of(case)]
-    seconds = time.perf_counter() - started
-    return result(
-        f"quality {part}", part=part, seconds=seconds, left_out=harness.left_out(part), rows=harness.condensed(rows, by)
-    )
+    facts = {"seconds": time.perf_counter() - started, "left_out": harness.left_out(part)}
+    return result(f"quality {part}", part=part, **facts, rows=harness.condensed(rows, by))
 
 
 @click.command()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -11,9 +13,8 @@ import wavefilt
 from wavefilt import trust
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.quality import methods, records
-from wavefilt.benchmarks.quality.field import energy_ratio
 from wavefilt.benchmarks.quality.methods import Method, Parameters
-from wavefilt.benchmarks.quality.records import Case, Record, Samples
+from wavefilt.benchmarks.quality.records import Case, Record, Samples, energy_ratio
 from wavefilt.quality import leakage_test
 
 WINDOW = 64
@@ -61,14 +62,10 @@ def measures(record: Record, y: Samples) -> Row:
     """Return what is measured of a result, by the group of the record."""
     found: Row = {"gain_db": gain(record.clean, record.x, y)}
     squares = np.sum((y - record.clean) ** 2, axis=1)
-    if record.group in ("published", "baseline"):
-        found["function"] = record.name
     if record.group == "published":
         loss = 1e4 * squares / np.sum(record.clean**2, axis=1)
         found |= {"loss": float(loss.mean()), "loss_error": float(loss.std(ddof=1) / np.sqrt(len(loss)))}
-        found["function"] += f", {record.snr:g}"
-    elif record.group == "baseline":
-        found["rmse"] = float(np.sqrt(squares.mean() / y.shape[1]))
+        found["function"] = f"{record.name}, {record.snr:g}"
     elif record.onset >= 0:
         place = np.s_[:, record.onset : record.end + 1]
         found |= {"within_db": gain(record.clean[place], record.x[place], y[place]), **picks(record, y)}
@@ -107,16 +104,20 @@ def harmful(total: float, window: float) -> bool | None:
     return True if total > 0 or window > 3 else None if window > 1 else False
 
 
+def _of_rows(method: Method, record: Record, rows: Samples) -> Samples:
+    return method.run(replace(record, x=rows))
+
+
 def verdicts(case: Case) -> Iterator[Row]:
     """Yield a row for every method that was drawn for a record, with the noise declared and not."""
     (record,) = case.records
     rng = np.random.default_rng([len(record.group), record.draw])
     for method in rng.choice(np.array(methods.JUDGED, object), DENOISINGS, replace=False):
         y = method.run(record)
-        harm, again = harmful(*growth(record, y)), methods.of_rows(method, record)
+        harm = harmful(*growth(record, y))
         leaks = bool(leakage_test(y, record.x - y).flagged.any())
         for window in (None, record.quiet) if record.quiet else (None,):
-            verdict = trust.report(record.x, y, again, noise_window=window).verdict
+            verdict = trust.report(record.x, y, partial(_of_rows, method, record), noise_window=window).verdict
             said = {"harmful": True, "undecided": None, "untested": None}.get(verdict, False)
             row = {**record.about, "method": method.name, "declared": window is not None, "verdict": verdict}
             yield {**row, "gain_db": gain(record.clean, record.x, y), **judged(harm, said), "leakage_test": leaks}
@@ -199,6 +200,5 @@ PARTS: dict[str, tuple[Callable[[bool], Iterable[Case]], Callable[[Case], Iterat
 
 
 def left_out(part: str) -> dict[str, str]:
-    """Return the reason for each method of a part that cannot run here."""
-    known = {"signals": methods.RULES, "sections": methods.SECTIONS}.get(part, [])
-    return {method.name: why for method in known if (why := method.missing())}
+    """Return the reason for each alternative of a part that cannot run here."""
+    return {method.name: why for method in methods.SECTIONS if part == "sections" and (why := method.missing())}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from typing import Any
@@ -52,8 +52,6 @@ class Method:
         return f"{self.package} is not installed: pip install {self.package}" if needed else None
 
 
-# ---- the library
-
 WORDS = {
     **dict.fromkeys(("soft", "hard", "garrote", "firm", "mean", "median"), "shrink"),
     **dict.fromkeys(("dwt", "modwt", "dtcwt", "fk", "wp"), "transform"),
@@ -95,17 +93,13 @@ def library(text: str, name: str | None = None, **more: Any) -> Method:
     return Method(name or text, partial(denoised, **{**options(text), **more}))
 
 
-# ---- signals: thresholds of the literature, rules, and changes of the defaults
-
-SETTING: Parameters = {"wavelet": "sym8", "mode": "periodization", "sigma": "global"}
-"""Of published studies."""
 Thresholds = Callable[[Any, Any, Samples], Samples]
 """From a transform, its statistics and the noise (levels, traces) to thresholds of that shape."""
 
 
 def with_thresholds(record: Record, text: str, thresholds: Thresholds | None = None, level: int = 7) -> Samples:
     """Denoise with other thresholds, and with more levels than `denoise` allows, as published studies do."""
-    method = Options(**options(text), **SETTING)
+    method = Options(**options(text), wavelet="sym8", mode="periodization", sigma="global")
     backend = backends.get("numba")
     x = np.ascontiguousarray(record.x)
     pyramid = backend.decompose(x, method.analysis(level))
@@ -138,39 +132,6 @@ PUBLISHED = [
     Method(name, partial(with_thresholds, text=text, thresholds=own)) for name, (text, own) in _PUBLISHED.items()
 ]
 """Methods by their names in `tables.XING`; `fdr` with the MODWT is the nearest to "smash", which is not here."""
-_BASELINE = {
-    "universal soft": ("universal", 0.957, 1.077, 0.319, 0.557),
-    "universal hard": ("universal, hard", 0.573, 0.583, 0.253, 0.341),
-    "minimax soft": ("minimax", 0.684, 0.763, 0.262, 0.407),
-    "SURE soft": ("sure", 0.481, 0.513, 0.247, 0.336),
-    "hybrid SURE soft": ("hybrid", 0.569, 0.537, 0.256, 0.378),
-    "FDR hard": ("fdr", 0.474, 0.508, 0.235, 0.313),
-    "BayesShrink soft": ("bayes", 0.514, 0.590, 0.248, 0.394),
-    "BlockJS": ("blockjs", 0.637, 0.599, 0.292, 0.286),
-    "NeighBlock": ("neighblock", 0.542, 0.490, 0.265, 0.270),
-    "EB Laplace median": ("ebayes", 0.454, 0.487, 0.227, 0.305),
-    "TI universal hard": ("universal, hard, modwt", 0.374, 0.384, 0.199, 0.229),
-    "TI FDR hard": ("fdr, modwt", 0.355, 0.376, 0.192, 0.220),
-    "TI EB median": ("ebayes, modwt", 0.372, 0.394, 0.196, 0.231),
-    "TI SURE soft": ("sure, modwt", 0.428, 0.441, 0.216, 0.279),
-    "TI BayesShrink soft": ("bayes, modwt", 0.478, 0.539, 0.229, 0.367),
-}
-BASELINE = [library(text, name, **SETTING, level=6) for name, (text, *_) in _BASELINE.items()]
-REFERENCE = {name: errors for name, (_, *errors) in _BASELINE.items()}
-"""Root mean square error over σ of Donoho and Johnstone's functions, 2048 samples, sd(f)/σ = 7, ``sym8``, 6 levels.
-
-Computed with NumPy and PyWavelets alone from the same draws; FDR, EB, SURE and BayesShrink with TI from the first 30.
-"""
-
-
-def scikit_wavelet(record: Record, section: bool, visu: float = 0, wavelet: float = 8) -> Samples:
-    """Apply scikit-image's `denoise_wavelet` with BayesShrink or VisuShrink to every trace, or to the section."""
-    from skimage.restoration import denoise_wavelet
-
-    given = {"method": "VisuShrink" if visu else "BayesShrink", "wavelet": f"db{wavelet:g}", "rescale_sigma": False}
-    if section:
-        return np.asarray(denoise_wavelet(record.x, **given))
-    return np.array([denoise_wavelet(x, wavelet_levels=5, **given) for x in record.x])
 
 
 RULE_NAMES = ["universal", "minimax", "sure", "hybrid", "bayes", "fdr", "blockjs", "neighblock", "js", "bivariate"]
@@ -179,20 +140,11 @@ RULES = [
     *map(library, RULE_NAMES),
     *map(library, ("js, global", "ebayes, mean", "bayes, modwt", "fdr, modwt", "ebayes, mean, modwt", "js, modwt")),
     library("minimax, firm, modwt, global"),
-    Method("scikit-image BayesShrink", partial(scikit_wavelet, section=False), {}, "scikit-image"),
 ]
 """Rules on functions and records, otherwise with the library's defaults."""
-_CHANGES = """db2|db4|db6|db10|sym4|sym8|coif3|3 levels|4 levels|6 levels|periodization|smooth|global|scope=record
-garrote|hard|8 spins|js, sym8, reflect"""
-CHANGES = [library(text) for text in re.split(r"[|\n]", _CHANGES)]
+_CHANGES = "db2|db4|db10|sym8|coif3|4 levels|6 levels|periodization|smooth|global|scope=record|garrote|hard|8 spins"
+CHANGES = [library(text) for text in _CHANGES.split("|")]
 """Changes of the defaults."""
-
-# ---- traces with earthquakes: what a seismologist uses instead
-
-
-def _of_rows(function: Callable[..., Samples]) -> Callable[..., Samples]:
-    """Return a function of a record from one of its samples."""
-    return lambda record, **parameters: function(record.x, **parameters)
 
 
 def band_pass(record: Record, low: float, high: float, poles: float) -> Samples:
@@ -236,8 +188,6 @@ TRACES = [
     Method("spectral subtraction", short_time, {"length": (64, 128, 256), "factor": (2, 4, 8), "power": (0.5,)}),
 ]
 """Methods for earthquakes in field noise; ``js`` with ``sym8``, ``mode="reflect"`` and 6 levels."""
-
-# ---- sections: what else is used on gathers
 
 TIME = 128
 """Samples of a window of f-x methods, which overlap by half."""
@@ -332,50 +282,44 @@ def non_local_means(record: Record, strength: float) -> Samples:
     return np.asarray(denoise_nl_means(record.x, 5, 6, h=strength * sigma, sigma=sigma, fast_mode=True))
 
 
+def scikit_wavelet(record: Record, visu: float, wavelet: float) -> Samples:
+    """Apply scikit-image's `denoise_wavelet` with BayesShrink or VisuShrink and Daubechies wavelets."""
+    from skimage.restoration import denoise_wavelet
+
+    method = "VisuShrink" if visu else "BayesShrink"
+    return np.asarray(denoise_wavelet(record.x, method=method, wavelet=f"db{wavelet:g}", rescale_sigma=False))
+
+
 SECTIONS = [
     *(library(f"section, {text}", text) for text in ("bayes", "sure", "ebayes, mean", "bayes, db2", "bivariate", "js")),
     *(library(f"section, {text}", text) for text in ("bayes, modwt", "bayes, dtcwt", "bivariate, dtcwt", "js, dtcwt")),
-    library("section, fk, sine16x32", "js, fk, 16 x 32"),
-    library("section, fk", "js, fk"),
+    *(library("section, fk, sine16x32", "js, fk, 16 x 32"), library("section, fk", "js, fk")),
     library("bayes, modwt", "traces: bayes, modwt"),
     library("js, dtcwt", "traces: js, dtcwt"),
-    Method("f-x deconvolution", _of_rows(fx_deconvolution), {"order": (2, 4, 8), "traces": (24, 48)}),
-    Method("Cadzow", _of_rows(cadzow), {"rank": (2, 4, 8)}, draws=1),
-    Method("non-local means", non_local_means, {"strength": (0.6, 0.8, 1.0)}, "scikit-image"),
     Method(
-        "denoise_wavelet", partial(scikit_wavelet, section=True), {"visu": (0, 1), "wavelet": (1, 4, 8)}, "scikit-image"
+        "f-x deconvolution", lambda r, **own: fx_deconvolution(r.x, **own), {"order": (2, 4, 8), "traces": (24, 48)}
     ),
+    Method("Cadzow", lambda r, **own: cadzow(r.x, **own), {"rank": (2, 4, 8)}, draws=1),
+    Method("non-local means", non_local_means, {"strength": (0.6, 0.8, 1.0)}, "scikit-image"),
+    Method("denoise_wavelet", scikit_wavelet, {"visu": (0, 1), "wavelet": (1, 4, 8)}, "scikit-image"),
 ]
 """Methods for sections."""
-
-# ---- methods that are judged and ranked
 
 RANKED = [*RULE_NAMES, "bayes, 8 levels", "bayes, haar", "bayes, modwt", "sure, 8 levels", "sure, hard", "fdr, modwt"]
 RANKED += ["ebayes, mean, modwt, 8 levels", "js, sym8", "js, sym8, modwt"]
 """The methods that `wavefilt.compare` puts in order."""
-
-
 JUDGED = [
     *map(library, ("bayes", "sure", "js", "ebayes", "neighblock", "bayes, modwt", "js, sym8, modwt", "universal")),
-    *map(
-        library,
-        ("universal, hard", "universal, hard, db4, 6 levels", "universal, db4, 6 levels", "bayes, db4, 6 levels"),
-    ),
+    *map(library, ("universal, hard", "universal, hard, db4, 6 levels")),
+    *map(library, ("universal, db4, 6 levels", "bayes, db4, 6 levels")),
     *(library(f"universal, sigma={factor}") for factor in ("2.0", "4.0", "8.0")),
     *(Method(f"{level} levels set to 0", partial(denoised, rule=1e30, level=level)) for level in (1, 3, 5)),
     *(Method(f"running mean of {n}", lambda record, n=n: uniform_filter1d(record.x, n, axis=-1)) for n in (3, 9, 33)),
 ]
 """Methods from gentle to brutal, whose harm the trust report is to tell, for noise of standard deviation 1."""
 
-
-def of_rows(method: Method, record: Record) -> Callable[[Samples], Samples]:
-    """Return the method as a function of rows of samples, for the trust report."""
-    return lambda rows: method.run(replace(record, x=rows))
-
-
 BY_GROUP = {
     "published": PUBLISHED,
-    "baseline": BASELINE,
     "functions": [*RULES, *CHANGES],
     "records": [*RULES, *CHANGES],
     "earthquakes": TRACES,

@@ -5,14 +5,15 @@ Every draw comes from a fixed seed. `cases_of_signals` and its siblings list the
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,9 @@ from scipy import fft, signal
 
 import wavefilt
 from wavefilt.benchmarks.common.environment import version
-from wavefilt.benchmarks.quality import field
-from wavefilt.benchmarks.quality.field import Window
+
+if TYPE_CHECKING:
+    from obspy import Trace
 
 Samples = NDArray[np.float64]
 SAMPLES_FOLDER = Path(__file__).resolve().parents[2] / "samples"
@@ -133,7 +135,7 @@ def published(samples: int = 1024) -> dict[str, Samples]:
 
 # ---- seismic records
 
-LENGTH, INTERVAL = 4096, 0.004
+TRACE_SAMPLES, INTERVAL = 4096, 0.004
 """Samples and sampling interval in seconds of `ricker` and `coda`."""
 DEAD = 16
 """The dead trace of the sample gather, which is left out."""
@@ -141,8 +143,8 @@ DEAD = 16
 
 def ricker() -> Samples:
     """Return a trace of forty Ricker wavelets of 8 to 30 Hz at random times."""
-    rng, t = np.random.default_rng(1), np.arange(LENGTH) * INTERVAL
-    x = np.zeros(LENGTH)
+    rng, t = np.random.default_rng(1), np.arange(TRACE_SAMPLES) * INTERVAL
+    x = np.zeros(TRACE_SAMPLES)
     for at, frequency, size in zip(rng.choice(t, 40), rng.uniform(8, 30, 40), rng.standard_normal(40), strict=True):
         phase = (np.pi * frequency * (t - at)) ** 2
         x += size * (1 - 2 * phase) * np.exp(-phase)
@@ -151,8 +153,8 @@ def ricker() -> Samples:
 
 def coda() -> Samples:
     """Return a trace of noise of 2 to 12 Hz under a decaying envelope."""
-    spectrum = np.fft.rfft(np.random.default_rng(1).standard_normal(LENGTH))
-    frequency, t = np.fft.rfftfreq(LENGTH, INTERVAL), np.arange(LENGTH) * INTERVAL
+    spectrum = np.fft.rfft(np.random.default_rng(1).standard_normal(TRACE_SAMPLES))
+    frequency, t = np.fft.rfftfreq(TRACE_SAMPLES, INTERVAL), np.arange(TRACE_SAMPLES) * INTERVAL
     spectrum[(frequency < 2) | (frequency > 12)] = 0
     return (np.fft.irfft(spectrum) * np.where(t > 2, np.exp(-np.maximum(t - 2, 0) / 3), 0))[None]
 
@@ -166,16 +168,18 @@ def gather() -> tuple[Samples, Samples] | None:
     return clean, noisy
 
 
+@cache
+def obspy() -> Any:
+    """Return the module, imported without the warnings of what it imports; None if it is not installed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module("obspy") if version("obspy") else None
+
+
 def earthquake() -> Samples | None:
     """Return the local earthquake that ships with ObsPy, whose own noise counts as signal; None without ObsPy."""
-    if importlib.util.find_spec("obspy") is None:
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # raised by modules that ObsPy imports
-        import obspy
-
-        x = np.array([trace.data for trace in obspy.read()], np.float64)
-    return np.asarray(x - x.mean(axis=1, keepdims=True))
+    x = np.array([trace.data for trace in obspy().read()], np.float64) if obspy() else None
+    return None if x is None else x - x.mean(axis=1, keepdims=True)
 
 
 def cases_of_signals(quick: bool) -> Iterator[Case]:
@@ -190,9 +194,9 @@ def cases_of_signals(quick: bool) -> Iterator[Case]:
         x = np.roll(f + f.std(ddof=1) / ratio * rows, 7, axis=1)
         yield Case(name, [Record(name, "published", "white", ratio, 0, x, np.roll(np.tile(f, (seeds, 1)), 7, axis=1))])
     rows = np.random.default_rng(1).standard_normal((repeats, 2048))
-    for group, (name, f) in product(("baseline", "functions"), functions(2048).items()):
+    for name, f in functions(2048).items():
         f = f * (7 / f.std())
-        yield Case(name, [Record(name, group, "white", 7, 0, f + rows, np.tile(f, (repeats, 1)))])
+        yield Case(name, [Record(name, "functions", "white", 7, 0, f + rows, np.tile(f, (repeats, 1)))])
     own = gather()
     known = {"gather": own and own[0], "ricker": ricker(), "coda": coda(), "earthquake": earthquake()}
     for (name, clean), kind, snr in product(known.items(), ("white", "pink"), (0, 10)):
@@ -203,6 +207,127 @@ def cases_of_signals(quick: bool) -> Iterator[Case]:
         yield Case("gather", [Record("gather", "records", "its own", 6, 0, own[1], own[0])])
 
 
+# ---- recorded noise: windows of ObsPy's test data that pass fixed criteria
+
+LENGTH = 4800
+"""Samples of a window."""
+SLOWEST, FASTEST = 50.0, 125.0
+"""Hz. Slower traces are left out, faster ones are resampled."""
+MOST = 4
+"""Windows of a channel, so that a channel with hours of data does not dominate."""
+LIMITS: dict[str, tuple[float, float]] = {
+    "distinct values": (64, np.inf),
+    "largest over smallest deviation of ten parts": (1, 3),
+    "excess kurtosis": (-1, 2),
+    "largest STA/LTA": (0, 4),
+    "spectral flatness": (0, 0.8),
+}
+"""Values that a window of stationary noise may have."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Noise at ``rate`` Hz, ``raw`` without a line and ``filtered`` above 1 Hz; a source is a folder and a day."""
+
+    file: str
+    channel: str
+    source: str
+    rate: float
+    raw: Samples
+    filtered: Samples
+
+
+def traces() -> Iterator[tuple[str, Trace]]:
+    """Yield file names and contiguous traces of ObsPy's test data; nothing without ObsPy."""
+    if obspy() is None:
+        return
+    folder = Path(obspy().__file__).parent
+    for path in sorted(path for path in folder.glob("**/tests/data/**/*") if path.is_file()):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                stream = obspy().read(path).merge().split()
+        except Exception:  # readers raise anything for a file that holds no record
+            continue
+        for trace in stream:
+            if SLOWEST <= trace.stats.sampling_rate <= 1000:
+                yield path.relative_to(folder).as_posix().replace("tests/data/", ""), trace
+
+
+def high_passed(x: Samples, rate: float) -> Samples:
+    """Return samples above 1 Hz by a causal filter, which starts up in a reflection before the first sample."""
+    lead = min(len(x) - 1, round(10 * rate))
+    longer = np.concatenate([2 * x[0] - x[lead:0:-1], x])
+    return np.asarray(signal.sosfilt(signal.butter(2, 1.0, "highpass", fs=rate, output="sos"), longer)[lead:])
+
+
+def resampled(x: Samples, rate: float) -> tuple[Samples, float]:
+    """Return samples without their mean at `FASTEST` Hz or less, and their rate."""
+    factor = int(np.ceil(rate / FASTEST))
+    x = x - x.mean()
+    return (x if factor == 1 else np.asarray(signal.resample_poly(x, 1, factor))), rate / factor
+
+
+def energy_ratio(x: Samples, short: int, long: int, floor: float = 0.0) -> Samples:
+    """Return STA/LTA: the mean square of ``short`` samples from each one on over that of the ``long`` before it."""
+    total = np.concatenate([[0.0], np.cumsum(x**2)])
+    at = np.arange(long, len(x) - short + 1)
+    found = np.zeros(len(x))
+    after, before = (total[at + short] - total[at]) / short, (total[at] - total[at - long]) / long
+    found[at] = (after + floor) / (before + floor + 1e-12 * total[-1] / len(x))
+    return found
+
+
+def faults(recorded: Samples, filtered: Samples, rate: float) -> list[str]:
+    """Return the criteria in `LIMITS` that a window fails; the first is of the samples as recorded."""
+    parts = filtered[: len(filtered) // 10 * 10].reshape(10, -1).std(axis=1)
+    frequency, power = signal.welch(filtered, rate, nperseg=min(1024, len(filtered)))
+    power = power[frequency >= 1.0]
+    values = (
+        len(np.unique(recorded)),
+        parts.max() / max(parts.min(), 1e-300),
+        np.mean((filtered - filtered.mean()) ** 4) / max(filtered.var() ** 2, 1e-300) - 3,
+        energy_ratio(filtered, round(rate), round(10 * rate)).max(),
+        np.exp(np.mean(np.log(np.maximum(power, 1e-300)))) / max(power.mean(), 1e-300),
+    )
+    pairs = zip(LIMITS.items(), values, strict=True)
+    return [name for (name, (low, high)), value in pairs if not low <= value <= high]
+
+
+@cache
+def field_windows() -> list[Window]:
+    """Return the windows of noise; a channel and time, or samples, seen before are left out."""
+    found: list[Window] = []
+    seen: set[object] = set()
+    for name, trace in traces():
+        rate, data = float(trace.stats.sampling_rate), np.asarray(trace.data, np.float64)
+        x, slow = resampled(data, rate)
+        filtered, length = high_passed(x, slow), LENGTH * round(rate / slow)
+        for i in range(len(data) // length):
+            if sum(window.channel == trace.id for window in found) == MOST:
+                break
+            piece = data[i * length : (i + 1) * length]
+            start = trace.stats.starttime + i * length / rate
+            keys = {piece.tobytes(), (trace.id, str(start)[:19])}
+            if keys & seen:
+                continue
+            seen |= keys
+            part = slice(i * LENGTH, (i + 1) * LENGTH)
+            if not faults(piece, filtered[part], slow):
+                source = f"{Path(name).parent.as_posix()} {start.date}"
+                found.append(Window(name, trace.id, source, slow, signal.detrend(x[part]), filtered[part]))
+    return found
+
+
+def halves(found: Sequence[Window]) -> list[int]:
+    """Return 0 or 1 for each window: sources in turn, those with most energy below 1 Hz first."""
+    low: dict[str, list[float]] = {}
+    for window in found:
+        low.setdefault(window.source, []).append(float(np.log(window.raw.std() / window.filtered.std())))
+    ordered = sorted(low, key=lambda source: (-float(np.mean(low[source])), source))
+    return [ordered.index(window.source) % 2 for window in found]
+
+
 # ---- earthquakes in recorded noise
 
 QUIET = (0, 1200)
@@ -211,7 +336,7 @@ RATIOS = (0, 5, 10)
 """dB: mean power in the signal window over the power of the noise."""
 
 
-def local(rng: np.random.Generator, rate: float, onset: int, samples: int = field.LENGTH) -> Samples:
+def local(rng: np.random.Generator, rate: float, onset: int, samples: int = LENGTH) -> Samples:
     """Return the velocity of a local earthquake: P and S, each a pulse and a decaying coda.
 
     The spectrum is Brune's with a corner of 2 to 20 Hz, times four poles at 12 to 25 Hz (fmax, Boore 1983). Both are
@@ -236,7 +361,7 @@ def in_field_noise(group: str, form: str, draw: int, clean: Samples, onset: int,
     """Return an earthquake in a window of recorded noise at every ratio; the signal ends with 95 % of its energy."""
     noise = window.raw
     if form == "above 1 Hz":
-        noise, clean = window.filtered, field.high_passed(clean, window.rate)
+        noise, clean = window.filtered, high_passed(clean, window.rate)
     energy = np.cumsum(clean**2)
     end = int(np.searchsorted(energy, 0.95 * energy[-1]))
     clean = clean * (noise.std() / np.sqrt(np.mean(clean[onset:end] ** 2)))
@@ -265,8 +390,8 @@ def cases_of_real_noise(quick: bool) -> Iterator[Case]:
     Parameters of alternatives are tuned on earthquakes in noise of the other half.
     """
     count, tuning = (12, 6) if quick else (84, 30)
-    windows = field.windows()
-    half = dict(zip((window.source for window in windows), field.halves(windows), strict=True))
+    windows = field_windows()
+    half = dict(zip((window.source for window in windows), halves(windows), strict=True))
     for form in ("above 1 Hz", "raw"):
         found = synthetic(windows, form, count) if windows else []
         for own in (0, 1):
@@ -401,7 +526,7 @@ def cases_of_sections(quick: bool) -> Iterator[Case]:
     Parameters of alternatives are tuned on another draw, of large sections on a quarter of the traces.
     """
     count = 1 if quick else 2
-    windows = field.windows() if os.environ.get("WAVEFILT_FIELD_RECORDS") else []
+    windows = field_windows() if os.environ.get("WAVEFILT_FIELD_RECORDS") else []
     for group, name, clean in sections():
         if quick:
             clean = clean[:64, 256:512]
@@ -434,7 +559,7 @@ def of_kind(kind: str, draw: int, seed: int = 20) -> Record:
     """
     rng = np.random.default_rng([seed, KINDS.index(kind), draw])
     if kind == "events":
-        window, onset = field.windows()[rng.integers(len(field.windows()))], int(rng.integers(1300, 1900))
+        window, onset = field_windows()[rng.integers(len(field_windows()))], int(rng.integers(1300, 1900))
         form, clean = ("above 1 Hz", "raw")[draw % 2], local(rng, window.rate, onset)
         found = in_field_noise(kind, form, draw, clean, onset, window)[draw % len(RATIOS)]
         scale = (found.x - found.clean).std()
@@ -459,6 +584,6 @@ def of_kind(kind: str, draw: int, seed: int = 20) -> Record:
 
 def cases_of_kinds(quick: bool) -> Iterator[Case]:
     """Yield the records of every kind, for verdicts and for ranks; no events without ObsPy."""
-    for kind in KINDS if field.windows() else KINDS[1:]:
+    for kind in KINDS if field_windows() else KINDS[1:]:
         for draw in range(2 if quick else 24):
             yield Case(f"{kind} {draw}", [of_kind(kind, draw)])

@@ -71,23 +71,14 @@ GAIN = {"gain (worst)": "{gain_db:+.1f} ({worst_db:+.1f})"}
 
 
 def signals(result: Row) -> dict[str, Sheet]:
-    """Return the tables of published results, of the reference, of rules and of changed defaults."""
+    """Return the tables of published results, of rules and of changed defaults."""
 
     def beside(row: Row) -> str:
         mean, error = XING[row["method"]][row["function"]]
         return f"{row['loss']:.1f} ({mean:.1f} ±{error:.1f})"
 
-    title = (
-        "10⁴ Σ(y - f)²/Σf², mean over 400 seeds, by signal and sd(f)/σ (in brackets: published, with standard error)"
-    )
-    published = pivot(title, _of(result, "published"), "function", {"": beside})
-    title = "Root mean square error over σ at sd(f)/σ = 7 (in brackets: NumPy and PyWavelets)"
-
-    def reference(row: Row) -> str:
-        return f"{row['rmse']:.3f} ({methods.REFERENCE[row['method']][list(functions).index(row['function'])]:.3f})"
-
-    functions = dict.fromkeys(row["function"] for row in _of(result, "baseline"))
-    found = {"published": published, "reference": pivot(title, _of(result, "baseline"), "function", {"": reference})}
+    title = "10⁴ Σ(y - f)²/Σf², mean over 400 seeds, by signal and sd(f)/σ (in brackets: published ± standard error)"
+    found = {"published": pivot(title, _of(result, "published"), "function", {"": beside})}
     for part, some in (("rules", methods.RULES), ("defaults", [methods.library("bayes"), *methods.CHANGES])):
         title = "Gain in dB on Donoho and Johnstone's functions and on seismic records, by the noise"
         found[part] = pivot(title, _of(result, "functions", "records", some=some), "noise", GAIN)
@@ -96,19 +87,13 @@ def signals(result: Row) -> dict[str, Sheet]:
 
 def real_noise(result: Row) -> dict[str, Sheet]:
     """Return the tables of gains and of picks."""
-    cells = {
-        "gain (worst)": GAIN["gain (worst)"],
-        "in the signal": "{within_db:+.1f}",
-        "made worse": "{worse} of {count:.0f}",
-    }
-    found = {
-        "gains": pivot("Synthetic earthquakes in field noise: gain in dB", _of(result, "earthquakes"), "noise", cells)
-    }
+    rows, title = _of(result, "earthquakes"), "Synthetic earthquakes in field noise: gain in dB"
+    cells = GAIN | {"in the signal": "{within_db:+.1f}", "made worse": "{worse} of {count:.0f}"}
+    found = {"gains": pivot(title, rows, "noise", cells)}
     names = {"aic": "AIC", "aic_no_floor": "AIC without a floor", "sta_lta": "STA/LTA"}
     cells = {head: f"{{{name}_s:.2f}} s, {{{name}_s_far:.0%}}" for name, head in names.items()}
     title = "P picks: median error, and share of picks more than 0.2 s away"
-    rows = [row for row in _of(result, "earthquakes") if row["noise"] == "above 1 Hz"]
-    return found | {"picks": pivot(title, rows, "noise", cells)}
+    return found | {"picks": pivot(title, [row for row in rows if row["noise"] != "raw"], "noise", cells)}
 
 
 def sections(result: Row) -> dict[str, Sheet]:
