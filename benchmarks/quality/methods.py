@@ -142,7 +142,7 @@ RULES = [
     library("minimax, firm, modwt, global"),
 ]
 """Rules on functions and records, otherwise with the library's defaults."""
-_CHANGES = "db2|db4|db10|sym8|coif3|4 levels|6 levels|periodization|smooth|global|scope=record|garrote|hard|8 spins"
+_CHANGES = "db2|db4|sym8|coif3|4 levels|6 levels|periodization|global|scope=record|hard|8 spins"
 CHANGES = [library(text) for text in _CHANGES.split("|")]
 """Changes of the defaults."""
 

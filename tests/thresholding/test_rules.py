@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 import wavefilt
-from wavefilt.benchmarks.quality.signals import classic
+from wavefilt.benchmarks.quality.records import functions
 from wavefilt.method import Method
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding import rules
@@ -308,7 +308,8 @@ def test_shifts_are_spread_through_the_period(level):
 @pytest.mark.parametrize("name", ["Blocks", "Bumps", "HeaviSine", "Doppler"])
 def test_a_quarter_as_many_shifts_do_the_same_when_spread(name):
     """As in docs/reproduction.md."""
-    f = classic()[name]
+    f = functions(2048)[name]
+    f *= 7 / f.std()
     x = f + np.random.default_rng(5).standard_normal((20, 2048))
     options = {"wavelet": "sym8", "mode": "periodization", "level": 6, "rule": "universal", "shrink": "hard"}
     options |= {"sigma": "global", "backend": "numba"}
