@@ -61,9 +61,8 @@ def picks(record: Record, y: Samples) -> Row:
 def measures(record: Record, y: Samples) -> Row:
     """Return what is measured of a result, by the group of the record."""
     found: Row = {"gain_db": gain(record.clean, record.x, y)}
-    squares = np.sum((y - record.clean) ** 2, axis=1)
     if record.group == "published":
-        loss = 1e4 * squares / np.sum(record.clean**2, axis=1)
+        loss = 1e4 * np.sum((y - record.clean) ** 2, axis=1) / np.sum(record.clean**2, axis=1)
         found |= {"loss": float(loss.mean()), "loss_error": float(loss.std(ddof=1) / np.sqrt(len(loss)))}
         found["function"] = f"{record.name}, {record.snr:g}"
     elif record.onset >= 0:
@@ -143,7 +142,7 @@ def ranks(case: Case) -> Iterator[Row]:
         return
     ranked, deepest = [methods.options(name) for name in methods.RANKED], int(np.log2(record.x.shape[1] / 15))
     for sigma in (None, record.declared) if record.declared else (None,):
-        given = {} if sigma is None else {"sigma": sigma}
+        given: Row = {} if sigma is None else {"sigma": sigma}
         trials = [{**one, "level": min(one["level"], deepest)} if "level" in one else one for one in ranked]
         errors = [
             np.mean((np.asarray(wavefilt.denoise(record.x, **one, **given)) - record.clean) ** 2) for one in trials

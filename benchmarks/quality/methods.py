@@ -169,10 +169,8 @@ def short_time(record: Record, length: float, factor: float, around: float = 1, 
     return np.asarray(signal.istft(gain * spectra, nperseg=size, noverlap=size * 3 // 4)[1][..., : record.x.shape[-1]])
 
 
-RECORD = Method("the record", lambda record: record.x)
-"""No method: picks in the noisy record."""
 TRACES = [
-    RECORD,
+    Method("the record", lambda record: record.x),
     library("bayes"),
     library("bayes, 8 levels"),
     library("bayes, 8 levels, window"),

@@ -58,8 +58,7 @@ class Record:
     @property
     def about(self) -> dict[str, Any]:
         """The fields of a result row that describe the record."""
-        about = {"record": self.name, "group": self.group, "noise": self.noise, "snr": self.snr}
-        return about | {"draw": self.draw}
+        return {"record": self.name, "group": self.group, "noise": self.noise, "snr": self.snr, "draw": self.draw}
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ NOISES: dict[str, Callable[[Samples], Samples]] = {
 
 def noise(rng: np.random.Generator, shape: tuple[int, ...], kind: str) -> Samples:
     """Return Gaussian noise of a kind in `NOISES`, independent between traces."""
-    f = np.fft.rfftfreq(shape[-1])
+    f = np.asarray(np.fft.rfftfreq(shape[-1]), np.float64)
     spectrum = np.fft.rfft(rng.standard_normal(shape))
     spectrum[..., 1:] *= NOISES[kind](f[1:])
     if kind != "white":
@@ -368,7 +367,7 @@ def in_field_noise(group: str, form: str, draw: int, clean: Samples, onset: int,
     found = []
     for ratio in RATIOS:
         scaled = (clean * 10 ** (ratio / 20))[None]
-        place = {"quiet": QUIET, "onset": onset, "end": end, "rate": window.rate}
+        place: dict[str, Any] = {"quiet": QUIET, "onset": onset, "end": end, "rate": window.rate}
         found.append(Record(window.source, group, form, ratio, draw, scaled + noise, scaled, **place))
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from wavefilt.benchmarks.common.columns import place
-from wavefilt.benchmarks.common.tables import Report, Row, Sheet, Table, filled
+from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table, filled
 from wavefilt.benchmarks.quality import methods
 
 _XING = """
@@ -18,12 +18,11 @@ EbayesThresh | 21.705 24.876 10.397 93.603 148.095 57.493 | 0.226 0.238 0.158 1.
 TI threshold | 30.116 27.454 10.932 150.681 239.384 67.993 | 0.416 0.374 0.187 2.235 3.36 1.167
 smash | 22.355 22.112 9.106 96.621 153.624 53.162 | 0.244 0.234 0.151 1.109 1.755 0.924
 """
-_LINES = [line.split(" | ") for line in _XING.strip().splitlines()]
 SIGNALS = [f"{name}, {ratio}" for ratio in (3, 1) for name in ("Blocks", "Bumps", "Doppler")]
 """Test functions with the ratio of the standard deviations of signal and noise."""
 XING = {
     name: dict(zip(SIGNALS, zip(*(map(float, part.split()) for part in parts), strict=True), strict=True))
-    for name, *parts in _LINES
+    for name, *parts in (line.split(" | ") for line in _XING.strip().splitlines())
 }
 """10⁴ Σ(y - f)²/Σf² in the mean over 100 seeds and its standard error, by method and signal.
 
@@ -110,7 +109,12 @@ def _declared(row: Row) -> str:
 
 def trust(result: Row) -> dict[str, Sheet]:
     """Return the table of verdicts."""
-    columns = {"records": "{group}", "noise": _declared, "harmful": "{harmful}", "of these|missed": "{missed}"}
+    columns: dict[str, Column] = {
+        "records": "{group}",
+        "noise": _declared,
+        "harmful": "{harmful}",
+        "of these|missed": "{missed}",
+    }
     columns |= {"harmless": "{harmless}", "of these|called harmful": "{alarms}", "in between": "{between}"}
     columns |= {"undecided": "{undecided} of {count}", "leakage_test|flags": "{leakage_test}"}
     return {"": Table("Verdicts of the trust report on results whose harm is known", columns)(result)}
@@ -118,7 +122,7 @@ def trust(result: Row) -> dict[str, Sheet]:
 
 def ranking(result: Row) -> dict[str, Sheet]:
     """Return the table of ranks."""
-    columns = {"records": "{group}", "noise": _declared, "rank correlation": "{correlation:.2f}"}
+    columns: dict[str, Column] = {"records": "{group}", "noise": _declared, "rank correlation": "{correlation:.2f}"}
     columns |= {"loss of|the choice": "{loss_db:.2f} dB", "loss of bayes": "{loss_bayes_db:.2f} dB"}
     columns |= {"loss of js, sym8,|modwt": "{loss_js_db:.2f} dB", "count": "{count}"}
     return {"": Table("Order of 21 methods by compare: loss against the best of them, mean", columns)(result)}

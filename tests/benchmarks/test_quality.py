@@ -292,7 +292,7 @@ def test_every_method_for_sections_gains_on_dips(monkeypatch):
 @needs("obspy")
 @obspy_warns
 def test_earthquakes_are_denoised_and_picked(monkeypatch):
-    monkeypatch.setitem(methods.BY_GROUP, "earthquakes", [methods.RECORD, methods.library("js, window, modwt")])
+    monkeypatch.setitem(methods.BY_GROUP, "earthquakes", [methods.TRACES[0], methods.library("js, window, modwt")])
     found = records.synthetic(records.field_windows()[:4], "above 1 Hz", 4)
     plain, js = quick("real-noise", monkeypatch, [Case("x", found, found)])["rows"]
     assert (plain["gain_db"], plain["within_db"], plain["count"]) == (0, 0, 12)
