@@ -28,7 +28,7 @@ class Backend(Protocol):
     """Transforms of batches: ``x`` has shape (traces, samples) or (panels, rows, columns), in C order.
 
     A class that derives from this one has what most backends in host memory have in common: factors of memory as
-    measured by `benchmarks/throughput/streaming.py` and `tests/outofcore/test_streaming.py`, and NumPy's sums.
+    measured by `tests/outofcore/test_streaming.py`, and NumPy's sums.
     """
 
     @property

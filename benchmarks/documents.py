@@ -1,6 +1,8 @@
-"""Tables and numbers in the documentation, made from the files in `benchmarks/results`.
+"""Tables in the documentation, made from the files in `benchmarks/results`.
 
-``python -m wavefilt.benchmarks.documents`` writes them; with ``--check`` it exits with 1 if a document would change.
+A page has a table between ``<!-- table NAME -->`` and ``<!-- end -->``, where NAME is the stem of a result's file, or
+``STEM: PART`` for results with several tables. ``python -m wavefilt.benchmarks.documents`` writes the tables; with
+``--check`` it exits with 1 if a page would change, has an unknown name, or if a table has no page.
 """
 
 from __future__ import annotations
@@ -8,95 +10,108 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from wavefilt.benchmarks import blocks, cpu, cuda
+from wavefilt.benchmarks.common.environment import CHANGED, RESULTS, ROOT
 from wavefilt.benchmarks.common.tables import Row
-from wavefilt.benchmarks.cpu import denoise, panels
-from wavefilt.benchmarks.gpu import fresh_arrays, host_loops
-from wavefilt.benchmarks.quality import real_noise_report, sections_report
-from wavefilt.benchmarks.quality import report as quality
-from wavefilt.benchmarks.report.sections import kind_of
-from wavefilt.benchmarks.ske import sheets, validation
-from wavefilt.benchmarks.throughput import planning
-from wavefilt.benchmarks.values import RESULTS, value
+from wavefilt.benchmarks.laplace import images, rows
+from wavefilt.benchmarks.scaling import study as scaling
 
-ROOT = Path(__file__).resolve().parents[1]
-VALUE = re.compile(r"(<!-- value ([^<>]+?) -->)[^<>]*(<!-- end -->)")
-"""A number in a sentence, see `benchmarks/values.py`."""
-
-
-CHAPTERS: dict[str, Callable[[Row], dict[str, str]]] = {
-    "quality": quality.markdown,
-    "real_noise": real_noise_report.markdown,
-    "sections_quality": sections_report.markdown,
-    "fresh_arrays_h200": lambda result: {"table": fresh_arrays.TABLE(result).markdown()},
-    "host_loops_h200": lambda result: {"table": host_loops.TABLE(result).markdown()},
+MARKED = re.compile(r"(<!-- table ([^<>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+Tables = Callable[[Row], Mapping[str, str]]
+"""Makes Markdown of a result, by part; the name of an only part is ""."""
+TABLES: dict[str, Tables] = {
+    "scaling_cpu": lambda result: {"": scaling.report(result).markdown()},
+    "scaling_h200": lambda result: {"": scaling.report(result).markdown()},
+    "laplace1d_cpu": lambda result: {"": rows.report(result).markdown()},
+    "laplace1d_h200": lambda result: {"": rows.report(result).markdown()},
+    "laplace2d_cpu": lambda result: {"": images.report(result).markdown()},
+    "laplace2d_h200": lambda result: {"": images.report(result).markdown()},
+    "blocks_h200": lambda result: {"": blocks.report(result).markdown()},
+    "cpu": lambda result: {"": cpu.report(result).markdown()},
+    "cuda_h200": lambda result: {"": cuda.report(result).markdown()},
 }
-"""Results whose tables are in several places."""
-WITHOUT_TABLE = ("crossover", "cuda_crossover")
-"""Results of which the documents only tell values."""
+"""Tables of this package's own studies; `registry` adds those of quality and SKE."""
 
 
-@cache
-def tables() -> dict[str, str]:
-    """What the documents have between the markers of each name."""
-    results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
-    found = {"table of benchmarks/throughput/planning.py": planning.planned(results).markdown()}
-    found["table of benchmarks/ske/sheets.py"] = sheets.compared(results).markdown()
+class Unusable(ValueError):
+    """A result that a page must not show, or a page that names an unknown table."""
 
-    def add(what: str, name: str, text: str) -> None:
-        found[f"{what} of benchmarks/results/{name}.json"] = text
 
-    for name, result in results.items():
-        kind = kind_of(result)
-        assert kind is not None, name
-        if name in CHAPTERS:
-            for chapter, text in CHAPTERS[name](result).items():
-                add(chapter, name, text)
-        elif name == "sections":
-            add("times", name, panels.TIMES(result).markdown())
-            add("gains", name, panels.gains_table(result).markdown())
-        elif name.startswith("ske"):
-            add("table", name, validation.shipped_report(result, every=False).markdown())
-        elif name not in WITHOUT_TABLE:
-            add("table", name, kind[1].told(result).markdown())
-    add("first calls", "cpu", denoise.first_calls_told(results["cpu"]))
+def registry() -> dict[str, Tables]:
+    """Return the functions that make tables, by the stem of a result's file."""
+    from wavefilt.benchmarks.quality.tables import TABLES as QUALITY
+    from wavefilt.benchmarks.ske.tables import TABLES as SKE
+
+    return TABLES | QUALITY | SKE
+
+
+def tables(makers: Mapping[str, Tables], folder: Path | None = None) -> dict[str, str]:
+    """Return the text of every table by its name. Raises Unusable for a scratch result."""
+    found = {}
+    for stem, make in makers.items():
+        path = (folder or RESULTS) / f"{stem}.json"
+        result = json.loads(path.read_text())
+        if result.get("scratch"):
+            raise Unusable(f"{path}: measured with uncommitted changes (--allow-dirty); measure it again")
+        for part, text in make(result).items():
+            found[f"{stem}: {part}" if part else stem] = f"{text.rstrip()}\n\n{provenance(result)}"
     return found
 
 
-def updated(text: str) -> str:
-    """The document with every marked table and value as the results give it. Raises ValueError for an unknown value."""
-    for name, table in tables().items():
-        start, end = f"<!-- {name} -->\n", "<!-- end -->"
-        before, found, rest = text.partition(start)
-        if found:
-            text = f"{before}{start}{table}\n{end}{rest.partition(end)[2]}"
-    return VALUE.sub(lambda found: f"{found[1]}{value(found[2])}{found[3]}", text)
+def provenance(result: Row) -> str:
+    """Return a line with date, commit and machine of a result, and its remark if parts have other dates."""
+    where = result.get("environment", {})
+    commit, _, changed = (where.get("commit") or "unknown").partition(CHANGED[:6])
+    state = " with uncommitted changes" if changed else ""
+    gpu = (where.get("gpu") or "").partition(",")[0]
+    machine = ", ".join(filter(None, (gpu, where.get("processor"), f"{where.get('cores')} cores")))
+    remark = f" {result['remark']}." if "remark" in result else ""
+    return f"*Measured {result.get('date') or where.get('date')} at commit {commit[:7]}{state}: {machine}.{remark}*"
 
 
-def documents() -> list[Path]:
-    """Those of a checkout. Raises SystemExit, which says so, in an installed package."""
+def updated(text: str, known: Mapping[str, str]) -> str:
+    """Return the page with its tables as the results give them. Raises Unusable for an unknown name."""
+
+    def table(found: re.Match[str]) -> str:
+        if found[2] not in known:
+            raise Unusable(f"no table {found[2]!r}; there are {', '.join(known)}")
+        return f"{found[1]}{known[found[2]]}\n{found[3]}"
+
+    return MARKED.sub(table, text)
+
+
+def pages() -> list[Path]:
+    """Return the pages of a checkout. Raises Unusable in an installed package."""
     if not (ROOT / "README.md").exists():
-        raise SystemExit(f"{ROOT} holds no documents: run this in a checkout of wavefilt")
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+        raise Unusable(f"{ROOT} has no documentation: run this in a checkout of wavefilt")
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def stale() -> dict[Path, str]:
-    """Documents that differ from what the results give, with the text that they should have."""
-    texts = {path: updated(path.read_text()) for path in documents()}
-    return {path: text for path, text in texts.items() if text != path.read_text()}
+def checked(paths: list[Path], known: Mapping[str, str]) -> tuple[dict[Path, str], list[str]]:
+    """Return the pages that differ from the results, with their new text, and the tables that no page has."""
+    texts = {path: path.read_text() for path in paths}
+    named = {name for text in texts.values() for _, name, _ in MARKED.findall(text)}
+    stale = {path: new for path, text in texts.items() if (new := updated(text, known)) != text}
+    return stale, sorted(known.keys() - named)
 
 
 def main(arguments: list[str]) -> int:
-    """Write the stale documents, or with ``--check`` name them."""
-    found = stale()
-    for path, text in found.items():
+    """Write the stale pages, or with ``--check`` name them, and tables without a page."""
+    try:
+        stale, homeless = checked(pages(), tables(registry()))
+    except Unusable as error:
+        print(error, file=sys.stderr)
+        return 1
+    for path, text in stale.items():
         print(path.relative_to(ROOT))
         if "--check" not in arguments:
             path.write_text(text)
-    return int("--check" in arguments and bool(found))
+    for name in homeless:
+        print(f"no page shows {name}")
+    return int("--check" in arguments and bool(stale or homeless))
 
 
 if __name__ == "__main__":

@@ -84,9 +84,9 @@ def wavelets() -> list[str]:
 
 
 def calibrations() -> list[str]:
-    from wavefilt.ske import calibration, datasheet
+    from wavefilt.ske import devices
 
-    return [*calibration.names(), *datasheet.names()]
+    return devices.names()
 
 
 SIZE = Text(whole)

@@ -2,13 +2,10 @@
 
 import logging
 import os
-import sys
 import warnings
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
 os.environ["MPLBACKEND"] = "Agg"
-warnings.filterwarnings("ignore", category=DeprecationWarning)  # of libraries, as they are imported
+warnings.filterwarnings("ignore", category=DeprecationWarning)  # from libraries at import
 for name in ("numexpr", "pint"):
     logging.getLogger(name).setLevel(logging.ERROR)
 
@@ -26,7 +23,6 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
-    "benchmark_pages",
 ]
 exclude_patterns = ["generated/gallery/*.ipynb", "generated/gallery/*.py", "generated/gallery/*.json"]
 suppress_warnings = ["config.cache"]  # the gallery's functions cannot be pickled
@@ -41,7 +37,7 @@ toc_object_entries_show_parents = "hide"
 
 
 def escape_magnitudes(app, what, name, obj, options, lines):
-    """|d| in a docstring is a magnitude, which reStructuredText would take for a substitution."""
+    """Escape |d| in docstrings, which reStructuredText takes for a substitution."""
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
@@ -63,11 +59,11 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
-copybutton_prompt_text = "$ "  # what commands print is not copied either
+copybutton_prompt_text = "$ "  # nor is the output of commands copied
 copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
 
 html_theme = "furo"
 html_title = "wavefilt"
-html_static_path = ["style.css", "generated/benchmarks/study.css", "generated/benchmarks/bokeh.min.js"]
+html_static_path = ["style.css"]
 html_css_files = ["style.css"]
 html_show_copyright = False

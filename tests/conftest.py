@@ -1,4 +1,4 @@
-"""What several test files share: the backends under test, deterministic data, a way to run the command."""
+"""Set up every test: signals, warnings, the CUDA simulator, the backends under test and the turns on a GPU."""
 
 from __future__ import annotations
 
@@ -18,25 +18,32 @@ from hypothesis import settings
 from tests.support.checkout import usable_backends
 from tests.support.simulation import SIMULATED, take_turns
 
-for name in ("SIGINT", "SIGHUP"):  # which a shell, or nohup, ignores for what it runs in the background
-    own = vars(signal).get(name)
-    if own is not None and signal.getsignal(own) is signal.SIG_IGN:
-        signal.signal(own, signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
+for name in ("SIGINT", "SIGHUP"):  # a shell or nohup ignores these for background processes
+    number = vars(signal).get(name)
+    if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
 if SIMULATED:
     take_turns()
 settings.register_profile("wavefilt", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("wavefilt")
 
 
-def pytest_collection_modifyitems(items):
-    """Tests of kernels compiled for sm_90 can be run alone, where there is a compiler."""
-    for item in items:
-        if "compiled" in getattr(item, "fixturenames", ()):
-            item.add_marker("sm_90")
+def pytest_sessionstart(session):
+    """Turn warnings into errors, after other plug-ins are configured: pytest-benchmark warns then beside xdist."""
+    session.config.addinivalue_line("filterwarnings", "error")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Select the tests of the CUDA simulator in its process, and all others elsewhere."""
+    chosen = [item for item in items if (item.get_closest_marker("inside") is not None) == SIMULATED]
+    if len(chosen) < len(items):
+        kept = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = chosen
 
 
 def pytest_collection_finish():
-    """What was imported stays: the garbage collector, which benchmarks call, need not go through it again and again."""
+    """Exempt imported modules from garbage collection, which benchmarks call often."""
     gc.freeze()
 
 
@@ -46,7 +53,7 @@ def _parameter(name: str):
 
 @pytest.fixture(params=map(_parameter, usable_backends()))
 def backend(request) -> str:
-    """Every backend that can run here."""
+    """Return the name of each backend that can run here."""
     return request.param
 
 
@@ -57,9 +64,9 @@ def rng() -> np.random.Generator:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Tests on a GPU run side by side in several processes; those that fill its memory, or watch it, run alone.
+    """Run a test that fills or watches the memory of a GPU alone, other GPU tests side by side in several processes.
 
-    With the fixtures of a module, which may begin to use the GPU.
+    The lock includes the fixtures of a module, which may be the first to use the GPU.
     """
     if item.get_closest_marker("gpu") is None:
         return (yield)

@@ -1,171 +1,23 @@
-"""Signals: kept back while kernels load, and obeyed by the command in bounded time."""
+"""Signals: the command ends soon, without a traceback and with whole results; in Python later calls work."""
 
 from __future__ import annotations
 
+import os
+import random
+import re
 import signal
 import subprocess
 import sys
-import threading
-from functools import partial
+import time
 
+import numpy as np
 import pytest
 
-from tests.support import signalling
 from tests.support.checkout import ROOT
-from wavefilt import interrupts
 
-interrupt = partial(signal.raise_signal, signal.SIGINT)
-
-
-def test_a_signal_waits_for_the_end():
-    done = []
-    with pytest.raises(KeyboardInterrupt), interrupts.deferred():  # noqa: PT012
-        interrupt()
-        done.append(True)
-    assert done
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_the_outermost_end_counts():
-    done = []
-    with pytest.raises(KeyboardInterrupt), interrupts.deferred():  # noqa: PT012
-        with interrupts.deferred():
-            interrupt()
-        done.append(True)
-    assert done
-
-
-def test_a_second_signal_does_not_wait():
-    done = []
-    with pytest.raises(KeyboardInterrupt), interrupts.deferred():  # noqa: PT012
-        interrupt()
-        interrupt()
-        done.append(True)
-    assert not done
-
-
-def test_other_threads_change_no_handlers():
-    def work():
-        with interrupts.deferred():
-            found.append(signal.getsignal(signal.SIGINT))
-
-    found = []
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [signal.default_int_handler]
-
-
-def test_a_kernel_is_compiled_to_the_end(monkeypatch):
-    compiler = pytest.importorskip("wavefilt.backends.numba_cpu.compiler")
-
-    @compiler.jit
-    def twice(x):
-        return 2 * x
-
-    monkeypatch.setattr(compiler._Cache, "load_overload", lambda *_: interrupt())
-    monkeypatch.setattr(compiler._Cache, "save_overload", lambda *_: None)
-    with pytest.raises(KeyboardInterrupt):
-        twice(1.0)
-    assert len(twice.signatures) == 1
-    assert twice(2.0) == 4
-
-
-SLOW = """
-import sys, time
-from wavefilt import interrupts
-interrupts.PATIENCE = float(sys.argv[1])
-interrupts.end_at_once()
-with interrupts.end_in_time():
-    try:
-        print("ready", flush=True)
-        time.sleep(60)
-    finally:
-        print("cleaning", flush=True)
-        time.sleep(60)
-"""
-
-
-def _slow(patience: float) -> subprocess.Popen:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, str(patience)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
-    )
-    assert process.stdout.readline() == b"ready\n"
-    return process
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_cleaning_up_takes_no_longer_than_its_time(number, code):
-    process = _slow(0.2)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (code, b"cleaning\n", b"Interrupted.\n")
-
-
-@pytest.mark.parametrize("where", ["in C", "while Python ends"])
-def test_a_command_that_hangs_where_no_handler_runs_ends(where):
-    """C code waits for a lock, in the middle of the command or in a destructor that Python calls as its last."""
-    program = (
-        "import ctypes, signal, sys\n"
-        "from wavefilt import interrupts\n"
-        "interrupts.PATIENCE = 0.3\n"
-        "libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)\n"
-        "def hang(libc=libc, mutex=mutex):\n"
-        "    for _ in range(2):\n"
-        "        libc.pthread_mutex_lock(mutex)\n"
-        "class Last:\n"
-        "    def __del__(self, hang=hang):\n"
-        "        hang()\n"
-        "sys.last = Last() if sys.argv[1] != 'in C' else None\n"
-        "try:\n"
-        "    with interrupts.end_in_time():\n"
-        "        try:\n"
-        "            signal.raise_signal(signal.SIGINT)\n"
-        "        finally:\n"
-        "            if not sys.last:\n"
-        "                hang()\n"
-        "except KeyboardInterrupt:\n"
-        "    pass\n"
-    )
-    run = subprocess.run([sys.executable, "-c", program, where], cwd=ROOT, timeout=30, check=False)
-    assert run.returncode != 0
-
-
-def test_a_second_signal_ends_the_command_at_once():
-    process = _slow(60)
-    process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == b"cleaning\n"
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (130, b"Interrupted.\n")
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_what_other_code_makes_of_an_interruption(number, code):
-    program = (
-        "import signal\n"
-        "from wavefilt import interrupts\n"
-        "with interrupts.end_in_time():\n"
-        "    try:\n"
-        f"        signal.raise_signal({int(number)})\n"
-        "    except BaseException as error:\n"
-        "        raise RuntimeError('__set_name__ failed') from error\n"
-    )
-    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert "RuntimeError" not in run.stderr
-    assert run.returncode in (code, -number)  # the latter of KeyboardInterrupt where nothing catches it
-
-
-def test_what_the_parent_ignores_is_ignored():
-    code = (
-        "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "from wavefilt import interrupts\n"
-        "interrupts.end_at_once()\n"
-        "with interrupts.end_in_time():\n"
-        "    signal.raise_signal(signal.SIGHUP)\n"
-        "signal.raise_signal(signal.SIGHUP)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+LOADING = "Python itself was interrupted, before wavefilt could set its handlers"
+SWALLOWED = "importlib was interrupted in a callback of its locks, where Python ignores exceptions"
 
 
 @pytest.mark.parametrize("module", ["click", "numpy"])
@@ -184,7 +36,81 @@ def test_a_signal_while_the_command_loads_is_no_traceback(module):
     assert (run.returncode, run.stderr.strip()) == (130, b"Interrupted.")
 
 
-def test_signals_at_random_moments():
+@pytest.fixture
+def command(tmp_path):
     pytest.importorskip("numba")
-    found = signalling.several(20, 1.6)
-    assert set(found) <= {"ended by it", "done", signalling.EARLY}, found
+    np.save(tmp_path / "in.npy", np.random.default_rng(1).standard_normal((24, 20_000), np.float32))
+    denoise = [sys.executable, "-m", "wavefilt", "denoise", "in.npy", "-o", "out.npy", "--backend", "numba"]
+
+    def start(**options):
+        (tmp_path / "out.npy").unlink(missing_ok=True)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(denoise, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, **options)
+
+    return start
+
+
+def _ended(process: subprocess.Popen, number: int, out) -> str:
+    """Return how a run ended: "interrupted", "done", or what went wrong."""
+    _, words = process.communicate(timeout=60)
+    if re.search(r"Exception ignored in: <function _get_module_lock.*\n(.*\n)*KeyboardInterrupt", words):
+        return SWALLOWED
+    if "Traceback" in words or "Exception ignored" in words:
+        frames = re.findall(rf'File "{re.escape(str(ROOT))}/wavefilt/(.*)", line \d+, in (.*)', words)
+        started = all(file in ("__init__.py", "__main__.py") and name == "<module>" for file, name in frames)
+        return LOADING if started else words
+    if process.returncode == 0:
+        return "done" if np.load(out).shape == (24, 20_000) else "the result is not whole"
+    if process.returncode in (128 + number, -number):  # the latter before Python has its own handlers
+        return "interrupted"
+    return f"exit code {process.returncode}: {words}"
+
+
+def test_signals_at_random_moments(command, tmp_path):
+    """SIGINT and SIGTERM, every third one twice."""
+    chance = random.Random()
+    for run in range(14):
+        process, number = command(), signal.SIGINT if run % 2 else signal.SIGTERM
+        moment = chance.uniform(0, 1.6)
+        time.sleep(moment)
+        process.send_signal(number)
+        if run % 3 == 2:
+            time.sleep(0.02)
+            process.send_signal(number)
+        story = _ended(process, number, tmp_path / "out.npy")
+        assert story in ("interrupted", "done", LOADING, SWALLOWED), f"signal {number} after {moment:.3f} s: {story}"
+        assert set(os.listdir(tmp_path)) - {"in.npy"} <= {"out.npy"}
+
+
+def test_a_signal_that_the_parent_ignores_is_ignored(command, tmp_path):
+    """As nohup does for SIGHUP."""
+    process = command(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    for _ in range(8):
+        time.sleep(0.05)
+        process.send_signal(signal.SIGHUP)
+    assert _ended(process, signal.SIGHUP, tmp_path / "out.npy") == "done"
+
+
+def test_calls_after_an_interruption_give_the_same(tmp_path):
+    pytest.importorskip("numba")
+    code = (
+        "import os, random, signal, threading, time\n"
+        "import numpy as np, wavefilt\n"
+        "x = np.random.default_rng(1).standard_normal((24, 20_000))\n"
+        "expected, interrupted = wavefilt.denoise(x, backend='numba'), 0\n"
+        "for run in range(40):\n"
+        "    moment = random.uniform(0, 0.004)\n"
+        "    sender = threading.Timer(moment, lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "    try:\n"
+        "        sender.start()\n"
+        "        for _ in range(1000):\n"
+        "            wavefilt.denoise(x, backend='numba')\n"
+        "    except KeyboardInterrupt:\n"
+        "        interrupted += 1\n"
+        "    sender.join()\n"
+        "    assert np.array_equal(wavefilt.denoise(x, backend='numba'), expected)\n"
+        "print(interrupted)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) > 0

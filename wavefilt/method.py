@@ -190,7 +190,7 @@ class Method:
         """Samples by which cycle spinning shifts, for a transform of so many levels, which repeats after 2^level.
 
         Each is an odd number after the one before, so that the first 2^j differ at level j, and about 0.38 of the
-        period, which spreads any number of them at every level: see the table in docs/reproduction.md. There are no
+        period, which spreads any number of them evenly at every level. There are no
         more than the period has.
         """
         period = 1 << level

@@ -1,7 +1,6 @@
 """From what size the GPU denoises an array in host memory faster than the CPU; imports no numba.
 
-The constants are read off ``benchmarks/results/cuda_crossover.json``, which
-``python -m wavefilt.benchmarks.gpu.crossover`` wrote on an H200 beside 16 cores, in float32.
+The constants were measured on an H200 beside 16 cores, in float32.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """From what size the numba backend is the faster one; imports neither numba nor its backend.
 
-The constants are read off ``benchmarks/results/crossover.json``, which ``python -m wavefilt.benchmarks.cpu.crossover``
-wrote on 2 cores of an AMD EPYC.
+The constants were measured on 2 cores of an AMD EPYC.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ COMPILING = 60
 """How many times as many where no process has compiled them: that takes 4 s, and loading 0.06."""
 
 FIRST_MODWT = 37_800_000
-"""Samples times taps times levels from which a MODWT's do, by ``benchmarks/results/stationary.json``: 0.085 s for
+"""Samples times taps times levels from which a MODWT's do: 0.085 s for
 loading over 2.3 ns, the reference's time for a tap there and back. Once loaded they win at any size."""
 
 FIRST2 = 6_800_000
-"""Samples times taps from which transforms of two axes do, by ``benchmarks/results/sections.json``."""
+"""Samples times taps from which transforms of two axes do."""
 
 loaded: set[str] = set()
 """Names of the dtypes whose kernels this process has used, with "modwt" or "dwt2" before for those transforms; the

@@ -23,7 +23,7 @@ SHAPES = (
 """Blocks and tiles for rows that are short or many, where the fixed ones are not the fastest.
 
 The first shapes of the SKE ranking (`wavefilt.benchmarks.ske.estimate.ranked`) were measured against the fixed one on
-an H200 by `wavefilt.benchmarks.gpu.launch_shapes`; here is the ranking's choice where it is at least as good. For
+an H200; here is the ranking's choice where it is at least as good. For
 longer rows, longer filters and float64 the shape stays as it is.
 """
 

@@ -1,4 +1,4 @@
-"""What the commands that measure share: a progress bar, and where results go: tables, JSON, files."""
+"""Shared parts of the commands that measure: a progress bar, and the writer of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def progress(steps: Sequence[Step], describe: Callable[[Step], str]) -> Iterator[Step]:
-    """The steps of a study, with a bar on standard error where that is a terminal."""
+    """Yield the steps of a study, with a bar on standard error if that is a terminal."""
     from tqdm import tqdm
 
     with tqdm(steps, leave=False, disable=not sys.stderr.isatty()) as bar:
@@ -34,14 +34,19 @@ def progress(steps: Sequence[Step], describe: Callable[[Step], str]) -> Iterator
 
 @dataclass(frozen=True)
 class Results:
-    """Where the results of a command go: JSON or text to standard output, JSON to a file."""
+    """Destination of the results of a command: JSON or text to standard output, JSON to a file.
+
+    A file holds measurements of one commit. ``scratch`` marks a file measured with uncommitted changes, which
+    `benchmarks/documents.py` refuses.
+    """
 
     as_json: bool = False
     path: Path | None = None
     overwrite: bool = False
+    scratch: bool = False
 
     def claim(self, *others: Path | str | None) -> None:
-        """Raise UsageError unless this file and the others may be written; called before anything is measured."""
+        """Raise UsageError unless this file and the others may be written; call it before measuring."""
         from wavefilt.io import check_destination
 
         paths = [Path(path) for path in (self.path, *others) if path is not None]
@@ -54,48 +59,69 @@ class Results:
                 raise click.UsageError(for_command(error)) from error
 
     def keep(self, result: object) -> None:
-        """Write the file, if there is one, with the results so far."""
-        save(self.path, result)
+        """Write the results so far, if there is a file.
+
+        Raises UsageError for a result that records another commit than that of the checkout: one that continues an
+        older file, or a commit made while measuring. The file then keeps what it has.
+        """
+        if self.path is None:
+            return
+        recorded = result.get("environment", {}).get("commit") if isinstance(result, dict) else None
+        if recorded is not None and not self.scratch:
+            from wavefilt.benchmarks.common.environment import commit
+
+            now = commit()
+            if now != recorded:
+                raise click.UsageError(f"{self.path}: measured at commit {recorded}, but the checkout is at {now}")
+        save(self.path, {"scratch": True, **cast(Row, result)} if self.scratch else result)
 
     def finish(self, result: object, text: Callable[[], str]) -> None:
-        """Write the file, and print the results."""
-        self.keep(result)
-        click.echo(json.dumps(result, indent=1) if self.as_json else text())
+        """Write the file, and print the results even if that fails."""
+        try:
+            self.keep(result)
+        finally:
+            click.echo(json.dumps(result, indent=1) if self.as_json else text())
 
     def report(self, result: Row, report: Callable[[Row], Report | Sheet]) -> None:
-        """`finish` with tables and notes, as wide as the terminal."""
+        """Write the file, and print tables and notes as wide as the terminal."""
         self.finish(result, lambda: report(result).text(shutil.get_terminal_size().columns))
 
 
 def with_results(command: Command) -> Command:
-    """Give a command ``--json``, ``--output`` and ``--overwrite``; it takes them as ``results``."""
+    """Give a command ``--json``, ``--output``, ``--overwrite`` and ``--allow-dirty``; it takes them as ``results``."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
     @click.option("-o", "--output", type=FILE, metavar="FILE", help="Save the results as JSON.")
     @click.option("--overwrite", is_flag=True, help="Replace existing files.")
+    @click.option("--allow-dirty", is_flag=True, help="Save results of a checkout with uncommitted changes, marked.")
     @functools.wraps(command)
-    def claimed(*arguments: Any, as_json: bool, output: Path | None, overwrite: bool, **options: Any) -> None:
-        results = Results(as_json, output, overwrite)
+    def claimed(
+        *arguments: Any, as_json: bool, output: Path | None, overwrite: bool, allow_dirty: bool, **options: Any
+    ) -> None:
+        changed = _changed(output)
+        results = Results(as_json, output, overwrite, scratch=bool(changed))
         results.claim()
+        if changed and not allow_dirty:
+            raise click.UsageError(
+                f"{output}: the checkout has uncommitted changes ({', '.join(changed[:3])}); commit them, or give "
+                "--allow-dirty, which marks the file as scratch"
+            )
         command(*arguments, results=results, **options)
 
     return cast(Command, claimed)
 
 
-def main(run: Callable[[bool], Row], report: Callable[[Row], Report | Sheet]) -> None:
-    """``python -m MODULE [--quick] [-o FILE]``, for a study that is no command of `wavefilt bench`."""
+def _changed(output: Path | None) -> list[str]:
+    """List uncommitted changes that matter to a file of results."""
+    if output is None:
+        return []
+    from wavefilt.benchmarks.common.environment import uncommitted
 
-    @click.command()
-    @click.option("--quick", is_flag=True, help="Small sizes and few repeats, where the study has such.")
-    @with_results
-    def command(quick: bool, results: Results) -> None:
-        results.report(run(quick), report)
-
-    command()
+    return uncommitted(output)
 
 
 def save(path: Path | str | None, result: object) -> None:
-    """Write a result as JSON if there is a path; a file that exists is replaced."""
+    """Write a result as JSON if there is a path; an existing file is replaced."""
     if path is not None:
         from wavefilt.io import write_atomically
 

@@ -1,6 +1,6 @@
-"""Studies of one problem: everyone's times, ratios to one of them, shares of a copy's speed, estimates of the kernels.
+"""Studies of one problem: times, ratios to one implementation, shares of a copy's speed, estimates of the kernels.
 
-Among the implementations are the copies "host_copy" and "gpu_copy".
+The implementations include the copies "host_copy" and "gpu_copy".
 """
 
 from __future__ import annotations
@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from wavefilt.benchmarks.common import gpu_timing
 from wavefilt.benchmarks.common.columns import estimated, labels, not_run, place, recorded
 from wavefilt.benchmarks.common.implementation import Implementation, Prepared, Problem, measured, missing
-from wavefilt.benchmarks.common.measuring import events
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
 from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.ske.calibrated import Launch, estimate
-from wavefilt.ske.calibration import Calibration
+from wavefilt.ske.devices import Calibration
 
 COPY = "copy"
 """The oracle of copies."""
+GPU_TIME = f"on the GPU, resident data and the average of {gpu_timing.LAUNCHES} launches in a graph between two events"
 MODELS: dict[str, Callable[[Launch, Calibration], float]] = {
     "calibrated": lambda launch, device: estimate(launch, device).seconds,
     "classic": classic,
@@ -26,11 +27,12 @@ Progress = Callable[[Sequence[Implementation]], Iterable[Implementation]]
 
 
 def calibration(device: str | None, no_gpu: str | None) -> tuple[Calibration | None, str | None]:
-    """The calibration for the estimates, by default that of this GPU or, where there is none, the one shipped for it.
+    """Return the calibration for the estimates, or None and why there is none.
 
-    Or why there are none. Raises ValueError or OSError for one that is unknown or of another device than this GPU.
+    The default is that of this GPU, and without a GPU the shipped default. Raises ValueError or OSError for a
+    calibration that is unknown or of another device than this GPU.
     """
-    from wavefilt.ske import calibration as shipped
+    from wavefilt.ske import devices as shipped
 
     if no_gpu:  # the counts need neither a GPU nor a compiler
         return shipped.default() if device is None else shipped.load(device), None
@@ -47,10 +49,8 @@ def calibration(device: str | None, no_gpu: str | None) -> tuple[Calibration | N
         return None, str(error)
 
 
-def on_device(
-    work: Callable[[Any], object], y: Any, host: Callable[[Any], Any] = lambda y: y.copy_to_host(), launches: int = 1
-) -> Prepared:
-    """What ``work(stream)`` leaves in ``y`` in device memory, timed by the GPU's events around so many launches."""
+def on_device(work: Callable[[Any], None], y: Any, host: Callable[[Any], Any]) -> Prepared:
+    """Prepare ``work(stream)``, which writes ``y`` in device memory; it is timed in graphs of several launches."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
     def call() -> Any:
@@ -58,33 +58,25 @@ def on_device(
         cuda.synchronize()
         return y
 
-    def several(stream: Any) -> None:
-        for _ in range(launches):
-            work(stream)
-
-    def clock(repeats: int, warm: int) -> dict[str, float]:
-        return {name: time / launches for name, time in events(several, repeats).items()}
-
-    return Prepared(call, host, clock)
+    return Prepared(call, host, lambda repeats, warm: gpu_timing.measured(work, repeats=repeats).milliseconds)
 
 
 def compare(
     problem: Problem,
     implementations: Sequence[Implementation],
     itemsize: int,
-    launches: Callable[[Row], Mapping[str, Launch]],
+    launches: Mapping[str, Launch],
     base: str,
     average: str,
     repeats: int,
     budget: float,
     device: str | None,
     progress: Progress,
-) -> tuple[Row, Row, Calibration | None]:
-    """What a study records: its row, the facts beside it, and the calibration of the estimates.
+) -> tuple[Row, Row]:
+    """Measure a study: return its row, and the facts about its columns and estimates.
 
-    A sample has ``itemsize`` bytes; ``launches(times)`` are estimated for ``device``, as `wavefilt ske estimate` takes
-    it, by default this GPU; ratios are to the ``base``, of means or medians as ``average`` says. ``progress`` shows
-    the implementations as they are taken.
+    A sample has ``itemsize`` bytes; ``launches`` are estimated for ``device``, as `wavefilt ske estimate` takes
+    it; ratios are to ``base``, of means or medians as ``average`` says. ``progress`` shows the implementations in turn.
 
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
     """
@@ -94,17 +86,17 @@ def compare(
     times, skipped = measured(problem, progress(running), repeats, budget)
     estimates = {}
     if chosen is not None:
-        for name, launch in launches(times).items():
+        for name, launch in launches.items():
             estimates[name] = {model: 1e3 * seconds(launch, chosen) for model, seconds in MODELS.items()}
     row: Row = {"samples": problem.samples, "bytes": 2 * itemsize * problem.samples}
     row |= {"times": times, "skipped": skipped, "estimates": estimates}
     columns = recorded(implementations, why, lambda one: "its input" if one.oracle == COPY else one.oracle)
     facts = {"columns": columns, "estimates": {"calibration": chosen and chosen.name, "missing": reason}}
-    return row | derived(row, base, average), facts, chosen
+    return row | derived(row, base, average), facts
 
 
 def derived(row: Row, base: str, average: str) -> Row:
-    """Ratios to the base, GB/s of the copies, everyone's share of a copy's speed, errors of the estimates."""
+    """Return ratios to the base, GB/s of the copies, shares of a copy's speed, errors of the estimates."""
     times = {name: times[average] for name, times in row["times"].items()}
     copy = {name: times.get("gpu_copy" if name.startswith("gpu_") else "host_copy") for name in times}
     return {
@@ -125,12 +117,11 @@ def report(
     columns: Mapping[str, Column],
     method: str,
     then: Mapping[str, Column] | None = None,
-    told: Callable[[str], str] = lambda name: "",
 ) -> Report:
-    """A row for every implementation; notes: the ``method``, what each is and what is ``told`` of it, who is missing.
+    """Return a table with a row for every implementation, and notes: the method, descriptions, what is missing.
 
-    Columns are formats of what the result's only row has of an implementation, by the names of its entries; estimates
-    come between ``columns`` and ``then``.
+    ``columns`` are formats of the entries that the result's only row has of an implementation; estimates stand
+    between ``columns`` and ``then``.
     """
     (row,), label = result["rows"], labels(result)
     by_name = {key: entry for key, entry in row.items() if isinstance(entry, dict)}
@@ -143,7 +134,7 @@ def report(
     notes = [place(result), method]
     for name, column in result["columns"].items():
         speed = f": {row['copy'][name]:.1f} GB/s" if name in row["copy"] else ""
-        notes.append(f"{label[name]}: {column['what']}{told(name)}{speed}.")
+        notes.append(f"{label[name]}: {column['what']}{speed}.")
     notes += not_run(result)
     notes += [f"Skipped: {label[name]}: {why}." for name, why in row["skipped"].items()]
     return Report([Table(title, every | dict(then or {}))({"rows": lines})], [*notes, estimated(result)])

@@ -1,4 +1,4 @@
-"""What measurements depend on: processor, GPU, driver, versions, commit. In every JSON of `results/`."""
+"""The facts that measurements depend on: processor, GPU, versions, commit. Every JSON in `results/` has them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from wavefilt.benchmarks.common.tables import Row
 from wavefilt.errors import BackendUnavailable
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("wavefilt", "numpy", "scipy", "PyWavelets", "numba", "numba-cuda", "torch", "ptwt")
+RESULTS = ROOT / "benchmarks" / "results"
+PACKAGES = ("wavefilt", "numpy", "scipy", "PyWavelets", "numba", "numba-cuda", "cupy", "torch", "ptwt")
+CHANGED = " with changes"
+"""Follows a commit if tracked files differ from it."""
 
 
 def result(study: str, **facts: object) -> Row:
-    """The JSON of a study: its name, the date, the environment, and what it measured."""
+    """Return the JSON of a study: its name, the date, the environment, and its measurements."""
     return {"study": study, "date": date.today().isoformat(), "environment": environment(), **facts}
 
 
 def environment() -> Row:
-    """Date, processor, cores and threads in use, load, GPU with its driver, versions of what is installed, commit."""
+    """Return date, processor, cores and threads, load, GPU with its driver, versions of packages, and commit."""
     from wavefilt.benchmarks.scaling import gsl
 
     try:
@@ -36,7 +39,7 @@ def environment() -> Row:
         "processor": _processor(),
         "cores": threads.available_cpus(),
         "threads": threads.get_num_threads(),
-        "load": _load(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "gpu": gpu,
         "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES} | {"GSL": gsl.version()},
@@ -45,7 +48,7 @@ def environment() -> Row:
 
 
 def version(name: str) -> str | None:
-    """Of an installed package; None if it is not there."""
+    """Return the version of an installed package; None if it is not installed."""
     try:
         return installed(name)
     except PackageNotFoundError:
@@ -53,27 +56,29 @@ def version(name: str) -> str | None:
 
 
 def commit() -> str | None:
-    """Of the checkout that this runs from, marked where files differ from it; None outside a checkout."""
+    """Return the commit of the checkout that runs, marked if files differ from it; None outside a checkout."""
+    head = _git("rev-parse", "HEAD")
+    return head and head + (CHANGED if uncommitted() else "")
 
-    def git(*arguments: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True, timeout=20
-        ).stdout.strip()
+
+def uncommitted(*excepted: Path) -> list[str]:
+    """List tracked files that differ from the commit, without ``excepted`` files and those in `RESULTS`."""
+    lines = (_git("status", "--porcelain", "--untracked-files=no") or "").splitlines()
+    names = [line[2:].strip().rpartition(" -> ")[2].strip('"') for line in lines]
+    ignored = {path.resolve() for path in excepted}
+    return [name for name in names if RESULTS not in (ROOT / name).parents and (ROOT / name).resolve() not in ignored]
+
+
+def _git(*arguments: str) -> str | None:
+    """Return the output of git in this checkout; None outside a checkout and without git."""
+
+    def run(*words: str) -> str:
+        command = ["git", "-C", str(ROOT), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip("\n")
 
     try:
-        if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT:
-            return None
-        changed = git("status", "--porcelain", "--untracked-files=no")
-        return git("rev-parse", "HEAD") + (" with changes" if changed else "")
+        return run(*arguments) if Path(run("rev-parse", "--show-toplevel")).resolve() == ROOT else None
     except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _load() -> float | None:
-    """Of the last minute; None where the system does not tell."""
-    try:
-        return os.getloadavg()[0]
-    except (AttributeError, OSError):
         return None
 
 

@@ -1,4 +1,4 @@
-"""An implementation, as every study takes it: a call without arguments, compared before it is timed."""
+"""An implementation of a study's problem: a call without arguments, compared before it is timed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from wavefilt.errors import BackendUnavailable
 
 FEWEST = 3
 """Runs of an implementation, however long they take."""
+BYTES = 64
+"""Memory that the hungriest implementations need per sample, reference included."""
 
 
 class Mismatch(RuntimeError):
-    """An implementation computes something else."""
+    """An implementation's output differs from the reference."""
 
 
 def agreement(y: Array, expected: Array, tolerance: float, what: object) -> float:
-    """The relative difference of a result. Raises Mismatch, which says of ``what``, above the tolerance."""
+    """Return the relative difference of a result. Raises Mismatch, naming ``what``, above the tolerance."""
     error = difference(y, expected)
     if not error <= tolerance:
         raise Mismatch(f"{what}: differs from the reference by {error:.1e} of its norm, allowed are {tolerance:.1e}")
@@ -35,7 +37,7 @@ def agreement(y: Array, expected: Array, tolerance: float, what: object) -> floa
 
 
 class Problem(Protocol):
-    """What is to be computed: so many samples (pixels), and what comes out, by the name of an oracle."""
+    """A problem with a number of samples (pixels), and its expected output by the name of an oracle."""
 
     @property
     def samples(self) -> int: ...
@@ -45,9 +47,9 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class Prepared:
-    """``call`` computes and returns when the result is there; ``host`` makes an array of what it returned.
+    """``call`` computes and returns when the result is ready; ``host`` converts the result to a NumPy array.
 
-    ``clock(repeats, warm)`` gives quartiles in milliseconds, by default of the call by the clock.
+    ``clock(repeats, warm)`` returns quartiles in milliseconds, by default of ``call`` by the clock.
     """
 
     call: Callable[[], Any]
@@ -60,22 +62,18 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Implementation:
-    """``name`` in files, ``heads`` the two lines over its column, ``what`` is computed where.
+    """One column of a study: ``name`` in files, ``heads`` the two lines over its column, ``what`` it is.
 
-    ``require`` raises BackendUnavailable where it cannot run. ``host`` and ``device`` are the bytes a sample that it
-    needs at its peak, input and output among them; ``reference`` those to compute and compare with what its
-    ``oracle`` expects, to a ``tolerance`` of the norm.
+    ``require`` raises BackendUnavailable if it cannot run. Its output is compared with the problem's ``oracle``, to a
+    ``tolerance`` of the norm.
     """
 
     name: str
     heads: tuple[str, str]
     what: str
     prepare: Callable[[Any], Prepared]
-    require: Callable[[], object]
-    host: int
-    device: int = 0
+    require: Callable[[], object] = lambda: None
     oracle: str = ""
-    reference: int = 24
     tolerance: float = 1e-5
 
     @property
@@ -84,12 +82,12 @@ class Implementation:
 
 
 def missing(implementation: Implementation) -> str | None:
-    """Why it cannot run here, in one line."""
+    """Return why it cannot run here, in one line; None if it can."""
     return unavailable(implementation.require)
 
 
 def unavailable(require: Callable[[], object]) -> str | None:
-    """Why what is required is not available, in one line."""
+    """Return why a requirement is not met, in one line; None if it is."""
     try:
         require()
     except BackendUnavailable as error:
@@ -100,34 +98,33 @@ def unavailable(require: Callable[[], object]) -> str | None:
 def measured(
     problem: Problem, implementations: Iterable[Implementation], repeats: int, budget: float
 ) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
-    """Times of everyone on one problem, and who was left out for want of memory.
+    """Return the times of the implementations on one problem, and why any were skipped for lack of memory.
 
-    At most so many ``repeats``, as the seconds of the ``budget`` allow. Raises Mismatch for a wrong result.
+    Each runs ``repeats`` times, or as often as the ``budget`` in seconds allows. Raises Mismatch for a wrong result.
     """
     times, skipped = {}, {}
     expected: dict[str, NDArray[Any]] = {}
-    for implementation in implementations:
-        reason = _too_large(problem, implementation)
+    free, needed = free_memory(), BYTES * problem.samples
+    for one in implementations:
+        if free is not None and needed > free:
+            skipped[one.name] = f"needs {needed / 2**30:.1f} GiB of memory, {free / 2**30:.1f} are free"
+            continue
         try:
-            if reason is None:
-                if implementation.oracle not in expected:
-                    expected[implementation.oracle] = problem.expected(implementation.oracle)
-                oracle = expected[implementation.oracle]
-                times[implementation.name] = _compared(problem, implementation, oracle, repeats, budget)
+            if one.oracle not in expected:
+                expected[one.oracle] = problem.expected(one.oracle)
+            times[one.name] = _compared(problem, one, expected[one.oracle], repeats, budget)
         except Exception as error:
             if not isinstance(error, MemoryError) and "out of memory" not in str(error).lower().replace("_", " "):
                 raise
-            reason = "ran out of memory"
-        if reason is not None:
-            skipped[implementation.name] = reason
-        _release()
+            skipped[one.name] = "ran out of memory"
+        release()
     return times, skipped
 
 
 def _compared(
     problem: Problem, implementation: Implementation, expected: NDArray[Any], repeats: int, budget: float
 ) -> dict[str, float]:
-    """Compared with what is expected, then timed."""
+    """Compare the output with the expected one, then time it."""
     prepared = implementation.prepare(problem)
     started = time.perf_counter()
     result = prepared.call()
@@ -135,7 +132,7 @@ def _compared(
     what = f"{implementation.label}, {problem}"
     error = agreement(prepared.host(result), expected, implementation.tolerance, what)
     del result
-    if seconds < budget:  # otherwise it is clear that the first call was no matter of compilation
+    if seconds < budget:  # the first call may have compiled
         started = time.perf_counter()
         prepared.call()
         seconds = time.perf_counter() - started
@@ -143,22 +140,8 @@ def _compared(
     return prepared.times(count, 3 if seconds < 0.1 else 0) | {"repeats": count, "error": error}
 
 
-def _too_large(problem: Problem, implementation: Implementation) -> str | None:
-    """Why the problem does not fit in memory."""
-    places = [("memory", max(implementation.host + 8, implementation.reference), free_memory())]
-    if implementation.device:
-        from wavefilt.backends.cuda.runtime.target import cuda
-
-        places.append(("GPU memory", implementation.device, cuda.current_context().get_memory_info().free))
-    for what, each, free in places:
-        needed = each * problem.samples
-        if free is not None and needed > free:
-            return f"needs {needed / 2**30:.1f} GiB of {what}, {free / 2**30:.1f} are free"
-    return None
-
-
-def _release() -> None:
-    """Let go of what is kept for later calls."""
+def release() -> None:
+    """Free the memory that libraries keep for later calls."""
     gc.collect()
     if "wavefilt.backends.cuda.backend" in sys.modules:
         with suppress(BackendUnavailable):  # its compiler is installed, but there is no GPU
@@ -166,3 +149,5 @@ def _release() -> None:
             backend.clear()
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
         sys.modules["torch"].cuda.empty_cache()
+    if "cupy" in sys.modules:
+        sys.modules["cupy"].get_default_memory_pool().free_all_blocks()

@@ -1,4 +1,4 @@
-"""Tables of the studies, described as data: a head and a format for each column."""
+"""Tables of the studies as data: a head and a format for each column."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SIZES = {"Mi": 1 << 20, "Ki": 1 << 10}
 
 @dataclass(frozen=True)
 class Sheet:
-    """Cells under heads of one or two lines; the first column says what a row is about."""
+    """Cells under heads of one or two lines; the first column identifies the row."""
 
     title: str
     heads: Sequence[Sequence[str]]
     rows: Sequence[Sequence[str]]
 
     def text(self, width: int) -> str:
-        """Within the width: columns that do not fit follow below, after the first column once more."""
+        """Return the table as text; columns beyond the width follow below, with the first column repeated."""
         heads = [("", *head)[-2:] for head in self.heads]
         lines, columns = textwrap.wrap(self.title, width), list(zip(*self.rows, strict=True))
         sizes = [max(map(len, (*head, *column))) for head, column in zip(heads, columns, strict=True)]
@@ -43,7 +43,7 @@ class Sheet:
 
 
 def _parts(sizes: list[int], width: int) -> Iterator[list[int]]:
-    """Indices of the columns that fit side by side, the first one in every part."""
+    """Yield the indices of columns that fit side by side, the first column in every part."""
     part, used = [0], sizes[0]
     for i, size in enumerate(sizes[1:], 1):
         if used + 2 + size > width and len(part) > 1:
@@ -56,11 +56,11 @@ def _parts(sizes: list[int], width: int) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class Table:
-    """How the rows of a result become a sheet.
+    """A description of how the rows of a result become a sheet.
 
-    Columns are formats by their heads, whose two lines are separated by "|", and what follows "#" only tells them apart
-    from others; see `filled` for formats. ``title`` is a format of the result, and
-    ``rows`` the name of its rows, or makes them of it.
+    ``columns`` are formats (see `filled`) by their heads, whose two lines are separated by "|"; text after "#" only
+    distinguishes equal heads. ``title`` is a format of the result; ``rows`` is the name of its rows, or a function that
+    makes them.
     """
 
     title: Column
@@ -75,23 +75,23 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What a study says of a result: tables, then notes of a sentence each."""
+    """The text of a result: tables, then notes of a sentence each."""
 
     sheets: Sequence[Sheet]
     notes: Sequence[str] = ()
 
     def text(self, width: int = 120) -> str:
-        """For the terminal."""
+        """Return text for the terminal."""
         lines = (textwrap.fill(note, width, subsequent_indent="  ", break_on_hyphens=False) for note in self.notes)
         return "\n".join([*(sheet.text(width) for sheet in self.sheets), *lines])
 
     def markdown(self) -> str:
-        """For the documentation."""
+        """Return Markdown for the documentation."""
         return "\n".join([*(sheet.markdown() for sheet in self.sheets), *(f"* {note}" for note in self.notes)])
 
 
 def size(samples: int) -> str:
-    """64 Ki, 1 Mi, or the number."""
+    """Return 64 Ki, 1 Mi, or the plain number."""
     for unit, one in SIZES.items():
         if samples % one == 0:
             return f"{samples // one} {unit}"
@@ -99,32 +99,30 @@ def size(samples: int) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """So many digits at least, without an exponent."""
+    """Return a number with at least this many digits, without an exponent."""
     return f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
 
 
 def quartiles(times: Times, factor: float = 1) -> str:
-    """A median, and the quartiles around it."""
+    """Return a median, and the quartiles in brackets."""
     median, low, high = (number(factor * times[name]) for name in ("median", "low", "high"))
     return f"{median} ({low}-{high})"
 
 
 def spread(times: Times) -> float:
-    """Half the distance of the quartiles, relative to the median."""
+    """Return half the distance of the quartiles, relative to the median."""
     return (times["high"] - times["low"]) / 2 / times["median"]
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     "n": number,
     "size": size,
-    "ms": lambda seconds: number(1e3 * seconds),
-    "KiB": lambda count: number(count / 1024),
     "us": lambda seconds: number(1e6 * seconds),
     "quartiles": quartiles,
     "quartiles in ms": lambda seconds: quartiles(seconds, 1e3),
     "spread": lambda times: f"{number(times['median'])} ±{spread(times):.0%}",
 }
-"""What a format of a column may ask for beside Python's own: ``{samples:size}``."""
+"""Format specifications for columns in addition to Python's: ``{samples:size}``."""
 
 
 class _Formatter(string.Formatter):
@@ -135,7 +133,7 @@ class _Formatter(string.Formatter):
 
 
 def filled(column: Column, row: Row) -> str:
-    """The column's cell in a row. A format that begins with "?" gives "-" where the row lacks the value."""
+    """Return the column's cell in a row. A format that begins with "?" gives "-" if the row lacks the value."""
     if not isinstance(column, str):
         return column(row)
     try:

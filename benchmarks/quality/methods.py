@@ -1,197 +1,325 @@
-"""What the quality study compares, part by part: the library's rules with their options, and scikit-image's."""
+"""Methods that are compared: the library's, what else is used on traces and sections, and thresholds of the literature.
+
+An alternative has a small grid of parameters. The best ones on other records of the same kind are used, chosen with the
+clean samples known: more than a user has. The library has its own parameters.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
-import pywt
+from scipy import fft, signal
+from scipy.ndimage import uniform_filter, uniform_filter1d
 
 import wavefilt
 from wavefilt import backends
-from wavefilt.arrays import Floats
 from wavefilt.benchmarks.common.environment import version
-from wavefilt.benchmarks.quality.signals import Samples
-from wavefilt.method import Method
+from wavefilt.benchmarks.quality.records import Record, Samples
+from wavefilt.method import Method as Options
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.vocabulary import ESTIMATORS, RULES, SHRINKS, SIGMAS, TRANSFORMS
-from wavefilt.wavelets.filters import max_level
 
-Options = dict[str, Any]
-"""Of `denoise`."""
-Thresholds = Callable[[backends.Pyramid, backends.Statistics, Floats], Floats]
-"""From a transform, its statistics and the noise (levels, traces) to thresholds of that shape."""
-WORDS = {"rule": RULES, "shrink": SHRINKS + ESTIMATORS, "sigma": SIGMAS, "transform": TRANSFORMS}
+Parameters = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Procedure:
-    """``options`` are those of `denoise`; ``thresholds``, if there are any, take the place of the rule's."""
+class Method:
+    """A function of a record and of parameters, with the values that are tried, and the package that it needs.
+
+    Slow methods are measured on the first ``draws`` of a case.
+    """
 
     name: str
-    options: Options = field(default_factory=dict)
-    thresholds: Thresholds | None = None
+    run: Callable[..., Samples]
+    grid: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    package: str = ""
+    draws: int | None = None
 
-    def __call__(self, x: Samples, **common: Any) -> Samples:
-        """Denoise the rows of ``x``, by `denoise` itself where it can.
+    def choices(self) -> Iterator[Parameters]:
+        """Yield every combination of parameters."""
+        return (dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values()))
 
-        It refuses levels none of whose details are free of the boundary, which the literature uses.
-        """
-        options = common | self.options
-        level = options.pop("level", None)
-        method = Method(**options)
-        if level and method.spec.local:  # it shrinks the approximation too, which the parts below do not
-            level = min(level, max_level(x.shape[1], method.bank))
-        if self.thresholds is None and (level or 0) <= max_level(x.shape[1], method.bank):
-            return np.asarray(wavefilt.denoise(x, level=level, backend="numba", **options))
-        backend = backends.get("numba")
-        pyramid = backend.decompose(np.ascontiguousarray(x), method.analysis(level or 0))
-        statistics = backend.statistics([pyramid], "trace")
-        sigma, found = method.thresholds(statistics, x.shape[1])
-        if self.thresholds is not None:
-            found = self.thresholds(pyramid, statistics, sigma)
-        return np.asarray(backend.reconstruct(pyramid, Shrinkage(method.function(x.shape[1]), found, sigma)))
+    def missing(self) -> str | None:
+        """Return why the method cannot run here."""
+        needed = self.package and not version(self.package)
+        return f"{self.package} is not installed: pip install {self.package}" if needed else None
 
 
-def above(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: Floats) -> Floats:
-    """SURE's thresholds, which each are some |d|, raised so little that hard thresholding removes that one as well."""
-    return np.asarray(np.nextafter(rules.sure(statistics, sigma, pyramid.samples), np.inf))
+WORDS = {
+    **dict.fromkeys(("soft", "hard", "garrote", "firm", "mean", "median"), "shrink"),
+    **dict.fromkeys(("dwt", "modwt", "dtcwt", "fk", "wp"), "transform"),
+    **dict.fromkeys(("level", "global", "window"), "sigma"),
+    **dict.fromkeys(("periodization", "smooth", "reflect"), "mode"),
+}
 
 
-def minimax_for_soft(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: Floats) -> Floats:
-    """Donoho and Johnstone's thresholds for soft shrinkage, to be applied hard."""
-    return rules.minimax(statistics, sigma, pyramid.samples)
+def options(text: str) -> Parameters:
+    """Return the options of `denoise` in words: "js, sym8, modwt, 8 levels, window" or "keep=1".
 
-
-def wavden(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: Floats) -> Floats:
-    """σ √(2 ln(n log₂ n)), for the n log₂ n details without decimation (Coifman and Donoho 1995)."""
-    n = pyramid.samples
-    return rules.universal(statistics, sigma, int(n * math.log2(n)))
-
-
-def pooled_fdr(pyramid: backends.Pyramid, statistics: backends.Statistics, sigma: Floats) -> Floats:
-    """`rules.fdr` on the details of all levels together, in units of the noise."""
-    from scipy.special import ndtri
-
-    found = np.empty(sigma.shape)
-    for trace in range(sigma.shape[1]):
-        x = np.concatenate([np.abs(d[trace]) / s for d, s in zip(pyramid.details, sigma[:, trace], strict=True)])
-        limits = -ndtri(rules.FALSE * np.arange(1, len(x) + 1) / (2 * len(x)))
-        passed = np.flatnonzero(np.sort(x)[::-1] >= limits)
-        found[:, trace] = limits[passed[-1] if len(passed) else 0] * sigma[:, trace]
+    The word "section" stands for both axes, "window" for the record's noise window.
+    """
+    found: Parameters = {}
+    for word in filter(None, text.split(", ")):
+        if counted := re.fullmatch(r"(\d+) (level|spin)s", word):
+            found["level" if counted[2] == "level" else "spins"] = int(counted[1])
+        elif "=" in word:
+            name, value = word.split("=")
+            found[name] = int(value) if value.isdigit() else float(value) if "." in value else value
+        elif word == "section":
+            found["axes"] = (-2, -1)
+        elif re.match(r"(db|sym|coif|haar|sine)", word):
+            found["wavelet"] = word
+        else:
+            found[WORDS.get(word, "rule")] = word
     return found
 
 
-@dataclass(frozen=True)
-class ScikitImage:
-    """`denoise_wavelet` of each row, soft, with as many of the levels as it allows; mode and noise are its own."""
-
-    method: str
-
-    @property
-    def name(self) -> str:
-        return f"scikit-image {self.method}"
-
-    def __call__(self, x: Samples, wavelet: str = "db8", level: int = 5, **others: object) -> Samples:
-        from skimage.restoration import denoise_wavelet
-
-        settings = {"wavelet": wavelet, "wavelet_levels": min(level, pywt.dwt_max_level(x.shape[1], wavelet))}
-        return np.array([denoise_wavelet(row, method=self.method, **settings) for row in x])
+def denoised(record: Record, **given: Any) -> Samples:
+    """Denoise a record; ``sigma="window"`` is the record's noise window."""
+    if given.get("sigma") == "window":
+        given = {**given, "sigma": record.declared}
+    return np.asarray(wavefilt.denoise(record.x, **given))
 
 
-def missing(package: str) -> str | None:
-    """Why what needs a package is missing."""
-    return None if version(package) else f"{package} is not installed: pip install {package}"
+def library(text: str, name: str | None = None, **more: Any) -> Method:
+    """Return the library's method with these options in words."""
+    return Method(name or text, partial(denoised, **{**options(text), **more}))
 
 
-Named = Procedure | ScikitImage
-SCIKIT_IMAGE: list[Named] = (
-    [] if missing("scikit-image") else [ScikitImage(method) for method in ("BayesShrink", "VisuShrink")]
-)
+Thresholds = Callable[[Any, Any, Samples], Samples]
+"""From a transform, its statistics and the noise (levels, traces) to thresholds of that shape."""
 
 
-def procedure(words: str, thresholds: Thresholds | None = None, name: str | None = None) -> Procedure:
-    """Rule, shrinkage, transform and sigma in words, which are its name: "fdr, hard, modwt"."""
-    given = words.split(", ")
-    return Procedure(name or words, {o: w for o, known in WORDS.items() for w in given if w in known}, thresholds)
+def with_thresholds(record: Record, text: str, thresholds: Thresholds | None = None, level: int = 7) -> Samples:
+    """Denoise with other thresholds, and with more levels than `denoise` allows, as published studies do."""
+    method = Options(**options(text), wavelet="sym8", mode="periodization", sigma="global")
+    backend = backends.get("numba")
+    x = np.ascontiguousarray(record.x)
+    pyramid = backend.decompose(x, method.analysis(level))
+    statistics = backend.statistics([pyramid], "trace")
+    sigma, found = method.thresholds(statistics, x.shape[1])
+    if thresholds is not None:
+        found = thresholds(pyramid, statistics, sigma)
+    return np.asarray(backend.reconstruct(pyramid, Shrinkage(method.function(x.shape[1]), found, sigma)))
 
 
-PUBLISHED = (
-    ("BlockJS", procedure("blockjs")),
-    ("NeighBlock", procedure("neighblock")),
-    ("SURE", procedure("sure, hard", above, "sure, hard above t")),
-    ("SURE", procedure("sure, hard")),
-)
-"""Names in `published.XING` with what should give the same, on either grid."""
-SHIFTLESS = (
-    ("EbayesThresh", procedure("ebayes, mean, modwt")),
-    ("EbayesThresh", procedure("ebayes-cauchy, mean, modwt")),
-    ("TI threshold", procedure("universal, hard, modwt", wavden, "√(2 ln(n log₂ n)), hard, modwt")),
-    ("smash", procedure("fdr, modwt")),
-    ("smash", procedure("minimax, firm, modwt")),
-)
-"""The same without decimation, where the grid does not matter; beside smash the best of the library."""
-OTHERS: list[Named] = [*(procedure(rule) for rule in RULES if "block" not in rule), procedure("js, modwt")]
+def above(pyramid: Any, statistics: Any, sigma: Samples) -> Samples:
+    """Return SURE's thresholds, which equal some |d|, raised so that hard thresholding removes that one as well."""
+    return np.asarray(np.nextafter(rules.sure(statistics, sigma, pyramid.samples), np.inf))
 
-BASELINE = {
-    "universal soft": procedure("universal"),
-    "universal hard": procedure("universal, hard"),
-    "minimax soft": procedure("minimax"),
-    "minimax hard": procedure("minimax, hard", minimax_for_soft, "minimax for soft, hard"),
-    "SURE soft": procedure("sure"),
-    "hybrid SURE soft": procedure("hybrid"),
-    "FDR hard": procedure("fdr"),
-    "FDR hard, global": procedure("fdr", pooled_fdr, "fdr of all levels"),
-    "BayesShrink soft": procedure("bayes"),
-    "BlockJS": procedure("blockjs"),
-    "NeighBlock": procedure("neighblock"),
-    "EB Laplace median": procedure("ebayes"),
-    "TI universal hard": procedure("universal, hard, modwt"),
-    "TI FDR hard": procedure("fdr, modwt"),
-    "TI EB median": procedure("ebayes, modwt"),
-    "TI SURE soft": procedure("sure, modwt"),
-    "TI BayesShrink soft": procedure("bayes, modwt"),
+
+def wavden(pyramid: Any, statistics: Any, sigma: Samples) -> Samples:
+    """Return σ √(2 ln(n log₂ n)), for the n log₂ n details without decimation (Coifman and Donoho 1995)."""
+    return rules.universal(statistics, sigma, int(pyramid.samples * math.log2(pyramid.samples)))
+
+
+_PUBLISHED: dict[str, tuple[str, Thresholds | None]] = {
+    "BlockJS": ("blockjs", None),
+    "NeighBlock": ("neighblock", None),
+    "SURE": ("sure, hard", above),
+    "EbayesThresh": ("ebayes, mean, modwt", None),
+    "TI threshold": ("universal, hard, modwt", wavden),
+    "smash": ("fdr, modwt", None),
 }
-"""By the name of the row in `published.BASELINE` that it should reach."""
-WINNER = procedure("minimax, firm, modwt")
-_DEEPER = ("fdr, modwt", "ebayes, mean, modwt", "ebayes-cauchy, modwt", "minimax, hard, modwt", WINNER.name)
-BEYOND = {
-    6: [procedure(words) for words in ("minimax, hard", "ebayes-cauchy", WINNER.name, "js", "js, modwt")],
-    7: [procedure(words) for words in _DEEPER],
-}
-"""By levels, what the baseline does not have."""
-
-_MORE = (
-    "ebayes, mean, level",
-    "bayes, modwt, level",
-    "fdr, modwt, level",
-    "ebayes, mean, modwt, level",
-    "js, modwt, level",
-)
-RECORDS: list[Named] = [
-    *(procedure(f"{rule}, {sigma}") for rule in RULES for sigma in SIGMAS),
-    *map(procedure, (*_MORE, "minimax, firm, modwt, global")),
+PUBLISHED = [
+    Method(name, partial(with_thresholds, text=text, thresholds=own)) for name, (text, own) in _PUBLISHED.items()
 ]
-"""For seismic records, otherwise with the library's defaults."""
-
-_CHANGES = """the defaults
-wavelet=db2 | wavelet=db4 | wavelet=db6 | wavelet=db10 | wavelet=sym4 | wavelet=sym8 | wavelet=sym10 | wavelet=coif3
-level=3 | level=4 | level=6 | mode=periodization | mode=smooth | sigma=global | scope=record | keep=1
-shrink=garrote | shrink=hard | rule=sure | rule=fdr | rule=ebayes | rule=ebayes, shrink=mean
-rule=ebayes, shrink=mean, sigma=global | rule=neighblock, sigma=global | spins=8 | transform=modwt
-level=6, transform=modwt | rule=fdr, transform=modwt | rule=ebayes, shrink=mean, transform=modwt
-rule=minimax, shrink=firm, sigma=global, transform=modwt
-rule=js | rule=js, wavelet=sym8, mode=reflect | rule=js, transform=modwt"""
+"""Methods by their names in `tables.XING`; `fdr` with the MODWT is the nearest to "smash", which is not here."""
 
 
-def _change(text: str) -> Procedure:
-    pairs = (pair.split("=") for pair in text.split(", ") if "=" in pair)
-    return Procedure(text, {key: int(value) if value.isdigit() else value for key, value in pairs})
-
-
-CHOICES = [_change(text) for line in _CHANGES.splitlines() for text in line.split(" | ")]
+RULE_NAMES = ["universal", "minimax", "sure", "hybrid", "bayes", "fdr", "blockjs", "neighblock", "js", "bivariate"]
+RULE_NAMES += ["ebayes", "ebayes-cauchy"]
+RULES = [
+    *map(library, RULE_NAMES),
+    *map(library, ("js, global", "ebayes, mean", "bayes, modwt", "fdr, modwt", "ebayes, mean, modwt", "js, modwt")),
+    library("minimax, firm, modwt, global"),
+]
+"""Rules on functions and records, otherwise with the library's defaults."""
+_CHANGES = "db2|db4|sym8|coif3|4 levels|6 levels|periodization|global|scope=record|hard|8 spins"
+CHANGES = [library(text) for text in _CHANGES.split("|")]
 """Changes of the defaults."""
+
+
+def band_pass(record: Record, low: float, high: float, poles: float) -> Samples:
+    """Filter by a Butterworth band-pass, zero-phase, as ObsPy does; the upper corner is at most 0.45 of the rate."""
+    limits = low, min(high, 0.45 * record.rate)
+    return np.asarray(
+        signal.sosfiltfilt(signal.butter(int(poles), limits, "bandpass", fs=record.rate, output="sos"), record.x)
+    )
+
+
+def short_time(record: Record, length: float, factor: float, around: float = 1, power: float = 1) -> Samples:
+    """Multiply the short-time spectrum by max(0, 1 - factor N/P)^power; N is the mean in the noise window.
+
+    Power 1 is a Wiener filter with P averaged over time and frequency, 1/2 spectral subtraction (Boll 1979).
+    """
+    size, (start, stop) = int(length), record.quiet or (0, 0)
+    _, times, spectra = signal.stft(record.x, nperseg=size, noverlap=size * 3 // 4)
+    energy = np.abs(spectra) ** 2
+    noise = energy[..., (times >= start + size / 2) & (times <= stop - size / 2)].mean(axis=-1, keepdims=True)
+    mean = uniform_filter(energy, (0, int(around), int(around)))
+    gain = np.maximum(0, 1 - factor * noise / np.maximum(mean, 1e-300)) ** power
+    return np.asarray(signal.istft(gain * spectra, nperseg=size, noverlap=size * 3 // 4)[1][..., : record.x.shape[-1]])
+
+
+TRACES = [
+    Method("the record", lambda record: record.x),
+    library("bayes"),
+    library("bayes, 8 levels"),
+    library("bayes, 8 levels, window"),
+    library("sure, 8 levels"),
+    library("neighblock, 8 levels, window, 8 spins"),
+    library("ebayes, mean, modwt, 8 levels"),
+    *(
+        library(f"{text}, sym8, reflect, 6 levels", text)
+        for text in ("js", "js, window", "js, modwt", "js, modwt, window")
+    ),
+    Method("band-pass", band_pass, {"low": (0.5, 1, 2, 3), "high": (8, 12, 18, 30), "poles": (2, 4)}),
+    Method("STFT Wiener", short_time, {"length": (64, 128, 256), "factor": (1, 2, 4), "around": (5, 7)}),
+    Method("spectral subtraction", short_time, {"length": (64, 128, 256), "factor": (2, 4, 8), "power": (0.5,)}),
+]
+"""Methods for earthquakes in field noise; ``js`` with ``sym8``, ``mode="reflect"`` and 6 levels."""
+
+TIME = 128
+"""Samples of a window of f-x methods, which overlap by half."""
+
+
+def windowed(x: Samples, size: tuple[int, int], function: Callable[[Samples], Samples]) -> Samples:
+    """Apply a function to a batch of windows (n, traces, samples) with half overlap, and join them by sine squared.
+
+    The section is continued by reflection to whole windows. A window is at most as large as the section.
+    """
+    size = min(size[0], x.shape[0]), min(size[1], x.shape[1])
+    steps = [max(1, n // 2) for n in size]
+    more = [(n - total) % step for total, n, step in zip(x.shape, size, steps, strict=True)]
+    padded = np.pad(x, [(0, n) for n in more], "symmetric")
+    starts = [range(0, total - n + 1, step) for total, n, step in zip(padded.shape, size, steps, strict=True)]
+    view = np.lib.stride_tricks.sliding_window_view(padded, size)[np.ix_(*starts)]
+    found = function(view.reshape(-1, *size)).reshape(view.shape)
+    weight = np.multiply(*np.ix_(*(np.sin(np.pi * (np.arange(n) + 0.5) / n) ** 2 for n in size)))
+    total, weights = np.zeros(padded.shape), np.zeros(padded.shape)
+    for (i, down), (j, across) in product(enumerate(starts[0]), enumerate(starts[1])):
+        place = np.s_[down : down + size[0], across : across + size[1]]
+        total[place] += weight * found[i, j]
+        weights[place] += weight
+    return np.asarray((total / weights)[: x.shape[0], : x.shape[1]])
+
+
+def _by_frequency(windows: Samples, function: Callable[[Samples], Samples], padding: int = 1) -> Samples:
+    """Apply a function to the spectra (n, traces) of every window and frequency, padded with zeros."""
+    traces, samples = windows.shape[1:]
+    spectra = fft.rfft(windows, padding * samples).astype(np.complex64).transpose(0, 2, 1)
+    found = function(spectra.reshape(-1, traces)).reshape(spectra.shape)
+    return np.asarray(fft.irfft(found.transpose(0, 2, 1), padding * samples)[..., :samples])
+
+
+def _hankel(spectra: Samples, columns: int) -> Samples:
+    """Return the matrices (n, traces - columns + 1, columns) of pieces of the spectra along the traces."""
+    return np.lib.stride_tricks.sliding_window_view(spectra, columns, axis=1)
+
+
+def _predicted(spectra: Samples, order: int, damping: float) -> Samples:
+    """Predict along the traces by the least-squares filter of this order; the first traces stay unchanged."""
+    pieces = _hankel(spectra, order + 1)
+    past, now = pieces[..., :-1], pieces[..., -1:]
+    normal = past.conj().swapaxes(1, 2) @ past
+    power = np.trace(normal, axis1=1, axis2=2).real / order
+    normal += ((damping * power + 1e-20)[:, None] * np.ones(order))[..., None] * np.eye(order)
+    found = spectra.copy()
+    found[:, order:] = (past @ np.linalg.solve(normal, past.conj().swapaxes(1, 2) @ now))[..., 0]
+    return found
+
+
+def fx_deconvolution(x: Samples, order: float, traces: float, damping: float = 0.01) -> Samples:
+    """Predict along the traces at each frequency, forward and backward (Canales 1984, Gülünay 1986)."""
+
+    def predicted(spectra: Samples) -> Samples:
+        length = min(int(order), spectra.shape[1] // 2)
+        there, back = (_predicted(s, length, damping) for s in (spectra, spectra[:, ::-1]))
+        found = (there + back[:, ::-1]) / 2
+        found[:, :length], found[:, -length:] = back[:, ::-1][:, :length], there[:, -length:]
+        return np.asarray(found)
+
+    return windowed(x, (int(traces), TIME), partial(_by_frequency, function=predicted, padding=2))
+
+
+def cadzow(x: Samples, rank: float, damping: float = 2, traces: float = 48) -> Samples:
+    """Reduce the rank of the Hankel matrix of each frequency and average its antidiagonals (Trickett 2008).
+
+    Damped as by Huang et al. (2016): a singular value s is multiplied by 1 - (t/s)^damping, t the largest one left out.
+    """
+
+    def reduced(spectra: Samples) -> Samples:
+        columns = spectra.shape[1] // 2 + 1
+        kept, matrix = min(int(rank), columns - 1), np.ascontiguousarray(_hankel(spectra, columns))
+        values, vectors = np.linalg.eigh(matrix.conj().swapaxes(1, 2) @ matrix)
+        squares, basis = np.maximum(values, 1e-30), vectors[..., -kept:]
+        factors = 1 - (squares[:, [-kept - 1]] / squares[:, -kept:]) ** (damping / 2) if damping else 1.0
+        low = (matrix @ basis * np.broadcast_to(factors, (len(basis), kept))[:, None]) @ basis.conj().swapaxes(1, 2)
+        found, counts = np.zeros_like(spectra), np.zeros(spectra.shape[1])
+        for j in range(columns):
+            found[:, j : j + low.shape[1]] += low[..., j]
+            counts[j : j + low.shape[1]] += 1
+        return np.asarray(found / counts)
+
+    return windowed(x, (int(traces), TIME), partial(_by_frequency, function=reduced))
+
+
+def non_local_means(record: Record, strength: float) -> Samples:
+    """Apply scikit-image's non-local means with the true standard deviation of the noise."""
+    from skimage.restoration import denoise_nl_means
+
+    sigma = float((record.x - record.clean).std())
+    return np.asarray(denoise_nl_means(record.x, 5, 6, h=strength * sigma, sigma=sigma, fast_mode=True))
+
+
+def scikit_wavelet(record: Record, visu: float, wavelet: float) -> Samples:
+    """Apply scikit-image's `denoise_wavelet` with BayesShrink or VisuShrink and Daubechies wavelets."""
+    from skimage.restoration import denoise_wavelet
+
+    method = "VisuShrink" if visu else "BayesShrink"
+    return np.asarray(denoise_wavelet(record.x, method=method, wavelet=f"db{wavelet:g}", rescale_sigma=False))
+
+
+SECTIONS = [
+    *(library(f"section, {text}", text) for text in ("bayes", "sure", "ebayes, mean", "bayes, db2", "bivariate", "js")),
+    *(library(f"section, {text}", text) for text in ("bayes, modwt", "bayes, dtcwt", "bivariate, dtcwt", "js, dtcwt")),
+    *(library("section, fk, sine16x32", "js, fk, 16 x 32"), library("section, fk", "js, fk")),
+    library("bayes, modwt", "traces: bayes, modwt"),
+    library("js, dtcwt", "traces: js, dtcwt"),
+    Method(
+        "f-x deconvolution", lambda r, **own: fx_deconvolution(r.x, **own), {"order": (2, 4, 8), "traces": (24, 48)}
+    ),
+    Method("Cadzow", lambda r, **own: cadzow(r.x, **own), {"rank": (2, 4, 8)}, draws=1),
+    Method("non-local means", non_local_means, {"strength": (0.6, 0.8, 1.0)}, "scikit-image"),
+    Method("denoise_wavelet", scikit_wavelet, {"visu": (0, 1), "wavelet": (1, 4, 8)}, "scikit-image"),
+]
+"""Methods for sections."""
+
+RANKED = [*RULE_NAMES, "bayes, 8 levels", "bayes, haar", "bayes, modwt", "sure, 8 levels", "sure, hard", "fdr, modwt"]
+RANKED += ["ebayes, mean, modwt, 8 levels", "js, sym8", "js, sym8, modwt"]
+"""The methods that `wavefilt.compare` puts in order."""
+JUDGED = [
+    *map(library, ("bayes", "sure", "js", "ebayes", "neighblock", "bayes, modwt", "js, sym8, modwt", "universal")),
+    *map(library, ("universal, hard", "universal, hard, db4, 6 levels")),
+    *map(library, ("universal, db4, 6 levels", "bayes, db4, 6 levels")),
+    *(library(f"universal, sigma={factor}") for factor in ("2.0", "4.0", "8.0")),
+    *(Method(f"{level} levels set to 0", partial(denoised, rule=1e30, level=level)) for level in (1, 3, 5)),
+    *(Method(f"running mean of {n}", lambda record, n=n: uniform_filter1d(record.x, n, axis=-1)) for n in (3, 9, 33)),
+]
+"""Methods from gentle to brutal, whose harm the trust report is to tell, for noise of standard deviation 1."""
+
+BY_GROUP = {
+    "published": PUBLISHED,
+    "functions": [*RULES, *CHANGES],
+    "records": [*RULES, *CHANGES],
+    "earthquakes": TRACES,
+}
+"""Methods by the group of a record; the groups of sections have `SECTIONS`."""

@@ -1,6 +1,6 @@
-"""The constants of a GPU by microbenchmarks, for the calibrated SKE model: `wavefilt ske calibrate`.
+"""Measure the constants of a GPU for the calibrated SKE model: `wavefilt ske calibrate`.
 
-Each constant is the median of several runs; the distance of the quartiles, relative to it, is kept as its spread.
+Each constant is the median of several runs; its spread is the distance of the quartiles relative to the median.
 """
 
 from __future__ import annotations
@@ -15,50 +15,45 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.backends.cuda.runtime.graph import stream as new_stream
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda, describe, require
 from wavefilt.benchmarks.common.environment import version
 from wavefilt.benchmarks.common.gpu_timing import Timing, measured
 from wavefilt.benchmarks.common.tables import Row
-from wavefilt.ske.calibration import Calibration, Operation, Table
+from wavefilt.ske.devices import Calibration, Operation, Table
 
-from .microkernels import ACCESSES, LINE, OPERATIONS, SHARED_LOADS, UNROLLED, chain, kernels
+from .microkernels import LINE, OPERATIONS, SHARED_LOADS, UNROLLED, chain, kernels
 
 KIB, MIB = 1 << 10, 1 << 20
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """Sizes of the microbenchmarks."""
 
     turns: int = 64
     steps: int = 4096
     footprints: tuple[int, ...] = tuple(16 * KIB << i for i in range(17))  # to 1 GiB
     threads: tuple[int, ...] = (32, 64, 128, 256, 512, 1024)
-    warps: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
     copies: tuple[int, ...] = tuple(MIB << i for i in range(11))  # to 1 GiB, read and written together
-    strides: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
-    elements: int = 64 * MIB  # float32 of the copy by few warps
-    accesses: int = 4 * MIB  # of each stride
-    blocks: int = 1 << 16
+    streams: tuple[int, ...] = tuple(4 * MIB << i for i in range(8))  # to 512 MiB
     launches: int = 200
     repeats: int = 9
 
 
-TINY = Sizes(2, 8, (1024, 2048, 4096), (2, 4), (1, 2), (4096, 8192), (1, 2), 64, 64, 2, 2, 1)
+TINY = Sizes(2, 8, (1024, 2048, 4096), (2, 4), (4096, 8192), (4096, 8192, 16384), 2, 1)
 """For the simulator."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """What the driver says of the current device."""
+    """Properties of the current device, as the driver reports them."""
 
     name: str
     capability: str
     multiprocessors: int
     cache: int
     memory: int
-    block: int  # threads of the blocks that fill an SM
+    block: int  # threads of blocks that fill an SM
 
     @staticmethod
     def current() -> Device:
@@ -76,7 +71,7 @@ Pairs = list[tuple[int, float]]
 
 
 class Bench:
-    """The microbenchmarks on one device; what each left of spread is in ``spread``."""
+    """The microbenchmarks on one device; ``spread`` is that of each measurement."""
 
     def __init__(self, device: Device, sizes: Sizes) -> None:
         self.device, self.sizes = device, sizes
@@ -85,7 +80,7 @@ class Bench:
         self.cycles = cuda.to_device(np.zeros(max(2 * device.multiprocessors, 2), np.int64))
 
     def ticks(self, name: str, launch: Callable[[], None], blocks: int = 1) -> float:
-        """Median over runs, after one to warm up, of the cycles that the blocks of a launch counted."""
+        """Return the median over runs, after one to warm up, of the cycles counted by the blocks of a launch."""
         counted = []
         for _ in range(self.sizes.repeats + 1):
             launch()
@@ -94,7 +89,7 @@ class Bench:
         return self._keep(name, Timing.of(counted[1:]))
 
     def seconds(self, name: str, launches: int, kernel: Any, blocks: int, threads: int, *arguments: Any) -> float:
-        """Median time of a launch."""
+        """Return the median time of a launch."""
         timing = measured(lambda on: kernel[blocks, threads, on](*arguments), launches, self.sizes.repeats, 2)
         return self._keep(name, timing)
 
@@ -103,7 +98,7 @@ class Bench:
         return timing.seconds
 
     def operation(self, name: str) -> Operation:
-        """Latency from one warp, rate from an SM full of warps."""
+        """Measure the latency with one warp, the rate with fully occupied SMs."""
         number, instructions = OPERATIONS[name]
         blocks, threads, turns = self.multiprocessors, self.device.block, self.sizes.turns
         kernel, steps = chain(name), turns * UNROLLED * instructions
@@ -113,14 +108,14 @@ class Bench:
         return Operation(alone / steps, threads / 32 * steps / full)
 
     def wavefront(self, latency: float) -> Operation:
-        """128 bytes of shared memory: what a cycle of its pipe moves for a warp, a quarter of a 16-byte access."""
+        """Measure the rate of 128-byte transactions of shared memory, a quarter of a warp's 16-byte access."""
         blocks, threads, turns = self.multiprocessors, self.device.block, self.sizes.turns
         out = cuda.device_array(blocks * threads, np.float32)
         read = partial(self.kernels.read_shared[blocks, threads], turns, self.cycles, out)
         return Operation(latency, threads / 32 * turns * 4 * SHARED_LOADS / self.ticks("rate, wavefront", read, blocks))
 
     def clock(self) -> float:
-        """Cycles a second of an SM under arithmetic load."""
+        """Measure the clock frequency under arithmetic load."""
         blocks, threads = self.multiprocessors, self.device.block
         out = cuda.device_array(blocks * threads, np.float32)
         arguments = _values("float32"), 200 * self.sizes.turns, self.cycles, out
@@ -128,7 +123,7 @@ class Bench:
         return float(np.median(self.cycles.copy_to_host()[:blocks])) / seconds
 
     def chases(self) -> Pairs:
-        """Cycles of a load by the bytes that loads are spread over."""
+        """Measure the latency of loads against the size of the accessed memory."""
         apart, steps, found = LINE // 4, self.sizes.steps, []
         footprints = [size for size in self.sizes.footprints if size <= self.device.memory // 4]
         following, out = cuda.device_array(footprints[-1] // 4, np.uint32), cuda.device_array(1, np.uint32)
@@ -137,14 +132,14 @@ class Bench:
             self.kernels.ring[max(min(lines // 32, 1024), 1), min(32, lines)](following, lines, apart)
 
             def run(lines: int = lines, runs: Iterator[int] = runs) -> None:
-                first = next(runs) * (lines // 16 + 1) % lines * apart  # elsewhere than the run before, not in L2 now
+                first = next(runs) * (lines // 16 + 1) % lines * apart  # elsewhere than in the run before
                 self.kernels.chase[1, 1](following, first, min(lines, steps), steps, self.cycles, out)
 
             found.append((size, self.ticks(f"load, {size} bytes", run) / steps))
         return found
 
     def latencies(self, chases: Pairs) -> dict[str, float]:
-        """Cycles of a load from each memory: of L1 the least; of L2 up to half of it; of DRAM beyond four times."""
+        """Return the latency of L1 (the least), of L2 (up to half of it) and of DRAM (beyond four times L2)."""
         half, most = self.device.cache / 2, 4 * self.device.cache
         inside = [cycles for size, cycles in chases if MIB <= size <= half] or [chases[len(chases) // 2][1]]
         beyond = [cycles for size, cycles in chases if size >= most] or [chases[-1][1]]
@@ -155,7 +150,7 @@ class Bench:
         return loads | {"l2": float(np.median(inside)), "dram": float(np.median(beyond))}
 
     def barrier(self) -> Pairs:
-        """Cycles of a barrier by the threads of the only block of an SM."""
+        """Measure the cycles of a barrier against the threads of the only block of an SM."""
         found, blocks, turns = [], self.multiprocessors, self.sizes.turns
         for threads in self.sizes.threads:
             wait = partial(self.kernels.barriers[blocks, threads], turns, self.cycles)
@@ -165,46 +160,10 @@ class Bench:
     def launch(self) -> float:
         return self.seconds("launch", self.sizes.launches, self.kernels.empty, 1, 32)
 
-    def queued(self) -> float:
-        """An empty kernel among many in a stream, which wait behind a long one while Python queues them."""
-        if SIMULATED:
-            return self.launch()
-        on, times = new_stream(), []
-        configured = self.kernels.empty[1, 32, on]
-        for _ in range(5):
-            self.kernels.spin[1, 1, on](60_000_000)
-            start, stop = cuda.event(), cuda.event()
-            start.record(on)
-            for _ in range(self.sizes.launches):
-                configured()
-            stop.record(on)
-            stop.synchronize()
-            times.append(1e-3 * cuda.event_elapsed_time(start, stop) / self.sizes.launches)
-        return self._keep("launch, queued", Timing.of(times))
-
-    def block(self, launch: float, clock: float) -> Pairs:
-        """Cycles that an SM spends on starting and ending a block that does nothing."""
-        found, blocks = [], self.sizes.blocks
-        for threads in self.sizes.threads:
-            seconds = self.seconds(f"blocks of {threads} threads", 2, self.kernels.empty, blocks, threads)
-            found.append((threads, max(seconds - launch, 0.0) * clock * self.multiprocessors / blocks))
-        return found
-
-    def warps(self) -> Pairs:
-        """Seconds of one copy by warps on an SM: a thread has one load under way."""
-        n, most, found = self.sizes.elements, self.device.block // 32 or 1, []
-        arguments = *_source_and_target(n), n, np.float32(2)
-        for warps in self.sizes.warps:
-            each = -(-warps // most)
-            blocks, threads = each * self.multiprocessors, warps // each * self.lanes
-            seconds = self.seconds(f"copy, {warps} warps", 1, self.kernels.scale, blocks, threads, *arguments)
-            found.append((warps, seconds))
-        return found
-
     def bandwidth(self) -> Pairs:
-        """Bytes a second, read and written, by the bytes of both arrays."""
+        """Measure the bandwidth of repeated copies against the bytes of both arrays."""
         threads, found = min(256, self.device.block), []
-        blocks = 4 * self.multiprocessors - 1  # odd: chunks are a power of two
+        blocks = 4 * self.multiprocessors - 1  # odd, since chunks are a power of two
         sizes = [size for size in self.sizes.copies if size <= self.device.memory // 4]
         arrays = _source_and_target(sizes[-1] // 8)
         for size in sizes:
@@ -213,50 +172,60 @@ class Bench:
             found.append((size, rounds * size / self.seconds(f"copy of {size} bytes", 1, *arguments)))
         return found
 
-    def strides(self) -> Pairs:
-        """Time of loads whose lanes are so many elements apart, over that of neighbours."""
-        n, threads, found = self.sizes.accesses, min(256, self.device.block), []
-        x = cuda.to_device(np.ones(n * self.sizes.strides[-1], np.float32))
-        out, blocks = cuda.device_array(1, np.float32), n // (threads * ACCESSES)
-        for stride in self.sizes.strides:
-            arguments = self.kernels.strided, blocks, threads, x, stride, np.float32(-1), out
-            found.append((stride, self.seconds(f"stride {stride}", 4, *arguments)))
-        return [(stride, seconds / found[0][1]) for stride, seconds in found]
+    def streams(self) -> dict[str, Pairs]:
+        """Measure the bandwidth of blocks that read, write or copy one chunk each, against the bytes touched.
+
+        Each value is that of the bytes a launch moves more than the smallest launch.
+        """
+        threads = min(256, self.device.block)
+        sizes = [size for size in self.sizes.streams if size <= self.device.memory // 4]
+        (x, y), out = _source_and_target(sizes[-1] // 4), cuda.device_array(1, np.float32)
+        zero, found = np.float32(0), dict[str, Pairs]()
+        for name, bytes_per_chunk in {"read": 64 * threads, "write": 64 * threads, "copy": 128 * threads}.items():
+            times = []
+            for size in sizes:
+                blocks = size // bytes_per_chunk
+                arguments = {"read": (x, zero - 1, out), "write": (y, zero), "copy": (x, y, blocks, 1)}[name]
+                kernel = getattr(self.kernels, name)
+                times.append(self.seconds(f"one-shot {name} of {size} bytes", 1, kernel, blocks, threads, *arguments))
+            pairs = zip(sizes[1:], times[1:], strict=True)
+            found[name] = [(size, (size - sizes[0]) / max(seconds - times[0], 1e-12)) for size, seconds in pairs]
+        return found
 
 
 def constants(sizes: Sizes | None = None) -> Calibration:
-    """The current device measured, without fitted parameters. BackendUnavailable if there is none."""
+    """Measure the current device, without fitted parameters. Raises BackendUnavailable if there is none."""
     began = time.perf_counter()
     device = Device.current()
     bench = Bench(device, sizes or (TINY if SIMULATED else Sizes()))
-    clock, launch, chases = bench.clock(), bench.launch(), bench.chases()
+    chases, streams = bench.chases(), bench.streams()
     latency, operations = bench.latencies(chases), {name: bench.operation(name) for name in OPERATIONS}
     operations["wavefront"] = bench.wavefront(latency["shared"])
-    told: Row = {"date": date.today().isoformat(), "device": describe()}
-    told["versions"] = {name: version(name) for name in ("numpy", "numba", "numba-cuda")}
-    told["loads"] = [list(pair) for pair in chases]
+    inside = [pair for pair in bench.bandwidth() if pair[0] <= device.cache]
+    beyond = [pair for pair in streams["copy"] if pair[0] > device.cache]  # as kernels read and write: once
+    facts: Row = {"date": date.today().isoformat(), "device": describe()}
+    facts["versions"] = {name: version(name) for name in ("numpy", "numba", "numba-cuda")}
+    facts["loads"] = [list(pair) for pair in chases]
     return Calibration(
         name=device.name,
         capability=device.capability,
         multiprocessors=device.multiprocessors,
-        clock=clock,
+        clock=bench.clock(),
         cache=device.cache,
         memory=device.memory,
-        launch=launch,
-        queued=bench.queued(),
-        block=_table(bench.block(launch, clock)),
+        launch=bench.seconds("launch", bench.sizes.launches, bench.kernels.empty, 1, 32),
         latency=latency,
         operations=operations,
-        bandwidth=_table(bench.bandwidth()),
+        bandwidth=_table([*inside, *beyond]),
+        reads=_table(streams["read"]),
+        writes=_table(streams["write"]),
         barrier=_table(bench.barrier()),
-        strides=_table(bench.strides()),
-        warps=_table(bench.warps()),
-        measured=told | {"spread": bench.spread, "seconds": round(time.perf_counter() - began, 1)},
+        measured=facts | {"spread": bench.spread, "seconds": round(time.perf_counter() - began, 1)},
     )
 
 
 def _values(number: str) -> Any:
-    """What a chain is made of, a and b of x a + b and the first x: such that x stays finite."""
+    """Return a, b and the first x of a chain, such that x stays finite."""
     return cuda.to_device(np.array([3, 5, 7] if number == "uint32" else [0.5, 1, 2], number))
 
 

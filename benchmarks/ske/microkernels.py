@@ -1,11 +1,11 @@
-"""Kernels that each make one thing of a GPU visible: a latency, a rate, the bandwidth, a barrier.
+"""Microbenchmark kernels for latencies, instruction rates, bandwidths and barriers.
 
-Those that count clock cycles write them themselves, one number a block, so that no launch is in their time.
+Kernels with an argument ``cycles`` write the elapsed clock cycles of each block there, so that launch overhead is not
+measured.
 """
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -16,13 +16,11 @@ from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.wide import load4, store
 
 UNROLLED = 64
-"""Operations of a chain in one turn of its loop, whose own three instructions are then few."""
+"""Operations in the body of a chain's loop, so that the loop itself costs little."""
 LINE = 128
-"""Bytes of a cache line: the distance of the places that a pointer chase visits."""
+"""Bytes of a cache line, the stride of a pointer chase."""
 SHARED_LOADS = 16
-"""16-byte loads of a thread of ``read_shared`` in one turn."""
-ACCESSES = 8
-"""Loads of a thread of ``strided``."""
+"""16-byte loads per thread and turn of ``read_shared``."""
 
 if SIMULATED:
     import time
@@ -37,7 +35,7 @@ else:
 
     @intrinsic
     def ticks(typing: Any) -> Any:
-        """Clock cycles of this multiprocessor."""
+        """Return the clock cycles of this multiprocessor."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kind = ir.FunctionType(ir.IntType(64), [])
@@ -49,35 +47,25 @@ else:
 OPERATIONS: dict[str, tuple[str, int]] = {
     "fma": ("float32", 1),
     "fma64": ("float64", 1),
-    "int": ("uint32", 2),
     "add and flip": ("uint32", 2),
-    "int mul": ("uint32", 1),
-    "int div": ("uint32", 1),
-    "div": ("float32", 1),
-    "sqrt": ("float32", 1),
 }
-"""What chains are made of: the type, and the instructions that count as one step of the chain."""
+"""Operations of chains: the data type, and the instructions per step."""
 
 
 @cache
 def chain(operation: str) -> Any:
-    """Kernel in which every thread makes ``turns`` times `UNROLLED` steps that each need the one before."""
+    """Return a kernel in which every thread executes ``turns`` times `UNROLLED` dependent steps."""
     number = np.dtype(OPERATIONS[operation][0]).type
-    unrolled, one = UNROLLED, number(1)
-
+    unrolled = UNROLLED
     half = number(0.5) if number is not np.uint32 else number(3)
     steps = {
-        # with three registers as operands the rate would be half: their banks give two a cycle
+        # a literal factor: three register operands would halve the rate, because the banks deliver two per cycle
         "fma": lambda x, a, b: x * half + b,
-        # two instructions that neither compiler joins, both of the integer pipe
-        "int": lambda x, a, b: (x >> one) ^ a,
-        # of which the assembler gives the addition to the pipe of the multiplications
+        "fma64": lambda x, a, b: x * a + b,
+        # two pipes: the assembler moves the addition to the pipe of multiplications
         "add and flip": lambda x, a, b: (x + a) ^ b,
-        "int div": lambda x, a, b: a // (x | one) + b,
-        "div": lambda x, a, b: a / x,
-        "sqrt": lambda x, a, b: math.sqrt(x),
     }
-    step = cuda.jit(device=True, inline="always")(steps.get(operation, lambda x, a, b: x * a + b))
+    step = cuda.jit(device=True, inline="always")(steps[operation])
 
     @cuda.jit
     def chain_kernel(values, turns, cycles, out):
@@ -98,8 +86,8 @@ def chain(operation: str) -> Any:
 
 @cache
 def kernels() -> SimpleNamespace:
-    """The other kernels, by name."""
-    accesses, shared_loads, ring_size, room = ACCESSES, SHARED_LOADS, 1024, 4096
+    """Return the other kernels, by name."""
+    shared_loads, ring_size, room = SHARED_LOADS, 1024, 4096
 
     @cuda.jit
     def empty():
@@ -107,28 +95,28 @@ def kernels() -> SimpleNamespace:
 
     @cuda.jit
     def spin(cycles):
-        """Keep the stream busy for so many cycles."""
+        """Keep the stream busy for a number of cycles."""
         start = ticks()
         while ticks() - start < cycles:
             pass
 
     @cuda.jit
     def ring(following, lines, apart):
-        """One cycle through all lines (a power of two), in an order that nothing can guess."""
+        """Link all lines (a power of two) to one cycle in an unpredictable order."""
         first, step = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x, cuda.gridDim.x * cuda.blockDim.x
         for i in range(first, lines, step):
             following[i * apart] = ((i * 1664525 + 1013904223) & (lines - 1)) * apart
 
     @cuda.jit
     def chase(following, first, before, steps, cycles, out):
-        """One thread goes from line to line, ``before`` steps that are not timed and ``steps`` that are."""
+        """Follow the links with one thread: ``before`` untimed steps, then ``steps`` timed ones."""
         place = following[first]
         for _ in range(before):
             place = following[place]
         start = ticks()
         for _ in range(steps):
             place = following[place]
-        out[0] = place  # before the clock is read again
+        out[0] = place  # before the clock is read
         cycles[0] = ticks() - start
 
     @cuda.jit
@@ -146,7 +134,7 @@ def kernels() -> SimpleNamespace:
 
     @cuda.jit
     def read_shared(turns, cycles, out):
-        """16-byte loads from shared memory without conflicts, as many as there is room for in the pipe."""
+        """Saturate shared memory with 16-byte loads without bank conflicts."""
         buffer = cuda.shared.array(room, np.float32)
         thread = cuda.threadIdx.x
         for i in range(thread, room, cuda.blockDim.x):
@@ -167,18 +155,11 @@ def kernels() -> SimpleNamespace:
         out[cuda.blockIdx.x * cuda.blockDim.x + thread] = (a + b) + (c + d)
 
     @cuda.jit
-    def scale(x, y, n, factor):
-        """y = factor x, one load of a thread under way at a time: the store may be where the next load reads."""
-        first, step = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x, cuda.gridDim.x * cuda.blockDim.x
-        for i in range(first, n, step):
-            y[i] = factor * x[i]
-
-    @cuda.jit
     def copy(x, y, chunks, rounds):
-        """y = x in 16-byte accesses, four of a thread under way at a time, ``rounds`` times over all chunks.
+        """Copy in 16-byte accesses, four per thread in flight, ``rounds`` times over all chunks.
 
-        A chunk is four accesses of every thread of a block. The numbers of blocks and of chunks have no common divisor,
-        so that a block does not read again what it has in its own cache.
+        A chunk is four accesses of every thread of a block. For several rounds, the numbers of blocks and chunks must
+        be coprime, so that a block does not find its own data in its L1 cache.
         """
         width = cuda.blockDim.x
         for item in range(cuda.blockIdx.x, chunks * rounds, cuda.gridDim.x):
@@ -191,15 +172,21 @@ def kernels() -> SimpleNamespace:
             store(y, v + 12 * width, d)
 
     @cuda.jit
-    def strided(x, stride, never, out):
-        """Loads of a warp ``stride`` elements apart; their sum is written only if it is ``never``."""
-        total = x.dtype.type(0)
-        apart = cuda.gridDim.x * cuda.blockDim.x
-        first = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-        for j in range(accesses):
-            total += x[(first + j * apart) * stride]
+    def read(x, never, out):
+        """Read one chunk per block; the sum is stored only if it is ``never``."""
+        width, total = cuda.blockDim.x, np.float32(0)
+        for i in range(4):
+            a, b, c, d = load4(x, 16 * cuda.blockIdx.x * width + 4 * (cuda.threadIdx.x + i * width))
+            total += (a + b) + (c + d)
         if total == never:
             out[0] = total
+
+    @cuda.jit
+    def write(y, value):
+        """Write one chunk per block."""
+        width = cuda.blockDim.x
+        for i in range(4):
+            store(y, 16 * cuda.blockIdx.x * width + 4 * (cuda.threadIdx.x + i * width), (value, value, value, value))
 
     @cuda.jit
     def barriers(turns, cycles):
@@ -210,5 +197,5 @@ def kernels() -> SimpleNamespace:
         if cuda.threadIdx.x == 0:
             cycles[cuda.blockIdx.x] = ticks() - start
 
-    every = (empty, spin, ring, chase, chase_shared, read_shared, scale, copy, strided, barriers)
+    every = (empty, spin, ring, chase, chase_shared, read_shared, copy, read, write, barriers)
     return SimpleNamespace(**{f.__name__: f for f in every})

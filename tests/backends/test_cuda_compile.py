@@ -1,7 +1,7 @@
-"""Kernels of the GPU backend compiled without a GPU, as they are for one: no double precision by accident, no spills.
+"""Kernels of the GPU backend compiled without a GPU: no unintended double precision, no spills.
 
-Those of float32 for sm_90, those of a denoise by the default filter for float64 and other GPUs, and all for all with
-``-m sm_all``.
+The ordinary suite compiles one kernel of each family. ``-m sm_90`` compiles all for float32 and sm_90, and those of
+the default options for float64 and other GPUs; ``-m sm_all`` compiles every kernel for every GPU.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.checkout import ROOT
-from wavefilt.benchmarks.gpu import first_call
 from wavefilt.benchmarks.ske import compiled as kernels
 
 PARTS = ("every second", "the others")
@@ -135,6 +134,29 @@ def test_one_compilation_for_all_filters_of_a_length(tmp_path):
     assert done.stdout == "done\n", done.stderr[-3000:]
 
 
+FAMILIES = """
+import json
+from wavefilt.backends.cuda import warming
+options = {"wavelet": "haar", "level": 1, "rule": 0.5}
+methods = [options, {**options, "transform": "modwt"}, {**options, "dimensions": 2}]
+methods.append({**options, "wavelet": "legall,qshift_06", "transform": "dtcwt"})
+warming.SHAPES.update({1: [(1, (1 << 16,))], 2: [(1, (64, 64))]})
+launches = warming.needed(json.dumps(methods), ["float32"], (9, 0))
+of_family = {kernel.py_func.__module__.split(".")[3]: (kernel, types) for kernel, types in launches}
+for family, (kernel, types) in of_family.items():
+    assert kernel.compile(types)
+    print(family)
+"""
+
+
+def test_a_kernel_of_each_family_compiles(tmp_path):
+    pytest.importorskip("numba_cuda")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run = [sys.executable, "-c", FAMILIES]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=300, cwd=ROOT, env=environment, check=False)
+    assert {"dwt", "modwt", "dwt2", "dual_tree"} <= set(done.stdout.split()), done.stderr[-3000:]
+
+
 WARM = """
 from wavefilt.backends.cuda import warming
 from wavefilt.backends.cuda.runtime import compiler
@@ -207,17 +229,6 @@ def test_kernels_of_a_release(tmp_path):
     assert int(done.stdout or 0) > 1, done.stderr[-3000:]
 
 
-@pytest.mark.sm_90
-def test_what_first_calls_compile():
-    pytest.importorskip("numba_cuda")
-    options = {"wavelet": "haar", "rule": "universal", "level": 1}
-    found = first_call.run({"first": options, "again": options})
-    first, again = found["rows"]
-    assert first["kernels"] == again["kernels"] != []
-    assert first["front_end_seconds"] > 0 == again["front_end_seconds"]
-    assert [row[0] for row in first_call.TABLE(found).rows] == ["first", "again"]
-
-
 DOUBLE = (
     "whole",
     "scan",
@@ -274,6 +285,7 @@ def check(dtype: str, files: list[Path], which: str = "all") -> None:
         assert row["blocks"] >= 1, row
 
 
+@pytest.mark.sm_90
 def test_no_double_precision_no_spills_little_shared_memory(compiled):
     check(*compiled)
     dtype, files, _ = compiled

@@ -1,4 +1,4 @@
-"""The GPU backend on a real GPU: ``pytest -m gpu``."""
+"""The GPU backend on a real GPU (``pytest -m gpu``): every kernel against the reference, threads, memory."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ import pywt
 
 import wavefilt
 from wavefilt import backends
+from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import DWT, MODWT
+from wavefilt.transforms import DTCWT, DTCWT2, DWT, DWT2, MODWT, Analysis
 from wavefilt.vocabulary import MODES
+from wavefilt.wavelets.dual_tree import DualTree
 
 if isinstance(state := backends.available()["cuda"], wavefilt.BackendUnavailable):
-    pytest.skip(str(state), allow_module_level=True)  # hundreds of tests, one by one, take as long as others to run
+    pytest.skip(str(state), allow_module_level=True)
 
-pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # of the libraries beside
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # those of other libraries
 
 
 def _backend():
@@ -268,6 +270,7 @@ def test_a_forked_child_reads_results_and_leaves_the_parent_its_own():
 AT_ONCE = """
 import sys, threading, numpy as np
 from wavefilt import backends
+from wavefilt.denoising.pipeline import run
 from wavefilt.method import Method
 backend, method, failures = backends.get("cuda"), Method("db5", 5, rule="universal"), []
 together = threading.Barrier(8)
@@ -462,3 +465,120 @@ def test_modwt(backend, reference, mode, rows, n, level):
     _close(backend.reconstruct(ours), x, "float64", 100)
     found, expected = (b.statistics([p], "record") for b, p in ((backend, ours), (reference, theirs)))
     np.testing.assert_allclose(found.median_abs([1, level]), expected.median_abs([1, level]), rtol=1e-9)
+
+
+def difference(a, b):
+    return np.linalg.norm(a.astype(np.complex128) - b) / np.linalg.norm(b.astype(np.complex128))
+
+
+@pytest.mark.parametrize("wavelet", ["haar", "db4", "sym8", "bior2.4", "db20", "coif17"])
+def test_transforms_of_sections(backend, reference, wavelet):
+    rng, pair = np.random.default_rng(8), (pywt.Wavelet(wavelet),) * 2
+    for mode in MODES:
+        for dtype, shape, limit in (("float32", (1, 517, 603), 2e-6), ("float64", (3, 131, 260), 1e-12)):
+            x = rng.standard_normal(shape).astype(dtype)
+            if mode in ("smooth", "antireflect"):  # what lies beyond a corner is large
+                limit *= pair[0].dec_len ** 2
+            theirs = reference.decompose(x.astype("f8"), Analysis(DWT2, pair, (mode, mode), 2))
+            ours = backend.decompose(x, Analysis(DWT2, pair, (mode, mode), 2))
+            assert max(difference(a, b) for a, b in zip(ours.coefficients, theirs.coefficients, strict=True)) < limit
+            shrinkage = Shrinkage("soft", np.full((6, len(x)), 0.5))
+            y = reference.reconstruct(theirs, shrinkage)
+            assert difference(backend.reconstruct(ours, shrinkage), y) < 10 * limit
+    backend.clear()
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [DualTree("near_sym_b", "qshift_b"), DualTree("legall", "qshift_06"), DualTree("antonini", "qshift_d")],
+    ids=lambda tree: tree.name,
+)
+def test_transforms_of_the_dual_tree(backend, reference, tree):
+    rng = np.random.default_rng(8)
+    for dtype, limit in (("float32", 2e-6), ("float64", 1e-12)):
+        for transform, shape, level in ((DTCWT2, (2, 517, 603), 3), (DTCWT, (3, 30011), 6)):
+            x = rng.standard_normal(shape).astype(dtype)
+            analysis = transform.analysis(tree, "symmetric", level)
+            theirs, ours = reference.decompose(x.astype("f8"), analysis), backend.decompose(x, analysis)
+            assert max(difference(a, b) for a, b in zip(ours.coefficients, theirs.coefficients, strict=True)) < limit
+            shrinkage = Shrinkage("soft", np.full((level * (6 if len(shape) == 3 else 1), len(x)), 0.5))
+            assert (
+                difference(backend.reconstruct(ours, shrinkage), reference.reconstruct(theirs, shrinkage)) < 10 * limit
+            )
+    backend.clear()
+
+
+def noise_with_a_burst(rows, n, dtype="f8"):
+    """Noise with a burst in it, and an offset."""
+    x = np.random.default_rng(n).standard_normal((rows, n))
+    x[:, n // 2 : n // 2 + n // 8] *= 12
+    return (x + 3).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("transform", ["dwt", "modwt"])
+@pytest.mark.parametrize(
+    ("wavelet", "mode", "rows", "n", "level"),
+    [
+        ("sym8", "reflect", 1, 1 << 20, 6),
+        ("db8", "symmetric", 1, 2_000_003, 12),
+        ("db4", "periodization", 3, 100_001, 9),
+        ("coif17", "zero", 2, 50_000, 5),
+        ("haar", "smooth", 70_000, 40, 3),
+        ("db8", "symmetric", 24, 1024, 6),
+        ("sym8", "periodic", 300, 16_384, 6),
+    ],
+)
+def test_rule_js(backend, wavelet, mode, rows, n, level, transform, dtype):
+    """Each time the same bits: launched, recorded and replayed."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    x, method = noise_with_a_burst(rows, n, dtype), Method(wavelet, level, mode, "js", transform=transform)
+    expected, samples = run(x, method, "numba").samples, cuda.to_device(x)
+    found = [backend.denoise(samples, method, level)[0].copy_to_host() for _ in range(4)]
+    found.append(backend.denoise(x, method, level)[0])
+    for y in found:
+        assert np.array_equal(y, found[0])
+    difference = np.linalg.norm(found[0].astype("f8") - expected) / np.linalg.norm(x - 3.0)
+    assert difference < (1e-5 if dtype == "f4" else 1e-12)
+    backend.clear()
+
+
+def test_shapes_and_rules_that_take_turns():
+    """They share a kernel, and graphs of those that take more memory are launched on other arrays after others."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    cases = [(n, rule) for n in (3001, 500, 1024) for rule in ("bayes", "universal")]
+    held = []
+    for turn in range(4):
+        for n, rule in cases:
+            x = _traces(24, n, turn)
+            held.append(cuda.to_device(x))
+            y = wavefilt.denoise(held[-1], rule=rule, level=4)
+            expected = wavefilt.denoise(x, rule=rule, level=4, backend="pywavelets")
+            np.testing.assert_allclose(y.copy_to_host(), expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("sigma", ["global", "level"])
+@pytest.mark.parametrize(
+    ("rows", "n", "wavelet"),
+    [
+        (1, 1000, "db8"),
+        (24, 1024, "sym8"),
+        (700, 2001, "db4"),
+        (300, 5001, "db8"),
+        (40, 9999, "db8"),
+        (300, 20001, "db2"),
+    ],
+)
+def test_rows_of_one_block(rows, n, wavelet, sigma):
+    """Rows of all sizes of blocks, aligned and not, and of more shared memory than all GPUs have.
+
+    Blocks of 512 threads are not for the medians of several levels.
+    """
+    from wavefilt.backends.cuda import Cuda, Options
+
+    level = min(6, pywt.dwt_max_level(n, wavelet))
+    method, x = Method(wavelet=wavelet, rule="universal", sigma=sigma), _traces(rows, n)
+    alone, divided = (Cuda(options=how).denoise(x, method, level)[0] for how in (Options(), Options(tile=2048)))
+    np.testing.assert_array_equal(alone, divided)

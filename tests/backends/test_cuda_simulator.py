@@ -1,409 +1,588 @@
-"""Every kernel of the GPU backend in numba's CUDA simulator, on small sizes, against the reference.
-
-The simulator is chosen before numba is imported, so these tests run in a process of their own.
-"""
+"""The GPU backend in numba's CUDA simulator: every kernel on small arrays, against the reference."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import pywt
+from numpy.testing import assert_allclose
 
 import wavefilt
-from tests.support.simulation import inside
-from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
-from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import DWT
+from tests.support.signals import partly_dead
+from tests.support.simulation import arrays_on_device, inside, small_cuda
+from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import MODES
 
-
-@pytest.fixture(scope="module")
-def backend():
-    from wavefilt.backends.cuda import Cuda, Options
-    from wavefilt.backends.cuda.statistics import selection, sorting
-
-    selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE = 250, 128, 256, 32
-    sorting.SPAN = 32
-    return Cuda(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
+# values between the rows, which nothing uses, may overflow in the simulator
+pytestmark = [
+    inside,
+    *(pytest.mark.filterwarnings(f"ignore:{what}:RuntimeWarning") for what in ("invalid", "overflow")),
+]
 
 
-@pytest.fixture(scope="module")
-def reference():
-    from wavefilt.backends.reference.backend import PyWavelets
-
-    return PyWavelets()
+@pytest.fixture
+def small():
+    return small_cuda()
 
 
-def _traces(rows, n, dtype="float64"):
-    return np.random.default_rng(n).standard_normal((rows, n)).astype(dtype)
+@pytest.fixture
+def to_device(monkeypatch, small):
+    return arrays_on_device(monkeypatch, small)
 
 
-@inside
+def samples(shape, dtype="f8"):
+    """Return noise with a burst and an offset."""
+    x = np.random.default_rng(shape[-1]).standard_normal(shape)
+    n = shape[-1]
+    x[..., n // 2 : n // 2 + n // 8] *= 12
+    return (x + 3).astype(dtype)
+
+
+def flattened(coefficients):
+    """Return all arrays of nested coefficients as one."""
+    return np.concatenate([item.ravel() if isinstance(item, np.ndarray) else flattened(item) for item in coefficients])
+
+
+def halved(coefficients):
+    return [item / 2 if isinstance(item, np.ndarray) else tuple(band / 3 for band in item) for item in coefficients]
+
+
+def agree(forward, inverse, x, *arguments, tolerance=1e-11, **options):
+    """Compare the coefficients, and the samples reconstructed from scaled coefficients, with the reference."""
+    ours, theirs = (forward(x, *arguments, backend=name, **options) for name in (small_cuda(), "pywavelets"))
+    assert_allclose(flattened(ours), flattened(theirs), rtol=0, atol=tolerance)
+    options.pop("level")
+    own, other = (inverse(halved(theirs), *arguments, backend=name, **options) for name in (small_cuda(), "pywavelets"))
+    assert_allclose(own, other, rtol=0, atol=tolerance)
+
+
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("wavelet", "rows", "n", "level"), [("haar", 2, 301, 3), ("db3", 1, 300, 2)])
-def test_transforms(backend, reference, mode, wavelet, rows, n, level):
-    """Both ends, interior tiles, several launches; every mode."""
-    bank, x = pywt.Wavelet(wavelet), _traces(rows, n)
-    ours, theirs = (b.decompose(x, DWT.analysis(bank, mode, level)) for b in (backend, reference))
-    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-11)
-    shrinkage = Shrinkage("soft", np.full((level, rows), 0.4))
-    np.testing.assert_allclose(
-        backend.reconstruct(ours, shrinkage), reference.reconstruct(theirs, shrinkage), atol=1e-11
-    )
+def test_coefficients_in_every_mode(mode):
+    """Both ends, interior tiles, several launches."""
+    for wavelet, shape, level in (("haar", (2, 301), 3), ("db3", (1, 300), 2)):
+        agree(wavefilt.wavedec, wavefilt.waverec, samples(shape), wavelet, mode=mode, level=level)
+    agree(wavefilt.modwt, wavefilt.imodwt, samples((2, 11)), "db2", mode=mode, level=2)
+    other = "periodization" if mode == "zero" else mode
+    x = samples((1, 43, 38))
+    agree(wavefilt.wavedec2, wavefilt.waverec2, x, ("db2", "haar"), mode=(mode, other), level=2, axes=(-2, -1))
 
 
-@inside
-def test_filter_longer_than_the_tile(backend, reference):
-    bank, x = pywt.Wavelet("coif17"), _traces(1, 257)
-    ours, theirs = (b.decompose(x, DWT.analysis(bank, "symmetric", 1)) for b in (backend, reference))
-    for a, b in zip(ours.coefficients, theirs.coefficients, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-11)
-    np.testing.assert_allclose(backend.reconstruct(theirs), x, atol=1e-9)
+@pytest.mark.parametrize(
+    ("forward", "inverse", "shape", "wavelet", "options"),
+    [
+        (wavefilt.wavedec, wavefilt.waverec, (1, 257), "coif17", {"level": 1}),  # longer than the tile
+        (wavefilt.modwt, wavefilt.imodwt, (1, 70), "haar", {"level": 6, "mode": "zero"}),
+        (wavefilt.modwt, wavefilt.imodwt, (1, 101), "db2", {"level": 5, "mode": "periodization"}),
+        (wavefilt.modwt, wavefilt.imodwt, (1, 41), "bior2.4", {"level": 3, "mode": "reflect"}),
+    ],
+)
+def test_coefficients_of_many_tiles_and_levels(forward, inverse, shape, wavelet, options):
+    agree(forward, inverse, samples(shape) - 3, wavelet, tolerance=1e-9, **options)
 
 
-@inside
-@pytest.mark.parametrize("function", ["hard", "garrote", "firm"])
-def test_threshold_functions(backend, reference, function):
-    bank, x = pywt.Wavelet("db2"), _traces(2, 150)
-    shrinkage = Shrinkage(function, np.array([[0.5, 0.0], [0.2, 1.0]]))
-    ours = backend.reconstruct(backend.decompose(x, DWT.analysis(bank, "symmetric", 2)), shrinkage)
-    theirs = reference.reconstruct(reference.decompose(x, DWT.analysis(bank, "symmetric", 2)), shrinkage)
-    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+def test_tiles_of_the_modwt_in_float32(monkeypatch):
+    from wavefilt.backends.cuda.modwt import tiling
+
+    monkeypatch.setattr(tiling, "RUN_BYTES", 16)
+    backend, x = small_cuda(threads=4), samples((1, 101), "f4") - 3
+    for wavelet, mode, level in (("haar", "zero", 6), ("db2", "periodization", 5)):
+        found, expected = (
+            wavefilt.denoise(x, wavelet, level=level, mode=mode, rule=0.4, transform="modwt", backend=name)
+            for name in (backend, "pywavelets")
+        )
+        assert_allclose(found, expected, atol=3e-5)
 
 
-@inside
+JS = {"wavelet": "db2", "level": 3, "rule": "js"}
+MODWT = {"transform": "modwt", "wavelet": "haar", "level": 2}
+TREE = {"transform": "dtcwt", "level": 3}
+SECTION = {"wavelet": "haar", "level": 1, "axes": (-2, -1)}
+CASES = [
+    # thresholds of traces and records, by every rule
+    ((2, 300), {"rule": "universal"}),
+    ((2, 300), {"rule": "bayes"}),
+    ((2, 140), {"rule": "sure"}),
+    ((2, 300), {"rule": 0.3}),
+    ((2, 140), {"rule": "fdr", "scope": "record"}),
+    ((2, 140), {"rule": "hybrid", "keep": 1}),
+    ((2, 140), {"rule": "blockjs"}),
+    ((2, 140), {"rule": "neighblock", "sigma": 0.5, "keep": 1}),
+    ((2, 140), {"rule": "ebayes", "shrink": "mean"}),
+    ((2, 140), {"rule": "ebayes-cauchy", "scope": "record"}),
+    ((2, 140), {"rule": "minimax", "shrink": "hard", "keep": 1}),
+    ((2, 140), {"rule": "universal", "shrink": "garrote", "sigma": "global", "mode": "periodization"}),
+    ((1, 1101), {"rule": "universal", "sigma": "global", "wavelet": "haar"}),  # searches of several blocks
+    ((2, 64), {"rule": "bayes", "detrend": "line", "sigma": ("window", 0, 30)}),
+    ((2, 64), {"rule": "bayes", "blend": 0.2}),
+    ((2, 48), {"rule": "universal", "sigma": "global", "spins": 3, "wavelet": "haar"}),
+    ((2, 48), {"rule": "universal", "spins": 3, "wavelet": "haar", "mode": "periodization"}),
+    # trends
+    ((3, 100), {"rule": "bayes", "detrend": "mean", "mode": "zero"}),
+    ((1, 501), {"rule": "bayes", "detrend": "line", "mode": "zero", "wavelet": "haar"}),
+    ((9, 33), {"rule": "bayes", "detrend": "line", "mode": "zero"}),
+    # the MODWT
+    ((2, 33), {**MODWT, "rule": "universal", "sigma": "global"}),
+    ((2, 33), {**MODWT, "rule": "ebayes", "scope": "record"}),
+    # rule js
+    ((1, 200), {**JS, "level": 5}),
+    ((1, 130), {**JS, "wavelet": "haar", "mode": "periodization", "level": 6}),
+    ((1, 137), {**JS, "wavelet": "sym8", "mode": "reflect"}),
+    ((1, 266), {**JS, "wavelet": "sym8", "level": 4}),  # a wide tile
+    ((2, 67), {**JS, "wavelet": "bior2.4", "mode": "periodic", "level": 1}),
+    ((2, 61), {**JS, "sigma": "global", "detrend": "line"}),
+    ((2, 61), {**JS, "scope": "record"}),
+    ((2, 61), {**JS, "keep": 1}),
+    ((2, 61), {**JS, "sigma": ("window", 4, 40), "blend": 0.2}),
+    ((2, 64), {**JS, "spins": 2, "level": 2}),
+    ((1, 35), {**JS, "transform": "modwt"}),
+    ((2, 33), {**JS, "transform": "modwt", "wavelet": "haar", "level": 4, "mode": "periodization", "sigma": 0.7}),
+    ((1, 60), {**JS, "transform": "modwt", "wavelet": "sym8", "mode": "reflect", "level": 2, "keep": 1}),
+    ((2, 30), {**JS, "transform": "modwt", "scope": "record", "detrend": "line", "wavelet": "haar", "level": 2}),
+    # the dual tree
+    ((2, 103), TREE),
+    ((2, 103), {**TREE, "rule": "bayes", "scope": "record"}),
+    ((2, 103), {**TREE, "rule": "universal", "sigma": "global"}),
+    ((2, 103), {**TREE, "rule": "js", "detrend": "line", "keep": 1}),
+    ((2, 103), {**TREE, "rule": "sure"}),
+    ((1, 10, 22), {**SECTION, "transform": "dtcwt", "wavelet": "legall,qshift_a"}),
+    ((2, 10, 8), {**SECTION, "transform": "dtcwt", "wavelet": "legall,qshift_a", "rule": "bayes", "scope": "record"}),
+    ((1, 10, 22), {**SECTION, "transform": "dtcwt", "wavelet": "legall,qshift_a", "rule": 0.4, "shrink": "firm"}),
+    ((2, 203), {**TREE, "wavelet": "legall,qshift_06", "rule": 0.6, "level": 5}),
+    ((1, 517), {**TREE, "wavelet": "near_sym_b,qshift_b", "rule": 0.6, "level": 6}),
+    ((1, 7), {**TREE, "wavelet": "near_sym_b,qshift_b", "rule": 0.6, "level": 1}),
+    ((1, 19, 14), {**TREE, "axes": (-2, -1), "wavelet": "legall,qshift_06", "rule": 0.6, "level": 2}),
+    ((1, 12, 15), {**TREE, "axes": (-2, -1), "wavelet": "near_sym_b,qshift_b", "rule": 0.6, "level": 1}),
+    ((1, 5, 12), {**TREE, "axes": (-2, -1), "wavelet": "near_sym_b,qshift_b", "rule": 0.6, "level": 1}),
+    # sections
+    ((2, 8, 14), {**SECTION, "rule": "universal", "sigma": "global"}),
+    ((2, 8, 14), {**SECTION, "rule": "bayes", "scope": "record"}),
+    ((2, 8, 14), {**SECTION, "rule": "ebayes"}),
+    ((2, 8, 14), {**SECTION, "rule": 0.4, "shrink": "firm"}),
+]
+
+
+@pytest.mark.parametrize(("shape", "options"), CASES, ids=str)
+def test_denoise(small, to_device, shape, options):
+    """In host memory and on the device."""
+    x, options = samples(shape), {"level": 2} | options
+    if options.get("transform") != "dtcwt":
+        options.setdefault("wavelet", "db2")
+    if "axes" in options:
+        small = small_cuda(tile=64, threads=64 if "transform" in options else 16)
+    x[0] *= 3
+    expected = wavefilt.denoise(x, backend="pywavelets", **options)
+    assert np.abs(x - expected).max() > 0.01
+    assert_allclose(wavefilt.denoise(x, backend=small, **options), expected, atol=1e-9)
+    assert_allclose(wavefilt.denoise(to_device(x), backend=small, **options).copy_to_host(), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{**JS, "wavelet": "db2"}, {**JS, **MODWT}, {"rule": "bayes", "detrend": "line"}])
+def test_denoise_in_float32(small, options):
+    x, options = samples((2, 90), "f4"), {"wavelet": "db2", "level": 2} | options
+    found, expected = (wavefilt.denoise(x, backend=name, **options) for name in (small, "pywavelets"))
+    assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("dwt", (1, 0, 1)), ("dwt", (0, 1, 1)), ("modwt", (1, 1, 0))])
+def test_bands_that_are_unchanged(small, kind, rows):
+    """Thresholds of 0 for some bands."""
+    x, rule = samples((1, 90)), [0.8 * one for one in rows]
+    options = {"wavelet": "db2", "level": 3, "rule": rule, "transform": kind}
+    found, expected = (wavefilt.denoise(x, backend=name, **options) for name in (small, "pywavelets"))
+    assert_allclose(found, expected, atol=1e-11)
+    assert np.array_equal(wavefilt.denoise(x, backend=small, **{**options, "rule": 0.0}), x)
+
+
 @pytest.mark.parametrize(("rows", "n"), [(2, 420), (1, 1101)])
+@pytest.mark.parametrize("options", [{}, {"scope": "record"}, {"transform": "modwt", "mode": "periodization"}], ids=str)
+def test_noise_is_that_of_the_exact_median(small, rows, n, options):
+    """Levels searched by one block and by many, a sampled window and the widest one, odd and even counts."""
+    x = np.random.default_rng(n).standard_normal((rows, n))
+    if options.get("transform"):
+        x = x[:, :60]
+    given = {"level": 2, "by_band": True, **options}
+    found, expected = (wavefilt.estimate_sigma(x, "haar", backend=name, **given) for name in (small, "pywavelets"))
+    assert_allclose(found, expected, rtol=1e-12)
+    ties = np.repeat(np.float32([1, 3, 1, 1]), 200)
+    assert_allclose(*(wavefilt.estimate_sigma(ties, "haar", level=1, backend=b) for b in (small, "pywavelets")))
+
+
+DEAD = [
+    {"rule": "universal", "scope": "record"},
+    {"wavelet": "db2", "rule": "bayes", "scope": "record"},
+    {"rule": "sure", "scope": "record", "transform": "modwt", "level": 1},
+    {"rule": "neighblock", "scope": "record", "level": 1},
+    {"rule": 0.3, "scope": "record"},
+    {"rule": "universal"},
+    {"rule": "js"},
+    {"rule": "universal", "scope": "record", "spins": 2, "level": 1},
+]
+
+
+@pytest.mark.parametrize("options", DEAD, ids=str)
+def test_dead_traces(small, to_device, rng, options):
+    """The others are denoised as if they were alone; dead ones are returned as they are."""
+    x, dead = partly_dead(rng, 40, traces=3, dead=1)
+    options = {"wavelet": "haar", "level": 2} | options
+    expected = x.copy()
+    expected[~dead] = wavefilt.denoise(x[~dead], backend=small, **options)
+    assert_allclose(expected[~dead], wavefilt.denoise(x[~dead], backend="pywavelets", **options), atol=1e-10)
+    tolerance = {"rtol": 0, "atol": 1e-12 if "spins" in options else 0}
+    assert_allclose(wavefilt.denoise(x, backend=small, **options), expected, **tolerance)
+    y = wavefilt.denoise(to_device(x), **options).copy_to_host()
+    assert_allclose(y, expected, **tolerance)
+    assert np.array_equal(y[dead], x[dead])
+
+
+@pytest.mark.parametrize("gap", [np.nan, 4.5])
+@pytest.mark.parametrize("options", [{"rule": "universal"}, {"rule": "sure"}], ids=str)
+def test_gaps_and_dead_traces_of_a_section(small, to_device, gap, options):
+    x = np.random.default_rng(6).standard_normal((1, 10, 14))
+    x[0, 7] = gap
+    x[0, 3, 3] = np.nan if np.isnan(gap) else 1
+    options = {**SECTION, **options}
+    expected = wavefilt.denoise(x, backend="pywavelets", **options)
+    for y in (wavefilt.denoise(x, backend=small, **options), wavefilt.denoise(to_device(x), **options).copy_to_host()):
+        assert_allclose(y, expected, atol=1e-10)
+        assert np.array_equal(y[0, 7], x[0, 7], equal_nan=True)
+
+
+@pytest.mark.parametrize("options", [JS, MODWT, {"rule": "bayes", "wavelet": "db2", "level": 2}, TREE], ids=str)
+def test_gaps_and_infinite_samples(small, to_device, options):
+    x = samples((2, 48))
+    x[1, 22:25] = np.nan
+    expected = wavefilt.denoise(x, backend="pywavelets", **options)
+    assert_allclose(wavefilt.denoise(x, backend=small, **options), expected, atol=1e-10)
+    assert_allclose(wavefilt.denoise(to_device(x), **options).copy_to_host(), expected, atol=1e-10)
+    x[1, 23] = np.inf
+    for backend, array in ((small, x), ("auto", to_device(x))):
+        with pytest.raises(ValueError, match="inf"):
+            wavefilt.denoise(array, backend=backend, **options)
+
+
 @pytest.mark.parametrize("scope", ["trace", "record"])
-def test_statistics(backend, rows, n, scope):
-    """Levels in one block and in many, a sampled window and the widest, odd and even counts."""
-    pyramid = backend.decompose(_traces(rows, n, "float32"), DWT.analysis(pywt.Wavelet("haar"), "symmetric", 2))
-    details = [d.astype(np.float64) for d in pyramid.coefficients[:0:-1]]
-    groups = [d if scope == "trace" else d.reshape(1, -1) for d in details]
-    found = backend.statistics([pyramid], scope)
-    assert np.array_equal(found.median_abs([1, 2]), [np.median(np.abs(d), axis=1) for d in groups])
-    np.testing.assert_allclose(found.mean_square(), [np.mean(d**2, axis=1) for d in groups], rtol=1e-13)
+def test_results_that_are_not_waited_for(small, to_device, scope):
+    """A sample that is not finite is reported once, by `check`."""
+    options = {"wavelet": "db2", "level": 1, "rule": "universal", "scope": scope}
+    good = samples((2, 60))
+    bad = good.copy()
+    bad[1, 40] = np.inf
+    expected = wavefilt.denoise(to_device(good), **options).copy_to_host()
+    small.check()
+    for forget in (lambda: None, small.clear):
+        wavefilt.denoise(to_device(bad), wait=False, **options)
+        for wait in (False, True):
+            y = wavefilt.denoise(to_device(good), wait=wait, **options)
+            assert np.array_equal(y.copy_to_host(), expected)
+        forget()
+        with pytest.raises(ValueError, match="wait=False"):
+            small.check()
+        small.check()
 
 
-@inside
-def test_equal_values_need_every_pass(backend):
-    x = np.repeat(np.float32([1, 3, 1, 1]), 200)[None]
-    pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet("haar"), "zero", 1))
-    detail = pyramid.coefficients[1]
-    assert backend.statistics([pyramid], "trace").median_abs([1])[0, 0] == np.median(np.abs(detail))
+@pytest.mark.parametrize("options", [{"sigma": "global"}, {}], ids=["beside the transform", "by a scan"])
+def test_equal_values(small, to_device, options):
+    """The lists of the search overflow: the first result is right, and so are later ones, which make all passes."""
+    x = np.round(np.random.default_rng(3).standard_normal((2, 700))).astype(np.float32)
+    options = {"wavelet": "haar", "level": 2, "rule": "universal", **options}
+    expected = wavefilt.denoise(x, backend="pywavelets", **options)
+    for _ in range(2):
+        y = wavefilt.denoise(to_device(x), wait=False, **options)
+        assert_allclose(y.copy_to_host(), expected, atol=1e-5)
+    small.check()
 
 
-@inside
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_rows_searched_by_a_block_each(dtype):
-    """Longer than what a block lists: by the window of a sample, or where that misses or holds too many by all values.
-
-    The sample is drawn all over the row; spikes at its places alone make the window miss.
-    """
-    from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.backends.cuda.statistics import short_rows
-    from wavefilt.backends.cuda.statistics.layout import DetailLayout
-
-    n, room, drawn, rng = 1101, 400, 64, np.random.default_rng(2)
-    x = rng.standard_normal((5, n)).astype(dtype)
-    x[1, ::2] = -3  # half of all values are equal
-    for i in range(drawn):
-        x[2, i * n // drawn + ((((i * 2654435761) & 0xFFFFFFFF) * (n // drawn)) >> 32)] += 100
-    x[3] = np.arange(n) % 7
-    lengths = [n, n - 1, room, room // 2 + 1]
-    flat = np.zeros((5, 1104), dtype)
-    flat[:, :n] = x
-    layout = DetailLayout(cuda.to_device(flat.ravel()), [(0, 1104, length, 5) for length in lengths])
-    middle, energy = cuda.device_array(2 * len(lengths) * 5, dtype), cuda.device_array(len(lengths) * 5, np.float64)
-    keys = middle.view(layout.keys.dtype)
-    kernel = short_rows.whole(dtype, 8, room, drawn)[(len(lengths), 5, 1), 8]
-    kernel(*layout.arguments, 0, len(lengths) - 1, True, keys, energy)
-    magnitudes = [np.sort(np.abs(x[:, :length])) for length in lengths]
-    found = middle.copy_to_host().reshape(len(lengths), 5, 2)
-    for own, values in zip(found[:-1], magnitudes, strict=False):
-        count = values.shape[1]
-        assert np.array_equal(own, values[:, [(count - 1) // 2, count // 2]])
-    squares = [(values.astype(np.float64) ** 2).sum(axis=1) for values in magnitudes]
-    np.testing.assert_allclose(energy.copy_to_host().reshape(len(lengths), 5), squares, rtol=1e-13)
+def test_axes_layouts_and_options_of_arrays_on_the_device(small, to_device):
+    x, options = samples((2, 3, 60), "f4"), {"wavelet": "haar", "level": 2, "rule": "universal"}
+    for axis, array in ((-1, x), (np.int64(0), x[0, 0]), (1, np.ascontiguousarray(x.swapaxes(1, 2)))):
+        expected = wavefilt.denoise(array, axis=axis, backend="pywavelets", **options)
+        for wait in (True, False):
+            y = wavefilt.denoise(to_device(array), axis=axis, wait=wait, **options)
+            assert_allclose(y.copy_to_host(), expected, atol=1e-5)
+    with pytest.raises(TypeError):
+        wavefilt.denoise(to_device(x), axis=-1.0, **options)
+    with pytest.raises(ValueError, match="axis"):
+        wavefilt.denoise(to_device(x), axis=3, **options)
+    small.check()
 
 
-@inside
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("listing", [True, False])
-@pytest.mark.parametrize("case", ["few", "none", "equal", "in one place", "not numbers"])
-def test_pass_over_all_values(dtype, listing, case):
-    """Counts by bin, of values below and the list are those of the window, whether the stage has room or not."""
-    from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.backends.cuda.statistics import scanning
-    from wavefilt.backends.cuda.statistics import search_window as window
-
-    n, pitch, threads, stage, parts = 1610, 1664, 8, 48, 2  # the last iteration of a block is short, with a rest of two
-    x = np.random.default_rng(3).standard_normal(n).astype(dtype)
-    integer, shift = np.dtype(f"i{x.itemsize}"), 9 if dtype == "float32" else 38  # about 5 % are in the window
-    low = int(np.array(0.6, dtype).view(integer))
-    bottom, top = np.array([low, low + (window.BINS << shift) - 1], integer).view(dtype)
-    if case == "none":
-        x[(np.abs(x) >= bottom) & (np.abs(x) <= top)] = 0
-    elif case == "equal":
-        x[:] = np.where(np.arange(n) % 2, bottom, -bottom)
-    elif case == "in one place":
-        x[300:390] = top
-    elif case == "not numbers":
-        x[::3], x[1::3] = np.nan, -np.inf
-        x.view(integer)[3::6] |= np.iinfo(integer).min  # NaN with a sign
-    room = window.room(pitch)
-    flat = np.zeros(pitch + room, dtype)
-    flat[:n] = x
-    details = cuda.to_device(flat)
-    keys = details.view(integer)
-    state = np.zeros(window.FIELDS, np.int64)
-    state[[window.LOW, window.SHIFT]] = low, shift
-    edges = cuda.to_device(np.array([bottom, top]))
-    state, counts, partial = map(cuda.to_device, (state, np.zeros(window.BINS, np.int64), np.zeros(parts)))
-    chunk, bands = 1024, np.array([0, pitch, n], np.int64)
-    scan = scanning.scan(dtype, stage, threads)[(parts, 1, 1), threads]
-    how = 1, True, listing, True
-    where = details, keys, bands, pitch, 1, 1, chunk, how, np.array([n]), state, counts
-    scan(*where, edges, edges.view(integer), edges.view(integer), partial, np.zeros(1))
-    state, magnitudes = state.copy_to_host(), np.abs(x)
-    inside = np.sort(magnitudes[(magnitudes >= bottom) & (magnitudes <= top)])
-    bins = (inside.view(integer) - low) >> shift
-    assert np.array_equal(counts.copy_to_host(), np.bincount(bins, minlength=window.BINS))
-    assert state[window.BELOW] == np.sum(magnitudes < bottom)
-    squares = [np.sum(part.astype(np.float64) ** 2) for part in (x[:chunk], x[chunk:])]
-    np.testing.assert_allclose(partial.copy_to_host(), squares, rtol=1e-13)
-    if not listing:
-        assert state[window.LISTED] == 0
-    elif case in ("equal", "in one place"):
-        assert state[window.LISTED] > room
-    else:
-        assert state[window.LISTED] == len(inside) <= room
-        assert np.array_equal(np.sort(details.copy_to_host()[pitch : pitch + len(inside)]), inside)
-        assert (len(inside) == 0) == (case == "none")
+def test_a_threshold_function_of_a_user(small):
+    """No kernel has it: details are shrunk on the host."""
+    FUNCTIONS.register("halve", lambda data, value: np.where(np.abs(data) < value, data / 2, data))
+    try:
+        x = samples((2, 60))
+        for options in ({"transform": "modwt"}, {}, {"axes": (0, 1), "level": 1}):
+            options = {"wavelet": "haar", "level": 2, "rule": "universal", "shrink": "halve"} | options
+            if "axes" in options:
+                x = samples((12, 20))
+            found, expected = (wavefilt.denoise(x, backend=name, **options) for name in (small, "pywavelets"))
+            assert_allclose(found, expected, atol=1e-12)
+    finally:
+        FUNCTIONS.unregister("halve")
 
 
-@inside
-@pytest.mark.parametrize("rule", ["universal", "bayes", "sure", 0.3])
-def test_denoise(backend, rule):
-    x, method = _traces(2, 300), Method(wavelet="db2", level=2, rule=rule)
-    y, measured = backend.denoise(x, method, 2, report=True)
-    expected = wavefilt.denoise(x, "db2", level=2, rule=rule, backend="pywavelets")
-    np.testing.assert_allclose(y, expected, atol=1e-10)
-    assert measured.thresholds.shape == (2, 2)
-
-
-@inside
 @pytest.mark.parametrize(
-    ("sample", "rows", "n", "level", "tile"),
+    ("rule", "sigma", "scope", "rows", "mode", "dtype"),
     [
-        (1 << 14, 1, 8902, 2, 128),
-        (1 << 14, 1, 8902, 1, 128),
-        (1 << 14, 1, 8902, 4, 1024),  # blocks list before the coarsest level
-        (256, 2, 903, 2, 128),
-        (256, 1, 1101, 2, 128),
+        ("bayes", "level", "trace", 1, "symmetric", "f4"),
+        ("sure", "level", "record", 2, "periodization", "f8"),
+        ([0.3, 0.0], "global", "record", 2, "periodic", "f8"),
+        ("js", "level", "trace", 1, "symmetric", "f8"),
+        ("js", 0.8, "record", 2, "reflect", "f4"),
+        ("universal", "level", "record", 3, "symmetric", "f8"),
+        ("neighblock", "level", "record", 3, "symmetric", "f8"),
     ],
 )
-def test_median_searched_by_the_forward_transform(backend, monkeypatch, sample, rows, n, level, tile):
-    """One level's noise alone is wanted: the forward kernel counts and lists, from windows drawn before it.
-
-    A small sample makes windows wide, and lists that are too long: the search begins again without them.
-    """
-    from wavefilt.backends.cuda import Cuda, Options
-    from wavefilt.backends.cuda.statistics import selection
-
-    monkeypatch.setattr(selection, "SAMPLE", sample)
-    threads = 16 if sample > 256 else 4  # not those of the kernels that were made for another sample
-    backend = Cuda(options=Options(tile=tile, threads=8, select=threads, scan=threads, row=8))
-    x, wavelet = _traces(rows, n), "db2"
-    options = {"level": level, "rule": "universal", "sigma": "global"}
-    y, measured = backend.denoise(x, Method(wavelet=wavelet, **options), level)
-    assert measured is None
-    ((plan,),) = backend._plans._idle.values()
-    assert plan.fused == [level]
-    (denoiser,) = plan._kept.values()
-    assert denoiser.quick == (sample > 256)  # one pass was enough
-    np.testing.assert_allclose(y, wavefilt.denoise(x, wavelet, **options, backend="pywavelets"), atol=1e-10)
-
-
-@inside
-@pytest.mark.parametrize("mode", ["symmetric", "periodization"])
-@pytest.mark.parametrize(("n", "tile", "level", "small"), [(700, 256, 6, True), (3000, 256, 6, False)])
-def test_coarse_levels_of_many_rows_by_small_tiles(monkeypatch, n, tile, level, small, mode):
-    """The same bits as by whole tiles, where the rows are short enough."""
-    from wavefilt.backends.cuda import Cuda, Options
-    from wavefilt.backends.cuda.dwt import tiling
-
-    x, method, found = _traces(3, n), Method(wavelet="db2", level=level, mode=mode, rule="universal"), []
-    for many in (4, 1):
-        monkeypatch.setattr(tiling, "MANY_ROWS", many)
-        backend = Cuda(options=Options(tile=tile, threads=8, select=8, scan=8, row=8))
-        y, _ = backend.denoise(x, method, level)
-        ((plan,),) = backend._plans._idle.values()
-        found.append((y, [one.tile for one, _ in plan._compiled_for]))
-    (first, whole), (second, tiles) = found
-    assert (set(whole), tiles != whole) == ({tile}, small)
-    assert np.array_equal(first, second)
-
-
-@inside
-@pytest.mark.filterwarnings("ignore:overflow")  # the last bits of the widest window
-@pytest.mark.parametrize("n", [1100, 1101])
-@pytest.mark.parametrize("settling", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_lists_of_a_forward_transform(monkeypatch, dtype, settling, n):
-    """What a forward transform leaves of rows of every kind; with a pass over the lists alone in between and without.
-
-    Each row has values, its window (the least and the shift) and whether its list is too long. The searches that end
-    are told, and the others are made anew.
-    """
-    from wavefilt.backends.cuda.options import Options
-    from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.backends.cuda.statistics import search_window as window
-    from wavefilt.backends.cuda.statistics import selection
-    from wavefilt.backends.cuda.statistics.layout import DetailLayout
-
-    key, rng = np.dtype(f"i{np.dtype(dtype).itemsize}"), np.random.default_rng(3)
-    one, above = np.array([1, 1.5], dtype).view(key).tolist()
-    shift = np.finfo(dtype).nmant - 12  # of a window from 1 to 1.5
-    middle = n // 2 - n // 20 + np.arange(n // 10)  # ranks of the values in the window
-
-    def placed(inside):
-        """Values of which those in the middle have such bits."""
-        values = np.concatenate([np.full(n, 0.5, dtype)[: middle.min()], np.full(n, 2, dtype)[: n - middle.max() - 1]])
-        return rng.permutation(np.concatenate([values, np.array(inside).astype(key).view(dtype)]))
-
-    count, lower = len(middle), n // 2 - middle.min() + n % 2  # of the values in the window, and up to the middle
-    rows = {
-        "several bins": (placed(one + (np.arange(count) << (shift + 1))), one, shift, False, True),
-        "two bins": (placed([one] * lower + [one + (900 << shift)] * (count - lower)), one, shift, False, True),
-        "equal": (placed([one] * count), one, 0, False, True),
-        "too many in a bin": (placed(one + np.arange(count) % 90), one, shift, False, False),
-        "single values": (placed(one + np.arange(count)), one, 0, False, True),
-        "the upper is not listed": (placed([one] * lower + [above] * (count - lower)), one, 0, False, True),
-        "below the window": (placed([one] * lower + [above] * (count - lower)), above, 0, False, False),
-        "above the window": (placed([one] * 10 + [above] * (count - 10)), one, 0, False, False),
-        "nothing listed": (placed([one] * count), one + 1, 0, False, False),
-        "not all listed": (placed(one + np.arange(count)), one, 0, True, False),
-        "not finite": (np.full(n, np.nan, dtype), one, shift, False, False),
-    }
-    pitch, many = n + 3 & ~3, len(rows)
-    ends, longest = many * pitch, pitch >> 5 << 2
-    flat = np.zeros(ends + ends // 8 + 8, dtype)
-    with monkeypatch.context() as patched:
-        patched.setattr(selection, "WHOLE", 100)
-        patched.setattr(selection, "CLOSE", 64)
-        if settling:
-            patched.setattr(selection, "listed", lambda *_: 64 * 1024)
-        layout = DetailLayout(cuda.to_device(flat), [(0, pitch, n, many)], ends, 1)
-        found = selection.Selection([layout], Options(select=8, scan=8), 1, False)
-        state, counts, _ = (array.copy_to_host() for array in found.on_the_way)
-        state, counts = state.reshape(many, -1), counts.reshape(many, -1)
-        for i, (values, low, shift, cut, _) in enumerate(rows.values()):
-            flat[i * pitch : i * pitch + n] = values * rng.choice([-1, 1], n)
-            bits = values.view(key).astype(np.int64)
-            own = bits[(bits >= low) & (bits < low + (window.BINS << shift))]
-            assert len(own) <= longest
-            start = ends + (i * pitch >> 5 << 2)
-            flat[start : start + len(own)] = own.astype(key).view(dtype)
-            listed = longest + 1 if cut else len(own)
-            for field, value in {
-                window.LOW: low,
-                window.SHIFT: shift,
-                window.BELOW: np.count_nonzero(bits < low),
-                window.LISTED: listed,
-                window.ABOVE: window.magnitudes(key.itemsize),
-            }.items():
-                state[i, field] = value
-            counts[i] = np.bincount((own[: len(own) // 2 if cut else None] - low) >> shift, minlength=window.BINS)
-        layout.array.copy_to_device(flat)
-        for array, host in zip(found.on_the_way, (state, counts), strict=False):
-            array.copy_to_device(host.ravel())
-        found.settle(cuda.stream())
-    ended = found.state.copy_to_host().reshape(many, -1)[:, window.SHIFT] == window.DONE
-    expected = {name: ends for name, (*_, ends) in rows.items()}
-    expected["too many in a bin"] = settling and dtype == "float32"  # whose bins are single values then
-    assert dict(zip(rows, ended, strict=True)) == expected
-    medians = found.middle.copy_to_host().view(key).reshape(many, 2)
-    for own, (values, *_) in zip(medians, rows.values(), strict=True):
-        bits = np.sort(values.view(key))
-        assert own.tolist() == [bits[(n - 1) // 2], bits[n // 2]]
-
-
-@inside
-def test_counts_of_a_forward_transform(backend):
-    """Values are counted in the bins in which they are listed, at the ends of a row too, after those of another run."""
-    from wavefilt.backends.cuda.dwt.plan import DwtPlan
-    from wavefilt.backends.cuda.plan import Beside, Shape
-    from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.backends.cuda.statistics import search_window as window
-    from wavefilt.backends.cuda.statistics import selection
-
-    x, stream = _traces(2, 903), cuda.stream()
-    plan = DwtPlan(Shape.of(DWT.analysis(pywt.Wavelet("db2"), "symmetric", 2), "float64", 2, (903,)), backend._options)
-    found, flat = selection.Selection([plan.layout], plan.options, 1, False), cuda.to_device(x.ravel())
-    for _ in range(2):  # the second draws after a run that was not ended
-        found.draw(flat, 903, plan.high_pass, stream)
-        plan.forward(flat, stream, Beside(search=found))
-    state, counts, edges = (array.copy_to_host().reshape(2, -1) for array in found.on_the_way)
-    samples = found._drawn.copy_to_host()[: 2 * 32].reshape(2, 32)
-    assert not found._coarse.copy_to_host().any()
-    band, details = plan.layout.bands[0], plan.details.copy_to_host()
-    for row in range(2):
-        bits = np.abs(details[row * band.pitch :][: band.length]).view(np.int64)
-        low, shift = state[row, window.LOW], state[row, window.SHIFT]
-        last = edges[row, 1:].view(np.int64)[0]
-        sample = np.sort(samples[row] & window.magnitudes(8))  # the window reaches 4.5 deviations to both sides
-        assert low <= sample[16 - 13] <= sample[16 + 13] <= last
-        assert state[row, window.BELOW] == np.count_nonzero(bits < low)
-        own = bits[(bits >= low) & (bits <= last)]
-        assert state[row, window.LISTED] == len(own) > 0
-        assert np.array_equal(counts[row], np.bincount((own - low) >> shift, minlength=window.BINS))
-
-
-@inside
-def test_not_finite_and_unchanged(backend):
-    x = _traces(2, 140)
-    y, _ = backend.denoise(x, Method(level=2, wavelet="db2", rule=0.0), 2)
-    assert np.array_equal(y, x)
-    x[1, 70] = np.nan
-    assert backend.denoise(x, Method(level=2, wavelet="db2"), 2) is None
-
-
-@inside
-@pytest.mark.parametrize(
-    ("rule", "sigma", "scope", "rows", "mode"),
-    [
-        ("bayes", "level", "trace", 1, "symmetric"),
-        ("sure", "level", "record", 2, "periodization"),
-        ([0.3, 0.0], "global", "record", 2, "periodic"),
-        ("js", "level", "trace", 1, "symmetric"),
-        ("js", 0.8, "record", 2, "reflect"),
-    ],
-)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_chunks_when_memory_is_short(backend, monkeypatch, rule, sigma, scope, rows, mode, dtype):
-    from wavefilt.backends.cuda import Cuda, chunked_rows
+def test_chunks_when_memory_is_short(small, to_device, monkeypatch, rule, sigma, scope, rows, mode, dtype):
+    """A row in several chunks, or rows one by one, with a dead one among three."""
+    from wavefilt.backends.cuda import Cuda
     from wavefilt.backends.cuda.runtime.memory import OutOfMemory
 
-    def short(*_):
+    def short(*_, **__):
         raise OutOfMemory("none left")
 
-    seen, decompose = [], Cuda.decompose
-    monkeypatch.setattr(Cuda, "decompose", lambda self, x, *rest: seen.append(x.shape) or decompose(self, x, *rest))
+    x = samples((rows, 201), dtype) - 3
+    if rows == 3:
+        x[1] = 2
+    options = {"wavelet": "db2", "level": 2, "mode": mode, "rule": rule, "sigma": sigma, "scope": scope}
+    expected = wavefilt.denoise(x, backend="pywavelets", **options)
     monkeypatch.setattr(Cuda, "whole", short)
-    monkeypatch.setattr(chunked_rows, "BLOCKS", 2)
-    monkeypatch.setattr(chunked_rows, "THREADS", 4)
-    x, method = _traces(rows, 201, dtype), Method("db2", 2, mode, rule, None, sigma, scope)
-    y, measured = backend.denoise(x, method, 2, report=True)
-    assert len(set(seen)) == (2 if rows == 1 else 1)  # both ends of the row, what is between; or a row
-    whole = run(x, method, "pywavelets", report=True)
-    np.testing.assert_allclose(y, whole.samples, atol=1e-10 if dtype == "float64" else 1e-5)
-    (estimate,) = whole.estimates
-    for name in ("sigma", "thresholds", "power"):
-        np.testing.assert_allclose(getattr(measured, name)[:2], getattr(estimate, name), rtol=1e-5)
-    x[0, 100] = np.nan
-    assert backend.denoise(x, method, 2) is None
+    monkeypatch.setattr(Cuda, "at_once", lambda *_: None)
+    tolerance = {"rtol": 0, "atol": 1e-10 if dtype == "f8" else 1e-4}
+    assert_allclose(wavefilt.denoise(x, backend=small, **options), expected, **tolerance)
+    assert_allclose(wavefilt.denoise(to_device(x), **options).copy_to_host(), expected, **tolerance)
     monkeypatch.setattr(Cuda, "decompose", short)
-    with pytest.raises(MemoryError, match="do not fit"):
-        backend.denoise(x, method, 2)
+    with pytest.raises(MemoryError):
+        wavefilt.denoise(x, backend=small, **options)
+
+
+def one_block_or_many(x, **options):
+    """Denoise rows by one kernel, a block for each, and by the kernels that divide rows among blocks."""
+    small_cuda()
+    from wavefilt import backends
+    from wavefilt.backends.cuda import Options
+
+    alone, divided = backends.get("cuda", options=Options()), small_cuda()
+    return tuple(wavefilt.denoise(x, backend=backend, **options) for backend in (alone, divided))
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "periodization"])
+def test_rows_of_one_block_in_every_mode(mode):
+    wavelet, n = {"zero": ("haar", 301), "symmetric": ("sym8", 137)}.get(mode, ("db3", 120))
+    x = samples((2, n), "f4")
+    alone, divided = one_block_or_many(x, wavelet=wavelet, mode=mode, rule="universal", sigma="global", level=2)
+    assert np.array_equal(alone, divided)
+
+
+@pytest.mark.parametrize(
+    ("rule", "sigma", "shrink"),
+    [
+        ("universal", "global", "hard"),
+        ("universal", "level", "garrote"),
+        ("universal", 0.25, "firm"),
+        ("minimax", "level", "soft"),
+        ("minimax", 0.25, "hard"),
+        ("bayes", "global", "garrote"),
+        ("bayes", "level", "soft"),
+        ((0.5, 0.0, 0.25), "level", "soft"),
+    ],
+)
+def test_rows_of_one_block_by_every_rule(rule, sigma, shrink):
+    """Energies are summed in another order: thresholds of rule bayes may differ in the last bit."""
+    x = samples((2, 126), "f4")
+    alone, divided = one_block_or_many(x, wavelet="db2", rule=rule, sigma=sigma, shrink=shrink, level=3)
+    assert_allclose(alone, divided, rtol=0, atol=1e-5 if rule == "bayes" else 0)
+
+
+MISLEADING = {
+    "ties": lambda x: np.round(x) % 2,
+    "one large": lambda x: x * np.where(np.arange(x.shape[1]) % 25, 1, 1e6),
+    "mostly zero": lambda x: x * (np.arange(x.shape[1]) < 30),
+    "tiny": lambda x: x * 1e-41,
+    "huge": lambda x: x * 1e35,
+    "steps": lambda x: x * np.where(np.arange(x.shape[1]) < 75, 1e-4, 1),
+}
+
+
+@pytest.mark.parametrize("kind", MISLEADING)
+def test_rows_of_one_block_that_mislead_the_search(monkeypatch, kind):
+    """Equal and zero details, denormals, and details near the largest float32 or far from those of a sample."""
+    from wavefilt.backends.cuda.statistics import in_block
+
+    monkeypatch.setattr(in_block, "LISTED", 6)
+    x = MISLEADING[kind](samples((1, 200)) - 3).astype("f4")
+    alone, divided = one_block_or_many(x, wavelet="haar", rule="universal", level=3)
+    assert np.array_equal(alone, divided)
+
+
+@pytest.mark.parametrize(
+    "options", [{"mode": "periodization"}, {"scope": "record"}, {"wavelet": "haar", "level": 6}, {}], ids=str
+)
+def test_rows_that_one_block_does_not_take(options):
+    x = samples((1, 120), "f4" if options else "f8")
+    options = {"wavelet": "db4", "rule": "universal", "sigma": "global", "level": 2} | options
+    alone, divided = one_block_or_many(x, **options)
+    assert_allclose(alone, divided, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_rows_of_one_block_with_gaps(value):
+    x = samples((3, 80), "f4")
+    x[1] = np.float32(0.1)
+    options = {"wavelet": "db4", "rule": "universal", "sigma": "global", "level": 2}
+    assert np.array_equal(one_block_or_many(x, **options)[0][1], x[1])
+    x[2, 42] = value
+    if np.isinf(value):
+        with pytest.raises(ValueError, match="inf"):
+            one_block_or_many(x, **options)
+    else:
+        found, expected = one_block_or_many(x, **options)[0], wavefilt.denoise(x, backend="pywavelets", **options)
+        assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.fixture
+def three(monkeypatch):
+    """Three GPUs, for all of which the simulated one stands."""
+    from wavefilt.backends.cuda import Options, Several
+    from wavefilt.backends.cuda.multi_gpu import backend
+
+    small_cuda()
+    monkeypatch.setattr(backend, "checked", lambda devices, count: [0] * 3)
+    monkeypatch.setattr(backend, "LEAST", 0)
+    several = Several(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
+    arrays_on_device(monkeypatch, several)
+    return several
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "cut"),
+    [
+        ((3, 90), {"rule": "universal"}, False),
+        ((3, 60), {"transform": "modwt", "rule": 0.3, "wavelet": "haar"}, False),
+        ((2, 100), {"rule": "blockjs"}, False),
+        ((2, 150), {"rule": "universal", "sigma": "global"}, True),  # each of two rows over three
+        ((1, 203), {"rule": "sure", "mode": "periodization"}, True),
+        ((1, 200), {"rule": "fdr"}, True),
+        ((4, 90), {"rule": "universal", "scope": "record"}, True),
+        ((1, 200), {"rule": "js"}, True),
+        ((3, 90), {"rule": "bayes", "scope": "record"}, True),
+    ],
+    ids=str,
+)
+def test_several_gpus(three, monkeypatch, shape, options, cut):
+    """Rows dealt out, and rows cut where one GPU has no room for them, give the result of one GPU."""
+    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
+
+    def full(*_, **__):
+        raise OutOfMemory("full")
+
+    x, options = samples(shape) - 3, {"wavelet": "db2", "level": 2, **options}
+    one = wavefilt.denoise(x, backend=small_cuda(), **options)
+    assert_allclose(one, wavefilt.denoise(x, backend="pywavelets", **options), atol=1e-10)
+    if cut:
+        for member in three._members:
+            monkeypatch.setattr(member.backend, "whole", full)
+    exact = options["rule"] not in ("js", "bayes")  # means are summed in another order
+    assert_allclose(wavefilt.denoise(x, backend=three, **options), one, rtol=0, atol=0 if exact else 1e-10)
+
+
+def test_gaps_and_dead_traces_on_several_gpus(three, rng):
+    x = samples((1, 300))
+    x[0, 200] = np.nan
+    expected = wavefilt.denoise(x, "db2", level=2, backend="pywavelets")
+    assert_allclose(wavefilt.denoise(x, "db2", level=2, backend=three), expected, atol=1e-10)
+    x, dead = partly_dead(rng, 80, traces=3, dead=1)
+    options = {"wavelet": "haar", "level": 2, "rule": "universal", "scope": "record"}
+    y = wavefilt.denoise(x, backend=three, **options)
+    assert_allclose(y, wavefilt.denoise(x, backend="pywavelets", **options), atol=1e-10)
+    assert np.array_equal(y[dead], x[dead])
+    assert three.describe().count("simulator") == 3
+    three.clear()
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_a_list_of_arrays_on_several_gpus(three, monkeypatch, room):
+    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    def full(*_):
+        raise OutOfMemory("full")
+
+    if not room:
+        monkeypatch.setattr(three, "_at_once", full)
+    parts = [np.random.default_rng(i).standard_normal((1, 80)) for i in range(3)]
+    parts[1][0, 7] = np.nan
+    found = wavefilt.denoise([cuda.to_device(part) for part in parts], "db2", level=2, backend=three)
+    for y, part in zip(found, parts, strict=True):
+        expected = wavefilt.denoise(part, "db2", level=2, backend="pywavelets")
+        assert_allclose(y.copy_to_host(), expected, atol=1e-10)
+
+
+class Memory:
+    """Memory of the simulated GPU, of which none is left from the ``first`` allocation to the ``last``."""
+
+    def __init__(self, monkeypatch):
+        from wavefilt.backends.cuda.runtime import target
+
+        self.made, self.first, self.last = 0, 1 << 30, 0
+        for name in ("device_array", "to_device", "pinned_array", "mapped_array"):
+            plain = getattr(target.cuda, name)
+            monkeypatch.setitem(vars(target.cuda), name, lambda *a, plain=plain, **k: self.allocate(plain, *a, **k))
+
+    def allocate(self, plain, *arguments, **named):
+        from wavefilt.backends.cuda.runtime.target import CudaAPIError
+
+        self.made += 1
+        if self.first <= self.made <= self.last:
+            raise CudaAPIError(2, "Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+        return plain(*arguments, **named)
+
+    def lack(self, first, last):
+        self.made, self.first, self.last = 0, first, last
+
+
+def steps(x, backend, **_):
+    coefficients = wavefilt.wavedec(x, "haar", level=2, backend=backend)
+    sigma = wavefilt.estimate_sigma(x, "haar", level=2, backend=backend)
+    return np.concatenate([flattened(coefficients), sigma, *wavefilt.waverec(coefficients, "haar", backend=backend)])
+
+
+@pytest.mark.parametrize(
+    ("operation", "shape", "options"),
+    [
+        (wavefilt.denoise, (2, 40), {"rule": "universal"}),
+        (wavefilt.denoise, (1, 40), {"rule": "bayes", "mode": "zero"}),
+        (wavefilt.denoise, (1, 40), {"rule": "fdr"}),
+        (wavefilt.denoise, (1, 40), {"rule": "sure"}),
+        (wavefilt.denoise, (1, 5, 8), {"rule": "universal", "axes": (-2, -1), "level": 1}),
+        (steps, (2, 40), {}),
+    ],
+    ids=["universal", "one row", "on the host", "sorted", "section", "steps"],
+)
+def test_memory_that_is_used_up(monkeypatch, operation, shape, options):
+    """An allocation that fails is tried again with less memory in use; without any memory it is a MemoryError."""
+    small, x, memory = small_cuda(), samples(shape), Memory(monkeypatch)
+    options = {"wavelet": "haar", "level": 2, **options}
+
+    def run():
+        small.clear()
+        return operation(x, backend=small, **options)
+
+    expected, number = run(), memory.made
+    assert number > 5
+    for first in range(1, number + 1, number // 3):
+        memory.lack(first, first)
+        assert_allclose(run(), expected, atol=1e-12)
+    memory.lack(number // 2, 1 << 30)
+    with pytest.raises(MemoryError):
+        run()
+
+
+def test_coefficients_that_do_not_belong_together_are_refused(small):
+    coefficients = wavefilt.wavedec2(samples((2, 20, 26)), "haar", level=2, axes=(-2, -1), backend=small)
+    with pytest.raises(ValueError):  # noqa: PT011
+        wavefilt.waverec2([coefficients[0][:, :2], *coefficients[1:]], "haar", axes=(-2, -1), backend=small)
+    x = samples((2, 100))
+    for wavelet in ("haar", pywt.Wavelet("haar")):
+        (same,) = wavefilt.wavedec(x, wavelet, level=0, backend=small)
+        assert np.array_equal(same, x)

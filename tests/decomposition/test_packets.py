@@ -1,4 +1,4 @@
-"""Wavelet packets: PyWavelets' values and names, perfect reconstruction from any basis, and sets that are none."""
+"""Wavelet packets: PyWavelets' values and names, and perfect reconstruction from any basis."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_nodes_in_order_of_frequency_follow_a_chirp():
 
 @st.composite
 def bases(draw, deepest=4):
-    """Names of the nodes of a random basis."""
+    """Draw the names of the nodes of a random basis."""
     found, names = [], [""]
     while names:
         name = names.pop()
@@ -122,79 +122,3 @@ def test_level_zero_and_empty_batches():
     empty = wavefilt.wavelet_packets(np.empty((0, 64)), "haar", level=2)
     assert empty["ad"].shape == (0, 16)
     assert wavefilt.iwavelet_packets(empty, "haar").shape == (0, 64)
-
-
-def test_registered_modes(rng, monkeypatch):
-    from wavefilt.wavelets.boundary import EXTENSIONS
-
-    monkeypatch.setitem(EXTENSIONS._entries, "mirror", EXTENSIONS["symmetric"])
-    x = rng.standard_normal((2, 61))
-    own, theirs = (wavefilt.wavelet_packets(x, "db3", mode, 2) for mode in ("mirror", "symmetric"))
-    assert all(np.allclose(own[name], theirs[name], atol=1e-12) for name in theirs)
-    assert error(wavefilt.iwavelet_packets(own, "db3", "mirror"), x) < 1e-12
-
-
-EIGHT = wavefilt.wavelet_packets(np.arange(16.0), "haar", level=3)
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ([], "at least one name"),
-        (["a", "d", "da"], "'da' is a part of node 'd'"),
-        (["", "a"], "'a' is a part of node ''"),
-        (["a"], "'d' is missing"),
-        (["a", "dda", "ddd"], "'da' is missing"),
-        (["d", "aa"], "'ad' is missing"),
-        (["a", "dh", "dd"], "'dh': names of nodes consist of the letters"),
-    ],
-)
-def test_what_is_no_basis_is_named(names, message):
-    nodes = {name: np.zeros(8 if len(name) < 2 else 4) for name in names}
-    with pytest.raises(ValueError, match=message):
-        wavefilt.iwavelet_packets(nodes, "haar")
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        ({"a": np.zeros(6)}, {}, "'da' has 4 coefficients, not 3 of 12 samples"),
-        ({"da": np.zeros(3)}, {}, "'da' has 3 coefficients"),
-        ({"da": np.zeros((2, 4))}, {}, r"'da' of shape \(2, 4\) does not fit"),
-        ({}, {"samples": 18}, "'a' has 8 coefficients, not 9 of 18"),
-        ({}, {"samples": 0}, "samples=0 must be at least 1"),
-        ({}, {"mode": "mirror"}, "mirror"),
-        ({}, {"wavelet": "db9", "mode": "symmetric"}, "more for 18 taps|has 8 coefficients"),
-        ({}, {"axis": 1}, "axis 1"),
-    ],
-)
-def test_nodes_that_do_not_fit_are_named(change, options, message):
-    nodes = {name: EIGHT[name] for name in ("a", "da", "dd")} | change
-    with pytest.raises(ValueError, match=message):
-        wavefilt.iwavelet_packets(nodes, **{"wavelet": "haar", **options})
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"level": -1}, "level=-1 must be at least 0"),
-        ({"wavelet": "db99"}, "unknown wavelet"),
-        ({"axis": 2}, "axis 2"),
-        ({"x": np.empty((3, 0))}, "no samples"),
-        ({"x": np.ones(1), "mode": "reflect", "level": 1}, "cannot extend a single sample"),
-    ],
-)
-def test_bad_input_of_the_analysis(options, message):
-    with pytest.raises(ValueError, match=message):
-        wavefilt.wavelet_packets(**{"x": np.ones(16), "wavelet": "haar", **options})
-
-
-def test_names_that_are_not_there():
-    for name in ("aaaa", "x"):
-        with pytest.raises(KeyError, match=name):
-            EIGHT[name]
-    with pytest.raises(ValueError, match="level=4 must be at least 0 and at most 3"):
-        EIGHT.names(4)
-    with pytest.raises(ValueError, match="natural, freq"):
-        EIGHT.names(2, "frequency")
-    assert repr(EIGHT) == "<WaveletPackets to level 3 of 16 samples>"

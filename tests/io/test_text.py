@@ -1,100 +1,63 @@
-"""Plain text recordings: what is read, what is refused and why, and that files come back byte for byte."""
+"""Plain text recordings: the samples read, the files refused, and files that come back byte for byte."""
 
 from __future__ import annotations
 
-import gzip
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
-from wavefilt.errors import FormatError
-from wavefilt.io.detection import looks_like_text
-from wavefilt.io.layout import Layout
-from wavefilt.io.text import ascii, cells
-from wavefilt.recording import Recording
+import wavefilt
+from tests.support import file_bytes
+from wavefilt import FormatError
 
 
-def decode(data: str | bytes, **layout: object) -> Recording:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("text")
+
+
+def decode(data: str | bytes, **layout: object) -> wavefilt.Recording:
     data = data if isinstance(data, bytes) else data.encode()
-    return ascii.decode(data, Layout(**layout), "ascii")
+    return file_bytes.read(data, format="ascii", **layout)
 
 
-def with_traces(recording: Recording, traces: object) -> str:
-    return ascii.encode(replace(recording, traces=np.array(traces, dtype=float))).decode()
+def written(recording: wavefilt.Recording, folder, traces: object = None) -> str:
+    """Return the file of a recording, or of other samples with its layout."""
+    if traces is not None:
+        recording = replace(recording, traces=np.array(traces, dtype=float))
+    return file_bytes.written(recording, folder).decode()
 
 
 KEPT = {
     "one column": "1.50\n-2.25\n0.00\n",
-    "no final newline": "1.50\n-2.25",
-    "trailing blank lines": "1.50\n-2.25\n\n \n\n",
     "leading blank lines": "\n\n1.50\n-2.25\n",
     "CRLF": "1.5 2.5\r\n3.5 4.5\r\n",
-    "CRLF and LF": "1.5 2.5\r\n3.5 4.5\n5.5 6.5\r\n",
     "trailing blanks": "1.5 2.5  \n3.5 4.5\t\n",
-    "comma": "1.5,2.5\n-3.5,4.0\n",
     "comma and blank": "1.5, 2.5\n-3.5, 4.0\n",
-    "semicolon": "1.5;2.5\n-3.5;4.0\n",
     "tab": "1.5\t2.5\n-3.5\t4.0\n",
     "fixed width": "   1.50  -2.25\n -10.50 100.25\n",
-    "fixed width in tabs": "   1.50\t  -2.25\n -10.50\t 100.25\n",
     "decimals by column": "1.5 2.25 3.125\n9.5 2.75 -3.125\n",
-    "exponents": "1.25e+00 -2.50E-01\n-1.25e-03 2.50E+01\n",
     "three digits of exponent": "1.25e+100\n1.25e-101\n",
     "Fortran": " 1.250D+00 -2.500d-01\n-1.250D-03  2.500d+01\n",
     "decimal comma, semicolon": "1,5;2,5\n-3,5;4,0\n",
-    "decimal comma, blanks": "1,5 2,5\n3,5 4,0\n",
-    "decimal comma, tab": "1,5\t2,5\n-3,5\t4,0\n",
     "decimal comma, exponent": "1,5e+00;2,5E-01\n-3,5e+00;4,0E-01\n",
     "integers": "1\n-22\n333\n16777216123\n",
     "negative zero": "-0.00\n1.00\n",
-    "nan": "1.50 2.5\nnan NaN\n2.50 NAN\n",
     "nan of fixed width": "    1.50   NaN\n     nan  2.50\n   -1.00  1.00\n",
-    "inf": "1.5\ninf\n-Inf\n",
     "all gaps": "1.5 nan\n1.5 NaN\n",
-    "comments": "# made by us\n% 1 2 3\n! x\n// y\n1.5\n2.5\n",
     "names": "# c\nup,north\n# units: mm/s\n1.5,2.5\n3.5,4.5\n",
-    "quoted names": '"up" "north east"\n1.5 2.5\n3.5 4.5\n',
     "UTF-8": "\ufeff# Größe µm\nZeit;Weg\n0,5;1,5\n0,5;2,5\n",
-    "BOM then rows": "\ufeff1.5\n2.5\n",
-    "time": "t z n\n0.000  1.5  -1.5\n0.001 -2.5 -11.5\n0.002  3.5   1.5\n",
     "time in short form": "0 1.50\n.5 -2.50\n1 3.50\n1.5e0 4.50\n",
 }
 
 
 @pytest.mark.parametrize("content", KEPT.values(), ids=KEPT.keys())
-def test_unaltered_samples_come_back_byte_for_byte(content):
-    assert ascii.encode(decode(content)).decode() == content
-
-
-def test_latin_1_is_kept():
-    content = "# Größe\n1.5\n2.5\n".encode("latin-1")
-    assert ascii.encode(decode(content)) == content
-
-
-@pytest.mark.parametrize("name", ["20180307_031245000.0", "20130107_103041000.CET.3c.cont.0"])
-def test_obspy_files_come_back_byte_for_byte(name):
-    obspy = pytest.importorskip("obspy")
-    path = Path(obspy.__file__).parent / "io" / "seg2" / "tests" / "data" / f"{name}.DAT.gz"
-    content = gzip.decompress(path.read_bytes())
-    recording = decode(content)
-    assert recording.samples.shape == ((3, 2000) if "3c" in name else (1, 2048))
-    np.testing.assert_array_equal(recording.samples, np.loadtxt(content.decode().splitlines(), ndmin=2).T)
-    assert recording.interval is None
-    assert ascii.encode(recording) == content
-
-
-def test_traces_are_columns_in_float64():
-    recording = decode("1.5 2.5\n0.1 4.5\n0.3 6.5\n")
-    assert recording.traces.dtype == np.float64
-    assert recording.traces.flags.c_contiguous
-    np.testing.assert_array_equal(recording.traces, [[1.5, 0.1, 0.3], [2.5, 4.5, 6.5]])
-    assert recording.format == "ascii"
-    assert recording.notes == ()
+def test_unaltered_samples_come_back_byte_for_byte(folder, content):
+    assert written(decode(content), folder) == content
 
 
 @pytest.mark.parametrize(
@@ -116,7 +79,7 @@ def test_a_uniform_first_column_is_time(content, interval):
     recording = decode(content)
     assert recording.interval == pytest.approx(interval, rel=1e-9)
     assert len(recording.traces) == 1
-    assert "column 1 is time" in recording.notes[0]
+    assert "time" in recording.notes[0]
     assert decode(content, dt=interval).interval == recording.interval
 
 
@@ -132,139 +95,71 @@ def test_other_columns_are_traces(content):
     assert decode(content, dt=0.004).intervals == (0.004,) * len(recording.traces)
 
 
-def test_time_is_kept_as_spelled():
-    recording = decode("0 1.50\n.5 -2.50\n+1.0 3.50\n1.5e0 4.50\n")
-    assert with_traces(recording, [[9, 8.125, -7, 1000]]) == "0 9.00\n.5 8.12\n+1.0 -7.00\n1.5e0 1000.00\n"
-
-
-def test_chosen_columns_are_traces_and_others_are_kept():
+def test_chosen_columns_are_traces_and_others_are_kept(folder):
     content = "0;1.50;3.25\n7;2.50;4.25\n9;3.50;5.25\n"
     recording = decode(content, columns=(3,), dt=0.5)
-    np.testing.assert_array_equal(recording.traces, [[3.25, 4.25, 5.25]])
+    assert_array_equal(recording.traces, [[3.25, 4.25, 5.25]])
     assert recording.intervals == (0.5,)
-    assert with_traces(recording, [[1, 2, 3]]) == "0;1.50;1.00\n7;2.50;2.00\n9;3.50;3.00\n"
+    assert written(recording, folder, [[1, 2, 3]]) == "0;1.50;1.00\n7;2.50;2.00\n9;3.50;3.00\n"
     swapped = decode(content, columns=(3, 2))
-    np.testing.assert_array_equal(swapped.traces[0], [3.25, 4.25, 5.25])
-    assert ascii.encode(swapped).decode() == content
+    assert_array_equal(swapped.traces[0], [3.25, 4.25, 5.25])
+    assert written(swapped, folder) == content
     assert decode("1 1.5\n2 2.5\n3 3.5\n", columns=(1, 2)).interval is None
 
 
-def test_integers_are_written_with_seven_significant_digits():
-    recording = decode("10 1.5\n-20 1.5\n5 2.5\n")
-    assert "column 1" in recording.notes[0]
-    assert "7 significant digits" in recording.notes[0]
-    assert with_traces(recording, [[1 / 3, -20, 12345.678912], [1, 1, 1]]) == ("0.3333333 1.0\n-20 1.0\n12345.68 1.0\n")
-
-
 @pytest.mark.parametrize(
-    ("content", "altered"),
+    ("content", "traces", "expected"),
     [
-        ("1.5e-05\n0.25\n", "0.3333333\n"),
-        ("1e5\n2e5\n", "0.3333333\n"),
-        ("5.\n6.\n", "0.3333333\n"),
-        ("1.5\n1.2345678901\n", "0.3333333333\n"),
-        ("1.25d+00\n1.00d+00\n", "3.33d-01\n"),
-        ("1.25E+00\n1.00E+00\n", "3.33E-01\n"),
-        ("  1,25;1,5\n -1,00;1,5\n", "  0,33;1,5\n"),
-        ("nan\nnan\n", "0.3333333\n"),
+        ("0 1.50\n.5 -2.50\n+1.0 3.50\n", [[9, 8.125, -7]], "0 9.00\n.5 8.12\n+1.0 -7.00\n"),
+        ("10 1.5\n-20 1.5\n", [[1 / 3, 12345.678912], [1, 1]], "0.3333333 1.0\n12345.68 1.0\n"),
+        ("1.5 2.5\n3.5 4.5\n", [[-1, 1], [-1000, 1]], "-1.0 -1000.0\n1.0 1.0\n"),  # a field that is too narrow
+        (
+            "  1.5,  NaN\n  nan,  2.5\n -1.5,  1.5\n",
+            [[10, np.nan, 1], [np.nan, 10, 1]],
+            " 10.0,  NaN\n  nan, 10.0\n  1.0,  1.0\n",
+        ),
+        ("1.5e-05\n0.25\n", [[1 / 3, 0]], "0.3333333\n0\n"),
+        ("1e5\n2e5\n", [[1 / 3, 0]], "0.3333333\n  0\n"),
+        ("1.5\n1.2345678901\n", [[1 / 3, 0]], "0.3333333333\n0.0000000000\n"),
+        ("1.25d+00\n1.00d+00\n", [[1 / 3, 1]], "3.33d-01\n1.00d+00\n"),
+        ("1.25E+00\n1.00E+00\n", [[1 / 3, 1]], "3.33E-01\n1.00E+00\n"),
+        ("  1,25;1,5\n -1,00;1,5\n", [[1 / 3, -1], [1.5, 1.5]], "  0,33;1,5\n -1,00;1,5\n"),
     ],
 )
-def test_notation_of_the_column_is_used(content, altered):
-    recording = decode(content)
-    traces = recording.samples.copy()
-    traces[0, 0] = 1 / 3
-    assert with_traces(recording, traces).splitlines(keepends=True)[0] == altered
+def test_altered_samples_are_written_in_the_notation_of_their_column(folder, content, traces, expected):
+    assert written(decode(content), folder, traces) == expected
 
 
-def test_a_field_that_is_too_narrow_keeps_its_separator():
-    recording = decode("1.5 2.5\n3.5 4.5\n")
-    assert with_traces(recording, [[-1, 1], [-1000, 1]]) == "-1.0 -1000.0\n1.0 1.0\n"
-
-
-def test_gaps_come_back_as_spelled_among_altered_samples():
-    recording = decode("  1.5,  NaN\n  nan,  2.5\n -1.5,  1.5\n")
-    assert with_traces(recording, [[10, np.nan, 1], [np.nan, 10, 1]]) == (" 10.0,  NaN\n  nan, 10.0\n  1.0,  1.0\n")
-
-
-@pytest.mark.parametrize(
-    ("content", "given"),
-    [
-        ("1,5\n2,7\n", ","),
-        ("1,5\n2,7\n", "comma"),
-        ("1.5;2\n1;2\n", "semicolon"),
-        ("1\t2\n1\t2\n", "tab"),
-        ("1\t2\n1\t2\n", "\\t"),
-        ("1\t2\n1\t2\n", "space"),
-        ("1  2\n1 2\n", " "),
-    ],
-)
-def test_delimiter_may_be_given(content, given):
-    assert decode(content, delimiter=given).samples.shape == (2, 2)
-
-
-def test_given_delimiter_resolves_a_decimal_comma():
-    recording = decode("1,5\n2,7\n", delimiter=" ")
-    np.testing.assert_array_equal(recording.traces, [[1.5, 2.7]])
-    assert ascii.encode(recording) == b"1,5\n2,7\n"
-
-
-@pytest.mark.parametrize("content", ["1,-5\n2,-7\n", "1, 5\n2, 7\n", "1,5\n2,7.0\n", "1,5,3\n2,7,1\n"])
-def test_commas_that_cannot_be_decimal_are_delimiters(content):
-    assert len(decode(content).traces) == content.splitlines()[0].count(",") + 1
+@pytest.mark.parametrize("given", [" ", "space", "tab", "\\t", "semicolon", ";", "comma", ","])
+def test_delimiter_may_be_given(given):
+    mark = {"space": " ", "tab": "\t", "\\t": "\t", "semicolon": ";", "comma": ","}.get(given, given)
+    assert_array_equal(decode(f"1{mark}5\n2{mark}7\n", delimiter=given).samples, [[1, 2], [5, 7]])
 
 
 POLES = "24 # shot/geophone points\n#x y\n0 0\n1 0\n"
 REFUSED = {
-    "empty": ("", "no samples"),
-    "blank": ("\n \n", "no samples"),
+    "empty": ("\n \n", "no samples"),
     "prose": ("hello world\nno numbers here\n", "no samples"),
-    "comments only": ("# a\n# 1 2 3\n", "no samples"),
-    "binary": (b"\x01\x00\x02\x00", "not a text file"),
-    "control codes": (bytes(range(1, 32)), "not a text file"),
     "one row": ("1 2 3\n", "too short"),
-    "one number": ("# x\n1\n", "too short"),
-    "ragged": ("1 2\n3 4\n5\n", "line 3: '5' has 1 cells where the rows above have 2"),
-    "ragged that adds up": ("1 2\n3\n4 5 6\n", "line 2: '3' has 1 cells"),
-    "ragged comma": ("1.5,2\n3,4,5\n", "line 2: '3,4,5' has 3 cells"),
-    "word": ("# c\n\n1 2\n3 x4\n", "line 4: 'x4' is not a number"),
-    "word in the first row": ("1 x\n3 4\n", "line 1: 'x' is not a number"),
-    "words in the middle": ("1 2\nfoo bar\n3 4\n", "line 2: 'foo bar' is not a row of numbers"),
-    "comment in the middle": ("1\n# pause\n2\n", "line 2: '# pause' is not a row"),
-    "blank line in the middle": ("1\n\n2\n", "line 2: a blank line"),
-    "two lines of names": ("t a\ns mm\n1 2\n3 4\n", "line 2: 's mm' is not a row of numbers, a comment"),
-    "empty cell": ("1.5,2\n,4\n", "line 2: ',4' has an empty cell"),
-    "empty cell at the end": ("1;2\n3;\n", "line 2: '3;' has an empty cell"),
-    "empty cell in tabs": ("1\t2\t3\n3\t\t4\n", "has an empty cell"),
-    "delimiters that add up": ("1.5,2,3\n3,,4 5\n", "line 2: '3,,4 5' has an empty cell"),
-    "two numbers in a cell": ("1.5,2\n3 4,5\n", "line 2: '3 4' is not a number"),
-    "hexadecimal": ("1\n0x10\n", "line 2: '0x10' is not a row of numbers"),
-    "hexadecimal first": ("0x10\n1\n2\n", "line 1: '0x10'"),
-    "underscore": ("1 2\n1_000 2\n", "line 2: '1_000' is not a number"),
-    "glued": ("1.5 2\n1.5-2 3\n", "line 2: '1.5-2' is not a number"),
-    "two points": ("1.5 2\n1.5.2 3\n", "line 2: '1.5.2' is not a number"),
-    "exponent cut": ("1.5 2\n1.5e 3\n", "line 2: '1.5e' is not a number"),
-    "nan with code": ("1.5 2\nnan(3) 3\n", "line 2: 'nan(3)' is not a number"),
-    "dates": ("2018-03-07 1\n2018-03-08 2\n", "line 1: '2018-03-07' is not a number"),
-    "typographic minus": ("1.5 2\n\u22121.5 2\n", "line 2"),
+    "ragged": ("1 2\n3 4\n5\n", "line 3"),
+    "ragged that adds up": ("1 2\n3\n4 5 6\n", "line 2"),
+    "many short rows below a long one": ("1 " * 30_000 + "\n" + "1\n" * 30_000, "line 2"),
+    "far down": ("1.5 2.5\n" * 100_000 + "1.5 x\n", "line 100001"),
+    "word": ("# c\n\n1 2\n3 x4\n", "line 4: 'x4'"),
+    "comment in the middle": ("1\n# pause\n2\n", "line 2: '# pause'"),
+    "two lines of names": ("t a\ns mm\n1 2\n3 4\n", "line 2: 's mm'"),
+    "empty cell": ("1.5,2\n,4\n", "line 2: ',4'"),
+    "two numbers in a cell": ("1.5,2\n3 4,5\n", "line 2: '3 4'"),
+    "hexadecimal": ("1\n0x10\n", "line 2: '0x10'"),
+    "glued": ("1.5 2\n1.5-2 3\n", "line 2: '1.5-2'"),
+    "dates": ("2018-03-07 1\n2018-03-08 2\n", "line 1: '2018-03-07'"),
     "long text": ("1\n" + "x" * 500 + "\n", "xxx...'"),
-    "huge line": ("1\n" + "2 " * 600_000 + "\n", "line 2 has 1200000 characters"),
+    "huge line": ("1\n" + "2 " * 600_000 + "\n", "line 2"),
     "carriage returns": ("1 2\r3 4\r", "carriage returns"),
-    "decimal comma and point": (
-        "1,5;2,5\n1.5;2\n",
-        "line 2: '1.5' is not a number (the decimal mark is a comma",
-    ),
-    "ambiguous": ("1,5\n2,7\n", "Give delimiter=','"),
-    "ambiguous, exponents": ("1,5e3\n2,7e3\n", "Give delimiter=','"),
-    "ambiguous, one whole number": ("1\n2,7\n", "delimiter=' '"),
-    "travel times": (POLES, "no waveforms in this file"),
-    "measurements": ("# x\n24# measurements\n1 2 3\n", "no waveforms in this file"),
-    "uneven time": ("# c\n0 1\n1 1\n3 1\n4 1\n5 1\n", "line 4. Resample it; or, to go on as it is, choose"),
-    "lost sample": ("".join(f"{k} 1\n" for k in range(50) if k != 3), "not uniformly"),
-    "lost sample, seconds since 1970": (
-        "".join(f"{1.5e9 + k / 1000:.3f} 1\n" for k in range(20_000) if k != 3),
-        "not uniformly",
-    ),
-    "uneven by a digit": ("0.0 1 1\n1.0 1 1\n2.2 1 1\n3.0 1 1\n", "columns=(2, 3)"),
+    "decimal comma and point": ("1,5;2,5\n1.5;2\n", "line 2: '1.5'"),
+    "ambiguous": ("1,5\n2,7\n", "delimiter"),
+    "travel times": ("24 # shot/geophone points\n#x y\n0 0\n1 0\n", "no waveforms"),
+    "lost sample": ("".join(f"{k} 1\n" for k in range(50) if k != 3), "uniformly"),
 }
 
 
@@ -273,57 +168,23 @@ def test_refused(content, fragment):
     with pytest.raises(FormatError) as error:
         decode(content)
     assert fragment in str(error.value)
-    assert len(str(error.value)) < 300
+    assert len(str(error.value)) < 400
 
 
-@pytest.mark.parametrize(
-    ("layout", "fragment"),
-    [
-        ({"columns": (0,)}, "counted from 1 to 3"),
-        ({"columns": (4,)}, "counted from 1 to 3"),
-        ({"columns": (2, 2)}, "each column once"),
-        ({"columns": ()}, "each column once"),
-        ({"delimiter": "|"}, "'|' is not a delimiter"),
-        ({"delimiter": ""}, "is not a delimiter"),
-        ({"delimiter": ","}, "line 1: '0.0 1.5 2.5' is not a row of numbers"),
-        ({"dt": 0.5}, "dt=0.5 but column 1 has steps of 0.1"),
-        ({"dtype": "f4"}, "dtype has no meaning"),
-    ],
-)
-def test_layouts_that_do_not_fit_are_refused(layout, fragment):
-    with pytest.raises(FormatError) as error:
+WRONG = [{"columns": columns} for columns in ((0,), (4,), (2, 2), ())] + [
+    {"delimiter": mark} for mark in ("|", "", ",")
+]
+
+
+@pytest.mark.parametrize("layout", [*WRONG, {"dt": 0.5}, {"dtype": "f4"}], ids=str)
+def test_layouts_that_do_not_fit_are_refused(layout):
+    with pytest.raises(FormatError):
         decode("0.0 1.5 2.5\n0.1 1.5 2.5\n0.2 1.5 2.5\n", **layout)
-    assert fragment in str(error.value)
-
-
-@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (3, 3)])
-def test_traces_of_another_shape_are_refused(shape):
-    recording = decode("1 2\n1 2\n1 2\n")
-    with pytest.raises(FormatError, match="the file has 2 of 3"):
-        with_traces(recording, np.zeros(shape))
-
-
-@pytest.mark.parametrize(
-    ("head", "answer"),
-    [
-        (b"1 2\r\n", True),
-        ("# µ ∂\n1".encode(), True),
-        (("1" * 65535 + "µ").encode(), True),
-        ("# Größe\n1".encode("latin-1"), True),
-        (b"", False),
-        (b"1\x002", False),
-        (bytes(range(128, 160)), False),
-        (b"1" * 98 + b"\x01\x02", False),
-        (b"1" * 99 + b"\x01", True),
-    ],
-)
-def test_looks_like_text(head, answer):
-    assert looks_like_text(head) is answer
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[str, str, np.ndarray]:
-    """A table as text, its delimiter, and its numbers as rows."""
+    """Draw a table as text, its delimiter, and its numbers as rows."""
     columns, rows = draw(st.integers(1, 4)), draw(st.integers(2, 12))
     delimiter = draw(st.sampled_from([",", ";", "\t", " "]))
     comma = delimiter != "," and draw(st.booleans())
@@ -344,70 +205,16 @@ def tables(draw: st.DrawFn) -> tuple[str, str, np.ndarray]:
 
 @settings(deadline=None)
 @given(tables())
-def test_any_table_comes_back(table):
+def test_any_table_comes_back(folder, table):
     content, delimiter, values = table
     every = tuple(range(1, values.shape[1] + 1))
     recording = decode(content, delimiter=delimiter, columns=every)
-    np.testing.assert_array_equal(recording.samples.T, values)
-    written = ascii.encode(recording).decode()
-    again = decode(written, delimiter=delimiter, columns=every)
-    np.testing.assert_array_equal(again.samples.T, values)
-    assert written.replace(" ", "").replace("NAN", "nan") == content.replace(" ", "").replace("NAN", "nan")
-    assert ascii.encode(replace(again, traces=again.samples * 0.5)).count(b"\n") == content.count("\n")
+    assert_array_equal(recording.samples.T, values)
+    again = written(recording, folder)
+    assert_array_equal(decode(again, delimiter=delimiter, columns=every).samples.T, values)
+    assert again.replace(" ", "").replace("NAN", "nan") == content.replace(" ", "").replace("NAN", "nan")
 
 
-@settings(deadline=None)
-@given(st.binary(max_size=60) | st.text("0123456789+-.eEdDnaif,; \t\r\n#x", max_size=60).map(str.encode))
-def test_any_bytes_are_read_or_refused(data):
-    try:
-        recording = ascii.decode(data, Layout(), "ascii")
-    except FormatError:
-        return
-    again = ascii.decode(ascii.encode(recording), Layout(delimiter=recording.origin.delimiter), "ascii")
-    assert again.samples.shape == recording.samples.shape
-
-
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("1.5 x", "line 101: 'x' is not a number"),
-        ("1.5", "line 101: '1.5' has 1 cells where the rows above have 2"),
-        ("", "line 101: a blank line"),
-    ],
-)
-def test_a_bad_line_far_down_is_named(monkeypatch, row, words):
-    monkeypatch.setattr(cells, "BLOCK", (64, 64))
-    with pytest.raises(FormatError, match=words):
-        decode("1.5 2.5\n" * 100 + row + "\n1.5 2.5\n")
-
-
-def test_many_short_rows_below_a_long_one():
-    with pytest.raises(FormatError, match=r"line 2: '1' has 1 cells where the rows above have 30000"):
-        decode("1 " * 30_000 + "\n" + "1\n" * 30_000)
-
-
-@pytest.mark.parametrize("content", KEPT.values(), ids=KEPT.keys())
-def test_pieces_make_no_difference(monkeypatch, content):
-    whole = decode(content)
-    monkeypatch.setattr(cells, "BLOCK", (1, 1))
-    pieces = decode(content)
-    assert (pieces.origin.columns, pieces.intervals, pieces.notes) == (
-        whole.origin.columns,
-        whole.intervals,
-        whole.notes,
-    )
-    np.testing.assert_array_equal(pieces.traces, whole.traces)
-    assert ascii.encode(pieces).decode() == content
-
-
-def test_pieces_of_a_long_file_join(monkeypatch):
-    content = "".join(f"{k / 100:.2f} {k % 7}.5 {'nan' if k % 5 == 0 else '1.5'}\n" for k in range(1000))
-    monkeypatch.setattr(cells, "BLOCK", (64, 64))
-    assert ascii.encode(decode(content)).decode() == content
-
-
-def test_long_files_are_fast():
-    content = "0.25 1.5000e+00 -1.5000\n" * 200_000
-    began = time.perf_counter()
-    assert ascii.encode(decode(content)).decode() == content
-    assert time.perf_counter() - began < 10  # about 1 s here; a loop over cells would take far longer
+def test_long_files_come_back(folder):
+    content = "".join(f"{k / 100:.2f} {k % 7}.5 {'nan' if k % 5 == 0 else '1.5'}\n" for k in range(100_000))
+    assert written(decode(content), folder) == content

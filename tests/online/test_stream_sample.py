@@ -1,16 +1,18 @@
-"""The sample that denoises a feed: what it writes, and that it writes before the feed ends and when it ends badly."""
+"""The sample script that denoises a feed: what it writes, before the feed ends and when it ends badly."""
+
+from __future__ import annotations
 
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import wavefilt
+from tests.support.checkout import SAMPLES
 
-SCRIPT = Path(__file__).parents[2] / "samples" / "denoise_stream.py"
+SCRIPT = SAMPLES / "denoise_stream.py"
 NOISE = ["--level", "2", "--wavelet", "db4", "--rule", "universal", "--noise", "0.5", "--window", "900"]
 
 
@@ -33,14 +35,6 @@ def _lines(x):
     return "".join(f"{v:.9g}\n" for v in x).encode()
 
 
-def test_numbers_in_lines_with_a_gap():
-    x = _feed()
-    x[400:403] = np.nan
-    done = _run(_lines(x), *NOISE)
-    assert done.stderr == b"latency: 21 samples\n"
-    np.testing.assert_allclose(np.loadtxt(done.stdout.decode().splitlines()), _whole(x), rtol=1e-6, atol=1e-6)
-
-
 def test_raw_samples_come_out_before_the_feed_ends():
     x = _feed()
     command = [sys.executable, str(SCRIPT), "--raw", *NOISE]
@@ -56,45 +50,27 @@ def test_raw_samples_come_out_before_the_feed_ends():
     assert np.array_equal(y, _whole(x))
 
 
-def test_running_noise_removes_noise():
-    t = np.arange(20000)
-    clean = np.sin(t / 30)
-    noisy = clean + 0.5 * np.random.default_rng(2).standard_normal(len(t))
-    y = np.frombuffer(_run(noisy.astype("<f4").tobytes(), "--raw").stdout, "<f4")
-    before, after = np.std(noisy - clean), np.std(y - clean)
-    assert after < 0.5 * before
-    assert before == pytest.approx(0.5, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("bad", "words"),
-    [
-        (b"inf", b"line 301: inf is infinite or too large"),
-        (b"1e50", b"line 301: inf is infinite or too large"),
-        (b"abc", b"line 301: could not convert string to float: b'abc'"),
-        (b"\xff", b"line 301: could not convert string to float: b'\\xff'"),
-    ],
-)
-def test_a_line_that_is_no_sample_is_told_and_all_before_it_written(bad, words):
+@pytest.mark.parametrize("bad", [b"", b"1e50", b"abc", b"\xff"])
+def test_lines_up_to_one_that_is_no_sample_are_written(bad):
+    """The feed has a gap before that line."""
     x = _feed()
-    done = _run(_lines(x[:300]) + bad + b"\n" + _lines(x[300:]), *NOISE, code=1)
-    assert done.stderr.splitlines() == [b"latency: 21 samples", words]
+    x[200:203] = np.nan
+    good = _lines(x[:300])
+    done = _run(good + bad + b"\n" + _lines(x[300:]) if bad else good, *NOISE, code=1 if bad else 0)
+    assert b"latency: 21 samples" in done.stderr
+    assert (b"line 301" in done.stderr) == bool(bad)
     np.testing.assert_allclose(np.loadtxt(done.stdout.decode().splitlines()), _whole(x[:300]), rtol=1e-6, atol=1e-6)
 
 
-def test_raw_samples_before_one_that_is_none_are_written():
-    x = _feed()
-    x[300] = 3e38
-    done = _run(x.tobytes(), "--raw", *NOISE, code=1)
-    assert done.stderr.endswith(b"samples\nbytes 0 to 3600: 3e+38 is infinite or too large\n")
-    assert np.array_equal(np.frombuffer(done.stdout, "<f4"), _whole(x[:300]))
-
-
-def test_trailing_bytes_that_are_no_whole_sample_are_told():
+def test_raw_samples_up_to_one_that_is_none_are_written():
     x = _feed()
     done = _run(x.tobytes() + b"abc", "--raw", *NOISE, code=1)
-    assert done.stderr.endswith(b"samples\nthe last 3 bytes: buffer size must be a multiple of element size\n")
+    assert b"last 3 bytes" in done.stderr
     assert np.array_equal(np.frombuffer(done.stdout, "<f4"), _whole(x))
+    x[300] = 3e38
+    done = _run(x.tobytes(), "--raw", *NOISE, code=1)
+    assert b"3e+38" in done.stderr
+    assert np.array_equal(np.frombuffer(done.stdout, "<f4"), _whole(x[:300]))
 
 
 def test_a_reader_that_goes_ends_it_without_a_word(tmp_path):
@@ -110,6 +86,5 @@ def test_a_reader_that_goes_ends_it_without_a_word(tmp_path):
     assert run.returncode == -signal.SIGPIPE
 
 
-def test_an_option_that_cannot_be_is_told_with_the_usage():
-    done = _run(b"", "--window", "1", code=2)
-    assert done.stderr.endswith(b"error: window=1 must be a whole number of at least 2\n")
+def test_a_wrong_option():
+    assert b"window=1" in _run(b"", "--window", "1", code=2).stderr

@@ -1,9 +1,8 @@
-"""The gallery scripts run, their figures are not empty, and the claims in their text hold."""
+"""The scripts of the gallery run, their figures are not empty, and the claims in their text hold."""
 
 from __future__ import annotations
 
 import io
-import os
 import re
 import runpy
 import sys
@@ -58,25 +57,14 @@ def test_every_script_has_a_test():
 
 
 def test_binder_installs_what_the_scripts_import():
-    """What pyproject.toml has; ``.binder/postBuild`` makes notebooks of the scripts."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    own, *tools = (ROOT / ".binder" / "requirements.txt").read_text().split()
+    own, *_ = (ROOT / ".binder" / "requirements.txt").read_text().split()
     extras = re.fullmatch(r"\.\[([\w,]+)\]", own)[1].split(",")
-    docs = project["optional-dependencies"]["docs"]
-    assert set(tools) <= set(docs)
     needed = [*project["dependencies"], *(need for extra in extras for need in project["optional-dependencies"][extra])]
     installed = {re.match(r"[\w-]+", need)[0].lower() for need in needed} | {"wavefilt"}
     scripts = "\n".join(path.read_text() for path in FOLDER.glob("*.py"))
     imported = set(re.findall(r"^ *(?:import|from) (\w+)", scripts, re.MULTILINE))
     assert imported - installed - sys.stdlib_module_names == set()
-    assert {"obspy", "dascore", "matplotlib"} <= imported
-    version = (ROOT / ".binder" / "runtime.txt").read_text().strip().removeprefix("python-")
-    assert f"Programming Language :: Python :: {version}" in project["classifiers"]
-    post_build = ROOT / ".binder" / "postBuild"
-    assert os.access(post_build, os.X_OK)
-    assert "sphinx_gallery_py2jupyter samples/gallery/*.py" in post_build.read_text().splitlines()
-    repository = project["urls"]["Homepage"].removeprefix("https://github.com/")
-    assert f"/v2/gh/{repository}/HEAD?labpath=samples%2Fgallery" in (FOLDER / "GALLERY_HEADER.rst").read_text()
 
 
 def test_field_record(run):

@@ -1,7 +1,8 @@
-"""The package as it is installed: one import name, lazy imports, everything in the wheel."""
+"""The package as it is installed: lazy imports, one import name, versions, and examples in docstrings."""
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import os
 import subprocess
@@ -11,8 +12,10 @@ from importlib.util import find_spec
 
 import pytest
 
+import wavefilt
 from tests.support.checkout import ROOT
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HEAVY = [
     "numba",
     "scipy",
@@ -30,11 +33,16 @@ HEAVY = [
     "panel",
     "bokeh",
 ]
+OPTIONAL = {"dascore": "das", "dask": "dask", "obspy": "seismic", "xarray": "xarray"}
+"""Modules for libraries of these names, with the extras that install them."""
 
 
-def python(code: str) -> subprocess.CompletedProcess:
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=60)
+def python(code: str) -> list[str]:
+    """Run Python in a new process; return the lines that it prints."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -49,83 +57,52 @@ def python(code: str) -> subprocess.CompletedProcess:
 def test_heavy_packages_are_imported_when_needed(action):
     given = "import sys, numpy, pywt\nbefore = set(sys.modules)\n"  # older versions of PyWavelets import SciPy
     loaded = f"\nprint('LOADED', [m for m in {HEAVY} if m in sys.modules.keys() - before])"
-    result = python(given + action + loaded)
-    assert result.stdout.splitlines()[-1] == "LOADED []", result.stderr
+    assert python(given + action + loaded)[-1] == "LOADED []"
 
 
 def test_importing_needs_none_of_the_optional_packages():
     block = "import sys\n" + "".join(f"sys.modules[{m!r}] = None\n" for m in HEAVY)
-    result = python(block + "import wavefilt; print(sorted(wavefilt.backends.names())[-1])")
-    assert result.stdout.strip() == "pywavelets", result.stderr
+    assert python(f"{block}import wavefilt; print(*wavefilt.backends.names())")[0].startswith("pywavelets")
 
 
-OPTIONAL = ["dascore", "dask", "obspy", "xarray"]
-PUBLIC_MODULES = [
-    "dask",
-    "dascore",
-    "errors",
-    "extending",
-    "io",
-    "obspy",
-    "online",
-    "plot",
-    "quality",
-    "recording",
-    "ske",
-]
-PUBLIC_MODULES += ["streaming", "threads", "vocabulary", "xarray", "backends"]
+def test_every_public_name_is_there_in_a_new_process():
+    assert set(wavefilt.__all__) <= set(dir(wavefilt))
+    installed = [name for name in OPTIONAL if find_spec(name)]
+    code = "import wavefilt\nfor name in dir(wavefilt): getattr(wavefilt, name)\n"
+    code += f"print([getattr(wavefilt, name).__name__ for name in {installed}], hasattr(wavefilt, 'no'))"
+    assert python(code)[-1] == f"{[f'wavefilt.{name}' for name in installed]} False"
 
 
-@pytest.mark.parametrize("name", PUBLIC_MODULES)
-def test_public_modules_are_there_after_import(name):
-    """In a process of its own; in this one other tests have imported them."""
-    if name in OPTIONAL and find_spec(name) is None:
-        pytest.skip(f"{name} is not installed")
-    code = f"import wavefilt, types; assert {name!r} in dir(wavefilt)\n"
-    result = python(f"{code}assert isinstance(wavefilt.{name}, types.ModuleType); print(wavefilt.{name}.__name__)")
-    assert result.stdout.strip().splitlines()[-1:] == [f"wavefilt.{name}"], result.stderr
-
-
-def test_modules_of_libraries_that_are_missing():
-    block = "import sys\n" + "".join(f"sys.modules[{m!r}] = None\n" for m in OPTIONAL)
-    code = "import wavefilt\ntry: wavefilt.obspy\nexcept ImportError as error: print(error)\n"
-    result = python(f"{block}{code}print(hasattr(wavefilt, 'no'))")
-    assert 'pip install "wavefilt[seismic]"' in result.stdout
-    assert result.stdout.splitlines()[-1] == "False"
-
-
-@pytest.mark.parametrize(
-    ("module", "extra"),
-    [("obspy", "seismic"), ("xarray", "xarray"), ("dascore", "das")],
-)
-def test_modules_for_other_libraries_name_what_to_install(monkeypatch, module, extra):
+@pytest.mark.parametrize("module", OPTIONAL)
+def test_modules_for_other_libraries_name_what_to_install(monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, f"wavefilt.{module}", raising=False)
-    with pytest.raises(ImportError, match=rf'wavefilt.{module} needs .*pip install "wavefilt\[{extra}\]"'):
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"wavefilt.{module}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ImportError, match=rf"wavefilt\[{OPTIONAL[module]}\]"):
         importlib.import_module(f"wavefilt.{module}")
 
 
-def test_the_top_level_is_as_agreed():
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    top = {name.split("/")[0] for name in listed.stdout.splitlines()}
-    files = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff"}
-    folders = {"wavefilt", "backends", "cli", "benchmarks", "tests", "samples", "docs"}
-    assert {name for name in top if not name.startswith(".")} == files | folders
-
-
-def test_every_sub_package_is_named_in_the_build():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    named = set(project["tool"]["setuptools"]["packages"])
-    found = {
-        ".".join(path.parent.relative_to(ROOT).parts)
-        for top in ("wavefilt", "backends", "cli", "benchmarks")
-        for path in (ROOT / top).rglob("__init__.py")
-    }
-    assert named == {name if name.startswith("wavefilt") else f"wavefilt.{name}" for name in found}
-
-
-def test_no_module_hides_behind_the_symbolic_links():
+def test_every_package_is_named_in_the_build():
+    named = set(PROJECT["tool"]["setuptools"]["packages"])
+    folders = ("wavefilt", *PROJECT["tool"]["setuptools"]["package-dir"].values())
+    paths = [path.parent.relative_to(ROOT) for top in folders for path in (ROOT / top).rglob("__init__.py")]
+    found = {".".join(path.parts if path.parts[0] == "wavefilt" else ("wavefilt", *path.parts)) for path in paths}
+    left_out = {name for name in found - named if name.startswith("wavefilt.benchmarks.")}  # only for developers
+    assert named == found - left_out
     for name in ("backends", "benchmarks", "cli"):
         assert os.readlink(ROOT / "wavefilt" / name) == f"../{name}"
+
+
+def test_versions_agree():
+    assert f"\nversion: {wavefilt.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {wavefilt.__version__} " in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("name", wavefilt.__all__)
+def test_examples_in_docstrings(name):
+    found = doctest.DocTestFinder(recurse=False).find(getattr(wavefilt, name), name, globs={})
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for example in found:
+        runner.run(example)
+    assert not runner.failures
+    assert name != "denoise" or len(found[0].examples) > 5

@@ -9,11 +9,10 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
-from wavefilt.benchmarks.report.figures import PALETTE
-from wavefilt.plot import appearance
+from tests.support.checkout import SAMPLES
+from wavefilt import read
 
 VISION = {
     "all cones": np.eye(3),
@@ -27,8 +26,15 @@ APART = 15
 """Least distance in CIELAB, of which about 2.3 is just noticeable."""
 
 
+@pytest.fixture(scope="module")
+def panels():
+    """A figure of the sample record as images."""
+    before = read(SAMPLES / "seismic.dat")
+    return {axes.get_label(): axes for axes in before.plot(before.denoise(), display="density").axes}
+
+
 def lab(colours, vision):
-    """CIELAB of sRGB colours between 0 and 1 as they are seen."""
+    """Return the CIELAB values of sRGB colours between 0 and 1 as they are seen."""
     colours = np.asarray(colours)
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     seen = np.clip(linear @ np.transpose(VISION[vision]), 0, 1)
@@ -37,39 +43,31 @@ def lab(colours, vision):
     return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1)
 
 
-def distances(names, vision):
-    found = dict(zip(names, lab([to_rgb(name) for name in names], vision), strict=True))
-    return {pair: float(np.linalg.norm(found[pair[0]] - found[pair[1]])) for pair in combinations(names, 2)}
+def distances(colours, vision):
+    seen = lab([to_rgb(colour) for colour in colours], vision)
+    return [float(np.linalg.norm(a - b)) for a, b in combinations(seen, 2)]
 
 
 @pytest.mark.parametrize("vision", VISION)
-def test_colours_of_a_panel_stay_apart(vision):
-    """Those of traces and spectra, and those of levels: bars and two lines."""
-    panels = [appearance.COLORS.values(), (appearance.COLORS["before"], appearance.SIGMA_COLOR)]
-    panels += [(appearance.SIGMA_COLOR, appearance.THRESHOLD_COLOR)]
-    for colours in panels:
-        for pair, distance in distances(list(colours), vision).items():
-            assert distance > APART, pair
+def test_colours_of_a_panel_stay_apart(panels, vision):
+    for name, count in (("spectra", 3), ("thresholds", 2)):
+        colours = [line.get_color() for line in panels[name].lines]
+        assert len(colours) == count
+        assert min(distances(colours, vision)) > APART
 
 
-@pytest.mark.parametrize("vision", VISION)
-def test_colours_of_the_measurements_stay_apart(vision):
-    colours = [color for name, color in PALETTE.items() if name not in ("black", "slate", "gray", "silver")]
-    for pair, distance in distances(colours, vision).items():
-        assert distance > APART, pair
-
-
-def test_what_the_bound_excludes():
-    """matplotlib's own red and green, which differ for most readers."""
+def test_the_bound_excludes_colours_that_are_alike():
+    """Compare matplotlib's own red and green, which differ for most readers."""
     pair = ("#d62728", "#2ca02c")
-    assert distances(pair, "deuteranopia")[pair] < APART < distances(pair, "all cones")[pair]
+    assert distances(pair, "deuteranopia")[0] < APART < distances(pair, "all cones")[0]
 
 
 @pytest.mark.parametrize("vision", VISION)
-def test_colour_maps_are_ordered_by_lightness(vision):
-    """Of power throughout; of amplitudes from the middle outwards, with ends that differ in colour."""
+def test_colour_maps_are_ordered_by_lightness(panels, vision):
+    """Check that of power throughout, and that of amplitudes from the middle outwards, whose ends differ in colour."""
     at = np.linspace(0, 1, 33)
-    power, density = (lab(colormaps[name](at)[:, :3], vision) for name in (appearance.POWER, appearance.DENSITY))
+    images = (panels[name].images[0].get_cmap() for name in ("spectrogram before", "before"))
+    power, density = (lab(colour_map(at)[:, :3], vision) for colour_map in images)
     assert (np.diff(power[:, 0]) > 0.5).all()
     assert (np.diff(density[:17, 0]) > 0).all()
     assert (np.diff(density[16:, 0]) < 0).all()

@@ -1,18 +1,18 @@
-"""The calibrated SKE model: its parts, its fits, and the calibrations it needs; no GPU, no measured data."""
+"""Test the calibrated SKE model: its parts, its fits, calibration files and data sheets."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
-from wavefilt.benchmarks.ske import baselines, fit
-from wavefilt.ske import calibrated, calibration
+from tests.support.checkout import ROOT, run
+from wavefilt.benchmarks.ske import cases, fit
+from wavefilt.ske import calibrated, devices
 from wavefilt.ske.calibrated import PARTS, Launch
-from wavefilt.ske.calibration import Calibration, Operation, WrongDevice
+from wavefilt.ske.devices import Calibration, Operation, WrongDevice, from_data_sheet
 
 DEVICE = Calibration(
     name="NVIDIA Imaginary",
@@ -22,22 +22,16 @@ DEVICE = Calibration(
     cache=50 << 20,
     memory=100 << 30,
     launch=2e-6,
-    queued=3e-6,
-    block=((32.0, 100.0), (1024.0, 400.0)),
     latency={"l1": 40.0, "shared": 30.0, "l2": 250.0, "dram": 700.0},
     operations={
         "fma": Operation(4.0, 4.0),
-        "int": Operation(4.0, 2.0),
-        "int mul": Operation(4.0, 2.0),
         "fma64": Operation(8.0, 2.0),
         "wavefront": Operation(30.0, 1.0),
     },
     bandwidth=((1e6, 8e12), (1e8, 4e12)),
     barrier=((32.0, 10.0), (1024.0, 50.0)),
-    strides=((1.0, 1.0), (32.0, 8.0)),
-    warps=((1.0, 1e-3), (64.0, 1e-4)),
 )
-"""Round numbers, of no device."""
+"""An imaginary device with round numbers."""
 LAUNCH = Launch(
     "some",
     10_000,
@@ -81,46 +75,30 @@ def test_parts_by_hand():
     assert (one.resource, one.binds) == ("issue", "issue")
 
 
-def test_few_warps_issue_on_few_schedulers():
-    one = replace(LAUNCH, blocks=1, threads=32)
-    issue = [calibrated.parts(launch, DEVICE).bulk["issue"] for launch in (one, replace(one, threads=128))]
-    assert issue == pytest.approx([1e-9 * 560, 1e-9 * 560])
-
-
-def test_the_fullest_pipe_and_both_ways_of_memory():
+def test_pipes_and_memory():
     assert calibrated.parts(replace(LAUNCH, instructions={"wavefront": 300.0}), DEVICE).pipe == "memory pipe"
     assert calibrated.parts(replace(LAUNCH, instructions={"fma64": 300.0}), DEVICE).pipe == "fp64"
     device = replace(DEVICE, reads=((1e6, 5e12),), writes=((1e6, 2e12),))
     small = replace(LAUNCH, touched=1e6)
-    assert calibrated.parts(small, device).memory == "L2"
-    assert calibrated.parts(small, device).bulk["bandwidth"] == pytest.approx(8e7 / 8e12 + 2e7 / 5e12)
-    more = replace(small, written=8e7)
-    assert calibrated.parts(more, device).bulk["bandwidth"] == pytest.approx(12e7 / 8e12 + 2e7 / 2e12)
-    halves = replace(small, halves=8e7)
-    assert calibrated.parts(halves, device).bulk["bandwidth"] == pytest.approx(12e7 / 8e12 + 6e7 / 2e12)
-    crowded = replace(small, shared=37_000, registers=32)
-    assert calibrated.parts(crowded, device).bulk["crowding"] == pytest.approx(8e7 / 8e12 + 2e7 / 5e12)
+    for launch, part, seconds in (
+        (small, "bandwidth", 8e7 / 8e12 + 2e7 / 5e12),
+        (replace(small, written=8e7), "bandwidth", 12e7 / 8e12 + 2e7 / 2e12),
+        (replace(small, halves=8e7), "bandwidth", 12e7 / 8e12 + 6e7 / 2e12),
+        (replace(small, shared=37_000, registers=32), "crowding", 8e7 / 8e12 + 2e7 / 5e12),
+    ):
+        assert calibrated.parts(launch, device).bulk[part] == pytest.approx(seconds)
 
 
-def test_the_longest_warp_is_waited_for_and_the_average_fills_the_pipes():
-    more = calibrated.parts(replace(LAUNCH, path={"fma": 800.0}), DEVICE).bulk
-    plain = calibrated.parts(LAUNCH, DEVICE).bulk
-    assert more["compute"] == pytest.approx(2 * plain["compute"])
-    assert more["issue"] == plain["issue"]
-
-
-def test_more_blocks_are_never_faster_and_an_empty_kernel_is_a_launch():
-    times = [
-        calibrated.estimate(replace(LAUNCH, blocks=b, read=5e3 * b, written=5e3 * b), DEVICE).seconds
-        for b in range(1, 3000, 37)
-    ]
-    assert all(b >= a for a, b in pairwise(times))
+def test_more_blocks_are_never_faster():
+    launches = (replace(LAUNCH, blocks=b, read=5e3 * b, written=5e3 * b) for b in range(1, 3000, 37))
+    times = [calibrated.estimate(launch, DEVICE).seconds for launch in launches]
+    assert times == sorted(times)
     empty = calibrated.estimate(Launch("empty", 1, 32, {}), DEVICE)
     assert empty.seconds == pytest.approx(2e-6 + 18e-9)
     assert empty.resource == "launch"
 
 
-def test_the_longest_block_is_held_up_by_its_neighbours():
+def test_the_longest_block_and_its_neighbours():
     end = replace(LAUNCH, path={"fma": 1e6}, blocks=1, boundary=True)
     device = replace(DEVICE, theta={"boundary": 1.5})
     with_end = calibrated.estimate(replace(LAUNCH, longest=end), device)
@@ -132,99 +110,114 @@ def test_the_longest_block_is_held_up_by_its_neighbours():
     assert alone.parts["issue"] == pytest.approx(issue)
 
 
-def test_a_launch_that_cannot_run_gives_no_number():
-    with pytest.raises(ValueError, match="MaxSharedMemory"):
-        calibrated.estimate(replace(LAUNCH, shared=300_000), DEVICE)
-    with pytest.raises(ValueError, match="ThreadMaxInBlock"):
-        calibrated.estimate(replace(LAUNCH, threads=2048), DEVICE)
-    with pytest.raises(ValueError, match="blocks=0"):
-        replace(LAUNCH, blocks=0)
-    with pytest.raises(ValueError, match="fma=-1"):
-        replace(LAUNCH, path={"fma": -1.0})
+def test_launches_that_cannot_run():
+    wrong = {"shared": (300_000, "MaxSharedMemory"), "threads": (2048, "ThreadMaxInBlock")}
+    wrong |= {"blocks": (0, "blocks=0"), "path": ({"fma": -1.0}, "fma=-1")}
+    for name, (value, words) in wrong.items():
+        with pytest.raises(ValueError, match=words):
+            calibrated.estimate(replace(LAUNCH, **{name: value}), DEVICE)
 
 
 def test_calibrations_round_trip(tmp_path):
     path = tmp_path / "mine.json"
     fitted = replace(DEVICE, theta={"launch": 1.0}, fit={"rows": 3}, measured={"date": "2026-11-21"})
     path.write_text(fitted.to_json())
-    assert calibration.load(str(path)) == fitted
+    assert devices.load(str(path)) == fitted
+    bundled = devices.default()
+    assert set(bundled.theta) == set(PARTS)
+    assert min(bundled.theta.values()) >= 0
+    assert devices.of(bundled.name) == bundled
 
 
-def test_another_device_is_refused_by_name():
+def test_another_device_is_refused():
     DEVICE.require("NVIDIA Imaginary")
-    DEVICE.require("NVIDIA Other", force=True)
     with pytest.raises(WrongDevice, match="NVIDIA Imaginary, not of NVIDIA Other"):
         DEVICE.require("NVIDIA Other")
-    with pytest.raises(WrongDevice, match="NVIDIA Other is shipped"):
-        calibration.of("NVIDIA Other")
+    with pytest.raises(WrongDevice, match="NVIDIA Other is bundled"):
+        devices.of("NVIDIA Other")
+    with pytest.raises(WrongDevice, match=r"NVIDIA L4 is bundled .*: --device l4$"):
+        devices.of("NVIDIA L4")
+    with pytest.raises(ValueError, match="not one of h200, a100, b200, h200-sheet, l4, rtx4090"):
+        devices.load("h900")
 
 
-def test_shipped_calibrations_are_complete():
-    for name in calibration.names():
-        shipped = calibration.load(name)
-        assert set(shipped.theta) == set(PARTS)
-        assert min(shipped.theta.values()) >= 0
-        assert calibration.of(shipped.name) == shipped
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": 2, "name": "x"}'])
-def test_what_is_no_calibration_is_refused(text, tmp_path):
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": 3, "name": "x"}'])
+def test_other_files_are_refused(text, tmp_path):
     path = tmp_path / "bad.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match="no calibration"):
-        calibration.load(str(path))
-
-
-def test_unknown_devices_name_the_known_ones(monkeypatch, tmp_path):
-    (tmp_path / "imaginary.json").write_text(DEVICE.to_json())
-    monkeypatch.setattr(calibration, "FOLDER", tmp_path)
-    assert calibration.load("Imaginary") == DEVICE
-    with pytest.raises(ValueError, match="not one of imaginary"):
-        calibration.load("h900")
+    with pytest.raises(ValueError, match="not a calibration"):
+        devices.load(str(path))
 
 
 def test_parameters_are_recovered():
-    rng = np.random.default_rng(3)
-    theta = np.array([1.0, 0.4, 0.0, 0.7, 1.1, 0.2])
-    parts = rng.lognormal(-10, 2, (60, 6))
-    seconds = parts @ theta * (1 + 0.002 * rng.standard_normal(60))
-    found = fit.nonnegative(parts, seconds)
-    assert (found >= 0).all()
-    np.testing.assert_allclose(found, theta, rtol=0.02, atol=0.01)
-    with pytest.raises(ValueError, match="at least one row"):
-        fit.nonnegative(parts[:5], seconds[:5])
-    with pytest.raises(ValueError, match="above 0"):
-        fit.nonnegative(parts, 0 * seconds)
+    theta = dict(zip(PARTS, (1.5, 0.9, 1.1, 0.8, 1.1, 0.9, 1.2, 0.1, 1.3), strict=True))
+    known = replace(DEVICE, theta=theta)
+    rows = []
+    for case in [*cases.fit_cases()][::2]:
+        row = asdict(case) | {"launches": [{"registers": 40, "shared": 30_000}]}
+        rows.append(row | {"seconds": calibrated.estimate(fit.launch(row), known).seconds})
+    found = fit.fitted([*rows, {"error": "x"}], DEVICE)
+    assert found.fit["mean error"] < 0.01
+    assert found.fit["rows"] == len(rows)
+    for name in ("memory", "issue", "bandwidth"):  # the springs hold the others nearer to 1
+        assert found.theta[name] == pytest.approx(theta[name], rel=0.1)
 
 
-def test_launch_and_bandwidth_are_recovered():
+def test_baselines_are_recovered():
     sizes = np.logspace(4, 9, 40)
-    start, rate = fit.launch_and_bandwidth(sizes, 2.5e-6 + sizes / 3.5e12)
-    assert (start, rate) == (pytest.approx(2.5e-6, rel=0.01), pytest.approx(3.5e12, rel=0.01))
-
-
-def test_the_geometric_law_cannot_follow_latency_and_floor():
-    """A curve with the end ratio seen on a GH200, T(1) = 26.4 T(64)."""
-    n = np.array([1, 2, 4, 8, 16, 32, 64])
-    times = 43.2 / n + 1
-    assert times[0] / times[-1] == pytest.approx(26.4, rel=0.01)
-    found = fit.hiding(n, times)
-    assert found["latency/n + floor"]["mean error"] < 0.02
-    assert found["geometric"]["mean error"] > 0.35
-
-
-def test_the_classic_form_is_recovered():
+    assert fit.launch_and_bandwidth(sizes, 2.5e-6 + sizes / 3.5e12) == pytest.approx((2.5e-6, 3.5e12), rel=0.01)
     rng = np.random.default_rng(0)
     base, warps, blocks = rng.uniform(1, 9, 40), rng.integers(1, 65, 40), rng.integers(1, 17, 40)
-    scale, rw, rb = fit.geometric(base, warps, blocks, 3 * base * 0.96 ** (warps - 1) * 0.98 ** (blocks - 1))
-    assert (scale, rw, rb) == (pytest.approx(3), pytest.approx(0.96), pytest.approx(0.98))
+    found = fit.geometric(base, warps, blocks, 3 * base * 0.96 ** (warps - 1) * 0.98 ** (blocks - 1))
+    assert found == pytest.approx((3, 0.96, 0.98))
 
 
-def test_baselines_are_positive_and_grow():
-    more = replace(LAUNCH, blocks=2 * LAUNCH.blocks, read=1.2e8, written=8e7, touched=2e8)
-    for baseline in (baselines.bandwidth, baselines.classic):
-        assert 0 < baseline(LAUNCH, DEVICE) < baseline(more, DEVICE)
+@pytest.fixture
+def sheet() -> dict:
+    facts = json.loads((devices.FOLDER / "data_sheets.json").read_text())["l4"]
+    return {"format": "data sheet", **facts}
 
 
-def test_json_of_a_calibration_has_every_field():
-    assert set(json.loads(DEVICE.to_json())) == {"format", *Calibration.__dataclass_fields__}
+def test_published_figures_are_used_and_the_rest_is_from_the_h200(sheet):
+    made, like = from_data_sheet(sheet), devices.default()
+    assert (made.name, made.capability, made.multiprocessors, made.clock) == ("NVIDIA L4", "8.9", 58, 2.04e9)
+    assert made.latency == {"l1": 40, "shared": 30, "l2": 274, "dram": 625}
+    assert [made.operations[name].rate for name in ("fma", "fma64", "issue", "wavefront")] == [4, 2 / 32, 4, 1]
+    assert made.operations["fma"].latency == like.operations["fma"].latency
+    assert (made.launch, made.barrier, made.theta) == (like.launch, like.barrier, like.theta)
+    assert made.bandwidth[-1][1] == pytest.approx(0.85 * 3e11)
+    larger = made.cache / like.cache
+    for ours, its in zip(made.bandwidth, like.bandwidth, strict=True):
+        assert ours[0] == pytest.approx(larger * its[0])
+        part = 2.13e12 / 9.8e12 if its[0] <= like.cache else 0.85 * 3e11 / like.bandwidth[-1][1]
+        assert ours[1] == pytest.approx(part * its[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: s.pop("l2 latency"), "data sheet of NVIDIA L4: l2 latency is missing"),
+        (lambda s: s.update(price=3), "price is unknown"),
+        (lambda s: s.update(clock=2e9), "clock must have a value and a source"),
+        (lambda s: s["clock"].update(value=0), "clock must be above 0"),
+        (lambda s: s.update(capability="8.4"), "8.4 is not one of 7.0"),
+        (lambda s: s.update(format="data"), "not a calibration"),
+    ],
+)
+def test_a_damaged_sheet_is_one_line(change, words, sheet, tmp_path, capsys):
+    change(sheet)
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(sheet))
+    code, out, err = run(capsys, "ske", "estimate", "--samples", "1Mi", "--device", path)
+    assert (code, out) == (2, "")
+    assert words in err.splitlines()[0]
+
+
+def test_an_h200_from_its_data_sheet():
+    rows = json.loads((ROOT / "benchmarks/results/ske_h200.json").read_text())["rows"]
+    rows = [row for row in rows if row["seconds"] >= 1e-5 and not row.get("fit")]
+    sheet = devices.load("h200-sheet")
+    for made, most in ((devices.default(), 0.1), (sheet, 0.1), (replace(sheet, theta={}), 0.25)):
+        errors = fit.relative(fit.predicted(rows, made), [row["seconds"] for row in rows])
+        assert len(errors) == 62
+        assert np.abs(errors).mean() < most

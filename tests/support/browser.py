@@ -1,4 +1,4 @@
-"""A headless Chromium for tests, spoken to through two pipes: real pointers, keys and screens, no other package."""
+"""A headless Chromium for tests, controlled through two pipes by the DevTools protocol, without another package."""
 
 from __future__ import annotations
 
@@ -13,31 +13,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-OPTIONS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--remote-debugging-pipe",
-)
+OFF = ("gpu", "dev-shm-usage", "quic", "background-networking", "component-update", "sync")
+OPTIONS = ["--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe"]
+OPTIONS += [f"--disable-{name}" for name in OFF]
 SECONDS = 60
-"""To wait for an answer, however busy the machine is."""
+"""Longest wait for an answer, however busy the machine is."""
 
 
 def program() -> str | None:
-    """The browser of this machine."""
+    """Return the browser of this machine, if there is one."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @contextmanager
 def browser(folder: Path):
-    """A `Page` without a document; profile and pipes lie in the ``folder``."""
+    """Context manager: a `Page` without a document; profile and pipes lie in the ``folder``."""
     there, back = folder / "there", folder / "back"
     os.mkfifo(there)
     os.mkfifo(back)
@@ -58,7 +48,7 @@ def browser(folder: Path):
 
 
 class Page:
-    """A tab; `say` is a command of the DevTools protocol, whose answer it returns."""
+    """A tab; `say` sends a command of the DevTools protocol and returns the answer."""
 
     def __init__(self, commands, answers, buffer: bytearray | None = None) -> None:
         self.commands, self.answers, self.number, self.session = commands, answers, 0, None
@@ -71,7 +61,7 @@ class Page:
             self.say(f"{domain}.enable")
 
     def tab(self) -> Page:
-        """Another tab of this browser; the two are used one after the other."""
+        """Open another tab of this browser; the two are used one after the other."""
         return Page(self.commands, self.answers, self.buffer)
 
     def say(self, method: str, **parameters):
@@ -82,19 +72,14 @@ class Page:
         self.commands.write(json.dumps(message).encode() + b"\0")
         return self._until(lambda found: found.get("id") == self.number)["result"]
 
-    def open(self, place: Path | str, width: int = 1280, height: int = 900, dark: bool = False, script: bool = True):
-        """Load a file or address (and what is below that), on a screen of so many pixels; below 600 it is a phone's."""
-        if isinstance(place, str):
-            self.allowed += [place, place.replace("http:", "ws:"), "blob:"]
+    def open(self, address: str, width: int = 1280, height: int = 900) -> None:
+        """Load a page, on a screen with these pixels; below a width of 600 it is a phone's."""
+        self.allowed += [address, address.replace("http:", "ws:"), "blob:"]
         phone = width < 600
-        scale = 2 if phone else 1
-        size = {"width": width, "height": height, "deviceScaleFactor": scale}
+        size = {"width": width, "height": height, "deviceScaleFactor": 1 + phone}
         self.say("Emulation.setDeviceMetricsOverride", mobile=phone, **size)
         self.say("Emulation.setTouchEmulationEnabled", enabled=phone)
-        self.say("Emulation.setScriptExecutionDisabled", value=not script)
-        theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.say("Emulation.setEmulatedMedia", features=[theme])
-        self.say("Page.navigate", url=place if isinstance(place, str) else place.as_uri())
+        self.say("Page.navigate", url=address)
         self._until(lambda found: found.get("method") == "Page.loadEventFired" and found["sessionId"] == self.session)
 
     def until(self, condition: str) -> None:
@@ -106,46 +91,23 @@ class Page:
             time.sleep(0.02)
 
     def run(self, script: str):
-        """The value of an expression of JavaScript, or what it promises."""
+        """Return the value of an expression of JavaScript, of a promise when it is kept."""
         found = self.say("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise AssertionError(found["exceptionDetails"]["exception"].get("description"))
         return found["result"].get("value")
-
-    def press(self, key: str) -> None:
-        code = {"Tab": 9, "Enter": 13, " ": 32, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}[key]
-        text = {"text": {"Enter": "\r", " ": " "}[key]} if key in ("Enter", " ") else {}
-        for kind in ("keyDown", "keyUp"):
-            self.say("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **text)
-
-    def point(self, x: float, y: float) -> None:
-        """Move the mouse there."""
-        self.say("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
-    def click(self, x: float, y: float) -> None:
-        for kind in ("mousePressed", "mouseReleased"):
-            self.say("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def drag(self, start: tuple[float, float], stop: tuple[float, float]) -> None:
         """Move the mouse with its button pressed."""
         for kind, (x, y) in (("mousePressed", start), ("mouseMoved", stop), ("mouseReleased", stop)):
             self.say("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
 
-    def touch(self, x: float, y: float) -> None:
-        """Put a finger there, which trembles by a pixel, and leave it."""
-        self.say("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x - 1, "y": y}])
-        self.say("Input.dispatchTouchEvent", type="touchMove", touchPoints=[{"x": x, "y": y}])
-
-    def lift(self) -> None:
-        self.say("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
-
-    def picture(self, path: Path, whole: bool = False) -> None:
-        """Save what is on the screen, or the whole page, as PNG."""
-        data = self.say("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
-        path.write_bytes(base64.b64decode(data))
+    def picture(self, path: Path) -> None:
+        """Save the whole page as PNG."""
+        path.write_bytes(base64.b64decode(self.say("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
 
     def _until(self, wanted):
-        """The next message that is wanted; errors that the page reports meanwhile are kept."""
+        """Return the next message that is wanted; collect errors that the page reports meanwhile."""
         end = time.monotonic() + SECONDS
         while True:
             while b"\0" in self.buffer:

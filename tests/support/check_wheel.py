@@ -1,34 +1,58 @@
-"""Check a built wheel: one top-level name, and every module of the checkout. Run as `check_wheel.py FILE.whl`."""
+"""Check built distributions: ``python check_wheel.py FILE...`` with a wheel, an sdist, or both."""
 
 from __future__ import annotations
 
 import sys
+import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+LARGEST = 1_000_000
+"""Bytes of a wheel."""
 
 
-def check(wheel: str) -> None:
-    """Raise AssertionError unless the wheel holds exactly the checkout's modules under `wavefilt`."""
+def modules() -> dict[str, Path]:
+    """Return every module of the packages in pyproject.toml, by its place in the wheel."""
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    found = {}
+    for package in tool["packages"]:
+        top = next((top for top in tool["package-dir"] if f"{package}.".startswith(f"{top}.")), "")
+        start = tool["package-dir"].get(top, "") + package.removeprefix(top)
+        for path in (ROOT / start.replace(".", "/")).glob("*.py"):
+            found[f"{package.replace('.', '/')}/{path.name}"] = path
+    return found
+
+
+def check_wheel(wheel: Path) -> None:
+    """Raise AssertionError unless the wheel holds exactly those modules, and no results, tests or asv suite."""
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     assert tops == {"wavefilt"}, tops
     held = {name for name in names if name.endswith(".py")}
-    wanted = set()
-    for top in ("wavefilt", "backends", "benchmarks", "cli"):
-        for path in (ROOT / top).rglob("*.py"):
-            inside = path.relative_to(ROOT).as_posix()
-            if not any(inside.startswith(f"wavefilt/{link}/") for link in ("backends", "benchmarks", "cli")):
-                wanted.add(inside if top == "wavefilt" else f"wavefilt/{inside}")
-    assert held == wanted, held ^ wanted
+    assert held == modules().keys(), held ^ modules().keys()
     assert "wavefilt/py.typed" in names
-    assert {f"wavefilt/benchmarks/report/{name}" for name in ("page.html", "report.css")} <= set(names)
-    results = {f"wavefilt/benchmarks/results/{path.name}" for path in (ROOT / "benchmarks/results").glob("*.json")}
-    assert results, "no results in this checkout"
-    assert results <= set(names), results - set(names)
-    print(f"{len(held)} modules in {Path(wheel).name}")
+    unwanted = ("/results/", "/tests/", "/asv/", "/quality/")
+    found = [
+        name for name in names if name.startswith("wavefilt/benchmarks/") and any(word in name for word in unwanted)
+    ]
+    assert not found, found
+    size = wheel.stat().st_size
+    assert size < LARGEST, f"{size} bytes"
+    print(f"{wheel.name}: {len(held)} modules, {size / 1e6:.2f} MB")
+
+
+def check_sdist(sdist: Path) -> None:
+    """Raise AssertionError unless the sdist holds the modules, tests, documentation, samples and the changelog."""
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    paths = [path for kind in ("tests/**/*.py", "docs/**/*.md", "samples/**/*.*", "*.md") for path in ROOT.glob(kind)]
+    wanted = {path.relative_to(ROOT).as_posix() for path in [*modules().values(), *paths] if path.suffix != ".pyc"}
+    assert wanted <= names, wanted - names
+    print(f"{sdist.name}: {len(names)} files, {sdist.stat().st_size / 1e6:.2f} MB")
 
 
 if __name__ == "__main__":
-    check(sys.argv[1])
+    for name in sys.argv[1:]:
+        (check_wheel if name.endswith(".whl") else check_sdist)(Path(name))

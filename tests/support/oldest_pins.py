@@ -1,7 +1,4 @@
-"""Print pip constraints that pin the dependencies, and those of the extra `test`, to their lower bounds.
-
-`pip install -c` takes them: the oldest versions that pyproject.toml says will do.
-"""
+"""Print constraints for `pip install -c`: the lower bounds of the dependencies and of the group `test-core`."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ import re
 import tomllib
 from pathlib import Path
 
-PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
 
 
 def pins() -> list[str]:
-    """``numpy==2.0.*`` for ``numpy>=2.0``, ``obspy==1.4.2.*`` for ``obspy>=1.4.2``."""
-    needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]
-    found = [re.fullmatch(r"([\w-]+)>=([\d.]+)", need) for need in needed]
+    """Return ``numpy==2.0.*`` for ``numpy>=2.0``, and so on."""
+    needed = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["dependency-groups"]["test-core"]]
+    found = [re.match(r"([\w-]+)>=([\d.]+)", need) for need in needed]
     return [f"{match[1]}=={match[2]}.*" for match in found if match]
 
 

@@ -1,10 +1,10 @@
 """The code blocks of a page of the documentation, and a program that runs them.
 
-``python -m tests.support.pages docs/tutorial.md`` runs the blocks of a page one after another as they stand, in the
-current folder: Python in one namespace, shell commands by bash. Lines after a command (``console``), or a ``text``
-block after Python, are what it must print. Python in a comment that begins ``<!-- run first`` prepares what a reader
-has already; it is run at its place. A block after ``<!-- not run: REASON -->`` is not run, but its Python is compiled
-and its shell commands are parsed, down to the options of ``wavefilt``.
+``python -m tests.support.pages docs/tutorial.md`` runs the blocks of a page one after another in the current folder:
+Python in one namespace, shell commands by bash. The lines after a command (``console``), or a ``text`` block after
+Python, are the output that is expected. Python in a comment that begins ``<!-- run first`` prepares what a reader has
+already. A block after ``<!-- not run: REASON -->`` is only parsed, down to the options of ``wavefilt``. The program
+exits with `SKIPPED` where a page needs a package that is not installed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.support.simulation import SIMULATED, take_turns
 
@@ -31,11 +32,11 @@ BLOCK = re.compile(
 )
 CHANGING = re.compile(r"\d[\d.e+-]*(?= s\b| files/s)|(?<=^seconds) .*", re.MULTILINE)
 """Printed times."""
+SKIPPED = 77
 
 
-@dataclass(frozen=True)
-class Block:
-    """Code at a line of a page, in a language ("first" where it is hidden), and why it is not run, if it is not."""
+class Block(NamedTuple):
+    """Code at a line of a page, its language ("first" where it is hidden), and the reason why it is not run."""
 
     line: int
     language: str
@@ -45,47 +46,41 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """All of a page but directives."""
+    """Return all blocks of a page except directives of Sphinx."""
     text = page.read_text("utf-8")
-    return [
-        Block(
-            text.count("\n", 0, found.start()) + 1,
-            found["language"] if found["first"] is None else "first",
-            found["code"] if found["first"] is None else found["first"],
-            found["reason"],
-            found["printed"] or "",
-        )
-        for found in BLOCK.finditer(text)
-        if found.lastgroup is not None  # a directive
-    ]
+    found = []
+    for match in filter(lambda match: match.lastgroup is not None, BLOCK.finditer(text)):
+        line = text.count("\n", 0, match.start()) + 1
+        language, code = ("first", match["first"]) if match["first"] else (match["language"], match["code"])
+        found.append(Block(line, language, code, match["reason"], match["printed"] or ""))
+    return found
 
 
 def commands(block: Block) -> list[tuple[str, str]]:
-    """Each command of a console block with what it printed."""
+    """Return the commands of a shell block, and for a console block the expected output of each."""
+    if block.language == "sh":
+        return [(block.code, "")]
     parts = re.split(r"^\$ ", block.code, flags=re.MULTILINE)[1:]
     return [(command, printed) for command, _, printed in (part.partition("\n") for part in parts)]
 
 
 def same(expected: str, printed: str) -> bool:
-    """Whether all that is expected was printed, in any line breaks, for any times, and with anything for dots."""
+    """Return whether all expected text was printed, with any line breaks and times, and with any text for dots."""
     wanted, found = (re.sub(r"\s+", " ", CHANGING.sub("@", text)).strip() for text in (expected, printed))
     return re.search(".*".join(map(re.escape, wanted.split("..."))), found) is not None
 
 
 def parse(block: Block) -> None:
-    """What can be said of a block without running it. Raises ValueError, SyntaxError or click's UsageError."""
-    if block.language == "python":
-        compile(block.code, "block", "exec")
-    elif block.language == "toml":
-        tomllib.loads(block.code)
-    elif block.language == "json":
-        json.loads(block.code)
+    """Check a block without running it. Raises ValueError, SyntaxError or click's UsageError."""
+    parsers = {"python": lambda code: compile(code, "block", "exec"), "toml": tomllib.loads, "json": json.loads}
+    if block.language in parsers:
+        parsers[block.language](block.code)
     elif block.language in ("sh", "console"):
-        code = block.code if block.language == "sh" else "\n".join(command for command, _ in commands(block))
+        code = "\n".join(command for command, _ in commands(block))
         done = subprocess.run(["bash", "-n", "-c", code], capture_output=True, text=True)
         if done.returncode:
             raise SyntaxError(done.stderr)
-        for line in code.splitlines():
+        for line in code.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words[:1] == ["wavefilt"]:
                 _parse_command(words[1:])
@@ -94,54 +89,58 @@ def parse(block: Block) -> None:
 def _parse_command(words: list[str]) -> None:
     import click
 
-    from wavefilt.cli import group
+    from wavefilt.cli import group as command
 
-    command: click.Command = group
     while isinstance(command, click.Group):
-        name = words.pop(0)
-        found = command.get_command(click.Context(command), name)
-        assert found is not None, f"there is no command {name!r}"
-        command = found
+        name, *words = words
+        command = command.get_command(click.Context(command), name)
+        assert command is not None, f"there is no command {name!r}"
     command.make_context(command.name, words)
 
 
 def run(page: Path) -> None:
-    """Run a page. Raises what its Python raises, and AssertionError for a command that fails or prints otherwise."""
+    """Run a page. Raises the errors of its Python, and AssertionError for a command that fails or prints otherwise."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page):
         where = f"{page.name}:{block.line}"
-        if block.reason is not None:
+        if block.reason is not None or block.language in ("toml", "json"):
             parse(block)
         elif block.language in ("python", "first"):
             with contextlib.redirect_stdout(io.StringIO()) as output:
-                exec(compile("\n" * block.line + block.code, str(page), "exec"), namespace)
+                _execute("\n" * block.line + block.code, page, namespace)
             assert same(block.printed, output.getvalue()), f"{where}: printed\n{output.getvalue()}"
-        elif block.language in ("toml", "json"):
-            parse(block)
-        elif block.language == "sh":
-            _shell(block.code, "", where)
-        elif block.language == "console":
+        elif block.language in ("sh", "console"):
             for command, expected in commands(block):
                 _shell(command, expected, where)
-        elif block.language != "text":
-            raise AssertionError(f"{where}: nothing runs a block of {block.language!r}")
+        else:
+            assert block.language == "text", f"{where}: nothing runs a block of {block.language!r}"
+
+
+def _execute(code: str, page: Path, namespace: dict[str, object]) -> None:
+    try:
+        exec(compile(code, str(page), "exec"), namespace)
+    except ImportError as error:
+        top = (error.name or "").partition(".")[0]
+        if "pip install" in str(error) or (top and find_spec(top) is None):
+            sys.exit(SKIPPED)
+        raise
 
 
 def _shell(code: str, expected: str, where: str) -> None:
-    """By bash; lines of nothing but ``wavefilt`` in this process, which saves the time to start one for each."""
+    """Run by bash; lines of nothing but ``wavefilt`` in this process, which saves the time to start one for each."""
     lines = code.splitlines()
     plain = all(re.fullmatch(r"wavefilt [^|&;<>$`\\]+", line) for line in lines)
     for command in lines if plain else [code]:
         status, printed = (_command if plain else _bash)(command)
-        failed = "error:" in expected
-        assert bool(status) == failed, f"{where}: {command} ended with {status}\n{printed}"
+        if status and "pip install" in printed:
+            sys.exit(SKIPPED)
+        assert bool(status) == ("error:" in expected), f"{where}: {command} ended with {status}\n{printed}"
         assert same(expected, printed), f"{where}: {command} printed\n{printed}"
 
 
 def _bash(command: str) -> tuple[int, str]:
-    done = subprocess.run(
-        ["bash", "-e", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(["bash", "-e", "-c", command], text=True, check=False, **both)
     return done.returncode, done.stdout
 
 

@@ -1,4 +1,4 @@
-"""Small whole files of every format, sample code and byte order: what fuzzing begins with."""
+"""Whole files of every format, sample type and byte order: cases of round trips, and seeds of fuzzing."""
 
 from __future__ import annotations
 
@@ -7,96 +7,81 @@ import io
 import pickle
 import struct
 import zipfile
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
 
-from tests.cli.test_bad_input import npy, npz
-from tests.io.test_io import make_seg2, pack_20_bit
+from tests.support.file_bytes import SEG2_DTYPES, make_seg2, npy, npz, pack_20_bit, sac, segy_file, su_file, wave
 
-VALUES = np.array([0, 1, -2, 30, -400, 5000, -60, 7], "f8")
 TOKENS = (
-    b"SAMPLE_INTERVAL 0.001",
-    b"\x55\x3a\x01\x00",
-    b"\x3a\x55\x00\x01",
-    b"\x22\x44",
-    b"\x44\x22",
-    b"\x93NUMPY\x01\x00",
-    b"\x93NUMPY\x02\x00",
-    b"\x93NUMPY\x03\x00",
-    b"{'descr': ",
-    b"'fortran_order': ",
-    b"'shape': (",
-    b"(1, 8), }",
-    b"'<f8'",
-    b"'>i2'",
-    b"'|O'",
-    b"'<c8'",
-    b"'<U9'",
-    b"[('a', '<f4')]",
-    b"True",
-    b"L",
-    b"1e308",
-    b"nan",
-    b"inf",
-    b"-0.0",
-    b"1.5d+10",
-    b"1_0",
-    b"\xef\xbb\xbf",
-    b"\r\n",
-    b"\t",
-    b";",
-    b",",
-    b"# ",
-    b"RIFF",
-    b"RIFX",
-    b"RF64",
-    b"WAVEfmt ",
-    b"data",
-    b"ds64",
-    b"LIST",
-    b"PK\x03\x04",
-    b"PK\x01\x02",
-    b"PK\x05\x06",
-    b"PK\x06\x06",
-    b".npy",
-    b"WID2",
-    b"TIMESERIES ",
-    b"TSPAIR",
-    b"SLIST",
-    b"data_format=",
-    b"n1=",
-    b"in=",
-    b"000001D ",
-    b"MS\x03",
-    b"\x1f\x8b",
-    b"\x80\x04\x95",
-    b"\x89HDF\r\n\x1a\n",
-    b"\xff\xff\xff\xff",
-    b"\xff\xff\xff\x7f",
-    b"\x00\x00\x00\x80",
-    b"\xff\xff",
+    *(b"SAMPLE_INTERVAL 0.001", b"\x55\x3a\x01\x00", b"\x3a\x55\x00\x01", b"\x22\x44", b"\x44\x22"),
+    *(b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00", b"\x93NUMPY\x03\x00", b"{'descr': ", b"'fortran_order': "),
+    *(b"'shape': (", b"(1, 8), }", b"'<f8'", b"'>i2'", b"'|O'", b"'<c8'", b"'<U9'", b"[('a', '<f4')]", b"True", b"L"),
+    *(b"1e308", b"nan", b"inf", b"-0.0", b"1.5d+10", b"1_0", b"\xef\xbb\xbf", b"\r\n", b"\t", b";", b",", b"# "),
+    *(b"RIFF", b"RIFX", b"RF64", b"WAVEfmt ", b"data", b"ds64", b"LIST", b"PK\x03\x04", b"PK\x01\x02"),
+    *(b"PK\x05\x06", b"PK\x06\x06", b".npy", b"WID2", b"TIMESERIES ", b"TSPAIR", b"SLIST", b"data_format="),
+    *(b"n1=", b"in=", b"000001D ", b"MS\x03", b"\x1f\x8b", b"\x80\x04\x95", b"\x89HDF\r\n\x1a\n"),
+    *(b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80", b"\xff\xff"),
 )
 """Words of the formats, which a fuzzer should not have to find letter by letter."""
 
 
-@cache
-def seeds(kind: str) -> dict[str, bytes]:
-    """Files by name; for "detected" those of all formats."""
-    made = MAKERS if kind == "detected" else {kind: MAKERS[kind]}
-    return {name: data for maker in made.values() for name, data in maker().items()}
+@dataclass(frozen=True)
+class Case:
+    """A file of a format, the samples in it, and how they are written back."""
+
+    data: bytes
+    samples: np.ndarray
+    interval: float | None
+    options: dict[str, Any] = field(default_factory=dict)
+    exact: bool = True
+    """Whether unaltered samples come back byte for byte; integers become floats in some formats."""
+    rounding: float = 0.0
+    """By how much samples may change when they are written."""
 
 
-def _seg2() -> dict[str, bytes]:
+def samples(dtype="f8", rows=2, count=320) -> np.ndarray:
+    x = 60 * (1.1 + np.sin(np.arange(count) / 9)) + 9 * np.random.default_rng(4).standard_normal((rows, count))
+    return (x + 1j * x[::-1]).astype(dtype) if np.dtype(dtype).kind == "c" else x.astype(dtype)
+
+
+def cases(count: int) -> dict[str, Case]:
+    """Return files of two traces, or one, by format, sample type and byte order."""
+
+    def made(dtype="f8", rows=2):
+        return samples(dtype, rows, count)
+
     found = {}
-    for endian in "<>":
-        for code, dtype in {1: "i2", 2: "i4", 4: "f4", 5: "f8"}.items():
-            payload = VALUES.astype(endian + dtype).tobytes()
-            found[f"seg2 code {code} {endian}"] = make_seg2([payload, payload], code, endian, pad=2, tail=b"end")
-        packed = pack_20_bit(VALUES, [0, 1, 2, 3, 4, 5, 6, 15], endian)
-        found[f"seg2 code 3 {endian}"] = make_seg2([packed], 3, endian, samples=8)
-    lengths = [VALUES[:n].astype("<f4").tobytes() for n in (8, 3)]
-    found["seg2 lengths"] = make_seg2(lengths, 4, lines=("DELAY 0.5", "SAMPLE_INTERVAL 1"))
+    for order, endian in (("<", "little"), (">", "big")):
+        for code, dtype in SEG2_DTYPES.items():
+            x = made(order + dtype)
+            data = make_seg2([row.tobytes() for row in x], code, order, pad=6, tail=b"end")
+            found[f"seg2 {order}{dtype}"] = Case(data, x, 0.001, exact=code >= 4)
+        mantissas, exponents = (np.arange(count) - count // 2) * 200, np.arange(count) % 15
+        packed = pack_20_bit(mantissas, exponents, order)
+        x = np.tile(mantissas << exponents, (2, 1))
+        found[f"seg2 {order} 20 bits"] = Case(make_seg2([packed] * 2, 3, order, samples=count), x, 0.001, exact=False)
+        for dtype in ("f4", "f8", "i2", "i4"):
+            x, layout = made(order + dtype), {"format": "raw", "dtype": dtype, "endian": endian, "ns": count}
+            found[f"raw {order}{dtype}"] = Case(x.tobytes(), x, 0.002, {**layout, "dt": 0.002}, dtype[0] == "f")
+        for dtype in ("f2", "f4", "f8", "i2", "u4", "i8", "c8", "c16"):
+            found[f"npy {order}{dtype}"] = Case(npy(made(order + dtype)), made(order + dtype), None)
+        for tag, dtype in ((1, "i2"), (1, "i4"), (3, "f4"), (3, "f8")):
+            x = made(order + dtype)
+            data = wave(tag, int(dtype[1]), x.T.tobytes(), order, channels=2)
+            found[f"wav {order}{dtype}"] = Case(data, x, 1 / 8000, rounding=0.5 * (tag == 1))
+        x = made("f4", 1)
+        found[f"sac {order}"] = Case(sac(x[0], order), x, 0.01)
+    x = (made("f8", 1) / 2 + 60).astype("u1")
+    found["wav u1"] = Case(wave(1, 1, x.tobytes()), x.astype("i2") - 128, 1 / 8000, rounding=0.5)
+    x = made("<i4", 1)
+    data = wave(1, 3, x.view("u1").reshape(-1, 4)[:, :3].tobytes())
+    found["wav 24 bits"] = Case(data, x << 8, 1 / 8000, rounding=128)
+    found["npz"] = Case(npz(a=made(), b=np.arange(5)), made(), None, {"component": "a"}, exact=False)
+    text = "".join(f"{0.002 * i:.3f} {a:.17e} {b:.17e}\n" for i, (a, b) in enumerate(made().T))
+    found["ascii"] = Case(text.encode(), made(), 0.002)
     return found
 
 
@@ -114,85 +99,9 @@ def _ascii() -> dict[str, bytes]:
     }
 
 
-def _raw() -> dict[str, bytes]:
-    return {f"raw {dtype}": np.tile(VALUES, 75).astype(dtype).tobytes() for dtype in ("<f4", ">f8", "<i2", ">i4")}
-
-
-def _npy() -> dict[str, bytes]:
-    dtypes = ("<f4", ">f8", "<f2", "<i2", ">i4", "|u1", "<i8", "<c8", ">c16", "<g")
-    found = {f"npy {dtype}": npy(VALUES.reshape(2, 4).astype(dtype)) for dtype in dtypes}
-    found["npy Fortran"] = npy(np.asfortranarray(VALUES.reshape(2, 2, 2)))
-    found["npy short header"] = _npy_of(1, b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", bytes(8))
-    found["npy version 2"] = _npy_of(2, b"{'descr': '>i2', 'fortran_order': True, 'shape': (2, 2), }\n", bytes(8))
-    found["npy fields"] = npy(np.zeros(2, [("a", "<f4"), ("b", "<i2", (2,))]))
-    found["npy text"] = npy(np.array(["a", "bc"]))
-    return found
-
-
-def _npy_of(version: int, header: bytes, body: bytes) -> bytes:
-    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + body
-
-
-def _npz() -> dict[str, bytes]:
-    def archive(compression: int) -> bytes:
-        stream = io.BytesIO()
-        with zipfile.ZipFile(stream, "w", compression) as made:
-            made.writestr("a.npy", npy(VALUES))
-        return stream.getvalue()
-
-    ways = {
-        "stored": zipfile.ZIP_STORED,
-        "deflated": zipfile.ZIP_DEFLATED,
-        "bzip2": zipfile.ZIP_BZIP2,
-        "lzma": zipfile.ZIP_LZMA,
-    }
-    found = {f"npz {name}": archive(way) for name, way in ways.items()}
-    return found | {"npz of two": npz(a=VALUES, b=VALUES[:2])}
-
-
-def _wave(order: str, tag: int, width: int, channels: int, payload: bytes, more: bytes = b"") -> bytes:
-    frame = channels * width
-    form = struct.pack(order + "HHIIHH", tag, channels, 8000, 8000 * frame, frame, 8 * width) + more
-    chunks = b"".join(
-        name + struct.pack(order + "I", len(body)) + body for name, body in ((b"fmt ", form), (b"data", payload))
-    )
-    return (b"RIFF" if order == "<" else b"RIFX") + struct.pack(order + "I", 4 + len(chunks)) + b"WAVE" + chunks
-
-
-def _wav() -> dict[str, bytes]:
-    extensible = struct.pack("<HHI", 22, 16, 3) + b"\x01\x00\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
-    return {
-        "wav u1": _wave("<", 1, 1, 1, bytes(range(8))),
-        "wav i2": _wave("<", 1, 2, 2, VALUES.astype("<i2").tobytes()),
-        "wav i3": _wave("<", 1, 3, 1, bytes(24)),
-        "wav big-endian": _wave(">", 1, 4, 1, VALUES.astype(">i4").tobytes()),
-        "wav f4": _wave("<", 3, 4, 2, VALUES.astype("<f4").tobytes()),
-        "wav f8": _wave("<", 3, 8, 1, VALUES.tobytes()),
-        "wav extensible": _wave("<", 0xFFFE, 2, 1, VALUES.astype("<i2").tobytes(), extensible),
-    }
-
-
-def _segy() -> dict[str, bytes]:
-    """SEG-Y and SU in both byte orders; segyio reads what is found to be them."""
-    found = {}
-    for endian in "<>":
-        trace = bytearray(240)
-        struct.pack_into(endian + "2H", trace, 114, 4, 1000)
-        traces = 2 * (bytes(trace) + VALUES[:4].astype(endian + "f4").tobytes())
-        head = bytearray(b"C".ljust(80) * 40 + bytes(400))
-        struct.pack_into(endian + "5H", head, 3216, 1000, 0, 4, 0, 5)
-        found[f"su {endian}"] = traces
-        found[f"segy {endian}"] = bytes(head) + traces
-    return found
-
-
 def _marked() -> dict[str, bytes]:
-    """What is recognised, and refused or read by another library."""
-    sac = bytearray(632 + 4 * 4)
-    struct.pack_into("<i", sac, 304, 6)
-    struct.pack_into("<i", sac, 316, 4)
+    """Return files that are recognised, and refused or read by another library."""
     return {
-        "sac": bytes(sac),
         "gzip": gzip.compress(b"1\n2\n", mtime=0),
         "pickle": pickle.dumps({"a": 1}, 4),
         "mseed": b"000001D " + bytes(56),
@@ -205,30 +114,50 @@ def _marked() -> dict[str, bytes]:
     }
 
 
-MAKERS = {
-    "seg2": _seg2,
-    "ascii": _ascii,
-    "raw": _raw,
-    "npy": _npy,
-    "npz": _npz,
-    "wav": _wav,
-    "segy": _segy,
-    "marked": _marked,
-}
+def _odd() -> dict[str, bytes]:
+    """Return files with unusual headers."""
+    values = np.array([0, 1, -2, 30, -400, 5000, -60, 7], "f8")
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n"
+    extensible = struct.pack("<HHI", 22, 16, 3) + b"\x01\x00\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
+    found = {
+        "seg2 lengths": make_seg2(
+            [values.astype("<f4").tobytes(), bytes(12)], 4, lines=("DELAY 0.5", "SAMPLE_INTERVAL 1")
+        ),
+        "raw long": np.tile(values, 75).astype("<f4").tobytes(),
+        "npy Fortran": npy(np.asfortranarray(values.reshape(2, 2, 2))),
+        "npy long double": npy(values.astype("<g")),
+        "npy version 2": b"\x93NUMPY\x02\x00" + struct.pack("<I", len(header)) + header + bytes(8),
+        "npy fields": npy(np.zeros(2, [("a", "<f4"), ("b", "<i2", (2,))])),
+        "npy text": npy(np.array(["a", "bc"])),
+        "wav extensible": wave(0xFFFE, 2, values.astype("<i2").tobytes(), more=extensible),
+    }
+    for way in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", way) as archive:
+            archive.writestr("a.npy", npy(values))
+        found[f"npz packed by {way}"] = stream.getvalue()
+    for order in "<>":
+        found[f"segy {order}"] = segy_file(5, order, 2, 4, text=b"C".ljust(80) * 40)
+        found[f"segy su {order}"] = su_file(order, 2, 4)
+    return found
+
+
+@cache
+def seeds(kind: str) -> dict[str, bytes]:
+    """Return small files by name; for "detected" those of all formats."""
+    every = {name: case.data for name, case in cases(8).items()} | _ascii() | _odd()
+    if kind == "detected":
+        return every | _marked()
+    return {name: data for name, data in every.items() if name.split()[0] == kind}
 
 
 def large(size: int = 4 << 20) -> dict[str, tuple[str, bytes]]:
-    """Long files by name, with their kind: whole ones, those that take most memory, and those found bad at the end."""
+    """Return long files by name, with their kind: whole ones, those that take most memory, and ones bad at the end."""
     words = (np.arange(size // 2) % 999).astype("<i2").tobytes()
     digits = b"1 2 5 4\n5 6 2 8\n" * (size // 16)
     return {
         "SEG-2, 16 bits": ("detected", make_seg2([words[: size // 24] for _ in range(24)], 1)),
-        "ASCII, 6 decimals": ("detected", b"0.125000 -1.250000\n0.500000  1.375000\n" * (size // 38)),
         "ASCII, one digit a cell": ("detected", digits),
         "ASCII, last line bad": ("detected", digits + b"1 2 x 4\n"),
-        "ASCII, comments alone": ("detected", b"# abc\n" * (size // 6)),
-        "raw": ("raw", words[: size // 1200 * 1200]),
-        "npy, 16 bits": ("detected", npy(np.frombuffer(words, "<i2").reshape(8, -1))),
-        "npz, 16 bits": ("detected", npz(a=np.frombuffer(words, "<i2"))),
-        "WAV, 8 bits": ("detected", _wave("<", 1, 1, 1, words)),
+        "WAV, 8 bits": ("detected", wave(1, 1, words)),
     }

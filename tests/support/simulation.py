@@ -1,6 +1,7 @@
-"""Tests in numba's CUDA simulator, which is chosen before numba is imported: in a process of their own.
+"""Tests in numba's CUDA simulator, a job of its own: ``NUMBA_ENABLE_CUDASIM=1 pytest -n auto``.
 
-`test_simulator.py` runs them.
+numba reads the variable when it is imported. With it, the tests marked `inside` run and no others; without it, all
+others (`tests/conftest.py`).
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import numpy as np
 import pytest
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-inside = pytest.mark.skipif(not SIMULATED, reason="runs in the simulator's process")
-outside = pytest.mark.skipif(SIMULATED, reason="this is the simulator's process")
+inside = pytest.mark.inside
+outside = pytest.mark.outside
+"""For readers: whatever is not `inside` runs outside."""
 
 
 def take_turns() -> None:
-    """Run the threads of a simulated block one at a time, from barrier to barrier, not all at once and polled.
+    """Run the threads of a simulated block one at a time, from barrier to barrier, instead of as polled system threads.
 
-    The same on every run, and many times as fast. Between two barriers the first thread goes first, then the last, so
-    that what works in one order only fails.
+    Runs are reproducible and many times as fast. The order of the threads is reversed after each barrier, so that code
+    that depends on their order fails.
     """
     cuda = import_module("wavefilt.backends.cuda.runtime.target").cuda  # imported without the warnings of that
     from greenlet import getcurrent, greenlet
@@ -53,9 +55,9 @@ def take_turns() -> None:
             threads = [thread for thread in reversed(threads) if not thread.dead]
 
     def array(self: Any, shape: Any, dtype: Any) -> Any:
-        """One for each line of a kernel that asks; numba renders the whole stack to tell lines apart.
+        """Return the array of this line of a kernel (numba renders the whole stack to tell lines apart).
 
-        The memory that a launch asks for, of size 0 here, is one.
+        A shape of 0 asks for the dynamic shared memory of the launch.
         """
         if shape == 0:
             kind = np.dtype(dtype)
@@ -64,13 +66,15 @@ def take_turns() -> None:
         key = frame.f_code, frame.f_lineno
         if key not in self._allocations:
             self._allocations[key] = np.empty(shape, as_dtype(dtype) if hasattr(dtype, "bitwidth") else dtype)
-            self._allocations[key].view(np.uint8).fill(0x40)  # not what tests before left; as a float it is 3 or 32
+            self._allocations[key].view(np.uint8).fill(
+                0x40
+            )  # a fixed pattern (as a float, 3 or 32), so that earlier tests leave nothing
         return self._allocations[key]
 
     made = cuda.device_array
 
     def device_array(*arguments: Any, **options: Any) -> Any:
-        """What is read beyond the ends of rows, and used by nobody, is no infinity that other tests have left."""
+        """Fill the array with a pattern: values read beyond the end of a row, and unused, are then never infinite."""
         found = made(*arguments, **options)
         found._ary.reshape(-1).view(np.uint8).fill(0x40)
         return found
@@ -80,12 +84,50 @@ def take_turns() -> None:
     kernelapi.threading = SimpleNamespace(current_thread=getcurrent)
 
 
-def arrays_on_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the simulator's arrays stand for arrays on a GPU, which the backend otherwise takes for NumPy's."""
+SMALL = {
+    "statistics.selection": {"WHOLE": 250, "CHUNK": 128, "SAMPLE": 256, "STAGE": 32},
+    "statistics.sorting": {"SPAN": 32},
+    "chunked_rows": {"BLOCKS": 2, "THREADS": 4},
+    "trend": {"LEAST": 32, "PARTS": 12},
+    "dwt2.plan": {"BLOCKS": 2},
+    "dwt.local_shrinkage": {"TILE_BYTES": 512, "LEAST": 8, "FILL": 4, "WIDE_BYTES": 9 << 7},
+    "dwt.one_block": {"THREADS": (32,), "FEW": 40},
+    "modwt.local_shrinkage": {"EACH": 2},
+    "dual_tree.panels_plan": {"BLOCKS": 2},
+    "dual_tree.tiles": {"LEAST": 8},
+}
+"""Sizes with which short rows have several tiles, chunks and lists, by module of the GPU backend."""
+
+
+def small_cuda(**options: int) -> Any:
+    """Return a backend for the simulator with small tiles, blocks and lists, so that short rows reach every branch."""
+    from wavefilt import backends
+    from wavefilt.backends.cuda import Options
+
+    for module, sizes in SMALL.items():
+        vars(import_module(f"wavefilt.backends.cuda.{module}")).update(sizes)
+    sizes = {"tile": 128, "threads": 8, "select": 8, "scan": 8, "row": 8}
+    return backends.get("cuda", options=Options(**sizes | options))
+
+
+def arrays_on_device(monkeypatch: pytest.MonkeyPatch, backend: Any = None) -> Any:
+    """Treat the simulator's arrays as arrays on a GPU; the backend otherwise takes them for NumPy's.
+
+    With a backend, `wavefilt.denoise` works on such arrays with it. Return the function that makes one.
+    """
+    from wavefilt import arrays
+    from wavefilt.backends import registry
     from wavefilt.backends.cuda.runtime import interop
     from wavefilt.backends.cuda.runtime.target import cuda
 
+    kind = type(cuda.device_array(1))
     monkeypatch.setattr(interop, "flat", lambda x: x.reshape(-1))
-    monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, type(cuda.device_array(1))))
+    monkeypatch.setattr(interop, "on_device", lambda x: isinstance(x, kind))
     monkeypatch.setattr(interop, "stream_number", lambda _: -1)
     monkeypatch.setattr(interop, "empty", lambda shape, dtype, _: cuda.device_array(shape, dtype))
+    if backend is not None:
+        for module in (arrays, interop):
+            monkeypatch.setattr(module, "on_gpu", lambda x: isinstance(x, kind))
+        monkeypatch.setattr(interop, "address", lambda x: x._ary.__array_interface__["data"][0])
+        monkeypatch.setattr(registry, "home", lambda _: backend)
+    return cuda.to_device

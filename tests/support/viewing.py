@@ -1,6 +1,6 @@
-"""The page of `wavefilt view` in a browser: ``python tests/support/viewing.py [FOLDER]`` makes its screenshots.
+"""The page of `wavefilt view` in a browser. ``python -m tests.support.viewing [FOLDER]`` saves its pictures.
 
-They are of the sample record at desktop and phone width; docs/images/view.png is view-desktop-whole.png.
+docs/images/view.png is view-desktop.png.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parents[2]
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
-
-from tests.support.browser import Page, browser  # noqa: E402
+from tests.support.browser import Page, browser
+from tests.support.checkout import ROOT
 
 SCRIPT = """
 window.all = (root, selector) => {
@@ -39,7 +36,7 @@ READY = "window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle"
 
 @contextmanager
 def serving(*words: object, folder: Path = ROOT):
-    """The process of `wavefilt view` and the address that it prints; interrupted at the end."""
+    """Context manager: the process of `wavefilt view` and the address that it prints; interrupted at the end."""
     command = [sys.executable, "-m", "wavefilt", "view", "--no-browser", *map(str, words)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder)
@@ -56,7 +53,7 @@ def serving(*words: object, folder: Path = ROOT):
 
 
 class Tab:
-    """A tab with the page of `wavefilt view`, used by what is on it."""
+    """A tab with the page of `wavefilt view`, used by the texts on it."""
 
     def __init__(self, page: Page, address: str, width: int = 1440, height: int = 900) -> None:
         self.page = page
@@ -66,25 +63,18 @@ class Tab:
         page.until("all(document, 'canvas').length >= 8 && labelled('select', 'Levels')")
 
     def choose(self, label: str, value: str) -> None:
-        """From a list."""
-        self._set(f"labelled('select', {label!r})", value)
-
-    def fill(self, label: str, value: str) -> None:
-        """A field."""
-        self._set(f"labelled('input', {label!r})", value)
-
-    def _set(self, element: str, value: str) -> None:
+        """Choose from a list."""
         self.page.run(
             f"(e => {{ e.value = {value!r}; for (const t of ['input', 'change']) e.dispatchEvent(new Event(t)) }})"
-            f"({element})"
+            f"(labelled('select', {label!r}))"
         )
 
     def press(self, text: str) -> None:
-        """A button."""
+        """Press a button."""
         self.page.run(f"all(document, 'button').find(b => b.textContent.trim() === {text!r}).click()")
 
     def tick(self) -> None:
-        """The box for two dimensions."""
+        """Tick the box for two dimensions."""
         self.page.run("all(document, 'input[type=checkbox]')[0].click()")
 
     def says(self, words: str) -> None:
@@ -95,7 +85,7 @@ class Tab:
         return self.page.run(f"labelled('textarea', {label!r}).value")
 
     def image(self, panel: str) -> np.ndarray:
-        """Samples of a picture (traces, samples)."""
+        """Return the samples of a picture (traces, samples)."""
         found = self.page.run(f"shown('image-{panel}')")
         return np.array(found["values"], np.float32).reshape(found["shape"]).T
 
@@ -103,40 +93,33 @@ class Tab:
         """Wait until this is true of the ``values`` of a picture."""
         self.page.until(f"(values => {condition})(shown('image-{panel}').values)")
 
-    def drag_window(self, first: float, last: float) -> None:
-        """Drag the tool for the noise window over the picture before, from and to these shares of its height."""
+    def drag(self, first: float, last: float, tool: str = "BoxSelectTool", other: str = "BoxZoomTool") -> None:
+        """Drag a tool, by default that for the noise window, over the first picture between shares of its height."""
         self.page.run(
-            "(figure => { const tools = figure.toolbar.tools;"
-            "tools.find(t => t.type === 'BoxZoomTool').active = false;"
-            "tools.find(t => t.type === 'BoxSelectTool').active = true })(model('before'))"
+            "(tools => { const named = name => tools.find(t => t.type === name);"
+            f"named('{other}').active = false; named('{tool}').active = true }})(model('before').toolbar.tools)"
         )
-        box = self.page.run(
-            "(view => { const r = view.canvas_view.el.getBoundingClientRect(), b = view.frame.bbox;"
+        x, y, width, height = self.page.run(
+            "(view => { view.el.scrollIntoView(); const b = view.frame.bbox;"
+            "const r = view.canvas_view.el.getBoundingClientRect();"
             "return [r.left + b.left, r.top + b.top, b.width, b.height] })"
             "(Bokeh.index.find_one_by_id(model('before').id))"
         )
-        x, y, width, height = box
-        self.page.drag((x + width / 4, y + first * height), (x + width / 2, y + last * height))
+        self.page.drag((x + width / 4, y + first * height), (x + width * 3 / 4, y + last * height))
 
 
 def screenshots(folder: Path) -> None:
-    """The page of the sample record at desktop and phone width, what is on the screen and the whole page."""
-    with (
-        tempfile.TemporaryDirectory() as place,
-        serving("seismic.dat", folder=ROOT / "samples") as (_, address),
-        browser(Path(place)) as page,
-    ):
-        from PIL import Image  # of matplotlib, which other tests do without
+    """Save the page of the sample record at desktop and phone width, with a palette of 256 colours."""
+    from PIL import Image  # of matplotlib, which other tests do without
 
+    place, served = tempfile.TemporaryDirectory(), serving("seismic.dat", folder=ROOT / "samples")
+    with place as profile, served as (_, address), browser(Path(profile)) as page:
         for name, width, height in (("desktop", 1440, 900), ("phone", 390, 844)):
             Tab(page, address, width, height)
             page.run("new Promise(done => setTimeout(done, 1500))")
-            page.picture(folder / f"view-{name}.png")
-            whole = folder / f"view-{name}-whole.png"
-            page.picture(whole, whole=True)
-            Image.open(whole).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
-                whole
-            )
+            path = folder / f"view-{name}.png"
+            page.picture(path)
+            Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path)
 
 
 if __name__ == "__main__":

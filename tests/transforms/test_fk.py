@@ -1,4 +1,4 @@
-"""The windowed f-k transform against Fourier transforms of single windows, and denoising by it."""
+"""Denoising by the windowed f-k transform: the rule written out with Fourier transforms of windows, and gains."""
 
 from __future__ import annotations
 
@@ -7,35 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wavefilt
-from tests.denoising.test_panels import section
-from tests.support.checkout import run
-from wavefilt.denoising.options import history_line
-from wavefilt.method import Method
-from wavefilt.recording import Recording
-from wavefilt.thresholding.local_shrinkage import Local
-from wavefilt.transforms.fk import FK
+from tests.support.signals import coloured, gain_db, section
 from wavefilt.vocabulary import MODES
-from wavefilt.wavelets.fk_windows import as_window
 
 SHAPES = [(1, 37, 129), (2, 70, 301), (3, 5, 9), (1, 2, 2), (2, 3, 200), (1, 64, 3), (1, 33, 65)]
 
 
-def analysis_of(shape, window="sine32x64", mode="symmetric"):
-    bank = as_window(window)
-    return FK.analysis(bank, mode, FK.deepest(shape[-2:], bank))
-
-
-def noise(rng, shape, pink=False):
-    """White along both axes, or with a power of 1/f along time."""
-    spectrum = np.fft.rfft(rng.standard_normal(shape))
-    if pink:
-        spectrum /= np.sqrt(np.maximum(np.arange(spectrum.shape[-1]), 1))
-    x = np.fft.irfft(spectrum, shape[-1])
-    return x / x.std()
-
-
 def gather(traces=128, samples=512, ragged=False, rng=None):
-    """Four hyperbolas and a direct wave of Ricker wavelets; with time shifts and amplitudes of each trace's own."""
+    """Return four hyperbolas and a direct wave; ``ragged`` traces have random time shifts and amplitudes."""
     offset = np.abs(np.arange(traces)[:, None] - 20) * 10.0
     static, scale = 0.0, 1.0
     if ragged:
@@ -55,62 +34,32 @@ def gather(traces=128, samples=512, ragged=False, rng=None):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("window", ["sine32x64", "sine4x6", "sine2x128"])
-def test_any_shape_comes_back(rng, shape, window):
-    for dtype, bound in (("f8", 1e-14), ("f4", 1e-5)):
-        x, analysis = rng.standard_normal(shape).astype(dtype), analysis_of(shape, window)
-        coefficients = FK.analyse(x, analysis)
-        y = FK.synthesise(coefficients[0], iter(coefficients[1:]), analysis, shape[1:])
+def test_no_threshold_gives_the_samples_back(rng, shape, window):
+    """For any shape, window and mode: the frame is tight."""
+    for dtype, bound in (("f8", 1e-9), ("f4", 1e-5)):
+        x = rng.standard_normal(shape).astype(dtype)
+        y = wavefilt.denoise(x, window, transform="fk", axes=(1, 2), rule=1e-12)
         assert y.dtype == x.dtype
-        assert y.flags.c_contiguous
         assert_allclose(y, x, atol=bound)
-        counted = FK.counted(coefficients, analysis, shape[1:])
-        assert [c.shape for c in counted] == [(len(x), size) for size in FK.sizes(analysis, shape[1:])]
-        assert len(counted) == len(FK.bands(analysis.level)) == FK.levels(len(counted)) + 1
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_any_mode_comes_back(rng, mode):
-    x = rng.standard_normal((2, 41, 90))
-    analysis = analysis_of(x.shape, mode=mode)
-    coefficients = FK.analyse(x, analysis)
-    y = FK.synthesise(coefficients[0], iter(coefficients[1:]), analysis, x.shape[1:])
-    assert_allclose(y, x, atol=1e-10 if mode == "smooth" else 1e-13)
+def test_any_mode(rng, mode):
+    clean, noisy = section(rng, (2, 41, 90))
+    options = {"transform": "fk", "axes": (1, 2), "mode": mode}
+    assert_allclose(wavefilt.denoise(noisy, rule=1e-12, **options), noisy, atol=1e-8)
+    assert gain_db(clean, noisy, wavefilt.denoise(noisy, **options)) > 2
 
 
-def test_coefficients_are_those_of_single_windows(rng):
-    x = rng.standard_normal((2, 40, 100))
-    analysis = analysis_of(x.shape, "sine8x12", "zero")
-    approximation, *bands = FK.analyse(x, analysis)
-    assert approximation.size == 0
-    padded = np.pad(x, ((0, 0), (4, 8), (6, 12)))
-    taper = np.outer(np.sin(np.pi * (np.arange(8) + 0.5) / 8), np.sin(np.pi * (np.arange(12) + 0.5) / 12))
-    for i in range(bands[0].shape[1]):
-        for j in range(bands[0].shape[2]):
-            window = padded[:, 4 * i : 4 * i + 8, 6 * j : 6 * j + 12]
-            expected = np.fft.rfft2(window * taper, norm="ortho")
-            assert_allclose(np.stack([band[:, i, j] for band in bands], axis=-1), expected, atol=1e-13)
-
-
-def test_the_frame_is_tight(rng):
-    x = rng.standard_normal((1, 45, 150))
-    _, *bands = FK.analyse(x, analysis_of(x.shape, mode="zero"))
-    energies = [np.square(np.abs(band)).sum() for band in bands]
-    # all but the first and the last frequency stand for negative ones too
-    assert_allclose(2 * sum(energies) - energies[0] - energies[-1], np.square(x).sum(), rtol=1e-12)
-
-
-def test_white_noise_is_the_same_in_every_band(rng):
-    x = rng.standard_normal((4, 256, 512))
-    analysis = analysis_of(x.shape)
-    for band, counted in zip(
-        FK.bands(analysis.level), FK.counted(FK.analyse(x, analysis), analysis, x.shape[1:]), strict=True
-    ):
-        assert_allclose([counted.real.std(), counted.imag.std()], 2**band.noise_exponent, rtol=0.04)
-    assert [band.name for band in FK.bands(2)] == ["f2", "f1", "f0"]
+def test_noise_of_every_frequency(rng):
+    x = 2 * rng.standard_normal((4, 256, 512))
+    found = wavefilt.estimate_sigma(x, transform="fk", axes=(1, 2), by_band=True)
+    assert found.shape == (33, 4)
+    assert_allclose(found, 2, rtol=0.08)
 
 
 def shrunk_as_written(x, traces, samples, factor=2.0):
-    """The rule in words: each window's |F|² over its 3 x 3 neighbours, in units of the noise of their frequencies."""
+    """Denoise by single windows: compare the mean of |F|² over 3 x 3 neighbours with the noise."""
     taper = np.outer(
         np.sin(np.pi * (np.arange(traces) + 0.5) / traces), np.sin(np.pi * (np.arange(samples) + 0.5) / samples)
     )
@@ -142,48 +91,30 @@ def shrunk_as_written(x, traces, samples, factor=2.0):
 )
 def test_the_rule_as_it_is_written(rng, shape, window):
     x = section(rng, shape)[1]
-    traces, samples = min(as_window(window).traces, shape[0] // 2 * 2), as_window(window).samples
+    traces, samples = (int(n) for n in window.removeprefix("sine").split("x"))
     found = wavefilt.denoise(x, window, transform="fk", axes=(0, 1))
     # the quantile is an order statistic, NumPy's lies between two
-    assert_allclose(found, shrunk_as_written(x, traces, samples), atol=0.02)
+    assert_allclose(found, shrunk_as_written(x, min(traces, shape[0] // 2 * 2), samples), atol=0.02)
 
 
-def test_each_neighbour_counts_by_its_own_noise(rng):
-    """In pink noise a low frequency beside another is no reason to keep it; bands of threshold 0 are no neighbours."""
-    bands = [rng.standard_normal((2, 3, 4, 6)) + 1j * rng.standard_normal((2, 3, 4, 6)) for _ in range(5)]
-    thresholds = rng.uniform(0.5, 1.5, (5, 2))
-    thresholds[2] = 0
-    found = Local().shrink_spectra(bands, thresholds)
-    power = np.array([np.square(np.abs(band)) for band in bands])
-    scale = np.where(thresholds > 0, thresholds, np.inf)[..., None, None, None]
-    power = power / scale**2
-    opposite = power[..., -np.arange(6) % 6]
-    whole = np.concatenate([opposite[1:2], power, opposite[-2:-1]])
-    there = np.broadcast_to(np.isfinite(scale), power.shape)
-    counted = np.concatenate([there[1:2], there, there[-2:-1]])
-    for f, (band, shrunk) in enumerate(zip(bands, found, strict=True)):
-        around, number = whole[f : f + 3].sum(0), counted[f : f + 3].sum(0)
-        energy = around + np.roll(around, 1, -1) + np.roll(around, -1, -1)
-        gain = np.maximum(1 - 2 * 3 * number / energy, 0) if f != 2 else 1
-        assert_allclose(shrunk, band * gain, rtol=1e-12)
+def pink(frequency):
+    return frequency**-0.5
 
 
-def gained(clean, noisy, **options):
-    return wavefilt.quality.snr(
-        clean.ravel(), wavefilt.denoise(noisy, axes=(0, 1), **options).ravel()
-    ) - wavefilt.quality.snr(clean.ravel(), noisy.ravel())
+@pytest.mark.parametrize("amplitude", [np.ones_like, pink])
+def test_gathers_gain_more_than_by_separable_wavelets(rng, amplitude):
+    def gained(clean, noisy, **options):
+        return gain_db(clean, noisy, wavefilt.denoise(noisy, axes=(0, 1), **options))
 
-
-@pytest.mark.parametrize("pink", [False, True])
-def test_gathers_gain_more_than_by_separable_wavelets(rng, pink):
     clean = gather()
-    noisy = clean + 0.6 * noise(rng, clean.shape, pink)
+    noise = 0.6 * coloured(rng, clean.shape, amplitude)
+    noisy = clean + noise
     gains = {rule: gained(clean, noisy, transform="fk", rule=rule) for rule in ("js", "sure", "fdr")}
-    assert gains["js"] > 13.5
+    assert gains["js"] > 13
     assert min(gains.values()) > gained(clean, noisy) + 4
     assert gained(clean[:24], noisy[:24], transform="fk") > 11
     ragged = gather(ragged=True, rng=rng)
-    noisy = ragged + 0.6 * noise(rng, clean.shape, pink)
+    noisy = ragged + noise
     assert gained(ragged, noisy, wavelet="sine16x32", transform="fk") > max(9, gained(ragged, noisy) + 3)
 
 
@@ -195,7 +126,7 @@ def test_nothing_is_left_of_white_noise_and_all_of_a_clean_section(rng):
 
 
 def test_the_ends_are_as_good_as_the_middle(rng):
-    """Windows reach beyond a panel, and see it reflected there, where dips change their sign."""
+    """Windows reach beyond the section, where its reflection reverses the dips."""
     traces, samples = np.indices((96, 400))
     clean = sum(np.sin(2 * np.pi * (f * samples + k * traces)) for f, k in ((0.05, 0.1), (0.1, -0.05), (0.08, 0.0)))
     errors = np.zeros(clean.shape)
@@ -224,115 +155,3 @@ def test_batches_axes_dtypes_and_threads(rng):
         assert_array_equal(wavefilt.denoise(x, transform="fk", axes=(1, 2)), y)
     finally:
         wavefilt.set_num_threads(None)
-
-
-def test_gaps_and_dead_traces(rng):
-    clean = gather()
-    noisy = clean + 0.6 * rng.standard_normal(clean.shape)
-    holes = noisy.copy()
-    holes[40], holes[70, 100:180], holes[90:92, 50:400] = 0, np.nan, np.nan
-    y = wavefilt.denoise(holes, transform="fk", axes=(0, 1))
-    lost = (holes == 0) | np.isnan(holes)
-    assert_array_equal(y[lost], holes[lost])
-    error = np.square(y - clean)[~lost].mean()
-    assert error < 1.3 * np.square(wavefilt.denoise(noisy, transform="fk", axes=(0, 1)) - clean)[~lost].mean()
-    live = np.ones((64, 200), bool)
-    live[:, 90:] = live[20] = False
-    analysis = analysis_of(live.shape)
-    (shares,) = {tuple(share.ravel()[[0, -1]]) for share in FK.live_shares(live, analysis)[1:-1]}
-    coefficients = FK.analyse(live[None].astype(float), analysis)
-    assert shares[1] == 0
-    assert 0.9 < shares[0] < 1
-    assert [s.shape for s in FK.live_shares(live, analysis)] == [
-        c.shape for c in FK.counted(coefficients, analysis, live.shape)
-    ]
-
-
-@pytest.mark.parametrize("live", [0, 1, 2, 3])
-@pytest.mark.parametrize("mode", ["symmetric", "reflect"])
-def test_few_live_traces(rng, live, mode):
-    x = np.zeros((12, 150))
-    x[4 : 4 + live] = section(rng, (live, 150))[1]
-    x[5, 20:30] = np.nan
-    y = wavefilt.denoise(x, transform="fk", axes=(0, 1), mode=mode)
-    assert_array_equal(np.isnan(y), np.isnan(x))
-    assert_array_equal(y[8:], x[8:])
-    assert np.nanvar(y - x) < np.nanvar(x) + 1e-30
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"wavelet": "db8"}, "wavelet='db8' is no window of transform \"fk\".* sine32x64"),
-        ({"wavelet": "sine31x64"}, "both even"),
-        ({"level": 3}, "level=3 is not for transform='fk', which has windows instead"),
-        ({"keep": 1}, "keep=1 is not for transform='fk', which has no levels"),
-        ({"rule": [1.0, 2.0]}, "give one threshold"),
-        ({"rule": "bivariate"}, "rule='bivariate' is not for transform='fk', whose bands have no parents"),
-        ({"rule": "ebayes"}, "rule='ebayes' is for real coefficients"),
-        ({"rule": "blockjs"}, "rule='blockjs' is for"),
-        ({"sigma": "global"}, "every frequency has noise of its own"),
-        ({"sigma": ("window", 0, 50)}, "is for traces, not for two dimensions"),
-        ({"spins": 2}, "transform='fk' depends little on shifts: leave spins out"),
-        ({"detrend": "mean"}, "is for traces"),
-    ],
-)
-def test_options_that_it_cannot_have(options, words):
-    with pytest.raises(ValueError, match=words):
-        wavefilt.denoise(np.ones((40, 100)), transform="fk", axes=(0, 1), **options)
-
-
-def test_what_else_is_refused(rng):
-    with pytest.raises(ValueError, match=r"transform='fk' is for panels: add axes=\(-2, -1\)"):
-        wavefilt.denoise(np.ones((40, 100)), transform="fk")
-    with pytest.raises(ValueError, match="transform='fk' is for real samples"):
-        wavefilt.denoise(rng.standard_normal((40, 100)) * 1j, transform="fk", axes=(0, 1))
-    x = rng.standard_normal((1, 100))
-    with pytest.warns(UserWarning, match="unchanged"):
-        assert_array_equal(wavefilt.denoise(x, transform="fk", axes=(0, 1)), x)
-
-
-@pytest.mark.parametrize(
-    "options", [{"sigma": 0.3}, {"rule": 0.9}, {"rule": "bayes", "shrink": "hard"}, {"mode": "periodic"}]
-)
-def test_other_options(rng, options):
-    clean, noisy = section(rng)
-    y = wavefilt.denoise(noisy, transform="fk", axes=(0, 1), **options)
-    assert np.square(y - clean).mean() < 0.5 * np.square(noisy - clean).mean()
-
-
-def test_in_history_and_the_command(tmp_path, rng, capsys):
-    np.save(tmp_path / "x.npy", section(rng)[1])
-    command = ["denoise", str(tmp_path / "x.npy"), "--two-dimensional", "--transform", "fk", "-v"]
-    code, _, told = run(capsys, *command, "-o", tmp_path / "y.npy")
-    assert code == 0
-    assert "sine32x64 2-D FK js" in told
-    assert told.index("  f32: sigma") < told.index("  f0: sigma")
-    assert_array_equal(
-        np.load(tmp_path / "y.npy"), wavefilt.denoise(np.load(tmp_path / "x.npy"), transform="fk", axes=(0, 1))
-    )
-    method = Method(transform="fk", dimensions=2)
-    assert method.summary(32) == "fk sine32x64, js local"
-    assert "level" not in history_line(method, 32).replace("sigma='level'", "")
-
-
-def test_bands_are_told_in_hertz_where_the_interval_is_known(tmp_path, rng, capsys):
-    section(rng, (24, 200))[1].astype("<f4").tofile(tmp_path / "x.raw")
-    layout = ["--format", "raw", "--dtype", "f4", "--endian", "little", "--ns", "200", "--dt", "0.004"]
-    command = ["denoise", tmp_path / "x.raw", *layout, "--two-dimensional", "--transform", "fk", "-v"]
-    code, _, told = run(capsys, *command, "-o", tmp_path / "y.raw")
-    assert code == 0, told
-    assert told.index("  125 Hz: sigma") < told.index("  3.906 Hz: sigma") < told.index("  0 Hz: sigma")
-
-
-def test_the_noise_of_a_picture_is_that_of_both_parts(rng):
-    pytest.importorskip("matplotlib")
-    from wavefilt.plot import draw
-
-    recording = Recording(rng.standard_normal((64, 300)), (0.004,) * 64, "npy", None)
-    after = recording.apply(Method(transform="fk", dimensions=2), report=True)
-    (estimate,) = after.outcome.estimates
-    assert_allclose(estimate.power, 2 * estimate.sigma**2, rtol=0.3)
-    figure = draw(recording, after)
-    (axes,) = [axes for axes in figure.axes if axes.get_ylabel() == "energy (%)"]
-    assert_allclose(axes.lines[0].get_ydata().sum(), 100, rtol=0.1)

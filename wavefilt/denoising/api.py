@@ -111,7 +111,7 @@ def denoise(
         "fk", for ``axes`` alone, shrinks Fourier transforms of overlapping windows, named by ``wavelet``
         ("sine32x64", of 32 traces by 64 samples), by temporal frequency, with rule "js" unless another is given.
         The packets "wp" are in a basis that suits each trace, or with ``scope="record"`` all of them: of least risk,
-        of least entropy ("wp-entropy"), or all of the deepest level; for chirps and tones, see `docs/packets.md`.
+        of least entropy ("wp-entropy"), or all of the deepest level; for chirps and tones, see `docs/transforms.md`.
     spins : int
         With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, of panels
         4^level. They are spread through 2^level samples along every axis, after which the transform repeats

@@ -17,7 +17,7 @@ from wavefilt.method import Method
 from wavefilt.transforms import DWT, DWT2, Pyramid
 
 BLOCK, LIGHT_BLOCK = 8 << 20, 32 << 20
-"""Bytes of samples in a block at least, with which they take hardly longer (`wavefilt.benchmarks.cpu.peak_memory`)."""
+"""Bytes of samples in a block at least, with which they take hardly longer."""
 BLOCKS = 16
 """At most: one then takes about as much memory as the result of all, whatever the method."""
 

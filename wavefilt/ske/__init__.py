@@ -1,15 +1,13 @@
-"""SKE, the estimate of a single kernel: the time of a CUDA kernel from counts, before it runs.
+"""Estimate the run time of a single CUDA kernel (SKE) before it runs; no GPU is needed.
 
-`estimate` is the classic model as it was published, reconstructed; `occupancy` counts the blocks of an SM, for the
-devices of that time and for those since; `calibrated.estimate` has the skeleton of the classic model and constants
-measured on the device at hand (`calibration`), or taken from a data sheet of another (`datasheet`). Nothing here needs
-a GPU. docs/ske.md has the formulas and their limits.
+`estimate` is the classic model as published and `occupancy` counts the resident blocks of a multiprocessor.
+`calibrated.estimate` is a model of current GPUs, with constants that were measured on the device or taken from a data
+sheet (`devices`). docs/ske.md has the formulas and their limits.
 """
 
 from .calibrated import CalibratedEstimate, Launch
-from .calibration import Calibration, WrongDevice
 from .classic import Estimate, Kernel, constraints, estimate, optimise, shapes, threads_by_shared
-from .datasheet import DataSheet
+from .devices import Calibration, WrongDevice
 from .occupancy import CAPABILITIES, Capability, Constraint, Occupancy, occupancy
 from .tables import DEVICES, INSTRUCTIONS, MEMORIES, Device, Memory, communication, computation
 
@@ -22,7 +20,6 @@ __all__ = [
     "Calibration",
     "Capability",
     "Constraint",
-    "DataSheet",
     "Device",
     "Estimate",
     "Kernel",

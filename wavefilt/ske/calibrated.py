@@ -1,15 +1,15 @@
-"""The calibrated model: what the blocks of a launch wait for, issue and move, with constants of the device at hand.
+"""The calibrated model: latency, instruction issue and memory traffic of a launch, with constants of the device.
 
-An SM gets B = b/S blocks in all and holds nb of them at a time. Three times bound a launch from below:
+An SM executes B = b/S blocks in total, nb of them concurrently. Three times are lower bounds of a launch:
 
-    latency      max(B/nb, 1) · what a block waits for if it is alone: its start, loads, barriers, multiply-adds
-    issue        ⌈B⌉ · what a block keeps the fullest pipe of an SM busy for
-    bandwidth    all bytes at the bandwidth measured for as many
+    latency      max(B/nb, 1) · latency of a single block: start, loads, barriers, multiply-adds
+    issue        ⌈B⌉ · time that a block occupies the busiest pipe of an SM
+    bandwidth    bytes read and written over the bandwidth measured for that many bytes
 
-They go on beside each other, more or less: the time of the blocks is the root of the sum of their squares. If one block
-takes longer than the others, it is that block's time, held up by its neighbours, if this is more. An empty launch and
-the start of the first loads come to it. Every part is a constant of the device times what the launch does, times a
-parameter theta >= 0 fitted once per device. If the microbenchmarks measured everything, every theta would be 1.
+They overlap in part: the time of all blocks is the root of the sum of their squares, or the time of the longest block,
+slowed by its neighbours, if that is larger. The launch overhead and the start of the first loads are added. Each part
+is multiplied by a parameter theta >= 0, fitted once per device; every theta would be 1 if the microbenchmarks explained
+everything.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .calibration import Calibration, Table
+from .devices import Calibration, Table
 from .occupancy import CAPABILITIES, amount, count, occupancy
 
 PARTS = ("start", "block", "memory", "barrier", "compute", "issue", "bandwidth", "crowding", "boundary")
-"""The parameters: of the parts of a time, and how much longer a block of a row's ends waits than its counts say."""
+"""Names of the parameters: one for each part of a time, and "boundary", a factor of the latency of boundary blocks."""
 LATENCY = ("block", "memory", "barrier", "compute")
 PIPES = {
     "issue": ("fma", "int", "int mul", "fma64", "other"),
@@ -31,29 +31,48 @@ PIPES = {
     "fp64": ("fma64",),
     "memory pipe": ("wavefront",),
 }
-"""Which instructions each pipe of an SM issues. Integers are not among them: the assembler spreads what is declared as
-such over three pipes."""
+"""Instructions that each pipe of an SM issues. Integer instructions have no pipe of their own here, because the
+assembler distributes them over three pipes."""
 SCHEDULERS = 4
-"""Of an SM: each issues for its own warps."""
+"""Schedulers of an SM; each issues instructions of its own warps."""
 START = 18.0
-"""Cycles that a block's start takes for each of its warps."""
+"""Cycles per warp to start a block."""
 CROWDED = 7 / 8
-"""Of shared memory: blocks that take more leave so little of the L1 cache that loads take more of the bandwidth."""
+"""Share of the shared memory; if resident blocks take more, the remaining L1 cache is so small that loads cost
+additional bandwidth."""
 Seconds = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch as the model sees it. Counts are warp instructions.
+    """Operation counts of one kernel launch.
 
-    ``instructions`` are of an average warp, by class: "fma", "fma64", "int", "int mul", and "other" for all that only
-    take an issue slot; "wavefront" are not instructions but 128-byte transactions in which accesses pass the pipe of L1
-    and shared memory. ``path`` are those of the warp that the others wait for, if they differ. ``loads`` are the loads
-    on that path that wait for each other, "global", "l1" and "shared", ``parallel`` (ILP) the independent multiply-adds
-    of a warp. Bytes ``read`` and ``written`` cross the boundary of the SMs, ``touched`` are different ones; ``halves``
-    are those written by half sectors of 32 bytes at a time, which take L2 twice. ``resident`` is the number of blocks
-    on an SM if it is known; else it follows from registers and shared memory. ``longest`` is a launch of the block
-    alone that takes longest, if blocks differ; ``boundary`` says that blocks are of a row's ends.
+    Parameters
+    ----------
+    blocks, threads : int
+        Blocks of the grid, and threads per block.
+    instructions : mapping
+        Warp instructions of an average warp, by class: "fma", "fma64", "int", "int mul", and "other" for instructions
+        that only take an issue slot. "wavefront" counts 128-byte transactions of L1 and shared memory.
+    loads : mapping
+        Dependent loads of the longest warp, from "global", "l1" and "shared".
+    barriers : float
+    read, written, touched : float
+        Bytes read and written by the SMs, and the size of the memory they access.
+    halves : float
+        Bytes written in half sectors of 32 bytes, which pass L2 twice.
+    path : mapping
+        Instructions of the longest warp, if they differ from ``instructions``.
+    parallel : float
+        Independent multiply-adds of a warp (ILP).
+    registers, shared : int
+        Registers per thread, and bytes of shared memory per block.
+    resident : int
+        Resident blocks of an SM; 0 derives them from registers and shared memory.
+    longest : Launch, optional
+        A launch of the longest block alone, if blocks differ.
+    boundary : bool
+        Whether the blocks are those at the ends of rows.
     """
 
     name: str
@@ -88,18 +107,18 @@ class Launch:
 
     @property
     def bytes(self) -> float:
-        """Read and written."""
+        """Bytes read and written."""
         return self.read + self.written
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Seconds of every part before its parameter, and how the SMs are filled.
+    """Seconds of every part with parameter 1, and the occupancy.
 
-    ``bulk`` are those of all blocks, ``end`` those of the longest if there is one, ``boundary`` says which of the two
-    are of blocks of a row's ends. ``nb`` blocks and ``n`` warps are on
-    an SM at a time, ``warps`` in all; ``limit`` keeps nb from being larger; ``pipe`` is the one that is full first,
-    ``memory`` the level whose bandwidth counts.
+    ``bulk`` holds the parts of all blocks and ``end`` those of the longest block, if there is one; ``boundary`` says
+    for each of the two whether its blocks are at the ends of rows. ``nb`` blocks and ``n`` warps are resident on an SM,
+    which executes ``warps`` in total; ``limit`` is the resource that limits nb. ``pipe`` is the busiest pipe, and
+    ``memory`` the memory whose bandwidth counts.
     """
 
     start: Seconds
@@ -116,9 +135,10 @@ class Parts:
 
 @dataclass(frozen=True)
 class CalibratedEstimate:
-    """``seconds`` of a launch, the ``parts`` they are the sum of, and ``resource``, what most of them is spent on.
+    """Estimated ``seconds`` of a launch, which are the sum of ``parts``; ``resource`` names the largest part.
 
     ``binds`` is "latency", "issue" or "bandwidth", the longest of the three times, or "end", the longest block.
+    ``at`` has the parts before their parameters, and the occupancy.
     """
 
     name: str
@@ -130,7 +150,7 @@ class CalibratedEstimate:
 
 
 def interpolated(table: Table, at: float) -> float:
-    """Value of a measured table, linear in log(at) between its entries and constant beyond them."""
+    """Interpolate a measured table: linear in log(at) between its entries, constant outside."""
     after = bisect_right(table, at, key=lambda entry: entry[0])
     if after in (0, len(table)):
         return table[-1 if after else 0][1]
@@ -139,9 +159,9 @@ def interpolated(table: Table, at: float) -> float:
 
 
 def parts(launch: Launch, device: Calibration) -> Parts:
-    """Every part of the launch's time, in seconds, each with parameter 1.
+    """Return the parts of the launch's time, each with parameter 1.
 
-    Raises ValueError if the launch cannot run there, naming the limit.
+    Raises ValueError, naming the limit, if the launch cannot run on the device.
     """
     cap = CAPABILITIES[device.capability]
     held = occupancy(cap, launch.threads, launch.registers, launch.shared)
@@ -158,7 +178,7 @@ def parts(launch: Launch, device: Calibration) -> Parts:
     if launch.longest is not None:
         end = _waits(launch.longest, launch.touched, device, across)
         end["issue"] = _fullest(launch.longest, device, across, 1)[1]
-        end["neighbours"] = (1 - 1 / nb) * turns * used  # what the others issue meanwhile, at most as much
+        end["neighbours"] = (1 - 1 / nb) * turns * used  # issued by the other blocks meanwhile
     start = {"launch": device.launch, "start": device.launch if launch.bytes else 0.0}
     memory = "DRAM" if launch.touched > device.cache else "L2"
     limit = held.limit if nb == held.blocks else "grid"
@@ -167,7 +187,7 @@ def parts(launch: Launch, device: Calibration) -> Parts:
 
 
 def _waits(launch: Launch, touched: float, device: Calibration, across: int) -> Seconds:
-    """What a block alone on an SM waits for, from its start to its end; loads are from what is ``touched`` in all."""
+    """Return the latencies of a block that is alone on an SM; ``touched`` bytes decide where global loads hit."""
     cycle, latency, path = 1 / device.clock, device.latency, launch.path or launch.instructions
     beyond = min(max(math.log2(2 * touched / device.cache), 0.0), 1.0) if touched else 0.0
     places = {**latency, "global": latency["l2"] + beyond * (latency["dram"] - latency["l2"])}
@@ -182,9 +202,9 @@ def _waits(launch: Launch, touched: float, device: Calibration, across: int) -> 
 
 
 def _fullest(launch: Launch, device: Calibration, across: int, nb: int) -> tuple[str, float]:
-    """The pipe that a block keeps busy for longest if nb are there, and for how many seconds."""
+    """Return the pipe that a block occupies longest, if nb blocks are resident, and the seconds."""
     rates = {name: operation.rate for name, operation in device.operations.items()}
-    slots = max(rates.values())  # of all chains one comes closest to filling the issue slots
+    slots = max(rates.values())  # the measured chain that fills the issue slots best
     slots *= min(nb * across / SCHEDULERS, 1.0)
 
     def busy(name: str) -> float:
@@ -195,10 +215,10 @@ def _fullest(launch: Launch, device: Calibration, across: int, nb: int) -> tuple
 
 
 def _moved(launch: Launch, device: Calibration) -> float:
-    """Seconds of all bytes, and through L2 with those again that are written by halves, if that is more."""
+    """Return the seconds to move all bytes, or to move them through L2 with half sectors counted twice, if longer."""
 
     def seconds(read: float, written: float, touched: float) -> float:
-        """As many of each kind as of the other go together, the rest by themselves."""
+        """Count equal amounts of reads and writes at the copy bandwidth, and the rest at its own."""
         both = min(read, written)
         ways = (device.bandwidth, 2 * both), (device.reads, read - both), (device.writes, written - both)
         return sum(size / interpolated(table or device.bandwidth, touched) for table, size in ways if size)
@@ -208,7 +228,7 @@ def _moved(launch: Launch, device: Calibration) -> float:
 
 
 def estimate(launch: Launch, device: Calibration) -> CalibratedEstimate:
-    """Time of the launch on the device. Raises ValueError if it cannot run there."""
+    """Estimate the time of the launch on the device. Raises ValueError if it cannot run there."""
     at = parts(launch, device)
     found, binds = weighed(at, device.theta)
     most = max(found, key=lambda name: found[name])
@@ -218,7 +238,7 @@ def estimate(launch: Launch, device: Calibration) -> CalibratedEstimate:
 
 
 def weighed(at: Parts, theta: Mapping[str, float]) -> tuple[Seconds, str]:
-    """The parts that a time is the sum of, in seconds, and what binds it."""
+    """Return the parts whose sum is the estimated time, in seconds, and the name of the longest bound."""
     factors = [theta.get("boundary", 1.0) if boundary else 1.0 for boundary in at.boundary]
     bulk, end = (
         {name: (factor if name in LATENCY else 1.0) * theta.get(name, 1.0) * x for name, x in seconds.items()}
@@ -228,7 +248,7 @@ def weighed(at: Parts, theta: Mapping[str, float]) -> tuple[Seconds, str]:
     latency = sum(bulk[name] for name in LATENCY)
     times = {"latency": latency, "issue": bulk["issue"], "bandwidth": bulk["bandwidth"]}
     whole, binds = math.hypot(*times.values()), max(times, key=lambda name: times[name])
-    over = 1 / (whole or 1.0)  # parts of a root of squares are in proportion to the squares
+    over = 1 / (whole or 1.0)  # each part counts in proportion to its square
     found = {name: x * over * (latency if name in LATENCY else x) for name, x in bulk.items()}
     if end:
         neighbours = theta.get("issue", 1.0) * end.pop("neighbours")

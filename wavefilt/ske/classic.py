@@ -1,7 +1,7 @@
-"""The classic model, equations (1) to (17), with nothing mended.
+"""The classic model, equations (1) to (17) of the paper, without corrections of its errors.
 
-All formulas of the paper are lost. Comments give the number of each and how sure it is: *stated* in the text,
-*implied* by its words or a worked number, or *reconstructed*, with alternatives that the text does not exclude.
+All formulas of the paper are lost. Comments give the number of each formula and its source: *stated* in the text,
+*implied* by its words or a worked example, or *reconstructed* where the text is ambiguous.
 """
 
 from __future__ import annotations
@@ -20,40 +20,39 @@ Shape = tuple[int, int]
 """Width and height: of a block in threads, or of the grid in threads."""
 
 R_WARPS, R_BLOCKS = 0.95, 0.96
-"""r_w and r_b: of the time, this share is left by each further active warp and block (stated)."""
+"""r_w and r_b: each further active warp and block reduces the time to this share (stated)."""
 R_CORRECTED = {1: 0.92, 2: 0.99}
-"""Both coefficients under each correction (stated)."""
+"""Value of both coefficients with each correction (stated)."""
 
 FACTORS: dict[str, Callable[[float, float], tuple[float, float, float]]] = {
-    "product": lambda w, b: (w * b, w * b, w * b),  # (8), (9), reconstructed: the reading that gives the paper's shape
-    "separate": lambda w, b: (w, b, 1.0),  # the prose, taken literally; what hides the latency Ts it does not say
+    "product": lambda w, b: (w * b, w * b, w * b),  # (8), (9), reconstructed: gives the shape that the paper claims
+    "separate": lambda w, b: (w, b, 1.0),  # the literal reading; the text does not say what hides Ts
     "swapped": lambda w, b: (b, w, 1.0),
 }
-"""What is left of Te, Tc and Ts for w = r_w^(nw-1) and b = r_b^(nb-1)."""
+"""Factors of Te, Tc and Ts for w = r_w^(nw-1) and b = r_b^(nb-1)."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What one thread of the critical path does and needs.
+    """Work and resources of one thread on the critical path.
 
     Parameters
     ----------
     computation, communication : float
-        Cycles of its instructions and of its memory accesses, the sums that `computation` and `communication` of
-        `wavefilt.ske` make from counts.
+        Cycles of instructions and of memory accesses: see `computation` and `communication` of `wavefilt.ske`.
     barriers : int
-        k, the calls of ``__syncthreads``.
+        k, the number of calls of ``__syncthreads``.
     registers, shared : int
-        M1, 32-bit registers, and M2, bytes of shared memory of the thread. 0 limits nothing.
+        M1, 32-bit registers, and M2, bytes of shared memory per thread. 0 sets no limit.
     constant, storage : int
-        M3, and Ms = M4 + ... + M7: bytes of constant and of global, texture and local memory in all.
+        M3, and Ms = M4 + ... + M7: bytes of constant memory, and of global, texture and local memory in total.
     conflict, sync : float
-        alpha and beta, which multiply the cycles of communication and of barriers.
+        alpha and beta, factors of the cycles of communication and of barriers.
 
     Raises
     ------
     ValueError
-        For a count below zero, or none.
+        For a negative or missing count.
     """
 
     computation: float
@@ -75,13 +74,13 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The time ``Tn`` and all it is made of, in seconds, by the paper's symbols.
+    """The time ``Tn`` in seconds with its components, named as in the paper.
 
-    ``Te``, ``Tc`` and ``Ts`` are computation, communication and synchronisation before hiding; ``nb`` and ``nw`` the
-    active blocks and warps of an SM; ``limit`` what keeps nb from being larger, "grid" where there are no more
-    blocks; ``turns`` the ceil(b/S) blocks an SM runs in all, ``waves`` the ceil(b/(S nb)) times all SMs are filled.
-    ``warp_factor`` and ``block_factor`` are r_w^(nw-1) and r_b^(nb-1), ``factor`` is Tn/(Te + Tc + Ts).
-    ``constraints`` are all that were checked.
+    ``Te``, ``Tc`` and ``Ts`` are computation, communication and synchronisation before latency hiding. ``nb`` and
+    ``nw`` are the active blocks and warps of an SM; ``limit`` is the resource that limits nb, or "grid" if there are
+    no more blocks. ``turns`` is ceil(b/S), the blocks that an SM executes in total, and ``waves`` is ceil(b/(S nb)).
+    ``warp_factor`` and ``block_factor`` are r_w^(nw-1) and r_b^(nb-1); ``factor`` is Tn/(Te + Tc + Ts).
+    ``constraints`` holds all constraints that were checked.
     """
 
     Tn: float
@@ -112,30 +111,30 @@ def estimate(
     rw: float | None = None,
     rb: float | None = None,
 ) -> Estimate:
-    """Time of one kernel launch by the classic model.
+    """Estimate the time of one kernel launch with the classic model.
 
     Parameters
     ----------
     kernel : Kernel
     device : str or Device
-        One of `DEVICES`, or a description of another.
+        A name in `DEVICES`, or a description of another device.
     threads, blocks : int
-        t, threads of a block, and b, blocks of the grid.
+        t, threads per block, and b, blocks of the grid.
     hiding : {"product", "separate", "swapped"}
-        Which factor acts on what (8): both on the sum; that of the warps on computation and that of the blocks on
-        communication; or the reverse.
+        What the factors of (8) apply to: both to the sum; warps to computation and blocks to communication; or the
+        reverse.
     correction : {None, 1, 2}
         1: both coefficients are 0.92 for blocks of fewer than P/2 threads. 2: computation and communication are
-        counted for all active threads at once, and both coefficients are 0.99; its times do not compare with those of
-        the others.
+        counted for all active threads at once, and both coefficients are 0.99; do not compare its times with those
+        without it.
     rw, rb : float, optional
-        Hiding coefficients above 0 and up to 1, instead of 0.95 and 0.96 or those of the correction.
+        Hiding coefficients, above 0 and at most 1. The defaults are 0.95 and 0.96, or those of the correction.
 
     Raises
     ------
     ValueError
-        For an unknown word, a count below zero, a launch that breaks a constraint, which is named, or a device whose
-        LD/ST units are not known.
+        For an unknown name, a negative count, a launch that violates a constraint, which is named, or a device whose
+        number of LD/ST units is not known.
     """
     device = named(device, DEVICES)
     check("hiding", hiding, HIDINGS)
@@ -146,8 +145,8 @@ def estimate(
     cap, T, S, P = device.capability, device.clock, device.multiprocessors, device.processors
     if (L := device.load_store) is None:
         raise ValueError(
-            f"{device.name}: its LD/ST units per SM (L) are not known, so communication has no estimate; "
-            "give them with dataclasses.replace(device, load_store=...)"
+            f"{device.name}: the number of LD/ST units per SM (L) is not known; "
+            "set it with dataclasses.replace(device, load_store=...)"
         )
 
     turns = _ceil(blocks, S)  # 3.1, implied
@@ -176,7 +175,7 @@ def estimate(
 
 
 def constraints(kernel: Kernel, device: str | Device, threads: int, blocks: int = 1) -> tuple[Constraint, ...]:
-    """The eight constraints of the model, and the compiler's on registers, for ``blocks`` active blocks of an SM."""
+    """Return the eight constraints of the model and the compiler's limit of registers, for ``blocks`` active blocks."""
     device = named(device, DEVICES)
     count("threads", threads, 1)
     return (
@@ -187,10 +186,10 @@ def constraints(kernel: Kernel, device: str | Device, threads: int, blocks: int 
 
 
 def threads_by_shared(device: str | Device, shared: int, mode: Literal["per_sm", "total"] = "per_sm") -> int:
-    """Threads the device runs at a time where each keeps ``shared`` bytes in shared memory (17), implied.
+    """Return the number of concurrent threads if each needs ``shared`` bytes of shared memory (17), implied.
 
-    ``per_sm`` rounds down in each SM, since a block lies in one; ``total`` divides the shared memory of all SMs, which
-    is what the paper's Table 7 prints.
+    ``per_sm`` rounds down per SM, since a block resides on one SM; ``total`` divides the shared memory of all SMs, as
+    in Table 7 of the paper.
     """
     device = named(device, DEVICES)
     check("mode", mode, ("per_sm", "total"))
@@ -200,14 +199,14 @@ def threads_by_shared(device: str | Device, shared: int, mode: Literal["per_sm",
 
 
 def blocks_of(grid: Shape, block: Shape) -> int:
-    """Blocks that cover the grid."""
+    """Return the number of blocks that cover the grid."""
     return -(-grid[0] // block[0]) * -(-grid[1] // block[1])
 
 
 def shapes(kernel: Kernel, device: str | Device, grid: Shape) -> list[Shape]:
-    """Every legal block: a multiple of the warp wide, no larger than the grid needs, and within the constraints.
+    """Return all valid blocks: a multiple of the warp wide, no larger than the grid, within the constraints.
 
-    Raises ValueError, naming the constraints, if even a block of one warp breaks them.
+    Raises ValueError, naming the constraints, if even a block of one warp violates them.
     """
     device = named(device, DEVICES)
     width, height = (count(name, value, 1) for name, value in zip(("width", "height"), grid, strict=True))
@@ -222,27 +221,27 @@ def shapes(kernel: Kernel, device: str | Device, grid: Shape) -> list[Shape]:
 
 
 def optimise(kernel: Kernel, device: str | Device, grid: Shape, **options: Any) -> tuple[Shape, Estimate]:
-    """The block shape for which the classic model gives the least time: min Tn(t, b) under (10) to (16).
+    """Return the block shape with the shortest estimated time: min Tn(t, b) under (10) to (16).
 
     Parameters
     ----------
     kernel : Kernel
     device : str or Device
     grid : (int, int)
-        Width and height of the grid in threads; (n, 1) for a one-dimensional one.
+        Width and height of the grid in threads; (n, 1) for a one-dimensional grid.
     **options
-        Those of `estimate`.
+        Options of `estimate`.
 
     Returns
     -------
     tuple of Shape and Estimate
-        The shape (width, height) and its estimate. Of equal times the one with more active warps wins, then the
-        smaller block.
+        The shape (width, height) and its estimate. Between equal times, more active warps win, then the smaller
+        block.
 
     Raises
     ------
     ValueError
-        As `estimate` does, or if no block is legal.
+        As `estimate`, or if no block is valid.
     """
     found = {
         shape: estimate(kernel, device, shape[0] * shape[1], blocks_of(grid, shape), **options)

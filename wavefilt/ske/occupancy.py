@@ -1,4 +1,4 @@
-"""What a multiprocessor (SM) can hold, in what portions, and which of its limits binds."""
+"""Resident blocks of a multiprocessor (SM), and the resource that limits them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ KIB = 1024
 class Capability:
     """Limits of a block and of an SM; registers are of 32 bits, shared memory in bytes.
 
-    The defaults of the second half are the paper's rule, plain floors of whole blocks. Since compute capability 3.0
-    registers are handed out to whole warps in portions of ``register_unit``, from one of ``partitions`` equal parts
-    of the register file; shared memory comes in portions of ``shared_unit``, and since 8.0 the system keeps
-    ``shared_reserved`` of each block.
+    The defaults of the fields from ``register_group`` on are the paper's rule, which only rounds down to whole blocks.
+    Since compute capability 3.0, registers are allocated to whole warps in units of ``register_unit``, from one of
+    ``partitions`` equal parts of the register file. Shared memory is allocated in units of ``shared_unit``; since 8.0
+    the system reserves ``shared_reserved`` per block.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Capability:
     shared: int
     warp: int = 32
     register_group: int = 1
-    """Threads that are given registers together: 1, or a warp."""
+    """Threads for which registers are allocated together: 1, or a warp."""
     register_unit: int = 1
     partitions: int = 1
     shared_unit: int = 1
@@ -42,7 +42,7 @@ class Capability:
 
 
 def _since_volta(name: str, warps: int, blocks: int, shared: int) -> Capability:
-    """The limits that differ, and those that all have in common; ``shared`` in KiB."""
+    """Return the limits of a compute capability since 7.0; ``shared`` is in KiB."""
     portions = (32, 32, 256, 4, *((256, 0) if name.startswith("7.") else (128, KIB)))
     return Capability(name, 1024, 32 * warps, warps, blocks, 65536, 255, shared * KIB, *portions)
 
@@ -50,9 +50,9 @@ def _since_volta(name: str, warps: int, blocks: int, shared: int) -> Capability:
 CAPABILITIES = {
     entry.name: entry
     for entry in (
-        # a block, an SM: threads, threads, warps, blocks, registers, registers of a thread, shared memory
+        # threads per block; per SM: threads, warps, blocks, registers; registers per thread; shared memory per SM
         Capability("G80", 512, 768, 24, 8, 8192, 124, 16 * KIB),
-        # Table 3 as printed. A real GT200 has 32 warps and 1024 threads an SM: 24 and 768 are those of G80
+        # Table 3 as printed. A real GT200 has 32 warps and 1024 threads per SM; 24 and 768 are the values of G80
         Capability("GTX280", 512, 768, 24, 8, 16384, 124, 16 * KIB),
         Capability("GTX480", 1024, 1536, 48, 8, 32768, 63, 48 * KIB),
         Capability("GTX670", 1024, 2048, 64, 16, 65536, 63, 48 * KIB),
@@ -69,14 +69,14 @@ CAPABILITIES = {
         _since_volta("12.0", 48, 24, 100),
     )
 }
-"""By name: the devices of the paper and its sources, and compute capabilities."""
+"""Devices of the paper and compute capabilities, by name."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """One limit of the device: ``value`` of what ``unit`` names may be at most ``limit``.
+    """A limit of the device: ``value``, in the given ``unit``, must be at most ``limit``.
 
-    ``name`` and ``equation`` are the paper's; the equation is empty for a limit of its Table 3 without one.
+    ``name`` and ``equation`` are those of the paper; limits that are only in its Table 3 have no equation.
     """
 
     name: str
@@ -95,10 +95,10 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What an SM holds at a time: ``blocks`` and their ``warps``.
+    """Resident ``blocks`` of an SM and their ``warps``.
 
-    ``limits`` are the blocks that each resource has room for (one that is not used is left out), ``limit`` the first
-    of those that allow the fewest, ``share`` the active warps over the most the SM can hold.
+    ``limits`` is the number of blocks that each used resource allows, ``limit`` the first resource that allows the
+    fewest, and ``share`` the resident warps relative to the maximum.
     """
 
     blocks: int
@@ -109,26 +109,26 @@ class Occupancy:
 
 
 def occupancy(device: str | Capability, threads: int, registers: int = 0, shared: int = 0) -> Occupancy:
-    """Active blocks of an SM: the least of what its threads, registers, shared memory, warps and block cap allow.
+    """Return the resident blocks of an SM, as limited by threads, registers, shared memory, warps and blocks.
 
-    Integers are rounded down (the paper's (14)); registers and shared memory are counted in the device's portions.
+    Implements (14) of the paper, with the allocation units of the device for registers and shared memory.
 
     Parameters
     ----------
     device : str or Capability
-        A name of `CAPABILITIES`: a device of the paper, or a compute capability such as "9.0".
+        A name in `CAPABILITIES`: a device of the paper, or a compute capability such as "9.0".
     threads : int
-        Threads of a block.
+        Threads per block.
     registers : int
-        32-bit registers of a thread; 0 if they are not known and shall limit nothing.
+        32-bit registers per thread; 0 if they are not known, which sets no limit.
     shared : int
-        Bytes of shared memory of a block, static and dynamic together. More than 48 KiB need the kernel's consent to
-        run; the SM is taken to give shared memory all that it can share with the cache.
+        Bytes of shared memory per block, static and dynamic. More than 48 KiB must be enabled for the kernel. The
+        largest carve-out of shared memory is assumed.
 
     Raises
     ------
     ValueError
-        For an unknown device, a negative count, or a block that cannot run there; it names each limit broken.
+        For an unknown device, a negative count, or a block that cannot run there; every violated limit is named.
     """
     cap = named(device, CAPABILITIES)
     count("threads", threads, 1)
@@ -136,23 +136,23 @@ def occupancy(device: str | Capability, threads: int, registers: int = 0, shared
     count("shared", shared)
     alone = residents(cap, threads, registers, shared)
     refuse(alone, cap.name)
-    limits = {c.name: c.limit // c.value for c in alone[2:] if c.value}  # without those of a single block
+    limits = {c.name: c.limit // c.value for c in alone[2:] if c.value}  # without the limits of a single block
     blocks = min(limits.values())
     warps = blocks * -(-threads // cap.warp)
     return Occupancy(blocks, warps, min(limits, key=lambda name: limits[name]), limits, warps / cap.warps)
 
 
 def residents(cap: Capability, threads: int, registers: int, shared: int, blocks: int = 1) -> tuple[Constraint, ...]:
-    """What a block, then what ``blocks`` of them on an SM need, and what there is."""
+    """Return the limits of a block, then those of ``blocks`` resident blocks."""
     warps = -(-threads // cap.warp)
     groups = -(-threads // cap.register_group) if registers else 0
     portion = max(1, -(-registers * cap.register_group // cap.register_unit) * cap.register_unit)
-    room = cap.partitions * (cap.registers // cap.partitions // portion)  # groups: no group lies in two partitions
+    room = cap.partitions * (cap.registers // cap.partitions // portion)  # in groups: a group lies in one partition
     of = "threads" if cap.register_group == 1 else "warps"
     bytes_ = -(-(shared + cap.shared_reserved) // cap.shared_unit) * cap.shared_unit
     return (
         Constraint("ThreadMaxInBlock", "10", threads, cap.threads_per_block, "threads in a block"),
-        # the compiler's own limit, beside the paper's eight
+        # a limit of the compiler, in addition to the paper's eight
         Constraint("RegistersPerThread", "", registers, cap.registers_per_thread, "registers of a thread"),
         Constraint("ThreadMaxInSM", "11", blocks * threads, cap.threads, "active threads"),
         Constraint("RegistersFilesInSM", "12", blocks * groups, room, f"{of} of {registers} registers a thread"),
@@ -163,14 +163,14 @@ def residents(cap: Capability, threads: int, registers: int, shared: int, blocks
 
 
 def refuse(constraints: Iterable[Constraint], name: str) -> None:
-    """Raise a ValueError that names every constraint that does not hold on the device ``name``."""
+    """Raise a ValueError that names every violated constraint of the device ``name``."""
     broken = [str(constraint) for constraint in constraints if not constraint.holds]
     if broken:
         raise ValueError(f"this cannot run on {name}: {'; '.join(broken)}")
 
 
 def named(device: str | Described, known: Mapping[str, Described]) -> Described:
-    """The description of this name. Raises ValueError, with the names, for any other."""
+    """Return the description with this name. Raises ValueError, with the known names, for an unknown name."""
     if not isinstance(device, str):
         return device
     check("device", device, known)
@@ -178,7 +178,7 @@ def named(device: str | Described, known: Mapping[str, Described]) -> Described:
 
 
 def count(name: str, value: Any, least: int = 0) -> int:
-    """A whole number of at least ``least``. Raises ValueError, naming it, for anything else."""
+    """Return a whole number of at least ``least``. Raises ValueError, naming it, for anything else."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -189,7 +189,7 @@ def count(name: str, value: Any, least: int = 0) -> int:
 
 
 def amount(name: str, value: Any, least: float = 0) -> float:
-    """A finite number of at least ``least``. Raises ValueError, naming it, for anything else."""
+    """Return a finite number of at least ``least``. Raises ValueError, naming it, for anything else."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

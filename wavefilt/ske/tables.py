@@ -1,4 +1,4 @@
-"""Tables 1 to 3 of the paper: cycles of instructions, of memory accesses, and the devices."""
+"""Tables 1 to 3 of the paper: cycles of instructions and memory accesses, and devices."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ INSTRUCTIONS = {
     **dict.fromkeys(("sqrt", "fast sin", "fast cos", "exp"), 32),
     "float div": 36,
     **dict.fromkeys(("trig", "int div", "int mod", "control flow"), 500),
-    # measured on devices of the same time (GeForce 9800 GT), not in the paper
+    # not in the paper: measured on a GeForce 9800 GT
     **dict.fromkeys(("fma", "min", "max", "mul24"), 4),
     "fast div": 20,
 }
-"""p_i: cycles of an instruction of each class for a warp."""
+"""p_i: cycles per warp of an instruction of each class."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """``cycles`` of an access, and the bytes there are."""
+    """Cycles of an access, and size in bytes."""
 
     cycles: float
     size: int
@@ -34,27 +34,26 @@ class Memory:
 MEMORIES = {
     "register": Memory(1, 65536 * 4),
     "shared": Memory(1, 48 * KIB),  # without bank conflicts
-    "constant": Memory(4, 48 * KIB),  # 48 KB is what the text says; devices have 64
+    "constant": Memory(4, 48 * KIB),  # as in the text; real devices have 64 KB
     "global coalesced": Memory(500 / 8, 4 * KIB**3),
     "texture": Memory(300, 4 * KIB**3),
-    "local": Memory(500, 16 * KIB),  # a thread
+    "local": Memory(500, 16 * KIB),  # per thread
     "global": Memory(500, 4 * KIB**3),
 }
-"""q_i: Table 2, of a GTX 680."""
+"""q_i: Table 2, for a GTX 680."""
 
 
 def computation(counts: Mapping[str, int]) -> float:
-    """Sum of n_i p_i: cycles of instructions of one thread, from counts by class of `INSTRUCTIONS`."""
+    """Return the sum of n_i p_i, the instruction cycles of one thread, from counts by class of `INSTRUCTIONS`."""
     for name in counts:
         check("instruction", name, INSTRUCTIONS)
     return float(sum(count(name, n) * INSTRUCTIONS[name] for name, n in counts.items()))
 
 
 def communication(accesses: Mapping[str, int], words: int = 1) -> float:
-    """Sum of m_i q_i: cycles of memory accesses of one thread, from counts by kind of `MEMORIES`.
+    """Return the sum of m_i q_i, the memory cycles of one thread, from accesses by kind of `MEMORIES`.
 
-    ``words`` is the factor ceil(8 D/Bit) of (6), the words that an access of D bytes moves; the paper's examples
-    have 1.
+    ``words`` is the factor ceil(8 D/Bit) of (6), the number of words per access of D bytes; 1 in the paper's examples.
     """
     for name in accesses:
         check("memory", name, MEMORIES)
@@ -63,11 +62,11 @@ def communication(accesses: Mapping[str, int], words: int = 1) -> float:
 
 @dataclass(frozen=True)
 class Device:
-    """What the classic model knows of a device: five of its nine inputs and the limits of its constraints.
+    """A device of the classic model: five of its nine inputs, and the limits of its constraints.
 
-    ``clock`` is T, the clock period in seconds; ``multiprocessors`` S; of each, ``processors`` P and ``load_store``
-    units L (None: not known); the warp size W and the limits of an SM are the ``capability``'s. ``constant`` and
-    ``storage`` are the bytes of constant and of global memory.
+    ``clock`` is the clock period T in seconds, ``multiprocessors`` is S, and ``processors`` and ``load_store`` are P
+    and L per multiprocessor (L is None where it is not known). The ``capability`` has the warp size W and the limits
+    of a multiprocessor. ``constant`` and ``storage`` are the bytes of constant and global memory.
     """
 
     capability: Capability
@@ -94,8 +93,8 @@ class Device:
 DEVICES = {
     device.name: device
     for device in (
-        # Table 3, L as section 3.4 gives it (for GT200 it does not). T is printed for the GTX 670 only: the others
-        # have their published shader clocks
+        # Table 3; L from section 3.4, which does not mention GT200. T is printed for the GTX 670 only, the others are
+        # published shader clocks
         Device(CAPABILITIES["GTX280"], 1 / 1.296e9, 30, 8, None),
         Device(CAPABILITIES["GTX480"], 1 / 1.401e9, 15, 32, 16),
         Device(CAPABILITIES["GTX670"], 1e-9, 7, 192, 32),

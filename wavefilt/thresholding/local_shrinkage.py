@@ -7,7 +7,7 @@ multiplied by max(0, 1 - λ/A). The approximation is a band as well, the one tha
 the ends have one neighbour. James and Stein (1961) shrink a mean of normal variables so, Stein (1981) gives the risk;
 Cai and Silverman (Sankhyā 63, 2001, NeighCoeff) shrink single coefficients by their neighbours in time. That levels
 share their energy, and the numbers below, come from records of earthquakes in real noise
-(`wavefilt.benchmarks.quality.real_noise`). Equal weights over more intervals gain there, in coda, but lose on single
+(docs/quality.md). Equal weights over more intervals gain there, in coda, but lose on single
 arrivals, by a decibel and more; weights that fall gain on both. Either half of the records above 1 Hz chooses λ = 2 by
 itself, those of raw ones 2.5 to 4; greater values cut the coda and weak P.
 

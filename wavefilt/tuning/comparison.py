@@ -239,7 +239,7 @@ def compare(
     """Methods on one's own samples, ranked by an estimate of their error that needs no clean signal.
 
     The estimate is Stein's with noise that is added (Monte Carlo SURE; Ramani, Blu and Unser 2008), for Gaussian noise
-    whose spectrum does not change along a trace. How far its ranks can be trusted is measured in docs/tuning.md.
+    whose spectrum does not change along a trace. How far its ranks can be trusted is measured in docs/quality.md.
 
     Parameters
     ----------

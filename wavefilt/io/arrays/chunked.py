@@ -23,7 +23,7 @@ BLOCK = 1 << 20
 COPIES = 13
 """Copies of a block that are in memory at once: encoded, decoded, assembled, by a reader and a writer that reads first,
 and what the threads of Zarr have freed but the system has not got back yet. Measured:
-`tests/outofcore/test_peak_memory.py`."""
+`tests/outofcore/test_memory.py`."""
 NAMES = 20
 """Names that an error lists at most."""
 

@@ -1,1 +1,0 @@
-"""What kernels do, counted for the SKE model."""

@@ -1,1 +1,0 @@
-"""The GPU backend measured."""

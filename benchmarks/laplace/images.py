@@ -1,0 +1,253 @@
+"""A 5x5 Laplace filter on an RGB image, of a course of 2017 on heterogeneous computing, by CPU and GPU.
+
+Each output is compared, exactly, before it is timed. `wavefilt bench laplace 2d -o FILE` runs it.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from wavefilt import backends, threads
+from wavefilt.benchmarks.common import comparison
+from wavefilt.benchmarks.common.comparison import COPY, Progress, on_device
+from wavefilt.benchmarks.common.environment import result
+from wavefilt.benchmarks.common.implementation import Implementation, Prepared
+from wavefilt.benchmarks.common.tables import Column, Report, Row
+from wavefilt.benchmarks.laplace import image_loops
+from wavefilt.benchmarks.laplace.image_counts import (
+    CHANNELS,
+    RADIUS,
+    SIDE,
+    VARIANTS,
+    Variant,
+    launch,
+    pitch,
+)
+
+Image = NDArray[np.uint8]
+"""(height, width, 3): rows one after the other, red, green and blue of a pixel together."""
+MADE = "made from a seed"
+SIZE, QUICK_SIZE = (4992, 3744), (640, 480)
+"""Width and height, the first as in 2017."""
+LONGEST, LARGEST = (1 << 16) - 1, (1 << 31) - 1
+"""Most pixels of a side, as in JPEG, and most bytes of an image, which the kernels count in 32 bits."""
+REPEATS, BUDGET, QUICK_BUDGET = 25, 3.0, 0.1
+"""Most runs of an implementation, and the seconds they may take."""
+SCIPY, NUMPY = "scipy.ndimage.correlate in int32", "the sum of 25 shifted images in NumPy's int16"
+GRAIN = 1 << 16
+"""Least bytes of a thread."""
+WEIGHTS = np.full((SIDE, SIDE, 1), -1, np.int32)
+WEIGHTS[RADIUS, RADIUS] = SIDE**2 - 1
+
+
+def check(width: int, height: int) -> tuple[int, int]:
+    """Return the size. Raises ValueError unless the kernels can count its bytes."""
+    if not (0 < width <= LONGEST and 0 < height <= LONGEST and pitch(width) * height <= LARGEST):
+        raise ValueError(f"{width}x{height} is no size of an image of 1 to {LONGEST} pixels a side and at most 2 GiB")
+    return width, height
+
+
+def made(width: int, height: int, seed: int = 17) -> Image:
+    """Make an image of waves, a disc and bars in weak noise, with a different contrast in each channel."""
+    check(width, height)
+    rng = np.random.default_rng(seed)
+    y, x = np.ogrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
+    y, x = y.astype(np.float32), x.astype(np.float32)
+    structure = 50 * np.sin(9 * x + 4 * y) * np.cos(7 * y - 3 * x) + np.where(x * x + y * y < 0.25, 40, 0)
+    structure += np.where((np.abs(x % 0.4) < 0.02) | (np.abs(y % 0.4) < 0.02), -30, 0)
+    image = rng.integers(-3, 4, (height, width, CHANNELS), dtype=np.int16)
+    for channel, contrast in enumerate((1.0, 0.7, 0.4)):
+        image[..., channel] += (115 + contrast * structure).astype(np.int16)
+    return np.clip(image, 0, 255).astype(np.uint8)
+
+
+def read(path: str) -> Image:
+    """Read an image. Raises ImportError without Pillow, ValueError or OSError for a file without an image to filter."""
+    try:
+        with _pillow().open(path) as opened:
+            check(*opened.size)
+            image: Image = np.array(opened.convert("RGB"))
+    except (ImportError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # decoders raise all kinds of errors
+        raise ValueError(f"{path}: not an image that Pillow can read ({error})") from error
+    if not image.any():
+        raise ValueError(f"{path}: all black, results cannot be compared")
+    return image
+
+
+def png(image: Image) -> bytes:
+    """Return the image as a PNG file. Raises ImportError without Pillow."""
+    out = io.BytesIO()
+    _pillow().fromarray(image).save(out, "PNG")
+    return out.getvalue()
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image as pillow
+    except ImportError as error:
+        raise ImportError(f"images are read and written with Pillow ({error}): pip install pillow") from error
+    return pillow
+
+
+class Problem:
+    """An image (height, width, 3) to be filtered; beyond its edges are zeros, and results are clamped to 0..255."""
+
+    def __init__(self, x: Image, name: str = MADE) -> None:
+        self.x, self.name = x, name
+        self.height, self.width, _ = x.shape
+        self.samples = self.height * self.width
+
+    @classmethod
+    def of(cls, samples: int) -> Problem:
+        """Make a problem of about this many pixels, 4 to 3, and no multiple of a tile."""
+        width = max(math.isqrt(samples * 4 // 3), 1)
+        return cls(made(width, -(-samples // width)))
+
+    def __str__(self) -> str:
+        return f"5x5 Laplace filter, {self.width}x{self.height} RGB pixels, image {self.name}"
+
+    @cached_property
+    def bordered(self) -> Image:
+        return np.pad(self.x, ((RADIUS, RADIUS), (RADIUS, RADIUS), (0, 0)))
+
+    def expected(self, oracle: str) -> Image:
+        if oracle == COPY:
+            return self.x
+        return by_scipy(self.x) if oracle == SCIPY else by_numpy(self.bordered)
+
+
+def by_scipy(x: Image) -> Image:
+    sums = ndimage.correlate(x.astype(np.int32), WEIGHTS, mode="constant")
+    return np.asarray(np.clip(sums, 0, 255, out=sums), np.uint8)
+
+
+def by_numpy(bordered: Image) -> Image:
+    """Filter the image, given with its border."""
+    height, width, _ = (size - 2 * RADIUS for size in bordered.shape)
+    shifted = [bordered[i : i + height, j : j + width] for i in range(SIDE) for j in range(SIDE)]
+    value = np.int16(SIDE**2) * shifted[len(shifted) // 2].astype(np.int16)
+    for one in shifted:
+        value -= one
+    return np.clip(value, 0, 255, out=value).astype(np.uint8)
+
+
+def _host(kernel: Callable[..., object], spread: bool, problem: Problem) -> Prepared:
+    """Prepare ``kernel(problem, y, start, stop)`` of all rows in this thread, or ``spread`` over all threads."""
+    y = np.empty_like(problem.x)
+    work, grain = partial(kernel, problem, y), max(GRAIN // y[0].size, 1)
+
+    def call() -> Image:
+        if spread:
+            threads.parallel(work, problem.height, grain)
+        else:
+            work(0, problem.height)
+        return y
+
+    return Prepared(call)
+
+
+def _plain(problem: Problem, y: Image, start: int, stop: int) -> None:
+    image_loops.plain(problem.bordered, y, start, stop)
+
+
+def _vectors(problem: Problem, y: Image, start: int, stop: int) -> None:
+    image_loops.vectors(*(image.reshape(problem.height, -1) for image in (problem.x, y)), start, stop)
+
+
+def _copied(problem: Problem, y: Image, start: int, stop: int) -> None:
+    np.copyto(y[start:stop], problem.x[start:stop])
+
+
+def _scipy(problem: Problem) -> Prepared:
+    return Prepared(lambda: by_scipy(problem.x))
+
+
+def on_gpu(variant: Variant | None, problem: Problem) -> Prepared:
+    """Prepare a kernel, or a copy if it is None, on data in device memory."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    used, wide = CHANNELS * problem.width, variant is not None and variant.memory == "wide"
+    rows = problem.x.reshape(problem.height, used)
+    if wide:  # as cudaMallocPitch lays rows out; the zeros behind them serve as the border
+        rows = np.pad(rows, ((0, 0), (0, pitch(problem.width) - used)))
+    x = cuda.to_device(rows.reshape(-1).view(np.uint32 if wide else np.uint8))
+    y = cuda.device_array_like(x)
+
+    def host(result: Any) -> Image:
+        image: Image = result.copy_to_host().view(np.uint8).reshape(problem.height, -1)[:, :used]
+        return image.reshape(problem.x.shape)
+
+    if variant is None:
+        return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, host)
+    from wavefilt.benchmarks.laplace.image_kernels import kernel
+
+    launched, grid = kernel(variant), variant.grid(problem.width, problem.height)
+    sizes = np.int32(x.size // problem.height), np.int32(problem.height)
+    return on_device(lambda stream: launched[grid, variant.block, stream](x, y, *sizes), y, host)
+
+
+_cpu = partial(Implementation, oracle=SCIPY, tolerance=0)
+_cuda = partial(_cpu, require=partial(backends.get, "cuda"))
+_PLAIN = "the 25 pixels one after the other, zeros around the image"
+_SUMS = "running sums of columns in 16 bits, vector instructions"
+_SPREAD = "the same, rows spread over threads"
+IMPLEMENTATIONS = (
+    _cpu("plain", ("plain", "1 core"), _PLAIN, partial(_host, _plain, False)),
+    _cpu("threads", ("plain", "all cores"), _SPREAD, partial(_host, _plain, True)),
+    _cpu("simd", ("SIMD", "1 core"), _SUMS, partial(_host, _vectors, False)),
+    _cpu("simd_threads", ("SIMD", "all cores"), _SPREAD, partial(_host, _vectors, True)),
+    _cpu("scipy", ("SciPy", "1 core"), f"{SCIPY}, then clipped to bytes", _scipy, oracle=NUMPY),
+    *(_cuda(v.name, v.heads, v.what, partial(on_gpu, v)) for v in VARIANTS),
+)
+_COPIED = "the image copied, rows spread over threads"
+COPIES = (
+    _cpu("host_copy", ("CPU", "copy"), _COPIED, partial(_host, _copied, True), oracle=COPY),
+    _cuda("gpu_copy", ("GPU", "copy"), "the image copied in device memory", partial(on_gpu, None), oracle=COPY),
+)
+"""A filter reads and writes each byte at least once."""
+
+
+def run(
+    problem: Problem,
+    repeats: int = REPEATS,
+    budget: float = BUDGET,
+    device: str | None = None,
+    progress: Progress = iter,
+) -> Row:
+    """Return times in milliseconds of every implementation, as a table for JSON: see `comparison.compare`."""
+    counted = {v.name: launch(v, problem.width, problem.height) for v in VARIANTS}
+    how = ("plain", "median", repeats, budget, device, progress)  # ratios are to the plain loop, of medians
+    row, facts = comparison.compare(problem, (*IMPLEMENTATIONS, *COPIES), CHANNELS, counted, *how)
+    row |= {"image": problem.name, "width": problem.width, "height": problem.height}
+    row["megapixels a second"] = {k: 1e-3 * row["samples"] / times["median"] for k, times in row["times"].items()}
+    method = "5x5 Laplace filter (all -1, centre 24) on interleaved RGB bytes, zeros beyond edges, clamped to 0..255; "
+    method += f"median and quartiles of up to {repeats} runs in {budget:g} s; {comparison.GPU_TIME}"
+    return result("laplace2d", unit="ms", method=method, **facts, rows=[row])
+
+
+TIMES: dict[str, Column] = {
+    "|5x5 Laplace": "{label}",
+    "|ms": "?{times:spread}",
+    "megapixels|a second": "?{megapixels a second:n}",
+    "times|plain": "?{ratios:n}",
+    "share of|a copy": "?{shares:.0%}",
+}
+
+
+def report(result: Row) -> Report:
+    """Return times, ratios, and estimates if there are any."""
+    (row,) = result["rows"]
+    title = f"5x5 Laplace filter, {row['width']}x{row['height']} RGB pixels, image {row['image']}; ± is half the "
+    title += "interquartile range"
+    method = f"{result['method']}. Results are compared exactly, with {SCIPY}; its own with {NUMPY}."
+    return comparison.report(result, title, TIMES, method)

@@ -1,0 +1,242 @@
+"""The 1-D Laplace operator y[i] = x[i+1] - 2 x[i] + x[i-1] with periodic ends, in float32, of a lesson of 2008.
+
+Host loops, and GPU kernels that read shared samples in different ways; each output is compared before it is timed.
+`wavefilt bench laplace 1d -o FILE` runs it. The host loop of 2008 was compiled C on one core. Here it is one Python
+function: run as it is, compiled by numba for one core, and spread over all cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+
+from wavefilt import backends
+from wavefilt.arrays import Array
+from wavefilt.benchmarks.common import comparison
+from wavefilt.benchmarks.common.comparison import COPY, Progress, on_device
+from wavefilt.benchmarks.common.environment import result
+from wavefilt.benchmarks.common.implementation import Implementation, Prepared
+from wavefilt.benchmarks.common.measuring import signal
+from wavefilt.benchmarks.common.tables import Column, Report, Row, size
+from wavefilt.ske.calibrated import Launch
+from wavefilt.threads import parallel
+
+ORACLE = "NumPy's shifted copies in float64"
+GRAIN = 1 << 14
+"""Least samples of a thread."""
+MOST = 1 << 31
+"""Samples that the kernels can count in 32 bits."""
+SAMPLES, REPEATS, BUDGET, QUICK_BUDGET = 1 << 20, 503, 5.0, 0.1
+"""Samples and most runs as in 2008, and the seconds that the runs of an implementation may take."""
+DOCUMENT = {
+    "loop": (5.62, 1.0),
+    "gpu_naive": (0.246, 22.9),
+    "gpu_readonly": (0.117, 48.0),
+    "gpu_shared": (0.166, 33.9),
+    "gpu_barrier": (0.156, 36.0),
+}
+"""Milliseconds of 2008 and ratio to the host loop: one core of an E8400, and a GTX 260 whose texture cache was the
+read-only path."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One float32 row to be filtered. Raises ValueError for fewer than two samples, and more than `MOST`."""
+
+    samples: int
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.samples <= MOST:
+            raise ValueError(f"samples={self.samples} must be at least 2 and at most 2 Gi")
+
+    def __str__(self) -> str:
+        return f"1-D Laplace operator, {self.samples} samples"
+
+    @cached_property
+    def x(self) -> Array:
+        row: Array = signal(1, self.samples)[0]
+        return row
+
+    def expected(self, oracle: str) -> Array:
+        x = self.x.astype(np.float64)
+        return x if oracle == COPY else np.roll(x, -1) - 2 * x + np.roll(x, 1)
+
+
+def interior(x: Array, y: Array) -> None:
+    """Compute y[k] = x[k+2] - 2 x[k+1] + x[k] for all of y, which is two samples shorter than x."""
+    two = x.dtype.type(2)
+    for k in range(len(y)):
+        y[k] = x[k + 2] - two * x[k + 1] + x[k]
+
+
+@cache
+def compiled() -> Any:
+    """Return `interior` compiled; LLVM makes vector instructions of it."""
+    from wavefilt.backends.numba_cpu.compiler import jit
+
+    return jit(interior)
+
+
+def with_ends(loop: Callable[[Array, Array], object], x: Array, y: Array) -> Array:
+    two = np.float32(2)
+    loop(x, y[1:-1])
+    y[0] = x[1] - two * x[0] + x[-1]
+    y[-1] = x[0] - two * x[-1] + x[-2]
+    return y
+
+
+def by_one_thread(x: Array, y: Array) -> Array:
+    return with_ends(compiled(), x, y)
+
+
+def by_all_threads(x: Array, y: Array) -> Array:
+    loop = compiled()
+
+    def spread(x: Array, y: Array) -> None:
+        parallel(lambda first, last: loop(x[first : last + 2], y[first:last]), len(y), GRAIN)
+
+    return with_ends(spread, x, y)
+
+
+def by_numpy(x: Array, y: Array) -> Array:
+    """Compute it in three passes and without a temporary array."""
+    np.multiply(x, -2, out=y)
+    y[1:] += x[:-1]
+    y[:-1] += x[1:]
+    y[0] += x[-1]
+    y[-1] += x[0]
+    return y
+
+
+def copied(x: Array, y: Array) -> Array:
+    np.copyto(y, x)
+    return y
+
+
+def _cpu(filtered: Callable[[Array, Array], Array], problem: Problem) -> Prepared:
+    return Prepared(partial(filtered, problem.x, np.empty_like(problem.x)))
+
+
+DEVICE_TO_HOST = methodcaller("copy_to_host")
+
+
+def _gpu(kernel: str | None, problem: Problem) -> Prepared:
+    """Prepare a kernel, or a copy if it is None, on data in device memory."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+    from wavefilt.benchmarks.laplace.row_kernels import launch
+
+    x = cuda.to_device(problem.x)
+    y = cuda.device_array_like(x)
+    if kernel is None:
+        return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, DEVICE_TO_HOST)
+    return on_device(partial(launch, kernel, x, y), y, DEVICE_TO_HOST)
+
+
+_host = partial(Implementation, oracle=ORACLE, tolerance=1e-6)
+_numba = partial(_host, require=partial(backends.get, "numba"))
+_cuda = partial(_host, require=partial(backends.get, "cuda"))
+KERNELS = {
+    "naive": ("naive", "a thread a sample, three loads from global memory"),
+    "readonly": ("read-only", "the same loads through the read-only path, where textures were"),
+    "shared": ("shared", "one load into a tile in shared memory, a barrier, three loads from it"),
+    "barrier": ("barrier", "as read-only, with a needless barrier between loads and arithmetic"),
+}
+_AS_IS = "the loop as Python runs it, sample by sample"
+_COMPILED = "the same loop compiled by numba, one thread: the host of all ratios"
+_SPREAD = "the compiled loop, parts of the row spread over all threads"
+_ON_HOST = "np.copyto, one thread: as many bytes as the operator needs"
+IMPLEMENTATIONS = (
+    _host("python", ("Python", "loop"), _AS_IS, partial(_cpu, partial(with_ends, interior))),
+    _numba("loop", ("compiled", "loop"), _COMPILED, partial(_cpu, by_one_thread)),
+    _host("numpy", ("NumPy", "1 core"), "three passes over whole arrays, no temporary ones", partial(_cpu, by_numpy)),
+    _numba("numba", ("numba", "all cores"), _SPREAD, partial(_cpu, by_all_threads)),
+    *(_cuda(f"gpu_{kernel}", ("GPU", head), what, partial(_gpu, kernel)) for kernel, (head, what) in KERNELS.items()),
+)
+COPIES = (
+    _host("host_copy", ("NumPy", "copy"), _ON_HOST, partial(_cpu, copied), oracle=COPY),
+    _cuda("gpu_copy", ("GPU", "copy"), "the same in device memory", partial(_gpu, None), oracle=COPY),
+)
+"""8 bytes a sample, the least that the operator moves."""
+
+BLOCK, WARP, SECTOR, SAMPLE = 256, 32, 32, 4
+"""Threads of a block and of a warp; bytes of a transaction of L2 and of a sample."""
+REGISTERS = 16
+"""Most registers of a thread."""
+ARITHMETIC, ACCESSES = 3, 4
+"""2 x is x + x. Three loads and a store of global memory."""
+WAVEFRONTS = 6
+"""Of a warp: an aligned load and a store of 128 bytes each, and two loads that lie across two lines."""
+DIRECT = {"fma": ARITHMETIC, "int": 7, "int mul": 5, "other": 10 + ACCESSES, "wavefront": WAVEFRONTS}
+BARRIER = DIRECT | {"int": 10, "int mul": 6, "other": 15 + ACCESSES}
+TILED = {"fma": ARITHMETIC, "int": 11, "int mul": 5, "other": 16 + ACCESSES + 6}
+"""Six more accesses, to shared memory; those to a tile's ends take a slot in every warp."""
+
+
+def launches(samples: int, block: int = BLOCK) -> dict[str, Launch]:
+    """Return the operation counts of every kernel by its name, for the SKE model.
+
+    They follow from the source; integer and other instructions were read from SASS for sm_90. Tests compare them with
+    the compiled kernels.
+    """
+    blocks, warps = -(-samples // block), -(-block // WARP)
+    written = SAMPLE * samples
+    read = written + 2 * SECTOR * blocks  # every block reads a sample of both its neighbours
+
+    def launch(name: str, instructions: Mapping[str, float], shared: int = 0, barriers: int = 0) -> Launch:
+        loads = {"global": 1, "shared": 1} if shared else {"global": 1}
+        counts = (blocks, block, instructions, loads, barriers, read, written, 2 * written)
+        return Launch(name, *counts, registers=REGISTERS, shared=shared)
+
+    # x to the tile and three times from it, y: a wavefront each; the tile's ends come twice, once a block
+    tiled = TILED | {"wavefront": 6 + 4 / warps}
+    return {
+        "naive": launch("naive", DIRECT),
+        "readonly": launch("readonly", DIRECT),
+        "shared": launch("shared", tiled, SAMPLE * (block + 2), 1),
+        "barrier": launch("barrier", BARRIER, barriers=1),
+    }
+
+
+def run(
+    samples: int = SAMPLES,
+    repeats: int = REPEATS,
+    budget: float = BUDGET,
+    device: str | None = None,
+    progress: Progress = iter,
+) -> Row:
+    """Return times in milliseconds of every implementation, as a table for JSON: see `comparison.compare`."""
+    problem = Problem(samples)
+    counted = {f"gpu_{name}": launch for name, launch in launches(samples).items()}
+    how = ("loop", "mean", repeats, budget, device, progress)  # ratios are to the loop and of means, as in 2008
+    row, facts = comparison.compare(problem, (*IMPLEMENTATIONS, *COPIES), SAMPLE, counted, *how)
+    if samples == SAMPLES:
+        row["document"] = {name: {"ms": ms, "ratio": ratio} for name, (ms, ratio) in DOCUMENT.items()}
+    method = f"Mean, median and quartiles of up to {repeats} runs in {budget:g} s; {comparison.GPU_TIME}"
+    return result("laplace1d", unit="ms", method=method, **facts, rows=[row])
+
+
+TIMES: dict[str, Column] = {
+    "|1-D Laplace": "{label}",
+    "mean|ms": "?{times[mean]:n}",
+    "median|ms": "?{times:spread}",
+    "|runs": "?{times[repeats]}",
+    "times the|host loop": "?{ratios:n}",
+    "share of|a copy": "?{shares:.1%}",
+    "relative|error": lambda row: "-" if not row["times"] else f"{row['times']['error']:.0e}".replace("0e+00", "0"),
+}
+
+
+def report(result: Row) -> Report:
+    """Return times, ratios, estimates, and the figures of 2008 if their size was measured."""
+    (row,) = result["rows"]
+    title = f"1-D Laplace operator, {size(row['samples'])} samples, float32"
+    method, then = f"{result['method']}. ± is half the interquartile range.", dict[str, Column]()
+    if "document" in row:
+        then = {"2008|ms": "?{document[ms]:g}", "2008, x the|host loop": "?{document[ratio]:.1f}"}
+        method += " 2008: a compiled loop on one core of an E8400, and a GTX 260; its read-only path is textures."
+    return comparison.report(result, title, TIMES, method, then)

@@ -1,1 +1,0 @@
-"""The study of the 1-D Laplace operator."""

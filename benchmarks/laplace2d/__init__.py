@@ -1,1 +1,0 @@
-"""The study of the 2-D Laplace filter."""

@@ -1,0 +1,498 @@
+"""Operation counts of the kernels of the DWT, for the calibrated SKE model, as functions of the launch.
+
+The counts follow from the constants that the kernels are compiled with, so neither a GPU nor a compiler is needed.
+
+* Transforms: multiply-adds, accesses and barriers are exact, and tests compare them with the compiled code. The other
+  instructions (addresses, guards, moves) were read from SASS for sm_90, where they are 10 to 25 % of the total. In an
+  interior tile a warp executes a constant number of rounds, and some warps one more for the remainder. The average
+  warp determines how busy the pipes are; the longest warp determines the latency, because all others wait for it at
+  every barrier. The boundary block of each row is counted separately.
+* Search for the median: chains of dependent loads, atomics and barriers whose lengths depend on the data. The counts
+  were read from the source, for data without many equal values, and are less exact. A global atomic whose result is
+  used counts as a load.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+from wavefilt.backends.cuda.dwt.tiling import (
+    TILE_BYTES,
+    Filter,
+    Tiling,
+    at_once,
+    forward_tiling,
+    inverse_tiling,
+    launches,
+    suited_tile,
+    up4,
+)
+from wavefilt.ske.calibrated import Launch
+
+WARP, LINE = 32, 128
+Counts = defaultdict[str, float]
+REGISTERS = {4: 40, 8: 64}
+"""Registers per thread for most filters, by bytes per sample."""
+
+
+class Overhead(NamedTuple):
+    """Other instructions: integer and other ones per warp and block, integer ones per group of outputs and access."""
+
+    block: float
+    group: int
+    access: int
+
+
+FORWARD, INVERSE = Overhead(55, 4, 3), Overhead(90, 4, 3)
+"""Interior tiles."""
+BOUNDARY = Overhead(110, 90, 25)
+"""Boundary blocks, whose sizes are run-time values."""
+SHRINKING = {"keep": (0, 0), "soft": (2, 1), "hard": (2, 0), "firm": (5, 2), "garrote": (4, 10)}
+"""Comparisons and arithmetic per coefficient, by threshold function."""
+PAIRS = 4
+"""Pairs of samples per thread of the inverse kernel."""
+TOGETHER = 8
+"""Wide loads of a thread that the compiler issues before the first use."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A transform (filter taps, samples per row, rows, levels) and its launch parameters."""
+
+    taps: int
+    samples: int
+    rows: int = 1
+    level: int = 8
+    periodized: bool = False
+    itemsize: int = 4
+    tile: int = 0
+    threads: int = 256
+
+    @property
+    def filter(self) -> Filter:
+        return Filter(self.taps, self.periodized)
+
+    @property
+    def tiles_of(self) -> int:
+        """Samples per tile."""
+        return self.tile or TILE_BYTES // self.itemsize
+
+    @property
+    def fused(self) -> list[int]:
+        """Number of levels of each launch, finest first."""
+        one = at_once(self.filter, self.level, self.tiles_of, self.itemsize, self.rows * self.samples)
+        return [self.level] if one else launches(self.filter, self.level, self.tiles_of)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Samples per row, then coefficients per row at every level."""
+        lengths = [self.samples]
+        for _ in range(self.level):
+            lengths.append(self.filter.length(lengths[-1]))
+        return lengths
+
+
+def forward(problem: Problem) -> list[Launch]:
+    """Return the launches of the forward transform, in order."""
+    return [_launch("forward", problem, *part, forward_tiling, forward_block) for part in _parts(problem)]
+
+
+def inverse(problem: Problem, function: str = "soft") -> list[Launch]:
+    """Return the launches of the inverse transform, in order; ``function`` is a threshold function or "keep"."""
+    block = partial(inverse_block, function=function)
+    return [_launch("inverse", problem, *part, inverse_tiling, block) for part in _parts(problem)[::-1]]
+
+
+@dataclass
+class Warp:
+    """Counts of the average warp of a block, or of the ``longest``, which executes all compiled rounds.
+
+    ``shared`` is the shared memory of the block, in elements.
+    """
+
+    problem: Problem
+    longest: bool = False
+    instructions: Counts = field(default_factory=lambda: defaultdict(float))
+    loads: Counts = field(default_factory=lambda: defaultdict(float))
+    barriers: int = 0
+    shared: int = 0
+
+    def executions(self, items: int) -> float:
+        """Return how often a warp executes code that handles one of ``items`` per thread: rounds and remainder."""
+        threads = self.problem.threads
+        rounds, rest = divmod(items, threads)
+        return rounds + (rest > 0 if self.longest else -(-rest // WARP) / -(-threads // WARP))
+
+    def wait(self, barriers: int = 0, device: float = 0.0, shared: float = 0.0) -> None:
+        """Add barriers, and dependent loads from device and shared memory."""
+        self.barriers += barriers
+        for name, n in {"global": device, "shared": shared}.items():
+            if n:
+                self.loads[name] += n
+
+    def issue(self, times: float, **instructions: float) -> None:
+        """Add instructions by class, with underscores for spaces."""
+        for name, n in instructions.items():
+            self.instructions[name.replace("_", " ")] += times * n
+
+    def fma(self, times: float) -> None:
+        """Add arithmetic in the precision of the samples."""
+        self.instructions["fma" if self.problem.itemsize == 4 else "fma64"] += times
+
+    def access(self, times: float, elements: float) -> None:
+        """Add accesses to consecutive elements per thread, at most 16 bytes each."""
+        size = elements * self.problem.itemsize
+        self.issue(times, other=max(size / 16, 1), wavefront=size * WARP / LINE)
+
+
+def analysis_cost(f: Filter) -> tuple[int, int]:
+    """Return the multiply-adds and wide loads for four consecutive coefficients of both filters: see `wide.filters`."""
+    delta = up4(f.lead) - f.lead
+    places = {((delta + k) % 2, ((delta + k) // 2 + i) // 4) for k in range(f.taps) for i in range(4)}
+    return _products(f, 8), len(places)
+
+
+def synthesis_cost(f: Filter, pairs: int) -> tuple[int, int]:
+    """Return the multiply-adds and wide loads for consecutive pairs of samples."""
+    reach = range(f.taps // 2)
+    places = {(up4(f.low) + pair + top - j) // pairs for j in reach for pair in range(pairs) for top in f.tops}
+    return _products(f, 2 * pairs), 2 * len(places)
+
+
+def _products(f: Filter, outputs: int) -> int:
+    return outputs * f.taps if f.taps > 2 else outputs * 3 // 2  # outputs of Haar share their products
+
+
+def _parts(problem: Problem) -> list[tuple[int, int]]:
+    """Return the first level and the number of levels of each launch."""
+    fused = problem.fused
+    return [(sum(fused[:i]), levels) for i, levels in enumerate(fused)]
+
+
+def _launch(
+    name: str,
+    problem: Problem,
+    first: int,
+    levels: int,
+    tiling: Callable[[Filter, int, int], Tiling],
+    block: Callable[..., Warp],
+) -> Launch:
+    """Return one launch: interior tiles, and the boundary block of every row, which takes longer."""
+    lengths = problem.lengths[first : first + levels + 1]
+    n, tile = lengths[0], problem.tiles_of
+    if first:
+        tile = suited_tile(problem.filter, tile, levels, n, problem.rows)
+    cut = tiling(problem.filter, tile, levels)
+    tiles = cut.interior(n)
+    end, longest = (block(problem, cut, n - cut.gap(n), longest=which) for which in (False, True))
+    blocks = problem.rows * (tiles + 1)
+    samples, bands = (problem.itemsize * problem.rows * size for size in (n, sum(lengths[1:]) + lengths[-1]))
+    read, written = (samples, bands) if name == "forward" else (bands, samples)
+    made = Launch(
+        f"{name} {'-'.join(str(first + i) for i in ((1, levels) if levels > 1 else (1,)))}", blocks, problem.threads,
+        end.instructions, longest.loads, longest.barriers, read, written, samples + bands,
+        0 if name == "forward" else written, longest.instructions,
+        registers=REGISTERS[problem.itemsize], shared=problem.itemsize * end.shared, boundary=True,
+    )  # fmt: skip
+    if not tiles:
+        return made
+    inner, slowest = (block(problem, cut, longest=which) for which in (False, True))
+    return replace(
+        made, instructions=_mean(inner.instructions, end.instructions, tiles),
+        path=_mean(slowest.instructions, longest.instructions, tiles),
+        loads=_mean(slowest.loads, longest.loads, tiles),
+        barriers=(tiles * slowest.barriers + longest.barriers) / (tiles + 1),
+        longest=replace(made, blocks=1), boundary=False,
+    )  # fmt: skip
+
+
+def _mean(inner: Counts, end: Counts, tiles: int) -> dict[str, float]:
+    return {name: (tiles * inner[name] + end[name]) / (tiles + 1) for name in {**inner, **end}}
+
+
+def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False) -> Warp:
+    """Count an interior tile of the forward kernel, or the boundary block with ``n`` samples."""
+    f, warp, levels = problem.filter, Warp(problem, longest), cut.levels
+    lead, extra = up4(f.lead), BOUNDARY if n else FORWARD
+    fma, wide = analysis_cost(f)
+    halves = (cut.capacity + 2 * f.taps + 16) // 2, ((cut.capacity + f.taps) // 2 + 2 * f.taps + 16) // 2
+    warp.shared = 2 * sum(map(up4, halves))
+
+    def groups(level: int) -> int:
+        """Return the groups of four samples or coefficients that a level needs."""
+        below = (1 << levels - level) - 1
+        return -(-(n or lead * below + (cut.tile >> level) + f.lag * below) // 4)
+
+    warp.issue(1, int=extra.block, other=extra.block)
+    loads = warp.executions(groups(0))
+    warp.access(loads, 4)
+    warp.access(2 * loads, 2)
+    warp.issue(loads, int=extra.access)
+    rounds, rest = divmod(groups(0), problem.threads)  # loads of whole rounds overlap; the remainder waits again
+    warp.wait(device=-(-loads // 4) if n else -(-rounds // TOGETHER) + (rest > 0))
+    for level in range(1, levels + 1):
+        beyond = 0.0
+        if n:
+            n, beyond = f.length(n), warp.executions(f.lead + f.taps)
+            warp.issue(beyond, int=60, fma=3, other=12)
+        times = warp.executions(groups(level))
+        stored = times if n else warp.executions((cut.tile >> level) // 4)
+        warp.fma(times * fma)
+        warp.access(times * wide, 4)
+        warp.issue(times, int=extra.group)
+        warp.wait(2 if n else 1, beyond)
+        warp.access(stored * (1 if level < levels else 2), 4)
+        if level < levels:
+            warp.access(2 * times, 2)
+    return warp
+
+
+def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False, function: str = "soft") -> Warp:
+    """Count an interior tile of the inverse kernel, or the boundary block with ``n`` samples."""
+    f, warp, levels = problem.filter, Warp(problem, longest), cut.levels
+    halo, extra, pairs = 2 * up4(f.low) + up4(2 * f.high), BOUNDARY if n else INVERSE, 2 if n else PAIRS
+    compared, computed = SHRINKING[function]
+    sizes = [n or cut.tile]
+    for level in range(1, levels + 1):
+        sizes.append(f.length(sizes[-1]) if n else cut.tile >> level)
+    room = [up4((cut.capacity >> level) + f.taps + halo + 8) for level in range(1, levels + 1)]
+    warp.shared = sum(room) + sum(room[:2])
+    warp.issue(1, int=extra.block, other=extra.block)
+    for level in range(1, levels + 1):  # load, shrink and store four coefficients
+        times = warp.executions(-(-sizes[level] // 4) if n else (sizes[level] + halo) >> 2)
+        warp.access(times * (4 if level == levels else 2), 4)
+        warp.issue(times, int=4 * compared + extra.access)
+        warp.fma(4 * times * computed)
+        warp.wait(device=times if n else 0)  # one after the other
+    warp.wait(*((1, 0) if n else (0, 2)))  # tile: thresholds, then details of all levels
+    fma, wide = synthesis_cost(f, pairs)
+    for level in range(levels, 0, -1):
+        times = warp.executions(-(-(sizes[level - 1] + (halo if level > 1 else 0)) // (2 * pairs)))
+        warp.fma(times * (fma + (2 * pairs if level == 1 else 0)))
+        warp.access(times * wide, pairs)
+        warp.access(times * pairs / 2, 4)
+        warp.issue(times * pairs / 2, wavefront=problem.itemsize)  # two-way bank conflict
+        warp.issue(times, int=extra.group)
+        warp.wait(1)
+    return warp
+
+
+# rows denoised by one block each: constants of `dwt.one_block`, which imports the compiler; a test compares them
+
+ROUNDS, THREADS, MOST_TAPS, MOST_LEVELS, ROW_REGISTERS, SLACK = 5, (128, 256, 512), 32, 8, 64, 16
+MOST_SAMPLES, BINS = 48 << 20, 2048
+STATIC = 10 << 10
+"""Bytes of shared memory in addition to the row, for the median."""
+BLOCK, LOAD, LEVEL, ANALYSED, SYNTHESISED, SHRUNK = 250, 12, 40, 24, 44, 14
+"""Other integer instructions per warp, counted on an H200: per block, four loaded samples, level, group of outputs of
+each direction, and four shrunk details."""
+
+
+def row_threads(problem: Problem) -> int | None:
+    """Return the threads of the blocks that denoise one row each; None where several blocks share a row."""
+    p = problem
+    if p.periodized or p.itemsize != 4 or p.taps > MOST_TAPS or p.tile or not 0 < p.level <= MOST_LEVELS:
+        return None
+    groups = -(-p.lengths[1] // 4)
+    suited = THREADS[:2] if p.rows * p.samples > MOST_SAMPLES else THREADS
+    return next((threads for threads in suited if groups <= ROUNDS * threads), None)
+
+
+def denoise_rows(problem: Problem, threads: int) -> Launch:
+    """Return the launch that denoises each row by one block, with the universal rule and noise of the finest level."""
+    p = replace(problem, threads=threads)
+    mean, longest = (_row_block(Warp(p, which)) for which in (False, True))
+    size = 4 * p.rows * p.samples
+    shared = 4 * (p.samples + p.taps + SLACK * p.level) + STATIC
+    made = Launch("denoise rows", p.rows, threads, mean.instructions, longest.loads, longest.barriers)
+    made = replace(made, read=size, written=size, touched=2 * size, path=longest.instructions)
+    return replace(made, registers=ROW_REGISTERS, shared=shared, boundary=True)
+
+
+def _row_block(warp: Warp) -> Warp:
+    p, f = warp.problem, warp.problem.filter
+    warp.issue(1, int=BLOCK, other=BLOCK)
+    times = warp.executions(up4(p.samples) // 4)
+    warp.access(2 * times, 4)
+    warp.issue(times, int=LOAD, other=6)
+    warp.wait(1, 2)
+    fma, wide = analysis_cost(f)
+    for n in p.lengths[1:]:
+        beyond, times = warp.executions(f.lead + f.taps), warp.executions(-(-n // 4))
+        warp.issue(beyond, int=60, fma=3, other=12)
+        warp.issue(1, int=LEVEL)
+        warp.fma(times * fma)
+        warp.access(times * (wide + 2), 4)
+        warp.issue(times, int=ANALYSED)
+        warp.wait(3, 0, 8)
+    # the median: finest details counted in bins, those of one bin listed and compared
+    times = warp.executions(-(-p.lengths[1] // 4))
+    warp.access(2 * times, 4)
+    warp.issue(times, int=20, other=28, wavefront=8)
+    warp.issue(BINS / p.threads, int=4, other=3)
+    warp.issue(1, int=260, fma64=12, other=130)
+    warp.wait(12, 2, 60)
+    compared, computed = SHRINKING["soft"]
+    for n in p.lengths[1:]:
+        times = warp.executions(-(-n // 4))
+        warp.access(2 * times, 4)
+        warp.issue(times, int=4 * compared + SHRUNK)
+        warp.fma(4 * times * computed)
+    fma, wide = synthesis_cost(f, 4)
+    for n in p.lengths[-2::-1]:
+        times = warp.executions(-(-n // 8))
+        warp.fma(times * fma)
+        warp.access(times * (wide + 2), 4)
+        warp.issue(times, int=SYNTHESISED, wavefront=8)  # two-way bank conflict
+        warp.wait(2, 0, 6)
+    return warp
+
+
+# the search for the median: constants of `selection` and `plan`, which import the compiler; a test compares them
+
+DRAWN_AHEAD, SAMPLERS = (1 << 15, 1 << 20), 528
+DRAWN_BYTES, PARTS, CLOSE, WHOLE = 1 << 15, 66, 4096, 36 << 10
+MOST_TAPS_SEARCHED = 64
+SELECT, SCAN, ROW = 512, 256, 128
+"""Threads of a block that samples or searches a list, of one that narrows, and of one that handles a short row."""
+ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
+"""Values of a row in shared memory, values of its sample, and share of a longer row that is listed."""
+LOCATE = {"barriers": 3, "shared": 12}
+"""Dependent operations to find the bin of a rank."""
+SEARCHING = 60
+"""Integer instructions per warp for a group of four details that a forward kernel searches; fitted to measured times of
+the development set."""
+LAST = 3
+"""Dependent global loads of a block to determine whether it is the last."""
+
+
+def denoise(problem: Problem) -> list[Launch]:
+    """Return the launches of denoising with the universal rule and the noise of the finest level, in order.
+
+    Raises ValueError for filters that the forward kernel does not search with.
+    """
+    if threads := row_threads(problem):
+        return [denoise_rows(problem, threads)]
+    ahead, back = forward(problem), inverse(problem)
+    if problem.lengths[1] <= WHOLE:
+        return [*ahead, _row_median(problem), _choose(problem), *back]
+    if problem.taps > MOST_TAPS_SEARCHED:
+        raise ValueError(f"there are no counts for filters of more than {MOST_TAPS_SEARCHED} taps")
+    return [_draw(problem), _searching(problem, ahead[0]), *_settle(problem), *ahead[1:], _choose(problem), *back]
+
+
+def _row_median(problem: Problem) -> Launch:
+    """Count the median of a short row: of all values, or of those in a sampled window."""
+    n, warp = problem.lengths[1], Warp(problem)
+    listed = n if n <= ROW_ROOM else ROW_LISTED * n
+    rounds = n / (4 * ROW)
+    warp.access(rounds, 4)
+    warp.issue(rounds, int=24, fma=8, other=16)
+    if n > ROW_ROOM:
+        warp.issue(2 * ROW_DRAWN / ROW, int=14, other=6)
+        warp.wait(2 * LOCATE["barriers"] + 6, ROW_DRAWN // ROW // 4 + 1, 2 * LOCATE["shared"])
+    warp.issue(3 * listed / ROW, int=12, other=4)
+    warp.issue(3 * BINS / ROW, int=4, other=2)
+    warp.wait(3 * (LOCATE["barriers"] + 3), rounds / 4 + 3, 3 * listed / ROW + 3 * LOCATE["shared"])
+    return _search_launch("whole", warp, problem.rows, ROW, n)
+
+
+def _draw(problem: Problem) -> Launch:
+    """Count the first window, from samples drawn before there are details."""
+    warp, drawn = Warp(problem), _drawn(problem)
+    blocks, turns = max(min(drawn // SELECT, SAMPLERS // problem.rows), 1), drawn / SELECT
+    warp.issue(problem.taps, fma=1, int=4)
+    warp.issue(1, int=60, other=40)
+    warp.wait(0, problem.taps // 4 + 2)
+    warp.issue(turns + drawn / SELECT / blocks, int=14, other=6)
+    warp.issue(BINS / SELECT, int=18, other=18)
+    warp.issue(2, int=80, other=60)
+    warp.wait(2 * LOCATE["barriers"] + 6, LAST + turns // 4 + 1, 2 * turns + 2 * LOCATE["shared"])
+    return _search_launch("draw", warp, blocks * problem.rows, SELECT, drawn * problem.taps)
+
+
+def _searching(problem: Problem, launch: Launch) -> Launch:
+    """Add to the first forward launch that it compares its finest details with the window and lists those inside."""
+    tile = min(problem.tiles_of, problem.samples)
+    groups = tile / 8 / launch.threads  # per thread
+    turns = -(-_listed(problem) * tile / problem.samples // launch.threads)  # of the busiest warp, for listed values
+    added = {"int": SEARCHING * groups + 50 + 20 * turns, "other": SEARCHING * groups / 2 + 25 + 10 * turns}
+
+    def more(counts: Mapping[str, float]) -> dict[str, float]:
+        return {name: counts.get(name, 0.0) + added.get(name, 0.0) for name in {**counts, **added}}
+
+    return replace(
+        launch,
+        name=f"{launch.name} searching",
+        instructions=more(launch.instructions),
+        path=more(launch.path),
+        loads={**launch.loads, "global": launch.loads["global"] + 1, "shared": groups + 3},
+        longest=None if launch.longest is None else _searching(problem, launch.longest),
+    )
+
+
+def _settle(problem: Problem) -> list[Launch]:
+    """Count the passes over the list that find the median; very long lists take several."""
+    listed = _listed(problem)
+    parts = max(min(-(-int(listed) // (4 * SELECT)), PARTS), 1)
+    rounds = listed / parts / SELECT
+    made, inside = [], listed / (BINS // 2)
+    narrowed = inside > CLOSE // 2
+    if narrowed:
+        made.append(_narrow(problem))
+    while inside > CLOSE // 2:
+        warp = Warp(problem)
+        warp.issue(rounds, int=20, other=8)
+        warp.issue(BINS / SELECT, int=10, other=6)
+        warp.issue(1, int=150, other=80)
+        warp.wait(LOCATE["barriers"] + 6, 3 + rounds + LAST + 6, 2 * rounds + LOCATE["shared"])
+        made.append(_search_launch("settle", warp, parts * problem.rows, SELECT, listed))
+        inside /= BINS // 2
+    warp = Warp(problem)
+    warp.issue(rounds, int=16, other=8)
+    warp.issue(2 * (inside + BINS) / SELECT, int=8, other=4)
+    warp.wait(2 * LOCATE["barriers"] + 10, 3 + rounds + LAST + 4, 2 * LOCATE["shared"])
+    if not narrowed:
+        warp.issue(BINS / SELECT, int=4, other=4)
+        warp.wait(LOCATE["barriers"], 2, LOCATE["shared"])
+    return [*made, _search_launch("finish", warp, parts * problem.rows, SELECT, listed)]
+
+
+def _narrow(problem: Problem) -> Launch:
+    """Count the narrowing of the window after the forward launch: a block per row."""
+    warp = Warp(problem)
+    warp.issue(BINS / SCAN, int=4, other=4)
+    warp.issue(1, int=150, other=80)
+    warp.wait(LOCATE["barriers"] + 3, 5, LOCATE["shared"])
+    return _search_launch("narrow", warp, problem.rows, SCAN, 2 * BINS)
+
+
+def _choose(problem: Problem) -> Launch:
+    """Count the noise and thresholds: a thread per row and level."""
+    warp = Warp(problem)
+    warp.issue(1, int=80, fma64=20, other=40)
+    warp.wait(3, 4)
+    blocks = -(-problem.rows // max(problem.threads // problem.level, 1))
+    return _search_launch("choose", warp, blocks, problem.threads, 4 * problem.level)
+
+
+def _drawn(problem: Problem) -> int:
+    """Return the size of the sample."""
+    most, least = DRAWN_AHEAD
+    return most if problem.lengths[1] >= least else DRAWN_BYTES // problem.itemsize
+
+
+def _listed(problem: Problem) -> float:
+    """Return the expected number of values of a row in the window of the sample."""
+    return float(4.5 * problem.lengths[1] / _drawn(problem) ** 0.5)
+
+
+def _search_launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:
+    size = warp.problem.itemsize * warp.problem.rows * elements
+    shared = (24 if name == "finish" else 12) << 10
+    counts = dict(warp.instructions), dict(warp.loads), warp.barriers
+    return Launch(name, max(blocks, 1), threads, *counts, size, 0, size, registers=40, shared=shared)

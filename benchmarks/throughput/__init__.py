@@ -1,1 +1,0 @@
-"""Files, streams, volumes and clusters measured."""

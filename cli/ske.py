@@ -1,0 +1,135 @@
+"""`wavefilt ske`: estimates of CUDA kernel times; only `calibrate` needs a GPU."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wavefilt.benchmarks.common.command import Results, with_results
+from wavefilt.cli.failure import usage_errors
+from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Text, as_json
+from wavefilt.ske.occupancy import CAPABILITIES
+
+if TYPE_CHECKING:
+    from wavefilt.ske import Calibration
+
+
+@click.group("ske")
+def command() -> None:
+    """Estimate CUDA kernels before they run (the SKE model). No GPU is needed, except to calibrate."""
+
+
+@command.command("occupancy", epilog="Example: wavefilt ske occupancy --device 9.0 --threads 256")
+@click.option(
+    "--device",
+    type=Text(names=CAPABILITIES),
+    required=True,
+    help="A compute capability, 7.0 to 12.0, or G80, GTX280, GTX480, GTX670.",
+)
+@click.option("--threads", type=int, required=True, help="Threads per block.")
+@click.option("--registers", type=int, default=0, help="Registers per thread; 0 sets no limit.")
+@click.option("--shared", type=int, default=0, help="Bytes of shared memory per block.")
+@as_json
+def occupancy(device: str, threads: int, registers: int, shared: int, as_json: bool) -> None:
+    """Count the resident blocks of a multiprocessor.
+
+    Prints blocks and warps, the blocks that each resource allows, and the resource that limits them.
+    """
+    from wavefilt import ske
+
+    with usage_errors():
+        found = ske.occupancy(device, threads, registers, shared)
+    if as_json:
+        click.echo(json.dumps(asdict(found)))
+        return
+    most = ske.CAPABILITIES[device].warps
+    click.echo(f"{found.blocks} blocks, {found.warps} of {most} warps ({found.share:.0%}), limited by {found.limit}")
+    for name, blocks in found.limits.items():
+        click.echo(f"  {name:<18}{blocks:>6} blocks")
+
+
+@command.command("devices")
+@with_results
+def devices(results: Results) -> None:
+    """List the bundled calibrations and data sheets that --device takes by name."""
+    from wavefilt.ske import devices
+
+    known = {name: devices.load(name) for name in devices.names()}
+    facts = ("capability", "multiprocessors", "clock", "basis")
+    rows = [
+        {"name": name, "device": one.name} | {fact: getattr(one, fact) for fact in facts} for name, one in known.items()
+    ]
+    lines = [
+        f"{name:12}{one.name:26}{one.capability:>5}{one.multiprocessors:>5} SMs {1e-9 * one.clock:.2f} GHz  {one.basis}"
+        for name, one in known.items()
+    ]
+    results.finish(rows, lambda: "\n".join(lines))
+
+
+@command.command("calibrate", epilog="Example: wavefilt ske calibrate -o mine.json")
+@click.option("--constants", "constants_only", is_flag=True, help="Run the microbenchmarks only, without the fit.")
+@with_results
+def calibrate(constants_only: bool, results: Results) -> None:
+    """Measure this GPU for the calibrated model, in some minutes; pass the file to --device."""
+    if results.path is None and not results.as_json:
+        raise click.UsageError("name a file for the calibration with -o, or print it with --json")
+    with usage_errors():
+        from wavefilt.benchmarks.ske import calibration, cases, fit, measure
+
+        device = calibration.constants()
+        results.keep(json.loads(device.to_json()))  # in case the fit fails
+        if not constants_only:
+            device = fit.fitted(measure.rows(cases.fit_cases(), repeats=15), device)
+    results.finish(
+        json.loads(device.to_json()), lambda: f"{device.name}: {device.measured['seconds']} s, {results.path}"
+    )
+
+
+@command.command("estimate", epilog="Example: wavefilt ske estimate --samples 64Mi")
+@click.option("--samples", type=SIZE, required=True, help="Samples per trace: 65536, 64Ki, 64Mi.")
+@click.option("-w", "--wavelet", type=WAVELET, default="db8", help="A discrete wavelet.")
+@click.option("--rows", type=SIZE, default="1", help="Traces.")
+@click.option("--level", type=COUNT, default=8, help="Levels.")
+@click.option("--block", type=click.IntRange(32, 1024), help="Threads per block. [default: the backend's choice]")
+@click.option("--tile", type=SIZE, help="Samples per tile. [default: the backend's choice]")
+@click.option("--rank", is_flag=True, help="Rank block and tile sizes by the estimated time instead.")
+@DEVICE
+@with_results
+def estimate(device: str | None, rank: bool, results: Results, **problem: Any) -> None:
+    """Estimate the time of every kernel launch of a denoising run, its parts, and the occupancy."""
+    if rank and (problem["block"] or problem["tile"]):
+        raise click.UsageError("--rank tries all block and tile sizes: leave out --block and --tile")
+    with usage_errors():
+        from wavefilt.benchmarks.ske import estimate as study
+
+        calibration = _calibration(device)
+        wanted = study.problem(**problem)
+        if rank:
+            ranking = study.ranked(wanted, calibration)
+        else:
+            launches = study.estimates(wanted, calibration)
+    if rank:
+        results.finish(study.ranking_facts(ranking, calibration), lambda: study.ranking_table(ranking, calibration))
+    else:
+        results.finish(study.facts(launches, calibration), lambda: study.table(launches, calibration))
+
+
+def _calibration(device: str | None) -> Calibration:
+    """Return the calibration asked for, that of this GPU, or without a GPU the bundled one, with a note."""
+    from wavefilt.errors import BackendUnavailable
+    from wavefilt.ske import devices
+
+    if device is not None:
+        return devices.load(device)
+    try:
+        from wavefilt.benchmarks.ske.calibration import Device
+
+        here = Device.current().name
+    except BackendUnavailable:
+        found = devices.default()
+        click.echo(f"No GPU here: for {found.name}; --device takes others.", err=True)
+        return found
+    return devices.of(here)

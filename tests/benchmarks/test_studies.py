@@ -1,0 +1,216 @@
+"""The commands that measure, at small sizes: scaling, CPU, CUDA, blocks."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.support.checkout import run
+from tests.support.simulation import inside, outside
+from wavefilt.benchmarks import blocks, cpu, cuda
+from wavefilt.benchmarks.common import implementation
+from wavefilt.benchmarks.common.implementation import Mismatch, missing
+from wavefilt.benchmarks.common.measuring import difference
+from wavefilt.benchmarks.laplace import images, rows
+from wavefilt.benchmarks.scaling import gsl, study
+from wavefilt.benchmarks.scaling.implementations import IMPLEMENTATIONS, Problem
+
+TINY = 4096
+PROBLEMS = {
+    "denoise, db4": (Problem("db4", TINY), IMPLEMENTATIONS),
+    "denoise, db8": (Problem("db8", TINY), IMPLEMENTATIONS),
+    "laplace, 1-D": (rows.Problem(TINY), rows.IMPLEMENTATIONS),
+    "laplace, 2-D": (images.Problem.of(TINY), images.IMPLEMENTATIONS),
+}
+NO_GPU = bool(missing(rows.COPIES[1]))
+
+
+def saved(capsys, tmp_path, *arguments):
+    """Run a command of `wavefilt bench`; return its JSON and its text."""
+    path = tmp_path / "result.json"
+    code, out, err = run(capsys, "bench", *arguments, "-o", path, "--allow-dirty")
+    assert (code, err) == (0, "")
+    return json.loads(path.read_text()), out
+
+
+@outside
+@pytest.mark.parametrize(
+    ("problem", "one"),
+    [
+        pytest.param(problem, one, id=f"{name}: {one.name}", marks=[pytest.mark.gpu] if "GPU" in one.heads else [])
+        for name, (problem, implementations) in PROBLEMS.items()
+        for one in implementations
+    ],
+)
+def test_implementations_compute_the_same(problem, one):
+    if reason := missing(one):
+        pytest.skip(reason)
+    prepared, expected = one.prepare(problem), problem.expected(one.oracle)
+    for _ in range(2):
+        y = prepared.host(prepared.call())
+        assert y.shape == expected.shape
+        assert difference(y, expected) <= one.tolerance
+    assert difference(y, problem.x) > 0.05
+
+
+@outside
+def test_scaling_has_times_or_says_why(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    options = ("--quick", "-w", "db4", "--most", "64Ki", "--repeats", "2", "--plot", tmp_path / "figures")
+    result, out = saved(capsys, tmp_path, "scaling", *options)
+    (row,) = result["rows"]
+    for name, column in result["columns"].items():
+        assert bool(column["missing"]) != (name in row["times"])
+        assert column["missing"] is None or column["missing"] in " ".join(out.split())
+    assert ("floors" in row) == (not result["floors"]["missing"])
+    assert row["estimates"]["calibrated"] > 0  # without a GPU, for another
+    medians = {name: times["median"] for name, times in row["times"].items()}
+    assert row["ratios"]["pywavelets"]["numba"] == medians["pywavelets"] / medians["numba"]
+    for name in ("scaling_times.png", "scaling_speedup.png"):
+        assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
+
+
+@outside
+def test_scaling_saves_after_each_row():
+    kept = []
+    study.run((TINY, 2 * TINY), ("db4",), 1, 0.01, keep=lambda result: kept.append(len(result["rows"])))
+    assert kept == [1, 2]
+
+
+@outside
+def test_estimates_and_lower_bounds_are_beside_their_columns():
+    medians = {"gsl": 4.0, "pywavelets": 2.0, "cuda": 0.5, "cuda_pinned": 0.4, "cuda_kernels": 0.2}
+    times = {name: {"median": m, "low": m, "high": m, "repeats": 1, "error": 0.0} for name, m in medians.items()}
+    row = {"wavelet": "db4", "taps": 8, "samples": 131072, "times": times, "skipped": {}}
+    row |= {"estimates": {"calibrated": 0.25, "classic": 1.0}, "floors": {"transfer": 0.1, "memory": 0.05}}
+    columns = {one.name: {"heads": one.heads} for one in IMPLEMENTATIONS}
+    sheets = [*study.sheets({"columns": columns, "rows": [row | study.derived(row)]})]
+    limits, document = (next(s for s in sheets if words in s.title) for words in ("lower bounds", "2010"))
+    assert limits.rows == [["128 Ki", "0.250", "+25%", "1.00", "+400%", "0.0500", "4.00", "0.100", "4.00"]]
+    assert document.rows == [["128 Ki", "26", "67", "0.39", "4.00", "0.500", "8.00"]]
+
+
+@outside
+def test_wrong_results_are_errors_and_large_problems_are_skipped(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Problem, "expected", lambda self, oracle: self.x)
+        with pytest.raises(Mismatch, match="4096 samples"):
+            study.run((TINY,), ("db4",), repeats=1)
+    monkeypatch.setattr(implementation, "free_memory", lambda: 64 << 10)
+    result = study.run((TINY,), ("db4",), repeats=1)
+    assert result["rows"][0]["times"] == {}
+    assert "GiB" in result["rows"][0]["skipped"]["numba"]
+    assert "Skipped: numba all cores" in study.report(result).markdown()
+
+
+@pytest.mark.skipif(gsl.version() is None, reason="libgsl is not installed")
+def test_gsl_wants_its_own_wavelets_and_powers_of_two():
+    for wavelet, samples in (("db4", 100), ("sym8", 64)):
+        with pytest.raises(ValueError, match="GSL"):
+            gsl.Daubechies(wavelet, samples)
+    x = np.random.default_rng(1).standard_normal(64)
+    assert np.allclose(gsl.Daubechies("db4", 64).denoise(x, 0), x, atol=1e-12)
+
+
+@outside
+def test_cpu_measures_every_case_beside_pywavelets(tmp_path, capsys):
+    result, out = saved(capsys, tmp_path, "cpu", "--quick")
+    for row in result["rows"]:
+        libraries = {"numba"} if row["options"]["rule"] == "js" else {"numba", "pywavelets"}
+        for loops in ("different", "same"):
+            assert row[loops].keys() == libraries
+            assert all(0 < t["low"] <= t["median"] <= t["high"] for t in row[loops].values())
+        assert row["error"] < cpu.TOLERANCE[row["dtype"]]
+    assert "4096 x 4096, two axes" in out
+
+
+@outside
+def test_cpu_refuses_a_wrong_result(monkeypatch):
+    monkeypatch.setattr(cpu, "pywavelets", lambda options: lambda x: 2 * x)
+    with pytest.raises(Mismatch, match="64 Ki"):
+        cpu.run(quick=True)
+
+
+@outside
+@pytest.mark.gpu
+def test_cuda_measures_every_case(tmp_path, capsys):
+    if NO_GPU:
+        pytest.skip("no GPU")
+    result, out = saved(capsys, tmp_path, "cuda", "--quick", "--repeats", "1")
+    assert len(result["rows"]) == len(cuda.CASES)
+    for row in result["rows"]:
+        assert {"different", "same"} <= row.keys()
+        assert ("gpu" in row) == (row["where"] == "device")
+    assert "dtcwt" in out
+
+
+@outside
+@pytest.mark.skipif(not NO_GPU, reason="a GPU is here")
+def test_cuda_needs_a_gpu(capsys):
+    code, out, err = run(capsys, "bench", "cuda", "--quick")
+    assert (code, out) == (5, "")
+    assert "cuda" in err
+
+
+@inside
+def test_every_block_is_compared_and_timed(monkeypatch):
+    monkeypatch.setattr(blocks, "KERNELS", (blocks.KERNELS[0], blocks.KERNELS[2]))
+    result = blocks.run(300, (8, 12), repeats=1, tile=128)
+    for row in result["rows"]:
+        assert set(row["times"]) == {"forward_db4", "inverse_db4"}
+        assert all(0 < t["error"] < 1e-6 and t["median"] > 0 for t in row["times"].values())
+    assert "| forward db4 | 8 | " in blocks.report(result).markdown()
+    monkeypatch.setattr(blocks, "TOLERANCE", 1e-12)
+    with pytest.raises(Mismatch, match="forward_db4"):
+        blocks.run(300, (8,), repeats=1, tile=128)
+
+
+@outside
+def test_blocks_are_estimated_without_a_gpu(tmp_path, capsys):
+    result, _ = saved(capsys, tmp_path, "blocks", "--device", "h200")
+    assert [row["block"] for row in result["rows"]] == list(blocks.BLOCKS)
+    for name, entry in result["choices"].items():
+        estimates = {row["block"]: row["estimates"][name]["calibrated"] for row in result["rows"]}
+        assert estimates[entry["calibrated"]["block"]] == min(estimates.values())
+
+
+@outside
+def test_regret_is_the_time_of_the_choice():
+    def row(block, measured, calibrated):
+        times = {k.name: {"median": measured} for k in blocks.KERNELS}
+        estimates = {k.name: {"calibrated": calibrated, "classic": None} for k in blocks.KERNELS}
+        return {"block": block, "times": times, "estimates": estimates}
+
+    (found, *_) = blocks.choices([row(32, 3.0, 2.0), row(64, 2.0, 2.5), row(128, 4.0, 9.0)]).values()
+    assert found["fastest"] == 64
+    assert found["calibrated"] == {"block": 32, "regret": 1.5}
+    assert found["classic"] == {"block": None, "regret": None}
+
+
+@outside
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("blocks --device x", "h200"),
+        ("blocks --samples 0", "--samples"),
+        ("cuda --repeats 0", "--repeats"),
+        ("scaling --most 1Ki", "64Ki"),
+        ("scaling --wavelet sym8", "sym8"),
+        ("laplace 1d --samples 1", "at least 2"),
+        ("laplace 1d --samples few", "few"),
+        ("laplace 1d --device none.json", "none.json"),
+        ("laplace 2d --size many", "many"),
+        ("laplace 2d --size 0x5", "0x5"),
+        ("laplace 2d --size 65535x65535", "2 GiB"),
+        ("laplace 2d --size 9x9 --image a.png", "--size"),
+        ("laplace 2d --image none.png", "none.png"),
+        ("laplace 2d --fast", "--fast"),
+    ],
+)
+def test_mistakes(arguments, words, capsys):
+    code, out, err = run(capsys, "bench", *arguments.split())
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err

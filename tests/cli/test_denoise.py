@@ -1,0 +1,234 @@
+"""`wavefilt denoise` of one file: results, what is printed, and what is written beside the result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import wavefilt
+from tests.support.checkout import ROOT, SAMPLES, needs, run, run_cli
+from tests.support.signals import partly_dead
+
+SAMPLE = SAMPLES / "seismic.dat"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder with the sample record in it."""
+    (tmp_path / "seismic.dat").write_bytes(SAMPLE.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def denoised(capsys, *arguments):
+    """Run the command, which must succeed, with JSON output; return its facts and standard error."""
+    code, out, err = run(capsys, "denoise", *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out, parse_constant=pytest.fail), err
+
+
+WORDS = "level=3 rule=sure shrink=garrote sigma=global mode=periodic scope=record backend=pywavelets wavelet=sym6"
+OPTIONS = {
+    "": {},
+    " ".join(f"--{word.replace('=', ' ')}" for word in WORDS.split()): dict(word.split("=") for word in WORDS.split()),
+    "--rule 5,2.5 -l 2": {"rule": [5, 2.5], "level": 2},
+    "--rule universal --sigma 3": {"rule": "universal", "sigma": 3},
+    "--transform modwt": {"transform": "modwt"},
+    "--spins 3": {"spins": 3},
+    "--two-dimensional -w db2": {"axes": (-2, -1), "wavelet": "db2"},
+    "--detrend line --blend 0.25": {"detrend": "line", "blend": 0.25},
+    "--shrink mean --keep 1 --rule ebayes": {"rule": "ebayes", "shrink": "mean", "keep": 1},
+    "--noise-window 0 0.15": {"sigma": ("window", 0, 150)},
+}
+
+
+@pytest.mark.parametrize("line", OPTIONS)
+def test_options_reach_the_library(here, capsys, line):
+    facts, err = denoised(capsys, "seismic.dat", "-o", "out.dat", "--removed", "noise.dat", *line.split())
+    before, after, noise = (wavefilt.read(name).samples for name in ("seismic.dat", "out.dat", "noise.dat"))
+    options = OPTIONS[line] | ({"level": int(OPTIONS[line]["level"])} if "level" in OPTIONS[line] else {})
+    np.testing.assert_array_equal(after, wavefilt.denoise(before, **options))
+    np.testing.assert_array_equal(noise, before - after)
+    assert np.abs(noise).max() > 0.1
+    assert err.startswith("seismic.dat -> out.dat  ")
+    for name in ("level", "rule", "shrink", "transform", "spins", "keep"):
+        assert facts[name] == options.get(name, facts[name])
+
+
+def test_the_name_of_the_result_and_what_replaces_it(here, capsys):
+    assert run(capsys, "denoise", "seismic.dat", "-q") == (0, "", "")
+    first = (here / "seismic.denoised.dat").read_bytes()
+    code, _, err = run(capsys, "denoise", "seismic.dat", "--rule", "universal")
+    assert (code, "--overwrite" in err) == (2, True)
+    assert (here / "seismic.denoised.dat").read_bytes() == first
+    assert run(capsys, "denoise", "seismic.dat", "--rule", "universal", "--overwrite")[0] == 0
+    assert (here / "seismic.denoised.dat").read_bytes() != first
+
+
+def test_dry_run_writes_nothing(here, capsys):
+    facts, err = denoised(capsys, "seismic.dat", "--dry-run", "--out-dir", "new", "--log", "log")
+    assert facts["dry_run"] is True
+    assert facts["traces"] == 24
+    assert "96.0 KiB" in err
+    assert os.listdir(here) == ["seismic.dat"]
+
+
+def test_json_and_sidecar_hold_every_resolved_parameter(here, capsys):
+    facts, _ = denoised(capsys, "seismic.dat", "--sidecar", "-q")
+    sidecar = json.loads((here / "seismic.denoised.dat.wavefilt.json").read_text())
+    assert facts.items() <= sidecar.items()
+    assert sidecar["input_sha256"] == hashlib.sha256(SAMPLE.read_bytes()).hexdigest()
+    (estimate,) = sidecar["estimates"]
+    live = wavefilt.read(SAMPLE).live
+    assert np.median(np.array(estimate["sigma"])[live], axis=0).tolist() == facts["sigma"]
+    assert (facts["level"], facts["taps"], facts["shrink"]) == (5, 16, "soft")
+    assert len(facts["sigma"]) == len(facts["thresholds"]) == 5
+    assert 0 < facts["energy_removed"] < 1
+
+
+def test_a_small_file_in_a_new_process_waits_for_no_compiler(here):
+    facts = json.loads(run_cli("denoise", "seismic.dat", "--json", cwd=here).stdout)
+    assert facts["backend"] == "pywavelets"
+
+
+@pytest.mark.parametrize("limit", [[], ["--max-memory", "16M"]])
+def test_details_are_of_live_traces(here, capsys, rng, limit):
+    x, dead = partly_dead(rng, 20_000, "f4")
+    np.save("x.npy", x)
+    facts, err = denoised(capsys, "x.npy", "-v", *limit)
+    assert facts["noisy_traces" if limit else "live_traces"] == np.count_nonzero(~dead) == 9
+    for index, (sigma, (low, high)) in enumerate(zip(facts["sigma"], facts["sigma_range"], strict=True), 1):
+        assert 0 < low < sigma < high
+        assert f"level {index}: sigma {sigma:.4g} ({low:.4g} to {high:.4g})" in err
+    assert err.count("trust: ") == (not limit)
+
+
+def test_a_streamed_file_has_the_figures_of_one_in_memory(here, capsys, rng):
+    np.save("x.npy", partly_dead(rng, 20_000, "f4")[0])
+    whole, streamed = (denoised(capsys, "x.npy", "--overwrite", *more)[0] for more in ([], ["--max-memory", "16M"]))
+    for name in ("sigma", "sigma_range", "thresholds", "thresholds_range"):
+        np.testing.assert_allclose(streamed[name], whole[name], rtol=1e-6)
+
+
+def test_streams(here, capsys):
+    options = ("--backend", "pywavelets")  # "auto" may choose another where it has been used before
+    result = run_cli("denoise", "-", *options, stdin=SAMPLE.read_bytes())
+    assert result.returncode == 0
+    assert run(capsys, "denoise", "seismic.dat", *options)[0] == 0
+    assert result.stdout == (here / "seismic.denoised.dat").read_bytes()
+    to_file = run_cli("denoise", "-", "-o", "x.dat", *options, stdin=SAMPLE.read_bytes(), cwd=here)
+    assert (to_file.returncode, to_file.stdout) == (0, b"")
+    assert (here / "x.dat").read_bytes() == result.stdout
+
+
+def test_a_named_pipe(here):
+    command = f"{sys.executable} -m wavefilt denoise <(cat seismic.dat) -o p.dat --sidecar"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(["bash", "-c", command], capture_output=True, env=environment, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert json.loads((here / "p.dat.wavefilt.json").read_text())["samples"] == 1024
+
+
+@pytest.mark.parametrize("command", ["info", "denoise --dry-run", "denoise", "denoise --max-memory 1GiB"])
+@pytest.mark.parametrize("name", ["gaps", "short", "silent"])
+def test_json_of_odd_samples_is_json(here, capsys, command, name):
+    samples = {"gaps": np.full((2, 40), np.nan), "short": np.ones((3, 5)), "silent": np.zeros((2, 40))}[name]
+    np.save("x.npy", samples)
+    code, out, _ = run(capsys, *command.split(), "x.npy", "--json")
+    assert code == 0
+    facts = json.loads(out, parse_constant=pytest.fail)
+    assert facts["samples"] == samples.shape[1]
+
+
+UNCHANGED = ["seismic.dat --two-dimensional", "seismic.dat -l 0", "seismic.dat -l 0 --dry-run", "short.npy"]
+
+
+@pytest.mark.parametrize("line", [*UNCHANGED, "short.npy --max-memory 1GiB"])
+def test_an_unchanged_file_is_noted_once(here, capsys, line):
+    np.save("short.npy", np.ones((3, 5)))
+    code, _, err = run(capsys, "denoise", *line.split())
+    assert (code, err.count("unchanged")) == (0, 1)
+    assert run(capsys, "denoise", *line.split(), "-q", "--overwrite") == (0, "", "")
+
+
+def test_a_dataset_is_named_as_it_was_given(here, capsys):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File("a.h5", "w") as file:
+        file["ints"], file["more"] = np.arange(600).reshape(2, 300) % 17, np.ones((2, 300))
+    for more in (["--sidecar"], ["--max-memory", "1GiB"], ["--dry-run"]):
+        facts, err = denoised(capsys, "a.h5::ints", "--log", "log", "--overwrite", *more)
+        assert err.startswith("a.h5::ints -> a.denoised.h5  ")
+        assert facts["input"] == json.loads((here / "log").read_text())["input"] == "a.h5::ints"
+    assert json.loads((here / "a.denoised.h5.wavefilt.json").read_text())["input"] == "a.h5::ints"
+    assert json.loads(run(capsys, "info", "a.h5::ints", "--json")[1])["input"] == "a.h5::ints"
+
+
+def test_the_residual_of_a_store_is_a_store(here, capsys):
+    zarr = pytest.importorskip("zarr")
+    for name in ("x.zarr", "r.zarr"):
+        zarr.create_array(name, data=np.random.default_rng(3).standard_normal((2, 300)))
+    arguments = ["denoise", "x.zarr", "--removed", "r.zarr", "-o", "y.zarr"]
+    code, _, err = run(capsys, *arguments)
+    assert (code, "r.zarr" in err, (here / "y.zarr").exists()) == (2, True, False)
+    assert run(capsys, *arguments, "--overwrite")[0] == 0
+    x, y, removed = (wavefilt.read(name).samples for name in ("x.zarr", "y.zarr", "r.zarr"))
+    np.testing.assert_array_equal(removed, x - y)
+    assert run(capsys, "denoise", "seismic.dat", "--removed", "r.zarr", "--overwrite")[0] == 2
+
+
+@needs("matplotlib")
+def test_plot(here, capsys):
+    assert run(capsys, "denoise", "seismic.dat", "--plot", "p.png")[0] == 0
+    assert (here / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@needs("matplotlib")
+def test_reports(here, capsys):
+    """A report of one file has figures, one of several files is a table."""
+    facts, err = denoised(capsys, "seismic.dat", "--report", "one.html", "--backend", "pywavelets")
+    page = (here / "one.html").read_text()
+    assert facts["trust"]["summary"] in err
+    assert facts["trust"]["summary"].partition("; ")[2] in page
+    assert page.count("<img") == 5
+    (here / "b.dat").write_bytes(SAMPLE.read_bytes())
+    assert run(capsys, "denoise", "seismic.dat", "b.dat", "--report", "two.html", "--overwrite")[0] == 0
+    page = (here / "two.html").read_text()
+    assert (page.count("<tr>"), "b.dat" in page, "<img" in page) == (3, True, False)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is one of Linux")
+def test_a_full_disk_under_the_log_names_it(here, capsys):
+    for inputs in (["seismic.dat"], ["seismic.dat", "gone.dat"]):
+        code, _, err = run(capsys, "denoise", *inputs, "--log", "/dev/full", "--overwrite")
+        assert code == 1
+        assert "/dev/full" in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_partial_output(here, number, code):
+    # the temporary file is there and unfinished when the signal comes
+    script = (
+        "import os, time, wavefilt.io, wavefilt.cli\n"
+        "os.fsync = lambda _: (print('writing', flush=True), time.sleep(30))\n"
+        "wavefilt.cli.main(['denoise', 'seismic.dat'])\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    assert process.stdout.readline() == b"writing\n"
+    assert any(name.endswith(".tmp") for name in os.listdir(here))
+    time.sleep(0.05)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == code, err
+    assert b"Traceback" not in err
+    assert os.listdir(here) == ["seismic.dat"]

@@ -1,0 +1,212 @@
+"""`wavefilt.compare` and `wavefilt.tune`: risks and gains beside the true ones, what they accept, and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wavefilt
+from tests.support.signals import coloured, gain_db
+from wavefilt.vocabulary import RULES
+
+SOME = ["universal", "bayes", "js"]
+
+
+def bursts(rng, traces, samples, frequency=0.3):
+    t, onsets = np.arange(samples), rng.integers(0.4 * samples, 0.55 * samples, (traces, 1))
+    return 8 * np.exp(-(t - onsets) / 120.0) * np.sin((t - onsets) * frequency) * (t >= onsets)
+
+
+@pytest.fixture(scope="module")
+def clean():
+    return bursts(np.random.default_rng(3), 6, 1000)
+
+
+@pytest.fixture(scope="module")
+def x(clean):
+    return clean + np.random.default_rng(4).standard_normal(clean.shape)
+
+
+@pytest.fixture(scope="module")
+def found(x):
+    return wavefilt.compare(x, sigma="global")
+
+
+def risks(found):
+    return {trial.options["rule"]: trial.risk for trial in found.trials}
+
+
+@pytest.mark.parametrize("sigma", ["global", "level", ("window", 0, 580)])
+def test_the_risk_is_the_error(sigma):
+    """The mean square error in units of the noise power: white noise, and noise with a power of 1/f."""
+    rng = np.random.default_rng(1)
+    clean = 1.5 * bursts(rng, 12, 1500, 0.4)
+    noise = coloured(rng, clean.shape, np.ones_like if sigma == "global" else lambda f: f**-0.5)
+    methods = [{"rule": rule} for rule in SOME] + [{"rule": 0.0}]
+    for trial in wavefilt.compare(clean + noise, methods=methods, sigma=sigma).trials:
+        y = wavefilt.denoise(clean + noise, **trial.options)
+        true = np.mean(np.mean((y - clean) ** 2, axis=1) / np.mean(noise**2, axis=1))
+        assert trial.risk == pytest.approx(true, abs=0.1)
+        assert trial.gain_db == pytest.approx(-10 * np.log10(trial.risk), abs=0.01)
+
+
+def test_order_and_gains_are_nearly_the_true_ones(found, x, clean):
+    gains = {trial.name: gain_db(clean, x, wavefilt.denoise(x, **trial.options)) for trial in found.trials}
+    assert gains.keys() == set(RULES)
+    for trial in found.trials:
+        assert trial.gain_db == pytest.approx(gains[trial.name], abs=2)
+    true, ranks = np.array(list(gains.values())).argsort().argsort(), np.arange(len(gains))[::-1]
+    assert np.corrcoef(true, ranks)[0, 1] > 0.6
+    assert gains[found.best.name] > max(gains.values()) - 0.5
+
+
+def test_the_line_to_copy(found, x):
+    assert (found.traces, found.of) == (6, 6)
+    assert all(rule in repr(found) for rule in RULES)
+    y = eval(found.python, {"wavefilt": wavefilt, "x": x})
+    np.testing.assert_array_equal(y, wavefilt.denoise(x, **found.best.options))
+
+
+def test_ties_and_doubts_are_told(x):
+    found = wavefilt.compare(x, methods=[{"rule": "bayes"}, {"rule": "bayes", "level": 5}, {"rule": 1e9}])
+    assert [trial.tied for trial in found.trials] == [True, True, False]
+    assert found.trials[1].name in found.caution()
+    assert found.caution() in repr(found)
+    alone = wavefilt.compare(x, methods=[{"rule": "bayes"}, {"rule": 1e9}])
+    assert (alone.caution(), alone.tied) == ("", alone.trials[:1])
+    doubt = "if so much is no noise"
+    assert doubt in repr(wavefilt.compare(np.random.default_rng(0).standard_normal(1000), rule=SOME))
+    told = wavefilt.compare(x, rule=SOME, sigma=("window", 0, 390))
+    assert doubt not in repr(told)
+    assert told.noise_share == pytest.approx(np.median(1 / x.var(axis=1)), rel=0.2)
+
+
+def test_methods_and_common_options(x):
+    found = wavefilt.compare(x[:3], "sym8", rule=["bayes", 2.5], transform=["dwt", "modwt"], level=3)
+    assert {trial.name for trial in found.trials} == {"bayes", "rule 2.5", "bayes, modwt", "rule 2.5, modwt"}
+    assert all(trial.options["wavelet"] == "sym8" and trial.options["level"] == 3 for trial in found.trials)
+    found = wavefilt.compare(x[:2], shrink="hard")
+    assert found.skipped.keys() == {"blockjs", "neighblock", "js", "bivariate"}
+    with pytest.raises(ValueError, match="shrink"):
+        wavefilt.compare(x[:2], rule=["bayes", "js"], shrink="hard")
+
+
+def test_samples_are_not_changed_and_results_are_reproducible(x):
+    before = x.copy()
+    first, second = (wavefilt.compare(x, rule=SOME) for _ in range(2))
+    np.testing.assert_array_equal(x, before)
+    assert risks(first) == risks(second)
+    assert wavefilt.compare(x, rule=SOME, seed=1).best.risk != first.best.risk
+
+
+def test_dead_traces_gaps_and_scale(x):
+    gappy = np.insert(x, 4, 7.0, axis=0)
+    gappy[0, 300:400] = np.nan
+    found, whole = (wavefilt.compare(v, rule=SOME) for v in (gappy, x))
+    assert (found.traces, found.of) == (6, 6)
+    assert risks(wavefilt.compare(np.ma.masked_invalid(gappy), rule=SOME)) == risks(found)
+    assert found.best.gain_db == pytest.approx(whole.best.gain_db, abs=1)
+    scaled = wavefilt.compare(2.0**20 * x, rule=SOME)
+    assert scaled.best.risk == pytest.approx(whole.best.risk, rel=1e-6)
+    assert "nothing" in repr(wavefilt.compare(x[:, 600:610], rule=SOME))  # too short for one level
+
+
+def test_other_arrays_and_sections(x):
+    common = {"rule": SOME, "sigma": ("window", 0, 390)}
+    wanted = risks(wavefilt.compare(x, **common))
+    assert risks(wavefilt.compare(x.T, axis=0, **common)) == wanted
+    assert risks(wavefilt.compare(x.reshape(2, 3, -1).tolist(), **common)) == wanted
+    pandas = pytest.importorskip("pandas")
+    assert risks(wavefilt.compare(pandas.DataFrame(x.T), **common)) == wanted
+    found = wavefilt.compare(np.repeat(x, 8, axis=0), "db2", rule=SOME, axes=(-2, -1))
+    assert found.python.endswith("axes=(-2, -1))")
+    assert found.best.gain_db > 3
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "word"),
+    [
+        (np.zeros_like, {}, ValueError, "noise"),
+        (lambda x: np.full(400, np.nan), {}, ValueError, "noise"),
+        (lambda x: x[:0], {}, ValueError, "noise"),
+        (lambda x: x + 1j, {}, TypeError, "real"),
+        (lambda x: "seismic.dat", {}, TypeError, "path"),
+        (lambda x: np.where(np.arange(1000) == 7, np.inf, x), {}, ValueError, "trace 0, sample 7"),
+        (np.copy, {"rule": "baies"}, ValueError, "'bayes'"),
+        (np.copy, {"sigma": ("window", 0, 9999)}, ValueError, "1000 samples"),
+        (np.copy, {"levl": 3}, ValueError, "'level'"),
+        (np.copy, {"backend": "cudda"}, ValueError, "'cuda'"),
+        (np.copy, {"methods": []}, ValueError, "compare"),
+        (np.copy, {"axes": (0, 1), "axis": 0}, ValueError, "one"),
+    ],
+)
+def test_wrong_arguments(x, change, options, error, word):
+    with pytest.raises(error, match=word):
+        wavefilt.compare(change(x), **options)
+
+
+def test_tune_is_at_least_as_good_as_every_rule(x):
+    tuned = wavefilt.tune(x[:1, :600], sigma="global", seconds=60)
+    compared = wavefilt.compare(x[:1, :600], sigma="global")
+    assert tuned.complete
+    assert tuned.comparison.best.risk <= compared.best.risk
+    assert len(tuned.comparison.trials) > 2 * len(compared.trials)
+    assert {"transform", "wavelet", "level"} <= {name for trial in tuned.comparison.trials for name in trial.options}
+    assert tuned.options == tuned.comparison.best.options
+    y = eval(tuned.python, {"wavefilt": wavefilt, "x": x})
+    np.testing.assert_array_equal(y, wavefilt.denoise(x, **tuned.options))
+    assert repr(tuned).startswith(tuned.python)
+
+
+def test_tune_ends_in_time_and_says_so(x):
+    found = wavefilt.tune(x[:1, :600], sigma="global", seconds=1e-9)
+    assert not found.complete
+    assert {trial.name for trial in found.comparison.trials} == set(RULES)
+    with pytest.raises(ValueError, match="positive"):
+        wavefilt.tune(x, seconds=0)
+
+
+class TestLabelledData:
+    """Objects of other libraries and recordings: as of their samples, with noise told in seconds."""
+
+    SECONDS = {"rule": SOME, "sigma": ("seconds", 0.5, 4.5)}  # noqa: RUF012
+
+    @pytest.fixture
+    def x(self):
+        return np.random.default_rng(4).standard_normal((5, 1500)) + 5 * (np.arange(1500) % 700 < 30)
+
+    @pytest.fixture
+    def wanted(self, x):
+        return risks(wavefilt.compare(x, rule=SOME, sigma=("window", 50, 450)))
+
+    def test_streams(self, x, wanted):
+        obspy = pytest.importorskip("obspy")
+        stream = obspy.Stream([obspy.Trace(trace, {"delta": 0.01, "station": f"A{i}"}) for i, trace in enumerate(x)])
+        found = wavefilt.compare(stream, **self.SECONDS)
+        assert (risks(found), found.interval) == (wanted, 0.01)
+        denoised = eval(found.python, {"wavefilt": wavefilt, "stream": stream})
+        alike = wavefilt.denoise(x, rule=found.best.options["rule"], sigma=("window", 50, 450))
+        np.testing.assert_array_equal([trace.data for trace in denoised], alike)
+        start = stream[0].stats.starttime
+        assert risks(wavefilt.compare(stream, rule=SOME, sigma=("window", start + 0.5, start + 4.5))) == wanted
+        stream[0].trim(endtime=start + 9)
+        assert wavefilt.compare(stream, rule=SOME).traces == 5
+        np.testing.assert_allclose(wavefilt.estimate_sigma(stream), 1, rtol=0.2)
+
+    def test_recordings(self, x, wanted):
+        found = wavefilt.compare(wavefilt.Recording(x, (0.01,) * 5, "npy", None, source="a.npy"), **self.SECONDS)
+        assert (risks(found), found.interval) == (wanted, 0.01)
+        assert found.python.startswith("wavefilt.read('a.npy').denoise(")
+
+    def test_xarray(self, x, wanted):
+        xarray = pytest.importorskip("xarray")
+        coordinates = {"time": np.arange(1500) * 0.01}
+        found = wavefilt.compare(xarray.DataArray(x.T, dims=("time", "trace"), coords=coordinates), **self.SECONDS)
+        assert risks(found) == wanted
+        assert found.python.startswith("x.wavefilt.denoise('time', ")
+
+    def test_dascore(self, x, wanted):
+        dascore = pytest.importorskip("dascore")
+        times = dascore.to_datetime64(0) + dascore.to_timedelta64(np.arange(1500) * 0.01)
+        patch = dascore.Patch(x, dims=("distance", "time"), coords={"distance": np.arange(5), "time": times})
+        assert risks(wavefilt.compare(patch, **self.SECONDS)) == wanted
