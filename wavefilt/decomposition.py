@@ -490,7 +490,7 @@ def _imodwt(
             own, own_batch = to_blocks(array, places) if fits else (array, ())
             if not fits or own_batch != batch or own.shape[1:] != wanted:
                 shapes = [c.shape for c in known]
-                raise ValueError(f"coefficients of shapes {shapes} do not belong together in mode {modes[0]!r}")
+                raise ValueError(f"coeffs of shapes {shapes} do not belong together in mode {modes[0]!r}")
             coefficients.append(own)
     analysis = Analysis(_of_axes(places, MODWT, MODWT2), filters, modes, depth)
     return _reconstructed(coefficients, analysis, shape, batch, places, backend)
@@ -704,7 +704,7 @@ def _triple(bands: Any, place: int) -> Details:
     if not shapes:
         return None
     if len(shapes) > 1:
-        raise ValueError(f"coeffs[{place}]: bands of different shapes {', '.join(map(str, sorted(shapes)))}")
+        raise ValueError(f"coeffs[{place}]: bands of one level have different shapes {', '.join(map(str, sorted(shapes)))}")
     like = next(np.asarray(band) for band in bands if band is not None)
     return tuple(np.zeros_like(like) if band is None else np.asarray(band) for band in bands)
 
