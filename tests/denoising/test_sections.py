@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 import pywt
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 import wavefilt
-from tests.support.checkout import run, usable_backends
+from tests.support.checkout import usable_backends
 from tests.support.signals import section, shrunk_details
 
 HOSTS = [name for name in usable_backends() if name != "cuda"]
@@ -20,38 +18,6 @@ HOSTS = [name for name in usable_backends() if name != "cuda"]
 def backend(request):
     """The backends that transform two axes."""
     return request.param
-
-
-REFERENCE_RULES = {
-    "universal": lambda d, sigma, n: sigma * np.sqrt(2 * np.log(n)),
-    "bayes": lambda d, sigma, n: sigma**2 / np.sqrt(max((d**2).mean() - sigma**2, 1e-300)),
-}
-
-
-def composed(x, wavelet, level, mode, rule, shrink, sigma):
-    """Denoise one section with PyWavelets alone."""
-    coefficients = pywt.wavedec2(x, wavelet, mode, level)
-    finest = np.median(np.abs(coefficients[-1][-1])) / 0.6744897501960817
-
-    def shrunk(d):
-        own = np.median(np.abs(d)) / 0.6744897501960817 if sigma == "level" else finest
-        value = REFERENCE_RULES[rule](d, own, x.size)
-        if shrink == "firm":  # pywt.threshold_firm shrinks a large value in the first row if it is the only one
-            return np.where(np.abs(d) > 2 * value, d, 2 * np.sign(d) * np.maximum(np.abs(d) - value, 0))
-        return pywt.threshold(d, value, shrink)
-
-    coefficients[1:] = [tuple(map(shrunk, bands)) for bands in coefficients[1:]]
-    return pywt.waverec2(coefficients, wavelet, mode)[: x.shape[0], : x.shape[1]]
-
-
-@pytest.mark.parametrize("shrink", ["soft", "hard", "garrote", "firm"])
-def test_denoise_is_the_composition_of_its_parts(backend, rng, shrink):
-    _, x = section(rng, (2, 75, 120))
-    for rule, sigma, mode in product(REFERENCE_RULES, ("level", "global"), ("symmetric", "periodization")):
-        kwargs = {"rule": rule, "shrink": shrink, "sigma": sigma, "mode": mode, "level": 2}
-        y = wavefilt.denoise(x, "db4", **kwargs, axes=(1, 2), backend=backend)
-        expected = [composed(plane, "db4", 2, mode, rule, shrink, sigma) for plane in x]
-        assert_allclose(y, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("rule", ["sure", "hybrid", "fdr", [0.5, 0.25], 0.4])
@@ -101,37 +67,6 @@ def test_sections_without_noise_come_back_bit_for_bit(backend, rng):
     assert not np.array_equal(y[1], dead[1])
     nothing = rng.standard_normal((0, 20, 20))
     assert np.array_equal(wavefilt.denoise(nothing, axes=(-2, -1), backend=backend), nothing)
-
-
-def test_more_is_gained_than_trace_by_trace(backend, rng):
-    clean, x = section(rng, (128, 256))
-    left = {axes: np.linalg.norm(wavefilt.denoise(x, axes=axes, backend=backend) - clean) for axes in (None, (0, 1))}
-    assert left[(0, 1)] < 0.8 * left[None]
-
-
-def test_the_reference_computes_what_a_backend_does_not():
-    class OneAxis:
-        name = "one-axis"
-        dtypes = ("float64",)
-        transforms = ("dwt",)
-        device = False
-
-    x = np.ones((40, 50)) + np.eye(40, 50)
-    y = wavefilt.denoise(x, axes=(0, 1), backend=OneAxis())
-    assert_array_equal(y, wavefilt.denoise(x, axes=(0, 1), backend="pywavelets"))
-
-
-def test_a_recording_and_the_command(tmp_path, rng, capsys):
-    _, x = section(rng, dtype="f4")
-    np.save(tmp_path / "section.npy", x)
-    expected = wavefilt.denoise(x, "db4", axes=(0, 1), backend="pywavelets")
-    recording = wavefilt.read(tmp_path / "section.npy")
-    assert_allclose(recording.denoise("db4", two_dimensional=True).samples, expected, atol=1e-5)
-    code, _, err = run(capsys, "denoise", tmp_path / "section.npy", "-w", "db4", "--two-dimensional", "-v")
-    assert code == 0, err
-    assert_allclose(np.load(tmp_path / "section.denoised.npy"), expected, atol=1e-5)
-    bands = [line.split(":")[0].strip() for line in err.splitlines()[1:]]
-    assert bands[:9] == [f"level {level} {band}" for level in (1, 2, 3) for band in "DVH"]
 
 
 class TestSpins:
