@@ -225,12 +225,14 @@ class TestSpins:
             each = [wavefilt.denoise(extended[6 - s :], **options)[s:] for s in shifts]
         assert_allclose(y, np.mean(each, axis=0), atol=1e-12)
 
-    def test_all_shifts_are_the_undecimated_transform(self, rng):
-        x = rng.standard_normal(256) + 4 * (np.arange(256) > 100)
-        options = {"wavelet": "db3", "level": 4, "rule": 1.5, "shrink": "hard", "mode": "periodization"}
-        spun = wavefilt.denoise(x, spins=16, **options)
-        assert_allclose(spun, wavefilt.denoise(x, transform="modwt", **options), atol=1e-12)
-        assert_allclose(spun, wavefilt.denoise(x, spins=1000, **options), atol=1e-12)
+    @pytest.mark.parametrize(("shape", "spins"), [((256,), 8), ((64, 72), 64)])
+    def test_all_shifts_are_the_undecimated_transform(self, rng, shape, spins):
+        x = rng.standard_normal(shape) + 4 * (np.arange(shape[-1]) > 40)
+        options = {"wavelet": "db3", "level": 3, "rule": 1.5, "shrink": "hard", "mode": "periodization"}
+        options["axes"] = (0, 1) if len(shape) == 2 else None
+        spun = wavefilt.denoise(x, spins=spins, **options)
+        assert_allclose(spun, wavefilt.denoise(x, transform="modwt", **options), atol=1e-10)
+        assert_allclose(spun, wavefilt.denoise(x, spins=1000, **options), atol=1e-10)
 
     def test_segments_of_different_levels_are_shifted_within_their_own_periods(self, rng):
         """Eight shifts are all of a segment of three levels, beside one of five whose eight shifts reach farther."""
