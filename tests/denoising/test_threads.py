@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -83,17 +82,6 @@ def test_far_more_threads_than_work():
     expected = denoised()
     wavefilt.set_num_threads(10**12)
     assert np.array_equal(denoised(), expected)
-
-
-def test_calls_from_several_threads_while_the_number_changes():
-    expected = denoised()
-
-    def call(i):
-        wavefilt.set_num_threads(1 + i % 4)
-        return np.array_equal(denoised(), expected)
-
-    with ThreadPoolExecutor(6) as pool:
-        assert all(pool.map(call, range(60)))
 
 
 def test_an_error_leaves_later_calls_working():
