@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import ROOT, SAMPLES, needs, run, run_cli
+from tests.support.checkout import SAMPLES, needs, run, run_cli
 
 RECORD = SAMPLES / "seismic.dat"
 
@@ -66,7 +66,7 @@ def test_options_of_the_layout_are_in_the_command(capsys, tmp_path):
 
 
 def test_warm_up_compiles_once(tmp_path):
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     found = []
     for _ in range(2):
         done = run_cli("warm-up", "--dtype", "float32", "--json", env=environment)
@@ -195,7 +195,7 @@ def test_scripts_in_the_shells(tmp_path, shell):
     command = tmp_path / "wavefilt"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m wavefilt "$@"\n')
     command.chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     done = subprocess.run(
         [shell, "-c", SCRIPTS[shell]], env=os.environ | environment, capture_output=True, text=True, timeout=100
     )

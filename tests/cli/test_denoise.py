@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import ROOT, SAMPLES, needs, run, run_cli
+from tests.support.checkout import SAMPLES, needs, run, run_cli
 from tests.support.signals import partly_dead
 
 SAMPLE = SAMPLES / "seismic.dat"
@@ -131,8 +131,7 @@ def test_streams(here, capsys):
 
 def test_a_named_pipe(here):
     command = f"{sys.executable} -m wavefilt denoise <(cat seismic.dat) -o p.dat --sidecar"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    result = subprocess.run(["bash", "-c", command], capture_output=True, env=environment, timeout=60)
+    result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
     assert result.returncode == 0, result.stderr
     assert json.loads((here / "p.dat.wavefilt.json").read_text())["samples"] == 1024
 
@@ -220,10 +219,7 @@ def test_a_signal_leaves_no_partial_output(here, number, code):
         "os.fsync = lambda _: (print('writing', flush=True), time.sleep(30))\n"
         "wavefilt.cli.main(['denoise', 'seismic.dat'])\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b"writing\n"
     assert any(name.endswith(".tmp") for name in os.listdir(here))
     time.sleep(0.05)

@@ -40,7 +40,7 @@ def test_blocks(page, tmp_path):
     shutil.copytree(SAMPLES, tmp_path / "samples", ignore=shutil.ignore_patterns("gallery", "__pycache__"))
     for name in ("seismic.dat", "seismic_clean.npy"):
         shutil.copy(SAMPLES / name, tmp_path)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    environment = os.environ | {"MPLBACKEND": "Agg"}
     if simulated(page):
         if find_spec("greenlet") is None:
             pytest.skip("the simulator needs greenlet")

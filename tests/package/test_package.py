@@ -39,8 +39,7 @@ OPTIONAL = {"dascore": "das", "dask": "dask", "obspy": "seismic", "xarray": "xar
 
 def python(code: str) -> list[str]:
     """Run Python in a new process; return the lines that it prints."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,9 +13,6 @@ from wavefilt import BackendUnavailable, backends
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
-RECORDS = os.environ.get("WAVEFILT_FIELD_RECORDS")
-FIELD = sorted(Path(RECORDS).glob("*.dat")) if RECORDS else []
-"""The two SEG-2 field records of swprocess's examples, where that variable names their folder."""
 
 
 def needs(module: str) -> pytest.MarkDecorator:

@@ -17,11 +17,10 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 import wavefilt
-from tests.support import browser
+from tests.support.browser import Tab, browser, program, serving
 from tests.support.checkout import SAMPLES, run, run_cli
-from tests.support.viewing import Tab, serving
 
-CHROMIUM = pytest.mark.skipif(browser.program() is None, reason="there is no Chromium")
+CHROMIUM = pytest.mark.skipif(program() is None, reason="there is no Chromium")
 CHOSEN = [
     ("Wavelet", "sym5", "wavelet='sym5'", {"wavelet": "sym5"}),
     ("Levels", "3", "level=3", {"level": 3}),
@@ -50,7 +49,7 @@ def served(folder):
 
 @pytest.fixture(scope="module")
 def tab(folder, served):
-    with browser.browser(folder) as page:
+    with browser(folder) as page:
         yield Tab(page, served[1])
 
 
