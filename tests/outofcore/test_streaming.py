@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import ROOT, run
+from tests.support.checkout import run
 from tests.support.signals import partly_dead
 from tests.support.small_memory import least_memory
 
@@ -211,33 +207,6 @@ def test_spellings_of_a_limit(tmp_path, size):
     assert report.shape == (4, 400)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_an_interruption_leaves_nothing(tmp_path, name, code):
-    np.save(tmp_path / "x.npy", _traces(4000, 2000))
-    command = [
-        sys.executable,
-        "-m",
-        "wavefilt",
-        "denoise",
-        tmp_path / "x.npy",
-        "--max-memory",
-        "64MiB",
-        "--spins",
-        "64",
-    ]
-    process = subprocess.Popen(
-        [*map(str, command), "--backend", "pywavelets"], cwd=ROOT, stderr=subprocess.PIPE, text=True
-    )
-    while process.poll() is None and len(os.listdir(tmp_path)) < 2:
-        time.sleep(0.01)
-    assert process.poll() is None
-    process.send_signal(getattr(signal, name))
-    assert "Traceback" not in process.communicate(timeout=60)[1]
-    assert process.returncode == code
-    assert os.listdir(tmp_path) == ["x.npy"]
-
-
 def test_the_command(tmp_path, capsys):
     x, source = _traces(3, 20_000), tmp_path / "x.npy"
     np.save(source, x)
@@ -250,7 +219,3 @@ def test_the_command(tmp_path, capsys):
     window = ["-o", tmp_path / "y.npy", "--noise-window", "0", "0.4", "--max-memory", "1GiB"]
     assert run(capsys, "denoise", source, *window, "--dt", "0.001")[0] == 0
     assert np.array_equal(np.load(tmp_path / "y.npy"), wavefilt.denoise(x, sigma=("window", 0, 400)))
-    code, _, err = run(capsys, "denoise", source, *window, "--overwrite")
-    assert (code, "interval" in err) == (1, True)
-    for mistake in ("lots", "1GiB --plot p.png", "1GiB -o -"):
-        assert run(capsys, "denoise", source, "--max-memory", *mistake.split(), "--overwrite")[0] == 2

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import sys
 
 import numpy as np
@@ -95,10 +93,13 @@ def test_a_recording_is_drawn_alone(shot):
     assert "rule bayes" in texts(figure)
 
 
-def test_one_scale_for_wiggles(gather):
+def test_one_scale_for_wiggles_and_a_single_trace(gather):
     before, _, panels = gather
     assert len({(panels[name].get_xlim(), panels[name].get_ylim()) for name in TRACES}) == 1
     assert panels["before"].get_ylim() == (1.2, 0)  # time downwards
+    single = drawn(recording(GATHER[:1]))
+    assert len({(single[name].get_xlim(), single[name].get_ylim()) for name in TRACES}) == 1
+    np.testing.assert_array_equal(single["before"].lines[0].get_ydata(), GATHER[0])
     for index in range(len(before.traces)):
         noisy, clean, removed = (panels[name].lines[index].get_xdata() - index for name in TRACES)
         inside = np.abs(noisy) < 1.5  # what goes further is cut
@@ -113,14 +114,6 @@ def test_one_scale_for_images():
     before, after, removed = (np.asarray(image.get_array()) for image in images)
     assert before.shape[1] == 66
     np.testing.assert_allclose(before - after, removed, atol=1e-9)
-
-
-def test_one_scale_for_a_single_trace():
-    panels = drawn(recording(GATHER[:1]))
-    assert len({(panels[name].get_xlim(), panels[name].get_ylim()) for name in TRACES}) == 1
-    before, after, removed = (panels[name].lines[0].get_ydata() for name in TRACES)
-    np.testing.assert_array_equal(before, GATHER[0])
-    np.testing.assert_allclose(before - after, removed, atol=1e-12)
 
 
 def test_spectrograms_and_spectra_show_a_tone_at_its_frequency(gather):
@@ -285,15 +278,6 @@ def test_few_traces_lie_horizontally_with_ids_and_their_scales():
 # ----------------------------------------------------------------------------------------------------------- places
 
 
-@pytest.mark.parametrize("name", ["seismic.dat", "line.sgy", "line.su"])
-def test_offsets_are_those_of_the_headers(shot, tmp_path, name):
-    if name == "seismic.dat":
-        shutil.copy(SAMPLES / name, tmp_path)
-    else:
-        shot[0].write(tmp_path / name)
-    assert read(tmp_path / name).offsets == tuple(OFFSETS)
-
-
 def test_offsets_are_signed_and_in_metres(tmp_path):
     """With the source at 60 feet there are receivers on both sides; SEG-Y, as it is written, has distances."""
     data = (SAMPLES / "seismic.dat").read_bytes()
@@ -456,23 +440,6 @@ def test_long_traces_are_drawn_by_their_extremes():
     assert panels["removed"].lines[0].get_ydata().max() == 25
 
 
-def test_every_axis_with_numbers_has_a_unit(shot):
-    unit = re.compile(r"[(].+[)]|^dB|^UTC|^data units$")
-    figures = [shot[0].plot(shot[1], display=display) for display in ("wiggle", "density")]
-    few = timed((0, 0, 0), ("A", "B", "C"))
-    for figure in [*figures, few.plot(few.denoise(backend="pywavelets")), noise(1).plot()]:
-        for name, axes in panels_of(figure).items():
-            shown = {
-                "x": (axes.get_xlabel(), axes.xaxis.get_tick_params()["labelbottom"]),
-                "y": (axes.get_ylabel() or axes.get_title(), axes.yaxis.get_tick_params()["labelleft"]),
-            }
-            for axis, (label, numbers) in shown.items():
-                ticks = [text.get_text() for text in getattr(axes, f"get_{axis}ticklabels")()]
-                plain = all(re.fullmatch(r"[−\d.:\- ]*", text) for text in ticks)
-                if numbers and plain and any(ticks) and name != "decibels":
-                    assert unit.search(label), (name, axis, label, ticks)
-
-
 # ------------------------------------------------------------------------------------------------------------ files
 
 
@@ -492,7 +459,7 @@ def test_file_types(tmp_path, extension, magic):
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_text_of_an_svg_is_text_and_the_same_data_give_the_same_file(shot, tmp_path):
+def test_text_of_an_svg_is_text_and_the_same_data_give_the_same_file(tmp_path):
     few = noise(3, 100)
     for name in ("a.svg", "b.svg"):
         few.plot(path=tmp_path / name, panels="before,spectra")
@@ -501,10 +468,6 @@ def test_text_of_an_svg_is_text_and_the_same_data_give_the_same_file(shot, tmp_p
     for words in ("trace 2", "time (s)", "frequency (Hz)"):
         assert f">{words}</text>" in text
     assert "<image" not in text
-    shot[0].plot(shot[1], path=tmp_path / "many.svg", panels="before,after,removed", dpi=60)
-    many = (tmp_path / "many.svg").read_text()  # many wiggles are an image
-    assert many.count("<image") >= 3
-    assert len(many) < 1_000_000
 
 
 WRONG = {
@@ -537,14 +500,3 @@ def test_recordings_that_cannot_be_drawn_are_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"wavefilt\[plot\]"):
         noise(1).plot()
-
-
-def test_a_figure_needs_no_pyplot(tmp_path):
-    code = """if True:
-        import sys, numpy as np, wavefilt
-        recording = wavefilt.Recording(np.eye(3), (None,) * 3, "npy", None)
-        assert "matplotlib" not in sys.modules
-        recording.plot(recording, path=sys.argv[1], dpi=20)
-        assert "matplotlib.pyplot" not in sys.modules
-    """
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "figure.png")], check=True, timeout=60)

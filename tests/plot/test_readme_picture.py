@@ -28,7 +28,7 @@ def squares(path):
     return pixels[: rows * BLOCK, : columns * BLOCK].reshape(rows, BLOCK, columns, BLOCK, 3).mean(axis=(1, 3))
 
 
-@pytest.mark.parametrize("options", [[], ["--rule", "minimax"], ["--clip", "95"]])
+@pytest.mark.parametrize("options", [[], ["--clip", "95"]])
 def test_the_picture_is_what_the_command_draws(tmp_path, capsys, options):
     """Other options give a picture that is told apart."""
     assert f"]({PICTURE})" in (ROOT / "README.md").read_text()

@@ -115,8 +115,8 @@ def commands() -> Cases:
 @area
 def help() -> Cases:
     """The help of every command."""
-    lines = split("""| denoise | info | wavelets | backends | bench | bench blocks | bench cpu | bench cuda | bench laplace
-        | bench scaling | ske | ske calibrate | ske estimate | ske occupancy""")
+    lines = split("""| denoise | info | wavelets | backends | bench | bench blocks | bench cpu | bench cuda
+        | bench laplace | bench scaling | ske | ske calibrate | ske estimate | ske occupancy""")
     yield from ((line or "wavefilt", partial(command, f"{line} --help")) for line in lines)
 
 
