@@ -164,7 +164,6 @@ USAGE = """
 2 -o            denoise survey/a/?.npy -o y.npy
 # names of files
 3 gone.dat      denoise gone.dat --overwrite
-3 gone.dat      denoise gone/gone.dat
 3 [1].dat       denoise [1].dat
 3 x/*.sgy       denoise survey/a/?.npy x/*.sgy
 3 nnn           denoise {long}.dat
@@ -191,13 +190,9 @@ USAGE = """
 2 out-dir       denoise x.npy -o survey
 # links to themselves
 3 loop.npy      denoise loop.npy
-3 loop.npy      denoise loop.npy --max-memory 64MiB
 3 loop.npy      denoise loop.npy/x.npy
 2 loop.npy      denoise x.npy -o loop.npy
-2 loop.npy      denoise x.npy -o loop.npy/x.npy
 2 loop.npy      denoise x.npy --out-dir loop.npy
-2 loop.npy      denoise x.npy --log loop.npy
-3 loop.npy      info loop.npy
 # figures and reports
 2 docx          denoise x.npy --plot y.docx
 2 plot          denoise x.npy --gain agc:1
@@ -214,7 +209,6 @@ USAGE = """
 # compare and tune
 3 gone.dat      compare gone.dat
 3 bad.npy       compare bad.npy
-3 bad.npy       tune bad.npy
 2 'bayes'       compare seismic.dat --rule baies
 2 shrink        compare seismic.dat --rule js --shrink hard
 2 .png          compare seismic.dat --plot y.gif
@@ -224,7 +218,6 @@ USAGE = """
 2 sigma         compare seismic.dat --noise-window 0 1 --sigma 3
 2 seconds       tune seismic.dat --seconds 0
 2 'cuda'        tune seismic.dat --backend cudda
-2 argument      tune
 # view
 3 gone.dat      view gone.dat
 3 shot.npy      view shot.npy
@@ -236,7 +229,6 @@ USAGE = """
 2 70000         view seismic.dat --port 70000
 # other commands
 3 bad.npy       info bad.npy
-2 argument      info
 2 dab           wavelets dab
 2 samples       ske estimate --samples many
 """

