@@ -84,17 +84,9 @@ def test_errors_keep_their_data_when_they_are_pickled(tmp_path):
     assert (same.trace, same.sample) == (0, 7)
 
 
-@pytest.mark.parametrize(
-    ("content", "layout", "option"),
-    [
-        (bytes(range(250)) * 9, {}, "format"),
-        (bytes(range(250)) * 9, {"format": "raw"}, "dtype"),
-        (b"1,5\n2,7\n", {}, "delimiter"),
-        (b"1,5\n2,7\n", {"ns": 4}, "ns"),
-    ],
-)
-def test_python_names_options_as_python_spells_them(tmp_path, content, layout, option):
-    (tmp_path / "x").write_bytes(content)
+@pytest.mark.parametrize(("layout", "option"), [({}, "format"), ({"format": "raw"}, "dtype"), ({"ns": 4}, "ns")])
+def test_python_names_options_as_python_spells_them(tmp_path, layout, option):
+    (tmp_path / "x").write_bytes(bytes(range(250)) * 9)
     with pytest.raises(wavefilt.FormatError, match=option) as raised:
         wavefilt.read(tmp_path / "x", **layout)
     assert "--" not in str(raised.value)

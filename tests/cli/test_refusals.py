@@ -207,7 +207,6 @@ USAGE = """
 1 real          denoise z.npy --report r.html
 2 report        denoise seismic.dat --max-memory 1GiB --report r.html
 # compare and tune
-3 gone.dat      compare gone.dat
 3 bad.npy       compare bad.npy
 2 'bayes'       compare seismic.dat --rule baies
 2 shrink        compare seismic.dat --rule js --shrink hard
@@ -228,7 +227,6 @@ USAGE = """
 2 fk            view seismic.dat --transform fk
 2 70000         view seismic.dat --port 70000
 # other commands
-3 bad.npy       info bad.npy
 2 dab           wavelets dab
 2 samples       ske estimate --samples many
 """

@@ -28,8 +28,6 @@ from wavefilt import FormatError
 
 SHOT = SAMPLES / "seismic.dat"
 ORDERS = "<>"
-
-
 CASES = cases(320)
 STREAMED = ("npy", "raw", "wav", "sac")
 

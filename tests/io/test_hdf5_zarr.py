@@ -11,8 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import wavefilt
-from tests.support.checkout import run
-from tests.support.small_memory import least_memory
+from tests.support.checkout import least_memory, run
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")

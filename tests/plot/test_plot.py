@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 
 import numpy as np
 import pytest
 
-from tests.support.checkout import SAMPLES, run
+from tests.support.checkout import ROOT, SAMPLES, run
 from wavefilt import Recording, read
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -157,8 +158,8 @@ def test_the_command_draws_what_is_asked_for_with_energies(tmp_path, capsys, mon
 
 
 def test_lines_have_colours_that_colour_blind_readers_can_distinguish(shot):
-    """Check that they are of the palette of Okabe and Ito."""
-    palette = ["#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7"]
+    """Check that they are of the palette of Okabe and Ito, with grey for black."""
+    palette = ["#4d4d4d", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7"]
     panels = panels_of(shot[0].plot(shot[1], panels="spectra,levels"))
     for name, count in (("spectra", 3), ("thresholds", 2)):
         colours = {matplotlib.colors.to_hex(line.get_color()) for line in panels[name].lines}
@@ -496,3 +497,32 @@ def test_recordings_that_cannot_be_drawn_are_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"wavefilt\[plot\]"):
         noise(1).plot()
+
+
+PICTURE = "docs/images/denoised_gather.png"
+BLOCK = 8
+"""Pixels of the squares that are compared by their means, larger than the differences between fonts' renderings."""
+MOST = 12
+"""Largest difference, of 255, of the 99th percentile of the squares."""
+
+
+def squares(path):
+    """Return the means of the squares of a picture, shape (rows, columns, 3)."""
+    image = pytest.importorskip("PIL.Image")
+    with image.open(path) as opened:
+        pixels = np.asarray(opened.convert("RGB"), np.float64)
+    rows, columns = (size // BLOCK for size in pixels.shape[:2])
+    return pixels[: rows * BLOCK, : columns * BLOCK].reshape(rows, BLOCK, columns, BLOCK, 3).mean(axis=(1, 3))
+
+
+@pytest.mark.parametrize("options", [[], ["--clip", "95"]])
+def test_the_picture_is_what_the_command_draws(tmp_path, capsys, options):
+    """Other options give a picture that is told apart."""
+    assert f"]({PICTURE})" in (ROOT / "README.md").read_text()
+    (line,) = re.findall(rf"^wavefilt (.*{PICTURE}.*)$", (SAMPLES / "README.md").read_text(), re.MULTILINE)
+    words = line.replace(PICTURE, f"{tmp_path}/picture.png").replace("samples/", f"{SAMPLES}/")
+    assert run(capsys, *shlex.split(words), "-o", tmp_path / "denoised.dat", *options)[0] == 0
+    expected, drawn = squares(ROOT / PICTURE), squares(tmp_path / "picture.png")
+    assert expected.shape == drawn.shape
+    difference = np.percentile(np.abs(expected - drawn).max(axis=-1), 99)
+    assert difference > 1.5 * MOST if options else difference < MOST
