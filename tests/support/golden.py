@@ -3,11 +3,12 @@
     python tests/support/golden.py write CHECKOUT OUT.json [--backends pywavelets,numba] [--only PREFIX]
     python tests/support/golden.py compare A.json B.json [--summary]
 
-`write` runs every case of `golden_cases` with the package of that checkout (this one or an older one) and writes the
-results by the names of the cases: digests of arrays and files, other values as they are. Only public names are
-imported. If a case raises, its result is "raises TYPE" and the message is under `error/NAME`, so that messages may
-change on purpose: `compare` prints every difference except those under the prefixes of `--without`, as `error/`,
-`help/` or `names/`, and exits with 1 if there is one. With `--summary` it prints how many there are in each area.
+`write` runs every case of `golden_cases` with the package of that checkout (this one or an older one, without changes
+that are not committed) and writes the results by the names of the cases: digests of arrays and files, other values as
+they are. Only public names are imported. If a case raises, its result is "raises TYPE" and the message is under
+`error/NAME`, so that messages may change on purpose: `compare` prints every difference except those under the prefixes
+of `--without`, as `error/`, `help/` or `names/`, and exits with 1 if there is one. With `--summary` it prints how many
+there are in each area.
 
 Each area runs in a process of its own: the choice of `backend="auto"` depends on what a process has loaded before.
 """
