@@ -132,6 +132,8 @@ def test_every_control_changes_the_picture_as_denoise_does(folder, tab):
     tab.until_image("removed", f"Math.abs(values[0] - {removed.flat[0]}) < 1e-3")
     np.testing.assert_allclose(tab.image("removed"), removed, rtol=1e-4, atol=1e-3)
     tab.tick()
+    tab.page.until("!labelled('textarea', 'Python').value.includes('two_dim')")
+    tab.until_image("removed", f"Math.abs(values[0] - {(before - expected).flat[0]}) < 1e-3")
 
 
 @CHROMIUM
