@@ -73,7 +73,7 @@ class Results:
             now = commit()
             if now != recorded:
                 raise click.UsageError(f"{self.path}: measured at commit {recorded}, but the checkout is at {now}")
-        save(self.path, {"scratch": True, **cast(Row, result)} if self.scratch else result)
+        save(self.path, {"scratch": True, **cast(Row, result)} if self.scratch and isinstance(result, dict) else result)
 
     def finish(self, result: object, text: Callable[[], str]) -> None:
         """Write the file, and print the results even if that fails."""
