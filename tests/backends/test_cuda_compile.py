@@ -97,9 +97,52 @@ print(len(of_inverse), len(codes))
 
 @pytest.mark.sm_90
 def test_filters_of_a_length_have_code_of_their_own(tmp_path):
-    """One compilation by numba serves both; each has its own taps."""
     found, distinct = map(int, python(TAPS, tmp_path).split())
     assert found == distinct > 1
+
+
+RELEASED = """
+import json, sys
+from pathlib import Path
+from wavefilt.backends.cuda import releasing, warming
+from wavefilt.backends.cuda.runtime import stored
+warming.SHAPES[1] = [(1, (1 << 16,))]
+haar, db1 = (json.dumps([{"wavelet": name, "rule": "universal", "level": 1}]) for name in ("haar", "bior1.1"))
+
+def codes():
+    return [kernel.compile.code(types)._codelibrary.get_lto_ptx((9, 0, "a")) for kernel, types in launches]
+
+stored.RELEASED = Path(sys.argv[1])
+for taps, kernels in releasing.compiled((haar, "float32", False)).items():
+    assert stored.write(taps, kernels) > 0
+launches = [launch for launch in warming.needed(db1, ["float32"], (9, 0)) if launch[0].compile.taps]
+released = [kernel.compile._released.load(types) for kernel, types in launches]
+for path in stored.RELEASED.iterdir():
+    path.write_bytes(path.read_bytes()[:-40])
+stored._released.cache_clear()
+damaged = [kernel.compile._released.load(types) for kernel, types in launches]
+print(len(launches) > 1, None not in released, damaged == [None] * len(launches), all(codes()))
+"""
+
+
+@pytest.mark.sm_90
+def test_kernels_of_a_release(tmp_path):
+    """They are found for other wavelets with as many taps; a damaged file is as none."""
+    assert python(RELEASED, tmp_path, tmp_path / "released").split() == ["True"] * 4
+
+
+NO_ROW_STACK = """
+import warnings; warnings.simplefilter("error", DeprecationWarning)
+import numpy; vars(numpy).pop("row_stack", None)
+import wavefilt.backends.cuda.runtime.target, numba.cuda.np.arrayobj
+print("row_stack" in vars(numpy))
+"""
+
+
+@pytest.mark.sm_90
+def test_numpy_without_row_stack(tmp_path):
+    """NumPy 2.5 has none, and deprecates what numba-cuda does when it is imported."""
+    assert python(NO_ROW_STACK, tmp_path) == "False\n"
 
 
 PTX = """
@@ -120,6 +163,8 @@ SINGLE = re.compile(r"dwt-(forward|inverse)|dwt2-|modwt-kernels|dual_tree-.*(ana
 """Kernels that use nothing but float32 for samples of float32; others sum squares or compare in float64."""
 SPILLING = re.compile(r"dual_tree-panels_analysis|dwt-one_block|statistics-")
 """Kernels whose registers are limited for an H200: on other GPUs some take local memory."""
+ONE_REGISTER = re.compile(r"modwt-kernels-analysis_kernel-\d+\.sm_90a\.64")
+"""With 8 taps and 64 registers, 4 bytes are spilled, in a stack frame of 8."""
 
 
 def check(folder, dtype, methods, gpus):
@@ -141,11 +186,10 @@ def check(folder, dtype, methods, gpus):
 
     with ThreadPoolExecutor(2) as pool:
         for path, text in zip(files, pool.map(report, files), strict=True):
-            (stack,), (spilled,) = (
-                re.findall(rf"(\d+) bytes {what}", text) for what in ("stack frame", "spill stores")
-            )
-            allowed = SPILLING.match(path.stem) and ".sm_90a" not in path.name
-            assert (stack, spilled) == ("0", "0") or allowed, path.name
+            stack, spilled = (int(re.search(rf"(\d+) bytes {what}", text)[1]) for what in ("stack", "spill stores"))
+            most = (8, 4) if ONE_REGISTER.match(path.stem) else (0, 0)
+            elsewhere = SPILLING.match(path.stem) and ".sm_90a" not in path.name
+            assert (stack <= most[0] and spilled <= most[1]) or elsewhere, (path.name, stack, spilled)
             assert sum(map(int, re.findall(r"(\d+) bytes smem", text))) <= 48 << 10, path.name
 
 
