@@ -66,9 +66,8 @@ def take_turns() -> None:
         key = frame.f_code, frame.f_lineno
         if key not in self._allocations:
             self._allocations[key] = np.empty(shape, as_dtype(dtype) if hasattr(dtype, "bitwidth") else dtype)
-            self._allocations[key].view(np.uint8).fill(
-                0x40
-            )  # a fixed pattern (as a float, 3 or 32), so that earlier tests leave nothing
+            # a fixed pattern (as a float, 3 or 32), so that earlier tests leave nothing
+            self._allocations[key].view(np.uint8).fill(0x40)
         return self._allocations[key]
 
     made = cuda.device_array
