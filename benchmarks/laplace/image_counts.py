@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ ALIGNMENT = 128
 """Bytes that its rows are a multiple of, so that a warp reads four whole cache lines at a time."""
 
 Memory = Literal["global", "tile", "wide"]
-Number = Literal["uint8", "float32", "int32"]
+Number = Literal["uint8", "float32"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Variant:
     """A kernel with ``block`` threads across and down; a thread computes a pixel, or `CHUNK` bytes of `ROWS` rows.
 
     A ``tile`` holds the block's pixels and their neighbours as numbers of type ``held``, and each of its rows ends
-    with ``padding`` unused numbers; pixels are added as ``summed``.
+    with ``padding`` unused numbers; bytes are added as integers.
     """
 
     name: str
@@ -46,7 +46,6 @@ class Variant:
     memory: Memory = "tile"
     block: tuple[int, int] = (16, 16)
     held: Number = "uint8"
-    summed: Number = "int32"
     padding: int = 0
     registers: int = 32
     """Registers of a thread, compiled for sm_90; a test compares them with the compiler's."""
@@ -86,22 +85,17 @@ def pitch(width: int) -> int:
     return -(-CHANNELS * width // ALIGNMENT) * ALIGNMENT
 
 
-FLOATS: dict[str, Any] = {"held": "float32", "summed": "float32"}
 _FLOAT = "bytes converted to float once, as the tile is written"
 _PADDED = "a float tile, its rows 20 words longer so that two share no bank"
 _ROW = "a float tile, a block of 32x8: a warp reads one row"
 _WIDE = f"no tile: 16 aligned bytes and {ROWS} rows a thread, running column sums"
-_CONVERT, _READ = (
-    "the same tile, each byte converted to float as it is read",
-    "each of the 25 pixels read from global memory",
-)
+_READ = "each of the 25 pixels read from global memory"
 VARIANTS = (
     Variant("gpu_global", ("GPU", "global"), _READ, "global", registers=40),
     Variant("gpu_tile", ("GPU", "byte tile"), "20x20 pixels in shared memory, integer arithmetic"),
-    Variant("gpu_convert", ("GPU", "float reads"), _CONVERT, summed="float32"),
-    Variant("gpu_float", ("GPU", "float tile"), _FLOAT, **FLOATS),
-    Variant("gpu_padded", ("GPU", "padded tile"), _PADDED, **FLOATS, padding=20),
-    Variant("gpu_row", ("GPU", "row a warp"), _ROW, block=(32, 8), **FLOATS),
+    Variant("gpu_float", ("GPU", "float tile"), _FLOAT, held="float32"),
+    Variant("gpu_padded", ("GPU", "padded tile"), _PADDED, held="float32", padding=20),
+    Variant("gpu_row", ("GPU", "row a warp"), _ROW, block=(32, 8), held="float32"),
     Variant("gpu_wide", ("GPU", "wide"), _WIDE, "wide", (32, 4), registers=48),
 )
 
@@ -137,9 +131,9 @@ def instructions(variant: Variant) -> dict[str, float]:
     if variant.memory == "global":
         counts["int"] += SIDE * PER_LINE
         counts["other"] += CHANNELS  # the centre once more
-    if variant.summed == "float32":
+    if variant.held == "float32":
         counts["fma"] = READS + CHANNELS  # SASS multiplies and subtracts at once
-        counts["other"] += (READS if variant.held == "uint8" else fills) + CHANNELS  # conversions
+        counts["other"] += fills + CHANNELS  # conversions
     else:
         counts["int"] += READS / 2  # SASS adds two numbers at a time
     return counts

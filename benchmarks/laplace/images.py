@@ -5,7 +5,6 @@ Each output is compared, exactly, before it is timed. `wavefilt bench laplace 2d
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -16,21 +15,12 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from wavefilt import backends, threads
-from wavefilt.benchmarks.common import comparison
-from wavefilt.benchmarks.common.comparison import COPY, Progress, on_device
+from wavefilt.backends.numba_cpu.compiler import jit
+from wavefilt.benchmarks.common import columns
+from wavefilt.benchmarks.common.columns import COPY, Implementation, Prepared, Progress, on_device
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Implementation, Prepared
 from wavefilt.benchmarks.common.tables import Column, Report, Row
-from wavefilt.benchmarks.laplace import image_loops
-from wavefilt.benchmarks.laplace.image_counts import (
-    CHANNELS,
-    RADIUS,
-    SIDE,
-    VARIANTS,
-    Variant,
-    launch,
-    pitch,
-)
+from wavefilt.benchmarks.laplace.image_counts import BORDER, CHANNELS, RADIUS, SIDE, VARIANTS, Variant, launch, pitch
 
 Image = NDArray[np.uint8]
 """(height, width, 3): rows one after the other, red, green and blue of a pixel together."""
@@ -42,6 +32,7 @@ LONGEST, LARGEST = (1 << 16) - 1, (1 << 31) - 1
 REPEATS, BUDGET, QUICK_BUDGET = 25, 3.0, 0.1
 """Most runs of an implementation, and the seconds they may take."""
 SCIPY, NUMPY = "scipy.ndimage.correlate in int32", "the sum of 25 shifted images in NumPy's int16"
+AREA = SIDE * SIDE
 GRAIN = 1 << 16
 """Least bytes of a thread."""
 WEIGHTS = np.full((SIDE, SIDE, 1), -1, np.int32)
@@ -69,41 +60,11 @@ def made(width: int, height: int, seed: int = 17) -> Image:
     return np.clip(image, 0, 255).astype(np.uint8)
 
 
-def read(path: str) -> Image:
-    """Read an image. Raises ImportError without Pillow, ValueError or OSError for a file without an image to filter."""
-    try:
-        with _pillow().open(path) as opened:
-            check(*opened.size)
-            image: Image = np.array(opened.convert("RGB"))
-    except (ImportError, FileNotFoundError, PermissionError):
-        raise
-    except Exception as error:  # decoders raise all kinds of errors
-        raise ValueError(f"{path}: not an image that Pillow can read ({error})") from error
-    if not image.any():
-        raise ValueError(f"{path}: all black, results cannot be compared")
-    return image
-
-
-def png(image: Image) -> bytes:
-    """Return the image as a PNG file. Raises ImportError without Pillow."""
-    out = io.BytesIO()
-    _pillow().fromarray(image).save(out, "PNG")
-    return out.getvalue()
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image as pillow
-    except ImportError as error:
-        raise ImportError(f"images are read and written with Pillow ({error}): pip install pillow") from error
-    return pillow
-
-
 class Problem:
     """An image (height, width, 3) to be filtered; beyond its edges are zeros, and results are clamped to 0..255."""
 
-    def __init__(self, x: Image, name: str = MADE) -> None:
-        self.x, self.name = x, name
+    def __init__(self, x: Image) -> None:
+        self.x = x
         self.height, self.width, _ = x.shape
         self.samples = self.height * self.width
 
@@ -114,7 +75,7 @@ class Problem:
         return cls(made(width, -(-samples // width)))
 
     def __str__(self) -> str:
-        return f"5x5 Laplace filter, {self.width}x{self.height} RGB pixels, image {self.name}"
+        return f"5x5 Laplace filter, {self.width}x{self.height} RGB pixels"
 
     @cached_property
     def bordered(self) -> Image:
@@ -141,6 +102,49 @@ def by_numpy(bordered: Image) -> Image:
     return np.clip(value, 0, 255, out=value).astype(np.uint8)
 
 
+@jit
+def plain(bordered: Any, y: Any, start: int, stop: int) -> None:
+    """The sum of 25 pixels after the other. Both are (height, width, 3), x with two pixels of zeros on every side."""
+    width = y.shape[1]
+    for row in range(start, stop):
+        for column in range(width):
+            for channel in range(CHANNELS):
+                total = np.int32(0)
+                for i in range(SIDE):
+                    for j in range(SIDE):
+                        total = np.int32(total + bordered[row + i, column + j, channel])
+                centre = bordered[row + RADIUS, column + RADIUS, channel]
+                value = np.int32(AREA * centre - total)
+                y[row, column, channel] = min(max(value, np.int32(0)), np.int32(255))
+
+
+@jit
+def vectors(x: Any, y: Any, start: int, stop: int) -> None:
+    """25 times the pixel less the 5x5 box around it, from running sums of columns; x and y are (height, 3 width).
+
+    Loops over a row without a branch in 16 bits, of which compilers make vector instructions.
+    """
+    height, length = x.shape
+    sums = np.zeros(length + 2 * BORDER, np.int16)
+    columns = sums[BORDER : BORDER + length]
+    for row in range(max(start - RADIUS, 0), min(start + RADIUS, height)):
+        for j in range(length):
+            columns[j] += np.int16(x[row, j])
+    for row in range(start, stop):
+        if row + RADIUS < height:
+            below = x[row + RADIUS]
+            for j in range(length):
+                columns[j] += np.int16(below[j])
+        for j in range(length):
+            box = np.int16(sums[j] + sums[j + 3] + sums[j + 6] + sums[j + 9] + sums[j + 12])
+            value = np.int16(AREA * np.int16(x[row, j]) - box)
+            y[row, j] = np.uint8(min(max(value, np.int16(0)), np.int16(255)))
+        if row >= RADIUS:
+            above = x[row - RADIUS]
+            for j in range(length):
+                columns[j] -= np.int16(above[j])
+
+
 def _host(kernel: Callable[..., object], spread: bool, problem: Problem) -> Prepared:
     """Prepare ``kernel(problem, y, start, stop)`` of all rows in this thread, or ``spread`` over all threads."""
     y = np.empty_like(problem.x)
@@ -157,11 +161,11 @@ def _host(kernel: Callable[..., object], spread: bool, problem: Problem) -> Prep
 
 
 def _plain(problem: Problem, y: Image, start: int, stop: int) -> None:
-    image_loops.plain(problem.bordered, y, start, stop)
+    plain(problem.bordered, y, start, stop)
 
 
 def _vectors(problem: Problem, y: Image, start: int, stop: int) -> None:
-    image_loops.vectors(*(image.reshape(problem.height, -1) for image in (problem.x, y)), start, stop)
+    vectors(*(image.reshape(problem.height, -1) for image in (problem.x, y)), start, stop)
 
 
 def _copied(problem: Problem, y: Image, start: int, stop: int) -> None:
@@ -224,14 +228,14 @@ def run(
     device: str | None = None,
     progress: Progress = iter,
 ) -> Row:
-    """Return times in milliseconds of every implementation, as a table for JSON: see `comparison.compare`."""
+    """Return times in milliseconds of every implementation, as a table for JSON: see `columns.compare`."""
     counted = {v.name: launch(v, problem.width, problem.height) for v in VARIANTS}
     how = ("plain", "median", repeats, budget, device, progress)  # ratios are to the plain loop, of medians
-    row, facts = comparison.compare(problem, (*IMPLEMENTATIONS, *COPIES), CHANNELS, counted, *how)
-    row |= {"image": problem.name, "width": problem.width, "height": problem.height}
+    row, facts = columns.compare(problem, (*IMPLEMENTATIONS, *COPIES), CHANNELS, counted, *how)
+    row |= {"image": MADE, "width": problem.width, "height": problem.height}
     row["megapixels a second"] = {k: 1e-3 * row["samples"] / times["median"] for k, times in row["times"].items()}
     method = "5x5 Laplace filter (all -1, centre 24) on interleaved RGB bytes, zeros beyond edges, clamped to 0..255; "
-    method += f"median and quartiles of up to {repeats} runs in {budget:g} s; {comparison.GPU_TIME}"
+    method += f"median and quartiles of up to {repeats} runs in {budget:g} s; {columns.GPU_TIME}"
     return result("laplace2d", unit="ms", method=method, **facts, rows=[row])
 
 
@@ -250,4 +254,4 @@ def report(result: Row) -> Report:
     title = f"5x5 Laplace filter, {row['width']}x{row['height']} RGB pixels, image {row['image']}; ± is half the "
     title += "interquartile range"
     method = f"{result['method']}. Results are compared exactly, with {SCIPY}; its own with {NUMPY}."
-    return comparison.report(result, title, TIMES, method)
+    return columns.report(result, title, TIMES, method)

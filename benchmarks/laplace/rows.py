@@ -17,10 +17,9 @@ import numpy as np
 
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.common import comparison
-from wavefilt.benchmarks.common.comparison import COPY, Progress, on_device
+from wavefilt.benchmarks.common import columns
+from wavefilt.benchmarks.common.columns import COPY, Implementation, Prepared, Progress, on_device
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Implementation, Prepared
 from wavefilt.benchmarks.common.measuring import signal
 from wavefilt.benchmarks.common.tables import Column, Report, Row, size
 from wavefilt.ske.calibrated import Launch
@@ -209,14 +208,14 @@ def run(
     device: str | None = None,
     progress: Progress = iter,
 ) -> Row:
-    """Return times in milliseconds of every implementation, as a table for JSON: see `comparison.compare`."""
+    """Return times in milliseconds of every implementation, as a table for JSON: see `columns.compare`."""
     problem = Problem(samples)
     counted = {f"gpu_{name}": launch for name, launch in launches(samples).items()}
     how = ("loop", "mean", repeats, budget, device, progress)  # ratios are to the loop and of means, as in 2008
-    row, facts = comparison.compare(problem, (*IMPLEMENTATIONS, *COPIES), SAMPLE, counted, *how)
+    row, facts = columns.compare(problem, (*IMPLEMENTATIONS, *COPIES), SAMPLE, counted, *how)
     if samples == SAMPLES:
         row["document"] = {name: {"ms": ms, "ratio": ratio} for name, (ms, ratio) in DOCUMENT.items()}
-    method = f"Mean, median and quartiles of up to {repeats} runs in {budget:g} s; {comparison.GPU_TIME}"
+    method = f"Mean, median and quartiles of up to {repeats} runs in {budget:g} s; {columns.GPU_TIME}"
     return result("laplace1d", unit="ms", method=method, **facts, rows=[row])
 
 
@@ -239,4 +238,4 @@ def report(result: Row) -> Report:
     if "document" in row:
         then = {"2008|ms": "?{document[ms]:g}", "2008, x the|host loop": "?{document[ratio]:.1f}"}
         method += " 2008: a compiled loop on one core of an E8400, and a GTX 260; its read-only path is textures."
-    return comparison.report(result, title, TIMES, method, then)
+    return columns.report(result, title, TIMES, method, then)

@@ -13,11 +13,10 @@ import pywt
 import wavefilt
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.common.gpu_timing import measured
-from wavefilt.benchmarks.common.implementation import Implementation, Prepared
-from wavefilt.benchmarks.common.measuring import different, loop, signal
+from wavefilt.benchmarks.calls import by_wavedec
+from wavefilt.benchmarks.common.columns import Implementation, Prepared
+from wavefilt.benchmarks.common.measuring import different, gpu_time, loop, signal
 from wavefilt.benchmarks.common.tables import Row
-from wavefilt.benchmarks.cpu import by_wavedec
 from wavefilt.errors import BackendUnavailable
 from wavefilt.method import Method
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
@@ -159,7 +158,7 @@ def _kernels(problem: Problem) -> Prepared:
 
     def clock(repeats: int, warm: int) -> dict[str, float]:
         try:
-            return measured(lambda stream: denoiser.run(x, out, stream), repeats=repeats).milliseconds
+            return gpu_time(lambda stream: denoiser.run(x, out, stream), repeats=repeats)
         finally:
             plan.release()
 

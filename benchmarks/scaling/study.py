@@ -9,11 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from wavefilt.benchmarks.common.columns import estimated, grouped, labels, not_run, place, recorded
-from wavefilt.benchmarks.common.comparison import MODELS, calibration
+from wavefilt.benchmarks.common.columns import (
+    Implementation,
+    estimated,
+    estimates,
+    grouped,
+    labels,
+    measured,
+    not_run,
+    opened,
+    place,
+)
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.gpu_timing import measured as gpu_time
-from wavefilt.benchmarks.common.implementation import Implementation, measured, missing
+from wavefilt.benchmarks.common.measuring import gpu_time
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table, size
 from wavefilt.benchmarks.ske.counts import denoise
 from wavefilt.benchmarks.ske.estimate import problem as estimated_problem
@@ -49,17 +57,15 @@ def run(
 
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
     """
-    why = {i.name: missing(i) for i in IMPLEMENTATIONS}
-    chosen, reason = calibration(device, why["cuda"])
-    running = [i for i in IMPLEMENTATIONS if not why[i.name]]
     compared = "wavefilt.denoise, backend pywavelets, "
+    running, chosen, facts = opened(IMPLEMENTATIONS, device, lambda one: compared + one.oracle)
+    no_gpu = facts["columns"]["cuda"]["missing"]
     found = result(
         "scaling",
         unit="ms",
         method=f"{LEVEL} levels, universal soft threshold, noise by the MAD of the finest level",
-        columns=recorded(IMPLEMENTATIONS, why, lambda one: compared + one.oracle),
-        floors={"missing": why["cuda"] and "backend cuda, which measures them, does not run here"},
-        estimates={"calibration": chosen and chosen.name, "missing": reason},
+        **facts,
+        floors={"missing": no_gpu and "backend cuda, which measures them, does not run here"},
         rows=[],
     )
     found["most repeats"] = repeats
@@ -69,13 +75,11 @@ def run(
         times, skipped = measured(problem, map(itemgetter(2), group), repeats, budget)
         row: Row = {"wavelet": wavelet, "taps": problem.taps, "samples": samples}
         row |= {"times": times, "skipped": skipped}
-        if not why["cuda"]:
+        if not no_gpu:
             row["floors"] = _floors(samples, repeats)
         if chosen is not None:
             launches = denoise(estimated_problem(wavelet, samples, level=LEVEL))
-            row["estimates"] = {
-                name: 1e3 * sum(seconds(launch, chosen) for launch in launches) for name, seconds in MODELS.items()
-            }
+            row["estimates"] = estimates(launches, chosen)
         found["rows"].append(row | derived(row))
         keep(found)
     return found
@@ -92,7 +96,7 @@ def _floors(samples: int, repeats: int) -> dict[str, float]:
         "down": lambda stream: x.copy_to_host(host, stream=stream),
         "copy": lambda stream: y.copy_to_device(x, stream=stream),
     }
-    times = {name: 1e3 * gpu_time(copy, 4, repeats).seconds for name, copy in work.items()}
+    times = {name: gpu_time(copy, 4, repeats)["median"] for name, copy in work.items()}
     return times | {"transfer": times["up"] + times["down"], "memory": 12 / 8 * times["copy"]}
 
 

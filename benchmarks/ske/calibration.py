@@ -17,8 +17,8 @@ import numpy as np
 
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda, describe, require
 from wavefilt.benchmarks.common.environment import version
-from wavefilt.benchmarks.common.gpu_timing import Timing, measured
-from wavefilt.benchmarks.common.tables import Row
+from wavefilt.benchmarks.common.measuring import gpu_time, summary
+from wavefilt.benchmarks.common.tables import Row, Times, spread
 from wavefilt.ske.devices import Calibration, Operation, Table
 
 from .microkernels import LINE, OPERATIONS, SHARED_LOADS, UNROLLED, chain, kernels
@@ -86,16 +86,16 @@ class Bench:
             launch()
             cuda.synchronize()
             counted.append(np.median(self.cycles.copy_to_host()[:blocks]))
-        return self._keep(name, Timing.of(counted[1:]))
+        return self._keep(name, summary(counted[1:]))
 
     def seconds(self, name: str, launches: int, kernel: Any, blocks: int, threads: int, *arguments: Any) -> float:
         """Return the median time of a launch."""
-        timing = measured(lambda on: kernel[blocks, threads, on](*arguments), launches, self.sizes.repeats, 2)
-        return self._keep(name, timing)
+        timing = gpu_time(lambda on: kernel[blocks, threads, on](*arguments), launches, self.sizes.repeats, 2)
+        return 1e-3 * self._keep(name, timing)
 
-    def _keep(self, name: str, timing: Timing) -> float:
-        self.spread[name] = round(timing.spread, 4)
-        return timing.seconds
+    def _keep(self, name: str, found: Times) -> float:
+        self.spread[name] = round(2 * spread(found), 4)
+        return found["median"]
 
     def operation(self, name: str) -> Operation:
         """Measure the latency with one warp, the rate with fully occupied SMs."""
@@ -156,9 +156,6 @@ class Bench:
             wait = partial(self.kernels.barriers[blocks, threads], turns, self.cycles)
             found.append((threads, self.ticks(f"barrier, {threads} threads", wait, blocks) / turns))
         return found
-
-    def launch(self) -> float:
-        return self.seconds("launch", self.sizes.launches, self.kernels.empty, 1, 32)
 
     def bandwidth(self) -> Pairs:
         """Measure the bandwidth of repeated copies against the bytes of both arrays."""

@@ -15,8 +15,8 @@ from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Shape, Shrinking
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
-from wavefilt.benchmarks.common.gpu_timing import LAUNCHES, REPEATS, WARM, measured
-from wavefilt.benchmarks.common.tables import Row
+from wavefilt.benchmarks.common.measuring import LAUNCHES, REPEATS, gpu_time
+from wavefilt.benchmarks.common.tables import Row, spread
 from wavefilt.transforms import DWT
 
 from .cases import Case
@@ -47,8 +47,9 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
         try:
             ready = prepare(case)
             try:
-                timing = measured(ready.work, launches, repeats, WARM)
-                row |= {"seconds": timing.seconds, "spread": timing.spread, "launches": [resources(ready.kernel)]}
+                timing = gpu_time(ready.work, launches, repeats)
+                row |= {"seconds": 1e-3 * timing["median"], "spread": 2 * spread(timing)}
+                row["launches"] = [resources(ready.kernel)]
             finally:
                 ready.plan.release()
         except Exception as error:
