@@ -31,7 +31,7 @@ from wavefilt.benchmarks.common.columns import (
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import gpu_time
 from wavefilt.benchmarks.common.tables import Report, Row, Table, size, spread
-from wavefilt.benchmarks.ske.cases import Case
+from wavefilt.benchmarks.ske.fit import Case
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DWT
 

@@ -77,12 +77,12 @@ def calibrate(constants_only: bool, results: Results) -> None:
     if results.path is None and not results.as_json:
         raise click.UsageError("name a file for the calibration with -o, or print it with --json")
     with usage_errors():
-        from wavefilt.benchmarks.ske import calibration, cases, fit, measure
+        from wavefilt.benchmarks.ske import calibration, fit, measure
 
         device = calibration.constants()
         results.keep(json.loads(device.to_json()))  # in case the fit fails
         if not constants_only:
-            device = fit.fitted(measure.rows(cases.fit_cases(), repeats=15), device)
+            device = fit.fitted(measure.rows(fit.fit_cases(), repeats=15), device)
     results.finish(
         json.loads(device.to_json()), lambda: f"{device.name}: {device.measured['seconds']} s, {results.path}"
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import load4, store
-from wavefilt.benchmarks.laplace.image_counts import BORDER, CHANNELS, RADIUS, ROWS, SIDE, Variant
+from wavefilt.benchmarks.laplace.images import BORDER, CHANNELS, RADIUS, ROWS, SIDE, Variant
 
 int32: Any = np.int32
 uint32: Any = np.uint32

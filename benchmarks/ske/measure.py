@@ -19,7 +19,7 @@ from wavefilt.benchmarks.common.measuring import LAUNCHES, REPEATS, gpu_time
 from wavefilt.benchmarks.common.tables import Row, spread
 from wavefilt.transforms import DWT
 
-from .cases import Case
+from .fit import Case
 
 Work = Callable[[Any], None]
 LARGEST = 1 << (12 if SIMULATED else 26)

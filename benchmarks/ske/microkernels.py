@@ -94,13 +94,6 @@ def kernels() -> SimpleNamespace:
         pass
 
     @cuda.jit
-    def spin(cycles):
-        """Keep the stream busy for a number of cycles."""
-        start = ticks()
-        while ticks() - start < cycles:
-            pass
-
-    @cuda.jit
     def ring(following, lines, apart):
         """Link all lines (a power of two) to one cycle in an unpredictable order."""
         first, step = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x, cuda.gridDim.x * cuda.blockDim.x
@@ -197,5 +190,5 @@ def kernels() -> SimpleNamespace:
         if cuda.threadIdx.x == 0:
             cycles[cuda.blockIdx.x] = ticks() - start
 
-    every = (empty, spin, ring, chase, chase_shared, read_shared, copy, read, write, barriers)
+    every = (empty, ring, chase, chase_shared, read_shared, copy, read, write, barriers)
     return SimpleNamespace(**{f.__name__: f for f in every})

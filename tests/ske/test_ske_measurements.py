@@ -35,7 +35,7 @@ def test_microbenchmarks():
 @inside
 def test_cases_are_measured_and_failures_kept():
     from wavefilt.benchmarks.ske import measure
-    from wavefilt.benchmarks.ske.cases import Case
+    from wavefilt.benchmarks.ske.fit import Case
 
     wavelets = {"haar": "forward", "db2": "inverse", "no wavelet": "forward"}
     rows = list(measure.rows([Case(k, w, 8, 300, tile=128) for w, k in wavelets.items()], repeats=1, launches=1))
