@@ -15,19 +15,8 @@ import pywt
 
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.common.columns import (
-    MODELS,
-    Implementation,
-    Mismatch,
-    Prepared,
-    estimated,
-    estimates,
-    labels,
-    measured,
-    not_run,
-    opened,
-    place,
-)
+from wavefilt.benchmarks.common import columns
+from wavefilt.benchmarks.common.columns import MODELS, Implementation, Mismatch, Prepared, labels
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import gpu_time
 from wavefilt.benchmarks.common.tables import Report, Row, Table, size, spread
@@ -119,11 +108,11 @@ def run(
 
     Raises Mismatch if an output differs from that of the CPU backend, ValueError or OSError for an unknown calibration.
     """
-    running, chosen, facts = opened(KERNELS, device, lambda kernel: "backend numba")
+    running, chosen, facts = columns.opened(KERNELS, device, lambda kernel: "backend numba")
     of: dict[int, Row] = {block: {"block": block, "times": {}, "skipped": {}, "estimates": {}} for block in blocks}
     for kernel, block in progress([*product(running, blocks)]):
         try:
-            times, refused = measured(Problem(samples, block, tile), [kernel], repeats, np.inf)
+            times, refused = columns.measured(Problem(samples, block, tile), [kernel], repeats, np.inf)
         except Mismatch:
             raise
         except Exception as error:  # a block that the compiler or the driver refuses
@@ -133,7 +122,7 @@ def run(
     if chosen is not None:
         for block, row in of.items():
             problem = Problem(samples, block, tile)
-            row["estimates"] = {k.name: estimates([problem.case(k.name).counted()], chosen) for k in KERNELS}
+            row["estimates"] = {k.name: columns.estimates([problem.case(k.name).counted()], chosen) for k in KERNELS}
     return result(
         "blocks",
         unit="ms",
@@ -164,12 +153,12 @@ def choices(rows: Sequence[Row]) -> dict[str, Row]:
 def report(found: Row) -> Report:
     """Return microseconds by kernel and block, the choices, and notes."""
     measured = any(row["times"] for row in found["rows"])
-    columns = {"kernel": "{label}", "threads": "{block}"} | ({"measured": "?{measured}"} if measured else {})
+    heads = {"kernel": "{label}", "threads": "{block}"} | ({"measured": "?{measured}"} if measured else {})
     for model in MODELS if found["estimates"]["calibration"] else ():
-        columns[f"SKE|{model}"] = f"?{{{model}:.1f}}"
-        columns |= {f"|error#{model}": f"?{{{model} error:+.0%}}"} if measured else {}
+        heads[f"SKE|{model}"] = f"?{{{model}:.1f}}"
+        heads |= {f"|error#{model}": f"?{{{model} error:+.0%}}"} if measured else {}
     title = f"{size(found['samples'])} samples by threads of a block, microseconds"
-    times = Table(title, columns)({"rows": [*_lines(found)]})
+    times = Table(title, heads)({"rows": [*_lines(found)]})
     label = labels(found)
     chosen = CHOICES({"rows": [{"label": label[name], **entry} for name, entry in found["choices"].items()]})
     return Report([times, chosen], notes(found))
@@ -204,7 +193,7 @@ CHOICES = Table(
 def notes(found: Row) -> list[str]:
     """Return notes: where and how it was measured, and what was left out and why."""
     label, worst = labels(found), max((t["error"] for row in found["rows"] for t in row["times"].values()), default=0)
-    lines = [place(found), f"{found['method']}.", *not_run(found), estimated(found)]
+    lines = [columns.place(found), f"{found['method']}.", *columns.not_run(found), columns.estimated(found)]
     lines += [f"Compared with backend numba first; largest difference {worst:.0e} of the norm."] if worst else []
     for row in found["rows"]:
         lines += [f"Skipped: {label[name]}, {row['block']} threads: {why}." for name, why in row["skipped"].items()]

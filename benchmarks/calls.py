@@ -18,6 +18,7 @@ from wavefilt.benchmarks.common.columns import agreement, release, unavailable
 from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import different, first_calls, loop, signal, summary, turns, walls
 from wavefilt.benchmarks.common.tables import Report, Row, Table, number
+from wavefilt.errors import BackendUnavailable
 from wavefilt.thresholding.rules import MAD_TO_SIGMA
 
 KI, MI = 1 << 10, 1 << 20
@@ -154,6 +155,33 @@ def _wavedec2(x: Array, wavelet: str, level: int, **options: object) -> Array:
     return np.asarray(pywt.waverec2(coefficients, wavelet)[: x.shape[0], : x.shape[1]])
 
 
+def torch_with_ptwt(device: str) -> Any:
+    """Return torch. Raises BackendUnavailable unless ptwt is installed too and the device is there."""
+    try:
+        import ptwt  # noqa: F401
+        import torch
+    except ImportError as error:
+        raise BackendUnavailable(f"ptwt is not installed ({error}): pip install ptwt torch") from error
+    if device == "cuda" and not torch.cuda.is_available():
+        raise BackendUnavailable("torch sees no GPU")
+    torch.backends.cudnn.allow_tf32 = False  # its 10 bits of mantissa would not pass the comparison
+    return torch
+
+
+def by_ptwt(x: Any, wavelet: str, level: int) -> Any:
+    """Denoise as a user of ptwt does, and wait for the result."""
+    import ptwt
+    import torch
+
+    coefficients = ptwt.wavedec(x, wavelet, mode="symmetric", level=level)
+    t = coefficients[-1].abs().median() * MAD_TO_SIGMA * float(np.sqrt(2 * np.log(x.shape[-1])))
+    details = [torch.sign(d) * torch.clamp(d.abs() - t, min=0) for d in coefficients[1:]]
+    y = ptwt.waverec([coefficients[0], *details], wavelet)
+    if x.is_cuda:
+        torch.cuda.synchronize()
+    return y
+
+
 def run(backend: str, quick: bool = False, repeats: int = REPEATS) -> Row:
     """Measure every case of a backend; ``quick`` takes smaller arrays, few repeats and no first calls.
 
@@ -199,7 +227,7 @@ def to_host(x: Any) -> Array:
 
 def _measured(case: Case, backend: str, where: str, to_gpu: Callable[[Array], Any], repeats: int) -> Row:
     """Compare a case with its reference, then time it with different arrays, and with one array again and again."""
-    host, peer = case.x, pywavelets(case.options)
+    host, peer, (held, fewest) = case.x, pywavelets(case.options), HELD[where]
     make: Callable[[Array], Any] = to_gpu if where == DEVICE else np.asarray
     x = make(host)
     call: Callable[..., Any] = partial(wavefilt.denoise, backend=backend, **case.options)
@@ -213,12 +241,10 @@ def _measured(case: Case, backend: str, where: str, to_gpu: Callable[[Array], An
     if where == CPU:
         calls = {"numba": call} | ({"pywavelets": peer} if peer else {})
         repeats = max(repeats, min(MOST_ON_CPU, 32 * MI // x.size)) if repeats > QUICK_REPEATS[backend] else repeats
-        arrays = different(x, HELD[where][0], repeats, HELD[where][1])
+        arrays = different(x, held, repeats, fewest)
         row["different"] = {name: loop(one, arrays) for name, one in calls.items()}
         return row | {"same": turns({name: partial(one, x) for name, one in calls.items()}, repeats)}
-    row["different"] = loop(
-        call, [make(one) for one in different(host, HELD[where][0], max(repeats, 40), HELD[where][1])]
-    )
+    row["different"] = loop(call, [make(one) for one in different(host, held, max(repeats, 40), fewest)])
     row["same"] = walls(partial(call, x), repeats)
     return row | ({"gpu": _queued(partial(call, x, wait=False), repeats)} if where == DEVICE else {})
 
@@ -240,14 +266,12 @@ def _queued(call: Callable[[], object], repeats: int) -> dict[str, float]:
 
 def _others(case: Case, where: str, repeats: int) -> dict[str, float]:
     """Return the milliseconds of the other libraries: PyWavelets for NumPy arrays, ptwt for those on the GPU."""
-    from wavefilt.benchmarks.scaling.implementations import by_ptwt, torch_with_ptwt
-
     if where == NUMPY:
         return {"PyWavelets": walls(partial(by_wavedec, case.x, **case.options), 1, 0)["median"]}
     if unavailable(partial(torch_with_ptwt, "cuda")):
         return {}
     x = torch_with_ptwt("cuda").as_tensor(case.x, device="cuda")
-    return {"ptwt": walls(partial(by_ptwt, x, case.options["wavelet"]), repeats)["median"]}
+    return {"ptwt": walls(partial(by_ptwt, x, case.options["wavelet"], case.options["level"]), repeats)["median"]}
 
 
 def _ratio(which: str) -> Callable[[Row], str]:

@@ -118,8 +118,8 @@ def with_results(command: Command) -> Command:
         changed = uncommitted(results.path) if results.path else []
         if changed and not allow_dirty:
             raise click.UsageError(
-                f"{results.path}: the checkout has uncommitted changes ({', '.join(changed[:3])}); commit them, or give "
-                "--allow-dirty, which marks the file as scratch"
+                f"{results.path}: the checkout has uncommitted changes ({', '.join(changed[:3])}); "
+                "commit them, or give --allow-dirty, which marks the file as scratch"
             )
         command(*arguments, results=replace(results, scratch=bool(changed)), **options)
 

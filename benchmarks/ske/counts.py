@@ -357,8 +357,8 @@ def _row_block(warp: Warp) -> Warp:
 DRAWN_AHEAD, SAMPLERS = (1 << 15, 1 << 20), 528
 DRAWN_BYTES, PARTS, CLOSE, WHOLE = 1 << 15, 66, 4096, 36 << 10
 MOST_TAPS_SEARCHED = 64
-SELECT, SCAN, ROW = 512, 256, 128
-"""Threads of a block that samples or searches a list, of one that narrows, and of one that handles a short row."""
+SELECT, ROW = 512, 128
+"""Threads of a block that samples or searches a list, and of one that handles a short row."""
 ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
 """Values of a row in shared memory, values of its sample, and share of a longer row that is listed."""
 LOCATE = {"barriers": 3, "shared": 12}
@@ -382,7 +382,7 @@ def denoise(problem: Problem) -> list[Launch]:
         return [*ahead, _row_median(problem), _choose(problem), *back]
     if problem.taps > MOST_TAPS_SEARCHED:
         raise ValueError(f"there are no counts for filters of more than {MOST_TAPS_SEARCHED} taps")
-    return [_draw(problem), _searching(problem, ahead[0]), *_settle(problem), *ahead[1:], _choose(problem), *back]
+    return [_draw(problem), _searching(problem, ahead[0]), _finish(problem), *ahead[1:], _choose(problem), *back]
 
 
 def _row_median(problem: Problem) -> Launch:
@@ -435,40 +435,19 @@ def _searching(problem: Problem, launch: Launch) -> Launch:
     )
 
 
-def _settle(problem: Problem) -> list[Launch]:
-    """Count the passes over the list that find the median; very long lists take several."""
+def _finish(problem: Problem) -> Launch:
+    """Count the pass over the list that finds the median. Raises ValueError for a list that takes several passes."""
     listed = _listed(problem)
-    parts = max(min(-(-int(listed) // (4 * SELECT)), PARTS), 1)
-    rounds = listed / parts / SELECT
-    made, inside = [], listed / (BINS // 2)
-    narrowed = inside > CLOSE // 2
-    if narrowed:
-        made.append(_narrow(problem))
-    while inside > CLOSE // 2:
-        warp = Warp(problem)
-        warp.issue(rounds, int=20, other=8)
-        warp.issue(BINS / SELECT, int=10, other=6)
-        warp.issue(1, int=150, other=80)
-        warp.wait(LOCATE["barriers"] + 6, 3 + rounds + LAST + 6, 2 * rounds + LOCATE["shared"])
-        made.append(_search_launch("settle", warp, parts * problem.rows, SELECT, listed))
-        inside /= BINS // 2
-    warp = Warp(problem)
+    parts, inside = max(min(-(-int(listed) // (4 * SELECT)), PARTS), 1), listed / (BINS // 2)
+    if inside > CLOSE // 2:
+        raise ValueError(f"there are no counts for traces of {problem.samples} samples, only for at most 128 Mi")
+    rounds, warp = listed / parts / SELECT, Warp(problem)
     warp.issue(rounds, int=16, other=8)
     warp.issue(2 * (inside + BINS) / SELECT, int=8, other=4)
     warp.wait(2 * LOCATE["barriers"] + 10, 3 + rounds + LAST + 4, 2 * LOCATE["shared"])
-    if not narrowed:
-        warp.issue(BINS / SELECT, int=4, other=4)
-        warp.wait(LOCATE["barriers"], 2, LOCATE["shared"])
-    return [*made, _search_launch("finish", warp, parts * problem.rows, SELECT, listed)]
-
-
-def _narrow(problem: Problem) -> Launch:
-    """Count the narrowing of the window after the forward launch: a block per row."""
-    warp = Warp(problem)
-    warp.issue(BINS / SCAN, int=4, other=4)
-    warp.issue(1, int=150, other=80)
-    warp.wait(LOCATE["barriers"] + 3, 5, LOCATE["shared"])
-    return _search_launch("narrow", warp, problem.rows, SCAN, 2 * BINS)
+    warp.issue(BINS / SELECT, int=4, other=4)
+    warp.wait(LOCATE["barriers"], 2, LOCATE["shared"])
+    return _search_launch("finish", warp, parts * problem.rows, SELECT, listed)
 
 
 def _choose(problem: Problem) -> Launch:

@@ -16,7 +16,7 @@ from wavefilt.benchmarks.common.columns import Mismatch, unavailable
 from wavefilt.benchmarks.common.measuring import difference
 from wavefilt.benchmarks.laplace import images, rows
 from wavefilt.benchmarks.scaling import gsl, study
-from wavefilt.benchmarks.scaling.implementations import IMPLEMENTATIONS, Problem
+from wavefilt.benchmarks.scaling.study import IMPLEMENTATIONS, Problem
 
 TINY = 4096
 PROBLEMS = {
@@ -124,7 +124,7 @@ def test_cpu_measures_every_case_beside_pywavelets(tmp_path, capsys):
             assert row[loops].keys() == libraries
             assert all(0 < t["low"] <= t["median"] <= t["high"] for t in row[loops].values())
         assert row["error"] < calls.TOLERANCE["numba", row["dtype"]]
-    assert "4096 x 4096, two axes" in out
+    assert "universal, two axes, 4096 x 4096" in out
 
 
 @outside

@@ -60,7 +60,7 @@ def test_constants_of_the_counts_are_those_of_the_kernels():
     assert (short_rows.ROOMS[0], short_rows.DRAWN) == (counts.ROW_ROOM, counts.ROW_DRAWN)
     assert counts.ROW_REGISTERS == one_block.REGISTERS
     options = plan.Options()
-    assert (options.select, options.scan, options.row_threads(1 << 20)) == (counts.SELECT, counts.SCAN, counts.ROW)
+    assert (options.select, options.row_threads(1 << 20)) == (counts.SELECT, counts.ROW)
 
 
 def test_counts_equal_those_of_the_compiled_kernels(tmp_path):
