@@ -42,7 +42,8 @@ class Problem:
 
     def case(self, kernel: str) -> Case:
         """Return the launch of a kernel, which is named after transform and wavelet."""
-        return Case(*kernel.split("_"), self.block, self.samples, tile=self.tile)
+        transform, wavelet = kernel.split("_")
+        return Case(transform, wavelet, self.block, self.samples, tile=self.tile)
 
     def expected(self, oracle: str) -> Array:
         return _expected(oracle, self.samples, self.case(oracle).problem.level)
@@ -58,7 +59,7 @@ def _expected(kernel: str, samples: int, level: int) -> Array:
     pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet(wavelet), "symmetric", level))
     if transform == "forward":
         return np.concatenate([band[0] for band in pyramid.coefficients])
-    return backend.reconstruct(pyramid, Shrinkage("soft", np.full((level, 1), THRESHOLD)))[0]
+    return np.asarray(backend.reconstruct(pyramid, Shrinkage("soft", np.full((level, 1), THRESHOLD)))[0])
 
 
 def _prepared(kernel: str, problem: Problem) -> Prepared:

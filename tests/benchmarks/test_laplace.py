@@ -23,7 +23,6 @@ from tests.support.checkout import ROOT, run
 from tests.support.simulation import SIMULATED, inside, outside
 from wavefilt.benchmarks.common.columns import Mismatch, derived, unavailable
 from wavefilt.benchmarks.laplace import images, rows
-from wavefilt.benchmarks.laplace import images as counts
 from wavefilt.benchmarks.laplace.images import NUMPY, RADIUS, ROWS, SCIPY, VARIANTS
 
 VARIANT = {variant.name: variant for variant in VARIANTS}
@@ -140,28 +139,27 @@ def test_wrong_results_are_errors(monkeypatch, capsys):
 
 
 @outside
-def test_bank_conflicts_counted_by_hand():
-    assert counts.conflict_degree([4 * lane for lane in range(32)]) == 1
-    assert counts.conflict_degree([8 * lane for lane in range(32)]) == 2
-    assert counts.conflict_degree([128 * lane for lane in range(32)]) == 32
-    assert counts.conflict_degree([12 * lane for lane in range(32)]) == 1  # 3 and 32 have no common divisor
-    assert counts.conflict_degree([0] * 31 + [128]) == 2  # one word for all but one lane
-    assert counts.conflict_degree(range(32)) == 1  # bytes of eight words
-    reads = {name: set(counts.conflicts(v)["reads"]) for name, v in VARIANT.items() if v.memory == "tile"}
-    # float: lanes 0 to 3 of a row read words 0 to 9, lanes 12 to 15 of the next 96 to 105: the same banks
-    assert reads == {"gpu_tile": {1}, "gpu_float": {2}, "gpu_padded": {1}, "gpu_row": {1}}
+def test_wavefronts_are_those_of_bank_conflicts():
+    """A float tile's second row of a warp meets the banks of the first; padding and one row a warp do not."""
+
+    def degree(variant):
+        y, x = np.divmod(np.arange(32), variant.block[0])
+        words = np.unique((y * variant.pitch + images.CHANNELS * x) * np.dtype(variant.held).itemsize // 4)
+        return np.bincount(words % 32).max()
+
+    tiles = {name: variant for name, variant in VARIANT.items() if variant.memory == "tile"}
+    degrees = {name: degree(variant) for name, variant in tiles.items()}
+    assert degrees == {"gpu_tile": 1, "gpu_float": 2, "gpu_padded": 1, "gpu_row": 1}
+    for name, variant in tiles.items():
+        assert 0 < variant.instructions["wavefront"] - images.READS * degrees[name] < 0.4 * images.READS, name
 
 
 @outside
-def test_bytes_and_lines_counted_by_hand():
+def test_launches_counted_by_hand():
     width = 4992  # rows are a multiple of 128 bytes
     for name in ("gpu_tile", "gpu_float"):  # 60 bytes from 48 k - 6 on always lie in 3 sectors
-        assert counts.bytes_read(VARIANT[name], width) == 3 * 32 * 20 / 256
-    # 64 rows and 4 more of 512 bytes and a sector on either side
-    assert counts.bytes_read(VARIANT["gpu_wide"], width) == 68 * (512 + 64) / (64 * 512 / 3)
-    assert counts.lines(counts.image_writes(VARIANT["gpu_wide"], width)) == 4
-    assert counts.lines(counts.image_reads(VARIANT["gpu_wide"], width)) == (5 + 4 + 5) / 3
-    launched = counts.launch(VARIANT["gpu_tile"], width, 3744)
+        assert VARIANT[name].read == 3 * 32 * 20 / 256
+    launched = VARIANT["gpu_tile"].launch(width, 3744)
     assert (launched.blocks, launched.touched) == (312 * 234, 6 * width * 3744)
 
 
@@ -206,7 +204,7 @@ def test_kernels_use_the_declared_registers_and_shared_memory(compiled):
 
     if (assembler := ptxas()) is None:
         pytest.skip("ptxas is not installed (wheel nvidia-cuda-nvcc)")
-    declared = rows.launches(1 << 20) | {name: counts.launch(v, 640, 480) for name, v in VARIANT.items()}
+    declared = rows.launches(1 << 20) | {name: v.launch(640, 480) for name, v in VARIANT.items()}
     assert compiled.keys() == declared.keys()
     for name, path in compiled.items():
         command = [assembler, "-arch=sm_90", "-v", str(path), "-o", str(path.with_suffix(".cubin"))]
@@ -249,11 +247,11 @@ def test_image_kernels_execute_the_declared_instructions(compiled):
         assert all((f"{access}.global.v4.u32" in text) == wide for access in ("ld", "st")), name
         found = listing(text).count((2 * RADIUS, ROWS) if wide else ())
         assert found.get("barrier", 0) == tile, name
-        assert found.get("shared load", 0) == counts.READS * tile, name
+        assert found.get("shared load", 0) == images.READS * tile, name
         if not tile:
-            reads = 3 * (2 * RADIUS + 2 * ROWS) + ROWS if wide else counts.READS + 3
+            reads = 3 * (2 * RADIUS + 2 * ROWS) + ROWS if wide else images.READS + 3
             assert found["global load"] == reads, name
-        declared = sum(counts.instructions(variant).values()) + tile
+        declared = sum(n for kind, n in variant.instructions.items() if kind != "wavefront") + tile
         assert sum(found.values()) == pytest.approx(declared, rel=0.25), name
 
 
