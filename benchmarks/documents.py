@@ -53,7 +53,8 @@ def registry() -> dict[str, Tables]:
     from wavefilt.benchmarks.quality.tables import TABLES as QUALITY
     from wavefilt.benchmarks.ske.tables import TABLES as SKE
 
-    return TABLES | QUALITY | SKE
+    found: dict[str, Tables] = TABLES | QUALITY | SKE
+    return found
 
 
 def tables(makers: Mapping[str, Tables], folder: Path | None = None) -> dict[str, str]:

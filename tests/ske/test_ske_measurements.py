@@ -95,7 +95,7 @@ def _compile(folder: Path) -> None:
     from wavefilt.backends.cuda.dwt.inverse import inverse
     from wavefilt.backends.cuda.dwt.tiling import FusedLevels
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.benchmarks.ske.microkernels import chain
+    from wavefilt.benchmarks.ske.calibration import chain
 
     n, yes, four = types.int64, types.boolean, types.UniTuple(types.int64, 4)
     f, i, t = (types.Array(kind, 1, "C") for kind in (types.float32, n, types.int32))
