@@ -220,11 +220,8 @@ def opened(
             "compared with": compared(one),
         }
     chosen, reason = calibration(device, why)
-    return (
-        running,
-        chosen,
-        {"columns": columns, "estimates": {"calibration": chosen and chosen.name, "missing": reason}},
-    )
+    estimates = {"calibration": chosen and chosen.name, "missing": reason}
+    return running, chosen, {"columns": columns, "estimates": estimates}
 
 
 def estimates(launches: Iterable[Launch], device: Calibration) -> dict[str, float | None]:

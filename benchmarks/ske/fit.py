@@ -37,9 +37,6 @@ class Case:
     samples: int
     rows: int = 1
     tile: int = 4096
-    dtype: str = "float32"
-    mode: str = "symmetric"
-    function: str = "soft"
 
     @staticmethod
     def of(row: Row) -> Case:
@@ -49,16 +46,14 @@ class Case:
     @property
     def problem(self) -> Problem:
         """The transform, as deep as its finest launch goes."""
-        taps, itemsize = pywt.Wavelet(self.wavelet).dec_len, np.dtype(self.dtype).itemsize
-        periodized = self.mode == "periodization"
-        whole = Problem(taps, self.samples, self.rows, LEVEL, periodized, itemsize, self.tile, self.threads)
+        taps = pywt.Wavelet(self.wavelet).dec_len
+        whole = Problem(taps, self.samples, self.rows, LEVEL, self.tile, self.threads)
         return replace(whole, level=whole.fused[0])
 
     def counted(self) -> Launch:
         """Return the operation counts of the launch."""
-        if self.kernel == "forward":
-            return forward(self.problem)[0]
-        return inverse(self.problem, self.function)[-1]
+        (only,) = (forward if self.kernel == "forward" else inverse)(self.problem)
+        return only
 
 
 THREADS, TILES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024), (1024, 2048, 4096)

@@ -110,16 +110,6 @@ def test_a_commit_made_while_measuring_ends_the_file(checkout, tmp_path):
     assert read(path) == {"environment": {"commit": first}, "rows": [1]}
 
 
-def test_a_result_of_another_commit_is_not_continued(checkout, tmp_path):
-    path = tmp_path / "result.json"
-    assert study()("-o", path).exit_code == 0
-    commit(checkout, "module.py", "two")
-    with pytest.raises(click.UsageError, match="commit"):
-        Results(path=path, overwrite=True).keep(read(path))
-    assert study()("-o", path).exit_code == 2  # it exists
-    assert study()("-o", path, "--overwrite").exit_code == 0  # replaced as a whole
-
-
 def test_outside_a_checkout_no_commit_is_recorded(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "ROOT", tmp_path)
     path = tmp_path / "result.json"
