@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.support.simulation import outside
 from wavefilt.benchmarks import documents
 
@@ -13,12 +11,8 @@ pytestmark = outside
 ENVIRONMENT = {"commit": "0123456789abcdef", "processor": "a processor", "cores": 16, "gpu": "a GPU, 140 GiB"}
 
 
-@pytest.fixture(scope="module")
-def known():
-    return documents.tables(documents.TABLES)
-
-
-def test_every_result_of_this_package_becomes_tables(known):
+def test_every_result_of_this_package_becomes_tables():
+    known = documents.tables(documents.TABLES)
     assert {name.partition(":")[0] for name in known} == documents.TABLES.keys()
     for text in known.values():
         assert "\n| --- |" in text

@@ -182,9 +182,7 @@ def test_regret_is_the_time_of_the_choice():
     [
         ("blocks --device x", "h200"),
         ("scaling --most 1Ki", "64Ki"),
-        ("scaling --wavelet sym8", "sym8"),
         ("laplace 1d --samples 1", "at least 2"),
-        ("laplace 1d --device none.json", "none.json"),
         ("laplace 2d --size many", "many"),
         ("laplace 2d --size 65535x65535", "2 GiB"),
     ],
