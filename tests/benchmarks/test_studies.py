@@ -20,7 +20,6 @@ from wavefilt.benchmarks.scaling.study import IMPLEMENTATIONS, Problem
 
 TINY = 4096
 PROBLEMS = {
-    "denoise, db4": (Problem("db4", TINY), IMPLEMENTATIONS),
     "denoise, db8": (Problem("db8", TINY), IMPLEMENTATIONS),
     "laplace, 1-D": (rows.Problem(TINY), rows.IMPLEMENTATIONS),
     "laplace, 2-D": (images.Problem(images.made(74, 56)), images.IMPLEMENTATIONS),
@@ -133,12 +132,11 @@ def test_cuda_measures_every_case_or_needs_a_gpu(tmp_path, capsys):
         assert (code, out) == (5, "")
         assert "cuda" in err
         return
-    result, out = saved(capsys, tmp_path, "cuda", "--quick", "--repeats", "1")
+    result, _ = saved(capsys, tmp_path, "cuda", "--quick", "--repeats", "1")
     assert len(result["rows"]) == sum(len(set(case.at) - {"CPU"}) for case in calls.CASES)
     for row in result["rows"]:
         assert {"different", "same"} <= row.keys()
         assert ("gpu" in row) == (row["where"] == "device")
-    assert "dtcwt" in out
 
 
 @inside
@@ -182,8 +180,6 @@ def test_regret_is_the_time_of_the_choice():
     [
         ("blocks --device x", "h200"),
         ("scaling --most 1Ki", "64Ki"),
-        ("laplace 1d --samples 1", "at least 2"),
-        ("laplace 2d --size many", "many"),
         ("laplace 2d --size 65535x65535", "2 GiB"),
     ],
 )
