@@ -124,7 +124,7 @@ VARIANTS = (
     _float("gpu_float", ("GPU", "float tile"), _FLOAT, _CONFLICTS),
     _float("gpu_padded", ("GPU", "padded tile"), _PADDED, _NONE, padding=20),
     _float("gpu_row", ("GPU", "row a warp"), _ROW, _ROWS, block=(32, 8)),
-    Variant(
+    Variant(  # a block reads 64 rows and 4 more of 512 bytes and a sector on either side
         "gpu_wide", ("GPU", "wide"), _WIDE, _RUNNING, "wide", (32, 4), read=68 * 576 / (64 * 512 / 3), registers=48
     ),
 )
