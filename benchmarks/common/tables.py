@@ -111,7 +111,7 @@ def quartiles(times: Times, factor: float = 1) -> str:
 
 def spread(times: Times) -> float:
     """Return half the distance of the quartiles, relative to the median."""
-    return (times["high"] - times["low"]) / 2 / times["median"]
+    return (times["high"] - times["low"]) / 2 / times["median"] if times["median"] else 0.0
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {

@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from operator import methodcaller
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.common import comparison
-from wavefilt.benchmarks.common.comparison import COPY, Progress, on_device
+from wavefilt.benchmarks.common import columns
+from wavefilt.benchmarks.common.columns import COPY, Implementation, Prepared, Progress, on_device
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Implementation, Prepared
 from wavefilt.benchmarks.common.measuring import signal
 from wavefilt.benchmarks.common.tables import Column, Report, Row, size
 from wavefilt.ske.calibrated import Launch
@@ -29,6 +29,8 @@ from wavefilt.threads import parallel
 ORACLE = "NumPy's shifted copies in float64"
 GRAIN = 1 << 14
 """Least samples of a thread."""
+BLOCK, WARP, SECTOR, SAMPLE = 256, 32, 32, 4
+"""Threads of a block and of a warp; bytes of a transaction of L2 and of a sample."""
 MOST = 1 << 31
 """Samples that the kernels can count in 32 bits."""
 SAMPLES, REPEATS, BUDGET, QUICK_BUDGET = 1 << 20, 503, 5.0, 0.1
@@ -122,19 +124,125 @@ def _cpu(filtered: Callable[[Array, Array], Array], problem: Problem) -> Prepare
     return Prepared(partial(filtered, problem.x, np.empty_like(problem.x)))
 
 
+@cache
+def load_readonly() -> Any:
+    """Return the function that loads a float32 of memory that the kernel does not write, through the read-only path."""
+    from wavefilt.backends.cuda.runtime.target import SIMULATED, device
+
+    if SIMULATED:
+        return device(lambda array, index: array[index])
+    from llvmlite import ir
+    from numba import types
+    from numba.cuda.extending import intrinsic
+
+    @intrinsic
+    def load(typing, array, index):
+        def generate(context, builder, signature, arguments):
+            data = context.make_array(array)(context, builder, arguments[0]).data
+            address = builder.ptrtoint(builder.gep(data, [arguments[1]]), ir.IntType(64))
+            kind = ir.FunctionType(ir.FloatType(), [ir.IntType(64)])
+            # a side effect, so that the compiler leaves it on its side of a barrier
+            return builder.call(ir.InlineAsm(kind, "ld.global.nc.f32 $0, [$1];", "=f,l", side_effect=True), [address])
+
+        return types.float32(array, types.int64), generate
+
+    return load
+
+
+@cache
+def kernels(block: int = BLOCK) -> SimpleNamespace:
+    """Return all GPU kernels by name, for blocks of ``block`` threads, with one thread per sample.
+
+    Each takes C-contiguous float32 arrays x and y of the same length.
+    """
+    from wavefilt.backends.cuda.runtime.target import cuda, device
+
+    load, index, single, zero, two, tile_size = (
+        load_readonly(),
+        np.uint32,
+        np.float32,
+        np.float32(0),
+        np.float32(2),
+        block + 2,
+    )
+
+    @device
+    def place():
+        return index(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
+
+    @device
+    def neighbours(i, n):
+        """Return the samples before and after one of n, around the ends."""
+        after = index(i + 1)
+        return index((i if i > 0 else n) - 1), after if after < n else index(0)
+
+    @cuda.jit
+    def naive(x, y):
+        """Make three loads from global memory."""
+        i, n = place(), index(x.size)
+        if i < n:
+            left, right = neighbours(i, n)
+            y[i] = x[right] - two * x[i] + x[left]
+
+    @cuda.jit
+    def readonly(x, y):
+        """Make the same loads through the read-only path, where textures were."""
+        i, n = place(), index(x.size)
+        if i < n:
+            left, right = neighbours(i, n)
+            y[i] = load(x, right) - two * load(x, i) + load(x, left)
+
+    @cuda.jit
+    def shared(x, y):
+        """Make one load into a tile in shared memory, which has one more sample at either end."""
+        tile = cuda.shared.array(tile_size, single)
+        t, i, n = np.uint32(cuda.threadIdx.x), place(), index(x.size)
+        if i < n:
+            left, right = neighbours(i, n)
+            tile[np.uint32(t + 1)] = x[i]
+            if t == 0:
+                tile[0] = x[left]
+            if t == block - 1 or right == 0:
+                tile[np.uint32(t + 2)] = x[right]
+        cuda.syncthreads()
+        if i < n:
+            y[i] = tile[np.uint32(t + 2)] - two * tile[np.uint32(t + 1)] + tile[t]
+
+    @cuda.jit
+    def barrier(x, y):
+        """Do as ``readonly``, with a needless barrier between the loads and the arithmetic.
+
+        The assembler moves a plain barrier ahead of the loads. This one reduces a predicate of them, so it waits.
+        """
+        i, n = place(), index(x.size)
+        before = middle = after = zero
+        if i < n:
+            left, right = neighbours(i, n)
+            after, middle, before = load(x, right), load(x, i), load(x, left)
+        cuda.syncthreads_or(np.int32((after == middle) & (middle == before)))
+        if i < n:
+            y[i] = after - two * middle + before
+
+    return SimpleNamespace(naive=naive, readonly=readonly, shared=shared, barrier=barrier)
+
+
+def run_kernel(name: str, x: Any, y: Any, stream: Any = 0, block: int = BLOCK) -> None:
+    """Compute y, the Laplace operator of x, both in device memory, by the kernel of this name."""
+    getattr(kernels(block), name)[-(-x.size // block), block, stream](x, y)
+
+
 DEVICE_TO_HOST = methodcaller("copy_to_host")
 
 
 def _gpu(kernel: str | None, problem: Problem) -> Prepared:
     """Prepare a kernel, or a copy if it is None, on data in device memory."""
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.benchmarks.laplace.row_kernels import launch
 
     x = cuda.to_device(problem.x)
     y = cuda.device_array_like(x)
     if kernel is None:
         return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, DEVICE_TO_HOST)
-    return on_device(partial(launch, kernel, x, y), y, DEVICE_TO_HOST)
+    return on_device(partial(run_kernel, kernel, x, y), y, DEVICE_TO_HOST)
 
 
 _host = partial(Implementation, oracle=ORACLE, tolerance=1e-6)
@@ -163,8 +271,6 @@ COPIES = (
 )
 """8 bytes a sample, the least that the operator moves."""
 
-BLOCK, WARP, SECTOR, SAMPLE = 256, 32, 32, 4
-"""Threads of a block and of a warp; bytes of a transaction of L2 and of a sample."""
 REGISTERS = 16
 """Most registers of a thread."""
 ARITHMETIC, ACCESSES = 3, 4
@@ -209,14 +315,14 @@ def run(
     device: str | None = None,
     progress: Progress = iter,
 ) -> Row:
-    """Return times in milliseconds of every implementation, as a table for JSON: see `comparison.compare`."""
+    """Return times in milliseconds of every implementation, as a table for JSON: see `columns.compare`."""
     problem = Problem(samples)
     counted = {f"gpu_{name}": launch for name, launch in launches(samples).items()}
     how = ("loop", "mean", repeats, budget, device, progress)  # ratios are to the loop and of means, as in 2008
-    row, facts = comparison.compare(problem, (*IMPLEMENTATIONS, *COPIES), SAMPLE, counted, *how)
+    row, facts = columns.compare(problem, (*IMPLEMENTATIONS, *COPIES), SAMPLE, counted, *how)
     if samples == SAMPLES:
         row["document"] = {name: {"ms": ms, "ratio": ratio} for name, (ms, ratio) in DOCUMENT.items()}
-    method = f"Mean, median and quartiles of up to {repeats} runs in {budget:g} s; {comparison.GPU_TIME}"
+    method = f"Mean, median and quartiles of up to {repeats} runs in {budget:g} s; {columns.GPU_TIME}"
     return result("laplace1d", unit="ms", method=method, **facts, rows=[row])
 
 
@@ -239,4 +345,4 @@ def report(result: Row) -> Report:
     if "document" in row:
         then = {"2008|ms": "?{document[ms]:g}", "2008, x the|host loop": "?{document[ratio]:.1f}"}
         method += " 2008: a compiled loop on one core of an E8400, and a GTX 260; its read-only path is textures."
-    return comparison.report(result, title, TIMES, method, then)
+    return columns.report(result, title, TIMES, method, then)

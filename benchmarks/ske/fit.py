@@ -1,12 +1,14 @@
-"""Fit the parameters of the calibrated SKE model to measured launches of the forward transform (needs SciPy)."""
+"""The launches that the calibrated SKE model is fitted to, as sizes alone, and the fit of its parameters by SciPy."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
+import pywt
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Floats
@@ -16,7 +18,53 @@ from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.devices import Calibration
 
 from . import baselines
-from .cases import Case
+from .counts import Problem, forward, inverse
+
+LEVEL = 8
+MEBI = 1 << 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """The launch of a transform ("forward" or "inverse") that computes the finest levels.
+
+    ``rows`` traces of ``samples`` samples, blocks of ``threads`` threads and tiles of ``tile`` samples.
+    """
+
+    kernel: str
+    wavelet: str
+    threads: int
+    samples: int
+    rows: int = 1
+    tile: int = 4096
+
+    @staticmethod
+    def of(row: Row) -> Case:
+        """Return the case of a measured row."""
+        return Case(**{field.name: row[field.name] for field in fields(Case) if field.name in row})
+
+    @property
+    def problem(self) -> Problem:
+        """The transform, as deep as its finest launch goes."""
+        taps = pywt.Wavelet(self.wavelet).dec_len
+        whole = Problem(taps, self.samples, self.rows, LEVEL, self.tile, self.threads)
+        return replace(whole, level=whole.fused[0])
+
+    def counted(self) -> Launch:
+        """Return the operation counts of the launch."""
+        (only,) = (forward if self.kernel == "forward" else inverse)(self.problem)
+        return only
+
+
+THREADS, TILES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024), (1024, 2048, 4096)
+
+
+def fit_cases() -> Iterator[Case]:
+    """Return the forward launch with the two shortest filters, for 10 block sizes, 3 tiles and 7 sizes."""
+    for wavelet, threads, tile in itertools.product(("haar", "db4"), THREADS, TILES):
+        for i in range(7):
+            yield Case("forward", wavelet, threads, MEBI << i, tile=tile)
+
 
 SPRINGS = np.array([0.0 if name in ("start", "crowding") else 0.3 for name in PARTS])
 """Weights that hold parameters near 1; none where no microbenchmark measures the part."""

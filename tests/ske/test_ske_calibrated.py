@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.checkout import ROOT, run
-from wavefilt.benchmarks.ske import cases, fit
+from wavefilt.benchmarks.ske import fit
 from wavefilt.ske import calibrated, devices
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.devices import Calibration, Operation, WrongDevice, from_data_sheet
@@ -153,7 +153,7 @@ def test_parameters_are_recovered():
     theta = dict(zip(PARTS, (1.5, 0.9, 1.1, 0.8, 1.1, 0.9, 1.2, 0.1, 1.3), strict=True))
     known = replace(DEVICE, theta=theta)
     rows = []
-    for case in [*cases.fit_cases()][::2]:
+    for case in [*fit.fit_cases()][::2]:
         row = asdict(case) | {"launches": [{"registers": 40, "shared": 30_000}]}
         rows.append(row | {"seconds": calibrated.estimate(fit.launch(row), known).seconds})
     found = fit.fitted([*rows, {"error": "x"}], DEVICE)
