@@ -22,7 +22,8 @@ for name in ("SIGINT", "SIGHUP"):  # a shell or nohup ignores these for backgrou
     number = vars(signal).get(name)
     if number is not None and signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
-os.environ["PYTHONPATH"] = str(ROOT)  # processes that tests start import this checkout, in any folder
+# processes that tests start import this checkout, in any folder
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 if SIMULATED:
     take_turns()
 settings.register_profile("wavefilt", deadline=None, max_examples=60, derandomize=True)

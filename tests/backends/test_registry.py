@@ -12,7 +12,7 @@ import pytest
 import pywt
 
 import wavefilt
-from tests.support.checkout import ROOT, needs
+from tests.support.checkout import needs
 from wavefilt import backends, extending
 from wavefilt.backends import registry
 from wavefilt.transforms import DWT
@@ -22,7 +22,7 @@ def python(code, **environment):
     """Run a program in a process of its own; return its words on standard output."""
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=100,

@@ -126,6 +126,7 @@ def test_cpu_measures_every_case_beside_pywavelets(tmp_path, capsys, monkeypatch
 
 @outside
 @pytest.mark.gpu
+@pytest.mark.whole_gpu
 def test_cuda_measures_every_case_or_needs_a_gpu(tmp_path, capsys):
     if NO_GPU:
         code, out, err = run(capsys, "bench", "cuda", "--quick")

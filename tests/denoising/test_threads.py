@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import ROOT
 
 ENVIRONMENT = "WAVEFILT_NUM_THREADS"
 X = np.random.default_rng(3).standard_normal((4, 40_000)).astype("f4")
@@ -39,7 +38,7 @@ def python(code, **env):
         capture_output=True,
         text=True,
         timeout=100,
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | env,
+        env=os.environ | env,
     )
 
 
