@@ -190,7 +190,6 @@ def run(backend: str, quick: bool = False, repeats: int = REPEATS) -> Row:
     """
     backends.get(backend)
     gpu = backend == "cuda"
-    library, to_gpu = device_arrays() if gpu else ("", np.asarray)
     if not gpu and not quick:
         np.ones(1 << 30, np.uint8)  # a virtual machine gets memory from its host when it is first written
     rows = []
@@ -198,37 +197,28 @@ def run(backend: str, quick: bool = False, repeats: int = REPEATS) -> Row:
         for case in CASES:
             if where in case.at:
                 wanted = case.reduced(QUICK_SHARE) if quick else case
-                row = _measured(
-                    wanted, backend, where, to_gpu, min(repeats, QUICK_REPEATS[backend]) if quick else repeats
-                )
+                row = _measured(wanted, backend, where, min(repeats, QUICK_REPEATS[backend]) if quick else repeats)
                 peer = gpu and not quick and case.shape == (1, 64 * MI) and case.options["rule"] == "universal"
                 rows.append(row | ({"others": _others(case, where, repeats)} if peer else {}))
                 release()
     first = [] if quick else first_calls(backend, FIRST[backend])
-    facts = {"library": library, "method": METHOD} if gpu else {}
+    facts = {"library": "numba-cuda", "method": METHOD} if gpu else {}
     return result("cuda" if gpu else "cpu", **facts, quick=quick, repeats=repeats, rows=rows, first=first)
 
 
-def device_arrays() -> tuple[str, Callable[[Array], Any]]:
-    """Return the library of the arrays on the GPU, CuPy if it is installed, and its function that makes one."""
-    try:
-        import cupy
-    except ImportError:
-        from wavefilt.backends.cuda.runtime.target import cuda
-
-        return "numba-cuda", cuda.to_device
-    return "CuPy", cupy.asarray
-
-
 def to_host(x: Any) -> Array:
-    """Return a NumPy array of an array of CuPy, numba or NumPy."""
-    return np.asarray(x.copy_to_host() if hasattr(x, "copy_to_host") else x.get() if hasattr(x, "get") else x)
+    """Return a NumPy array of an array of numba or NumPy."""
+    return np.asarray(x.copy_to_host() if hasattr(x, "copy_to_host") else x)
 
 
-def _measured(case: Case, backend: str, where: str, to_gpu: Callable[[Array], Any], repeats: int) -> Row:
+def _measured(case: Case, backend: str, where: str, repeats: int) -> Row:
     """Compare a case with its reference, then time it with different arrays, and with one array again and again."""
     host, peer, (held, fewest) = case.x, pywavelets(case.options), HELD[where]
-    make: Callable[[Array], Any] = to_gpu if where == DEVICE else np.asarray
+    make: Callable[[Array], Any] = np.asarray
+    if where == DEVICE:
+        from wavefilt.backends.cuda.runtime.target import cuda
+
+        make = cuda.to_device
     x = make(host)
     call: Callable[..., Any] = partial(wavefilt.denoise, backend=backend, **case.options)
     if where == CPU and peer:

@@ -32,9 +32,7 @@ def _markdown(report: Callable[[Row], Report], result: Row) -> dict[str, str]:
 REPORTS = {
     "scaling_cpu": scaling.report,
     "scaling_h200": scaling.report,
-    "laplace1d_cpu": rows.report,
     "laplace1d_h200": rows.report,
-    "laplace2d_cpu": images.report,
     "laplace2d_h200": images.report,
     "blocks_h200": blocks.report,
     "cpu": calls.report,

@@ -95,26 +95,16 @@ def calibrate(constants_only: bool, results: Results) -> None:
 @click.option("--level", type=COUNT, default=8, help="Levels.")
 @click.option("--block", type=click.IntRange(32, 1024), help="Threads per block. [default: the backend's choice]")
 @click.option("--tile", type=SIZE, help="Samples per tile. [default: the backend's choice]")
-@click.option("--rank", is_flag=True, help="Rank block and tile sizes by the estimated time instead.")
 @DEVICE
 @with_output
-def estimate(device: str | None, rank: bool, results: Results, **problem: Any) -> None:
+def estimate(device: str | None, results: Results, **problem: Any) -> None:
     """Estimate the time of every kernel launch of a denoising run, its parts, and the occupancy."""
-    if rank and (problem["block"] or problem["tile"]):
-        raise click.UsageError("--rank tries all block and tile sizes: leave out --block and --tile")
     with usage_errors():
         from wavefilt.benchmarks.ske import estimate as study
 
         calibration = _calibration(device)
-        wanted = study.problem(**problem)
-        if rank:
-            ranking = study.ranked(wanted, calibration)
-        else:
-            launches = study.estimates(wanted, calibration)
-    if rank:
-        results.finish(study.ranking_facts(ranking, calibration), lambda: study.ranking_table(ranking, calibration))
-    else:
-        results.finish(study.facts(launches, calibration), lambda: study.table(launches, calibration))
+        launches = study.estimates(study.problem(**problem), calibration)
+    results.finish(study.facts(launches, calibration), lambda: study.table(launches, calibration))
 
 
 def _calibration(device: str | None) -> Calibration:

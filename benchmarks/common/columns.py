@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.common.measuring import LAUNCHES, difference, free_memory, gpu_time, walls
+from wavefilt.benchmarks.common.measuring import LAUNCHES, difference, gpu_time, walls
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
 from wavefilt.benchmarks.ske.baselines import classic
 from wavefilt.errors import BackendUnavailable
@@ -27,8 +27,6 @@ from wavefilt.ske.devices import Calibration
 
 FEWEST = 3
 """Runs of an implementation, however long they take."""
-BYTES = 64
-"""Memory that the hungriest implementations need per sample, reference included."""
 COPY = "copy"
 """The oracle of copies."""
 GPU_TIME = f"on the GPU, resident data and the average of {LAUNCHES} launches in a graph between two events"
@@ -116,11 +114,7 @@ def measured(
     """
     times, skipped = {}, {}
     expected: dict[str, NDArray[Any]] = {}
-    free, needed = free_memory(), BYTES * problem.samples
     for one in implementations:
-        if free is not None and needed > free:
-            skipped[one.name] = f"needs {needed / 2**30:.1f} GiB of memory, {free / 2**30:.1f} are free"
-            continue
         try:
             if one.oracle not in expected:
                 expected[one.oracle] = problem.expected(one.oracle)

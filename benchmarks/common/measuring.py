@@ -1,4 +1,4 @@
-"""Test signal, timers for the CPU and the GPU, first calls in new processes, and free memory."""
+"""Test signal, timers for the CPU and the GPU, and first calls in new processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -141,18 +140,3 @@ def first_calls(backend: str, calls: Mapping[str, tuple[str, Row]]) -> list[Row]
             done = subprocess.run([sys.executable, "-c", code], env=variables, stdout=subprocess.PIPE, check=True)
             found[state] = json.loads(done.stdout)
     return [{"name": name, "empty": e, "cached": c} for name, e, c in zip(calls, *found.values(), strict=True)]
-
-
-def free_memory() -> int | None:
-    """Return the bytes of available host memory; None if the system does not report it."""
-    found = []
-    try:
-        with open("/proc/meminfo") as lines:
-            found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-        group = Path("/sys/fs/cgroup")
-        most = (group / "memory.max").read_text().strip()
-        if most != "max":
-            found.append(int(most) - int((group / "memory.current").read_text()))
-    except OSError:
-        pass
-    return min(found, default=None)

@@ -108,13 +108,11 @@ def pitch(width: int) -> int:
 
 _FLOAT = "bytes converted to float once, as the tile is written"
 _PADDED = "a float tile, its rows 20 words longer so that two share no bank"
-_ROW = "a float tile, a block of 32x8: a warp reads one row"
 _WIDE = f"no tile: 16 aligned bytes and {ROWS} rows a thread, running column sums"
 _READ = "each of the 25 pixels read from global memory"
 _TILE = "20x20 pixels in shared memory, integer arithmetic"
 _BYTES = {"int": 165, "other": 87.5, "wavefront": 95.375}
 _FLOATS = {"int": 127.5, "fma": READS + CHANNELS, "other": 95.25}
-_ROWS = {"int": 134.25, "fma": READS + CHANNELS, "other": 96.375, "wavefront": 92.5}
 _GLOBAL, _RUNNING = {"int": 114.5, "other": 81, "wavefront": 218.1}, {"int": 4526, "other": 137, "wavefront": 618}
 _CONFLICTS, _NONE = _FLOATS | {"wavefront": 170.375}, _FLOATS | {"wavefront": 97.5}
 _float = partial(Variant, held="float32")
@@ -123,7 +121,6 @@ VARIANTS = (
     Variant("gpu_tile", ("GPU", "byte tile"), _TILE, _BYTES),
     _float("gpu_float", ("GPU", "float tile"), _FLOAT, _CONFLICTS),
     _float("gpu_padded", ("GPU", "padded tile"), _PADDED, _NONE, padding=20),
-    _float("gpu_row", ("GPU", "row a warp"), _ROW, _ROWS, block=(32, 8)),
     Variant(  # a block reads 64 rows and 4 more of 512 bytes and a sector on either side
         "gpu_wide", ("GPU", "wide"), _WIDE, _RUNNING, "wide", (32, 4), read=68 * 576 / (64 * 512 / 3), registers=48
     ),
@@ -138,7 +135,7 @@ LONGEST, LARGEST = (1 << 16) - 1, (1 << 31) - 1
 """Most pixels of a side, as in JPEG, and most bytes of an image, which the kernels count in 32 bits."""
 REPEATS, BUDGET, QUICK_BUDGET = 25, 3.0, 0.1
 """Most runs of an implementation, and the seconds they may take."""
-SCIPY, NUMPY = "scipy.ndimage.correlate in int32", "the sum of 25 shifted images in NumPy's int16"
+SCIPY = "scipy.ndimage.correlate in int32"
 AREA = SIDE * SIDE
 GRAIN = 1 << 16
 """Least bytes of a thread."""
@@ -183,24 +180,12 @@ class Problem:
         return np.pad(self.x, ((RADIUS, RADIUS), (RADIUS, RADIUS), (0, 0)))
 
     def expected(self, oracle: str) -> Image:
-        if oracle == COPY:
-            return self.x
-        return by_scipy(self.x) if oracle == SCIPY else by_numpy(self.bordered)
+        return self.x if oracle == COPY else by_scipy(self.x)
 
 
 def by_scipy(x: Image) -> Image:
     sums = ndimage.correlate(x.astype(np.int32), WEIGHTS, mode="constant")
     return np.asarray(np.clip(sums, 0, 255, out=sums), np.uint8)
-
-
-def by_numpy(bordered: Image) -> Image:
-    """Filter the image, given with its border."""
-    height, width, _ = (size - 2 * RADIUS for size in bordered.shape)
-    shifted = [bordered[i : i + height, j : j + width] for i in range(SIDE) for j in range(SIDE)]
-    value = np.int16(SIDE**2) * shifted[len(shifted) // 2].astype(np.int16)
-    for one in shifted:
-        value -= one
-    return np.clip(value, 0, 255, out=value).astype(np.uint8)
 
 
 @jit
@@ -217,33 +202,6 @@ def plain(bordered: Any, y: Any, start: int, stop: int) -> None:
                 centre = bordered[row + RADIUS, column + RADIUS, channel]
                 value = np.int32(AREA * centre - total)
                 y[row, column, channel] = min(max(value, np.int32(0)), np.int32(255))
-
-
-@jit
-def vectors(x: Any, y: Any, start: int, stop: int) -> None:
-    """25 times the pixel less the 5x5 box around it, from running sums of columns; x and y are (height, 3 width).
-
-    Loops over a row without a branch in 16 bits, of which compilers make vector instructions.
-    """
-    height, length = x.shape
-    sums = np.zeros(length + 2 * BORDER, np.int16)
-    columns = sums[BORDER : BORDER + length]
-    for row in range(max(start - RADIUS, 0), min(start + RADIUS, height)):
-        for j in range(length):
-            columns[j] += np.int16(x[row, j])
-    for row in range(start, stop):
-        if row + RADIUS < height:
-            below = x[row + RADIUS]
-            for j in range(length):
-                columns[j] += np.int16(below[j])
-        for j in range(length):
-            box = np.int16(sums[j] + sums[j + 3] + sums[j + 6] + sums[j + 9] + sums[j + 12])
-            value = np.int16(AREA * np.int16(x[row, j]) - box)
-            y[row, j] = np.uint8(min(max(value, np.int16(0)), np.int16(255)))
-        if row >= RADIUS:
-            above = x[row - RADIUS]
-            for j in range(length):
-                columns[j] -= np.int16(above[j])
 
 
 def _host(kernel: Callable[..., object], spread: bool, problem: Problem) -> Prepared:
@@ -265,16 +223,8 @@ def _plain(problem: Problem, y: Image, start: int, stop: int) -> None:
     plain(problem.bordered, y, start, stop)
 
 
-def _vectors(problem: Problem, y: Image, start: int, stop: int) -> None:
-    vectors(*(image.reshape(problem.height, -1) for image in (problem.x, y)), start, stop)
-
-
 def _copied(problem: Problem, y: Image, start: int, stop: int) -> None:
     np.copyto(y[start:stop], problem.x[start:stop])
-
-
-def _scipy(problem: Problem) -> Prepared:
-    return Prepared(lambda: by_scipy(problem.x))
 
 
 def on_gpu(variant: Variant | None, problem: Problem) -> Prepared:
@@ -304,14 +254,10 @@ def on_gpu(variant: Variant | None, problem: Problem) -> Prepared:
 _cpu = partial(Implementation, oracle=SCIPY, tolerance=0)
 _cuda = partial(_cpu, require=partial(backends.get, "cuda"))
 _PLAIN = "the 25 pixels one after the other, zeros around the image"
-_SUMS = "running sums of columns in 16 bits, vector instructions"
 _SPREAD = "the same, rows spread over threads"
 IMPLEMENTATIONS = (
     _cpu("plain", ("plain", "1 core"), _PLAIN, partial(_host, _plain, False)),
     _cpu("threads", ("plain", "all cores"), _SPREAD, partial(_host, _plain, True)),
-    _cpu("simd", ("SIMD", "1 core"), _SUMS, partial(_host, _vectors, False)),
-    _cpu("simd_threads", ("SIMD", "all cores"), _SPREAD, partial(_host, _vectors, True)),
-    _cpu("scipy", ("SciPy", "1 core"), f"{SCIPY}, then clipped to bytes", _scipy, oracle=NUMPY),
     *(_cuda(v.name, v.heads, v.what, partial(on_gpu, v)) for v in VARIANTS),
 )
 _COPIED = "the image copied, rows spread over threads"
@@ -354,5 +300,5 @@ def report(result: Row) -> Report:
     (row,) = result["rows"]
     title = f"5x5 Laplace filter, {row['width']}x{row['height']} RGB pixels, image {row['image']}; ± is half the "
     title += "interquartile range"
-    method = f"{result['method']}. Results are compared exactly, with {SCIPY}; its own with {NUMPY}."
+    method = f"{result['method']}. Results are compared exactly, with {SCIPY}."
     return columns.report(result, title, TIMES, method)

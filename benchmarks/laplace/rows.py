@@ -1,8 +1,7 @@
 """The 1-D Laplace operator y[i] = x[i+1] - 2 x[i] + x[i-1] with periodic ends, in float32, of a lesson of 2008.
 
-Host loops, and GPU kernels that read shared samples in different ways; each output is compared before it is timed.
-`wavefilt bench laplace 1d -o FILE` runs it. The host loop of 2008 was compiled C on one core. Here it is one Python
-function: run as it is, compiled by numba for one core, and spread over all cores.
+A host loop, and GPU kernels that read shared samples in different ways; each output is compared before it is timed.
+`wavefilt bench laplace 1d -o FILE` runs it. The host loop of 2008 was compiled C on one core; here numba compiles it.
 """
 
 from __future__ import annotations
@@ -24,11 +23,8 @@ from wavefilt.benchmarks.common.environment import result
 from wavefilt.benchmarks.common.measuring import signal
 from wavefilt.benchmarks.common.tables import Column, Report, Row, size
 from wavefilt.ske.calibrated import Launch
-from wavefilt.threads import parallel
 
 ORACLE = "NumPy's shifted copies in float64"
-GRAIN = 1 << 14
-"""Least samples of a thread."""
 BLOCK, WARP, SECTOR, SAMPLE = 256, 32, 32, 4
 """Threads of a block and of a warp; bytes of a transaction of L2 and of a sample."""
 MOST = 1 << 31
@@ -40,7 +36,6 @@ DOCUMENT = {
     "gpu_naive": (0.246, 22.9),
     "gpu_readonly": (0.117, 48.0),
     "gpu_shared": (0.166, 33.9),
-    "gpu_barrier": (0.156, 36.0),
 }
 """Milliseconds of 2008 and ratio to the host loop: one core of an E8400, and a GTX 260 whose texture cache was the
 read-only path."""
@@ -96,25 +91,6 @@ def by_one_thread(x: Array, y: Array) -> Array:
     return with_ends(compiled(), x, y)
 
 
-def by_all_threads(x: Array, y: Array) -> Array:
-    loop = compiled()
-
-    def spread(x: Array, y: Array) -> None:
-        parallel(lambda first, last: loop(x[first : last + 2], y[first:last]), len(y), GRAIN)
-
-    return with_ends(spread, x, y)
-
-
-def by_numpy(x: Array, y: Array) -> Array:
-    """Compute it in three passes and without a temporary array."""
-    np.multiply(x, -2, out=y)
-    y[1:] += x[:-1]
-    y[:-1] += x[1:]
-    y[0] += x[-1]
-    y[-1] += x[0]
-    return y
-
-
 def copied(x: Array, y: Array) -> Array:
     np.copyto(y, x)
     return y
@@ -141,7 +117,6 @@ def load_readonly() -> Any:
             data = context.make_array(array)(context, builder, arguments[0]).data
             address = builder.ptrtoint(builder.gep(data, [arguments[1]]), ir.IntType(64))
             kind = ir.FunctionType(ir.FloatType(), [ir.IntType(64)])
-            # a side effect, so that the compiler leaves it on its side of a barrier
             return builder.call(ir.InlineAsm(kind, "ld.global.nc.f32 $0, [$1];", "=f,l", side_effect=True), [address])
 
         return types.float32(array, types.int64), generate
@@ -157,14 +132,7 @@ def kernels(block: int = BLOCK) -> SimpleNamespace:
     """
     from wavefilt.backends.cuda.runtime.target import cuda, device
 
-    load, index, single, zero, two, tile_size = (
-        load_readonly(),
-        np.uint32,
-        np.float32,
-        np.float32(0),
-        np.float32(2),
-        block + 2,
-    )
+    load, index, single, two, tile_size = load_readonly(), np.uint32, np.float32, np.float32(2), block + 2
 
     @device
     def place():
@@ -208,22 +176,7 @@ def kernels(block: int = BLOCK) -> SimpleNamespace:
         if i < n:
             y[i] = tile[np.uint32(t + 2)] - two * tile[np.uint32(t + 1)] + tile[t]
 
-    @cuda.jit
-    def barrier(x, y):
-        """Do as ``readonly``, with a needless barrier between the loads and the arithmetic.
-
-        The assembler moves a plain barrier ahead of the loads. This one reduces a predicate of them, so it waits.
-        """
-        i, n = place(), index(x.size)
-        before = middle = after = zero
-        if i < n:
-            left, right = neighbours(i, n)
-            after, middle, before = load(x, right), load(x, i), load(x, left)
-        cuda.syncthreads_or(np.int32((after == middle) & (middle == before)))
-        if i < n:
-            y[i] = after - two * middle + before
-
-    return SimpleNamespace(naive=naive, readonly=readonly, shared=shared, barrier=barrier)
+    return SimpleNamespace(naive=naive, readonly=readonly, shared=shared)
 
 
 def run_kernel(name: str, x: Any, y: Any, stream: Any = 0, block: int = BLOCK) -> None:
@@ -252,17 +205,11 @@ KERNELS = {
     "naive": ("naive", "a thread a sample, three loads from global memory"),
     "readonly": ("read-only", "the same loads through the read-only path, where textures were"),
     "shared": ("shared", "one load into a tile in shared memory, a barrier, three loads from it"),
-    "barrier": ("barrier", "as read-only, with a needless barrier between loads and arithmetic"),
 }
-_AS_IS = "the loop as Python runs it, sample by sample"
-_COMPILED = "the same loop compiled by numba, one thread: the host of all ratios"
-_SPREAD = "the compiled loop, parts of the row spread over all threads"
+_COMPILED = "the loop compiled by numba, one thread: the host of all ratios"
 _ON_HOST = "np.copyto, one thread: as many bytes as the operator needs"
 IMPLEMENTATIONS = (
-    _host("python", ("Python", "loop"), _AS_IS, partial(_cpu, partial(with_ends, interior))),
     _numba("loop", ("compiled", "loop"), _COMPILED, partial(_cpu, by_one_thread)),
-    _host("numpy", ("NumPy", "1 core"), "three passes over whole arrays, no temporary ones", partial(_cpu, by_numpy)),
-    _numba("numba", ("numba", "all cores"), _SPREAD, partial(_cpu, by_all_threads)),
     *(_cuda(f"gpu_{kernel}", ("GPU", head), what, partial(_gpu, kernel)) for kernel, (head, what) in KERNELS.items()),
 )
 COPIES = (
@@ -278,7 +225,6 @@ ARITHMETIC, ACCESSES = 3, 4
 WAVEFRONTS = 6
 """Of a warp: an aligned load and a store of 128 bytes each, and two loads that lie across two lines."""
 DIRECT = {"fma": ARITHMETIC, "int": 7, "int mul": 5, "other": 10 + ACCESSES, "wavefront": WAVEFRONTS}
-BARRIER = DIRECT | {"int": 10, "int mul": 6, "other": 15 + ACCESSES}
 TILED = {"fma": ARITHMETIC, "int": 11, "int mul": 5, "other": 16 + ACCESSES + 6}
 """Six more accesses, to shared memory; those to a tile's ends take a slot in every warp."""
 
@@ -304,7 +250,6 @@ def launches(samples: int, block: int = BLOCK) -> dict[str, Launch]:
         "naive": launch("naive", DIRECT),
         "readonly": launch("readonly", DIRECT),
         "shared": launch("shared", tiled, SAMPLE * (block + 2), 1),
-        "barrier": launch("barrier", BARRIER, barriers=1),
     }
 
 

@@ -274,7 +274,7 @@ def report(result: Row) -> Report:
 
 
 def sheets(result: Row) -> Iterator[Sheet]:
-    """Yield tables of times, limits and speed-up for each wavelet, and those of 2010."""
+    """Yield tables of times and limits for each wavelet, and those of 2010."""
     heads = {name: "|".join(column["heads"]) for name, column in result["columns"].items()}
     for (wavelet, taps), group in groupby(result["rows"], key=lambda row: (row["wavelet"], row["taps"])):
         rows = [row | {"over": _over(row)} for row in group]
@@ -285,10 +285,6 @@ def sheets(result: Row) -> Iterator[Sheet]:
         if limits:
             columns = FIRST | {head: column for more in limits for head, column in more.items()}
             yield Table(f"{about}: estimates and lower bounds of the CUDA columns, ms", columns)(of)
-        others = [name for name in names if name != "pywavelets"]
-        if "pywavelets" in names and others:
-            columns = FIRST | {heads[name]: f"?{{ratios[pywavelets][{name}]:n}}" for name in others}
-            yield Table(f"{about}: speed-up over PyWavelets on 1 core", columns)(of)
         if any("document" in row for row in rows):
             yield _document(about, [row for row in rows if "document" in row], names)
 

@@ -273,79 +273,23 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
     return warp
 
 
-# rows denoised by one block each: constants of `dwt.one_block`, which imports the compiler; a test compares them
+# rows denoised by one block each have no counts: constants of `dwt.one_block`, which imports the compiler
 
-ROUNDS, THREADS, MOST_TAPS, MOST_LEVELS, ROW_REGISTERS, SLACK = 5, (128, 256, 512), 32, 8, 64, 16
-MOST_SAMPLES, BINS = 48 << 20, 2048
-STATIC = 10 << 10
-"""Bytes of shared memory in addition to the row, for the median."""
-BLOCK, LOAD, LEVEL, ANALYSED, SYNTHESISED, SHRUNK = 250, 12, 40, 24, 44, 14
-"""Other integer instructions per warp, counted on an H200: per block, four loaded samples, level, group of outputs of
-each direction, and four shrunk details."""
+ROUNDS, THREADS, MOST_TAPS, MOST_LEVELS, MOST_SAMPLES = 5, (128, 256, 512), 32, 8, 48 << 20
 
 
-def row_threads(problem: Problem) -> int | None:
-    """Return the threads of the blocks that denoise one row each; None where several blocks share a row."""
+def one_block_a_row(problem: Problem) -> bool:
+    """Return whether the backend denoises each row by one block, in a single launch."""
     p = problem
     if p.taps > MOST_TAPS or p.tile or not 0 < p.level <= MOST_LEVELS:
-        return None
-    groups = -(-p.lengths[1] // 4)
+        return False
     suited = THREADS[:2] if p.rows * p.samples > MOST_SAMPLES else THREADS
-    return next((threads for threads in suited if groups <= ROUNDS * threads), None)
-
-
-def denoise_rows(problem: Problem, threads: int) -> Launch:
-    """Return the launch that denoises each row by one block, with the universal rule and noise of the finest level."""
-    p = replace(problem, threads=threads)
-    mean, longest = (_row_block(Warp(p, which)) for which in (False, True))
-    size = 4 * p.rows * p.samples
-    shared = 4 * (p.samples + p.taps + SLACK * p.level) + STATIC
-    made = Launch("denoise rows", p.rows, threads, mean.instructions, longest.loads, longest.barriers)
-    made = replace(made, read=size, written=size, touched=2 * size, path=longest.instructions)
-    return replace(made, registers=ROW_REGISTERS, shared=shared, boundary=True)
-
-
-def _row_block(warp: Warp) -> Warp:
-    p, f = warp.problem, warp.problem.filter
-    warp.issue(1, int=BLOCK, other=BLOCK)
-    times = warp.executions(up4(p.samples) // 4)
-    warp.access(2 * times, 4)
-    warp.issue(times, int=LOAD, other=6)
-    warp.wait(1, 2)
-    fma, wide = analysis_cost(f)
-    for n in p.lengths[1:]:
-        beyond, times = warp.executions(f.lead + f.taps), warp.executions(-(-n // 4))
-        warp.issue(beyond, int=60, fma=3, other=12)
-        warp.issue(1, int=LEVEL)
-        warp.issue(times * fma, fma=1)
-        warp.access(times * (wide + 2), 4)
-        warp.issue(times, int=ANALYSED)
-        warp.wait(3, 0, 8)
-    # the median: finest details counted in bins, those of one bin listed and compared
-    times = warp.executions(-(-p.lengths[1] // 4))
-    warp.access(2 * times, 4)
-    warp.issue(times, int=20, other=28, wavefront=8)
-    warp.issue(BINS / p.threads, int=4, other=3)
-    warp.issue(1, int=260, fma64=12, other=130)
-    warp.wait(12, 2, 60)
-    for n in p.lengths[1:]:
-        times = warp.executions(-(-n // 4))
-        warp.access(2 * times, 4)
-        warp.issue(times, int=4 * COMPARED + SHRUNK)
-        warp.issue(4 * times * COMPUTED, fma=1)
-    fma, wide = synthesis_cost(f, 4)
-    for n in p.lengths[-2::-1]:
-        times = warp.executions(-(-n // 8))
-        warp.issue(times * fma, fma=1)
-        warp.access(times * (wide + 2), 4)
-        warp.issue(times, int=SYNTHESISED, wavefront=8)  # two-way bank conflict
-        warp.wait(2, 0, 6)
-    return warp
+    return -(-p.lengths[1] // 4) <= ROUNDS * max(suited)
 
 
 # the search for the median: constants of `selection` and `plan`, which import the compiler; a test compares them
 
-DRAWN_AHEAD, SAMPLERS = (1 << 15, 1 << 20), 528
+BINS, DRAWN_AHEAD, SAMPLERS = 2048, (1 << 15, 1 << 20), 528
 DRAWN_BYTES, PARTS, CLOSE, WHOLE = 1 << 15, 66, 4096, 36 << 10
 MOST_TAPS_SEARCHED = 64
 SELECT, ROW = 512, 128
@@ -366,8 +310,6 @@ def denoise(problem: Problem) -> list[Launch]:
 
     Raises ValueError for filters that the forward kernel does not search with.
     """
-    if threads := row_threads(problem):
-        return [denoise_rows(problem, threads)]
     ahead, back = forward(problem), inverse(problem)
     if problem.lengths[1] <= WHOLE:
         return [*ahead, _row_median(problem), _choose(problem), *back]

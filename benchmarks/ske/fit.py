@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -17,7 +16,6 @@ from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.devices import Calibration
 
-from . import baselines
 from .counts import Problem, forward, inverse
 
 LEVEL = 8
@@ -110,46 +108,16 @@ def parameters(launches: Sequence[Launch], seconds: ArrayLike, device: Calibrati
 
 
 def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
-    """Return the calibration with fitted parameters, the residuals, and the constants of the baselines."""
+    """Return the calibration with fitted parameters and the residuals."""
     chosen = [row for row in rows if "error" not in row]
     launches, seconds = [launch(row) for row in chosen], [float(row["seconds"]) for row in chosen]
     device = parameters(launches, seconds, device)
-    at = [calibrated.parts(one, device) for one in launches]
-    base = [baselines.classic(one, device, 1.0, 1.0) for one in launches]
-    scale, rw, rb = geometric(base, [p.n for p in at], [p.nb for p in at], seconds)
-    plain = [baselines.classic(one, device) for one in launches]
-    start, rate = launch_and_bandwidth([one.bytes for one in launches], seconds)
-    table_scale = float(np.exp(np.mean(np.log(np.array(seconds) / plain))))
     residuals = {
         "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
         "rows": len(chosen),
         **summary(relative(predicted(chosen, device), seconds)),
-        "classic": {"scale": scale, "rw": rw, "rb": rb, "table scale": table_scale},
-        "launch and bandwidth": {"launch": start, "bytes a second": rate},
     }
     return replace(device, fit=residuals)
-
-
-def launch_and_bandwidth(sizes: ArrayLike, seconds: ArrayLike) -> tuple[float, float]:
-    """Fit time = t0 + bytes / bandwidth with least relative errors; return t0 and the bandwidth."""
-    from scipy.optimize import nnls
-
-    bytes_, times = np.asarray(sizes, np.float64), np.asarray(seconds, np.float64)
-    (start, slope), _ = nnls(np.column_stack([1 / times, bytes_ / times]), np.ones_like(times))
-    return float(start), 1 / float(slope) if slope else math.inf
-
-
-def geometric(
-    base: Sequence[float], warps: Sequence[int], blocks: Sequence[int], seconds: Sequence[float]
-) -> tuple[float, float, float]:
-    """Fit the classic form, time = scale base rw^(nw-1) rb^(nb-1) with rw and rb at most 1."""
-    from scipy.optimize import lsq_linear
-
-    logs = np.log(np.asarray(seconds)) - np.log(np.asarray(base))
-    matrix = np.column_stack([np.ones(len(logs)), np.asarray(warps) - 1.0, np.asarray(blocks) - 1.0])
-    found = lsq_linear(matrix, logs, ([-np.inf] * 3, [np.inf, 0.0, 0.0])).x
-    scale, rw, rb = (math.exp(x) for x in found)
-    return scale, rw, rb
 
 
 def summary(errors: Floats) -> dict[str, float]:

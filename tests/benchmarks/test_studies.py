@@ -11,7 +11,6 @@ import pytest
 from tests.support.checkout import run
 from tests.support.simulation import inside, outside
 from wavefilt.benchmarks import blocks, calls
-from wavefilt.benchmarks.common import columns
 from wavefilt.benchmarks.common.columns import Mismatch, unavailable
 from wavefilt.benchmarks.common.measuring import difference
 from wavefilt.benchmarks.laplace import images, rows
@@ -86,17 +85,21 @@ def test_estimates_and_lower_bounds_are_beside_their_columns():
 
 
 @outside
-def test_wrong_results_are_errors_and_large_problems_are_skipped(monkeypatch):
+def test_wrong_results_are_errors_and_lack_of_memory_is_noted(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Problem, "expected", lambda self, oracle: self.x)
-        with pytest.raises(Mismatch, match="4096 samples"):
-            study.run((TINY,), ("db4",), repeats=1)
-    monkeypatch.setattr(columns, "free_memory", lambda: 64 << 10)
+        with pytest.raises(Mismatch, match="65536 samples"):
+            study.run((1 << 16,), ("db4",), repeats=1)
+
+    def full(problem):
+        raise MemoryError
+
+    monkeypatch.setattr(study, "IMPLEMENTATIONS", [replace(one, prepare=full) for one in IMPLEMENTATIONS])
     kept = []
-    result = study.run((TINY, 8192), ("db4",), repeats=1, keep=lambda result: kept.append(len(result["rows"])))
+    result = study.run((1 << 16, 1 << 17), ("db4",), repeats=1, keep=lambda result: kept.append(len(result["rows"])))
     assert kept == [1, 2]  # saved after each row
     assert result["rows"][0]["times"] == {}
-    assert "GiB" in result["rows"][0]["skipped"]["numba"]
+    assert "memory" in result["rows"][0]["skipped"]["numba"]
     assert "Skipped: numba all cores" in study.report(result).markdown()
 
 

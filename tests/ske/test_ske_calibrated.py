@@ -163,15 +163,6 @@ def test_parameters_are_recovered():
         assert found.theta[name] == pytest.approx(theta[name], rel=0.1)
 
 
-def test_baselines_are_recovered():
-    sizes = np.logspace(4, 9, 40)
-    assert fit.launch_and_bandwidth(sizes, 2.5e-6 + sizes / 3.5e12) == pytest.approx((2.5e-6, 3.5e12), rel=0.01)
-    rng = np.random.default_rng(0)
-    base, warps, blocks = rng.uniform(1, 9, 40), rng.integers(1, 65, 40), rng.integers(1, 17, 40)
-    found = fit.geometric(base, warps, blocks, 3 * base * 0.96 ** (warps - 1) * 0.98 ** (blocks - 1))
-    assert found == pytest.approx((3, 0.96, 0.98))
-
-
 @pytest.fixture
 def sheet() -> dict:
     facts = json.loads((devices.FOLDER / "data_sheets.json").read_text())["l4"]
