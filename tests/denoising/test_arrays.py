@@ -203,7 +203,7 @@ def test_uneven_coordinates_of_xarray_are_refused(rng):
             uneven.to_dataset(name="a").wavefilt.denoise()
         uneven.drop_vars("time").wavefilt.denoise()
     with pytest.raises(ValueError, match="evenly"):
-        array.assign_coords(time=np.append(days[:-1], days[-1] + 2)).wavefilt.denoise()
+        array.assign_coords(time=np.append(days[:-1], days[-1] + np.timedelta64(2, "D"))).wavefilt.denoise()
 
 
 def test_uneven_coordinates_of_dascore_are_refused():
