@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -15,45 +15,86 @@ import pywt
 
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.common.columns import estimated, labels, not_run, place
-from wavefilt.benchmarks.common.comparison import MODELS, calibration
+from wavefilt.benchmarks.common import columns
+from wavefilt.benchmarks.common.columns import MODELS, Implementation, Mismatch, Prepared, labels
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Mismatch, agreement, unavailable
+from wavefilt.benchmarks.common.measuring import gpu_time
 from wavefilt.benchmarks.common.tables import Report, Row, Table, size, spread
-from wavefilt.benchmarks.ske import counts
-from wavefilt.benchmarks.ske.cases import Case
-from wavefilt.ske.calibrated import Launch
-from wavefilt.ske.devices import Calibration
+from wavefilt.benchmarks.ske.fit import Case
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DWT
 
-SAMPLES, TILE, LEVEL = 1 << 26, 4096, 8
+SAMPLES, TILE = 1 << 26, 4096
 BLOCKS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 WAVELETS = ("db4", "db8")
-TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """The launch of a transform that computes the finest levels."""
+class Problem:
+    """A trace, and the blocks and tiles of the launch that computes the finest levels of its transform."""
 
-    transform: str
-    wavelet: str
+    samples: int
+    block: int
+    tile: int = TILE
 
-    @property
-    def name(self) -> str:
-        return f"{self.transform}_{self.wavelet}"
+    def __str__(self) -> str:
+        return f"{self.samples} samples, blocks of {self.block} threads"
 
-    def launch(self, samples: int, block: int, tile: int) -> Launch:
-        """Return its operation counts for the SKE model."""
-        problem = counts.Problem(pywt.Wavelet(self.wavelet).dec_len, samples, level=LEVEL, tile=tile, threads=block)
-        first = counts.Problem(problem.taps, samples, level=problem.fused[0], tile=tile, threads=block)
-        (only,) = (counts.forward if self.transform == "forward" else counts.inverse)(first)
-        return only
+    def case(self, kernel: str) -> Case:
+        """Return the launch of a kernel, which is named after transform and wavelet."""
+        transform, wavelet = kernel.split("_")
+        return Case(transform, wavelet, self.block, self.samples, tile=self.tile)
+
+    def expected(self, oracle: str) -> Array:
+        return _expected(oracle, self.samples, self.case(oracle).problem.level)
 
 
-KERNELS = tuple(Kernel(transform, wavelet) for transform in ("forward", "inverse") for wavelet in WAVELETS)
-Step = tuple[Kernel, int]
+@cache
+def _expected(kernel: str, samples: int, level: int) -> Array:
+    """Return the coefficients of the same samples by the CPU, or their inverse with the same thresholds."""
+    from wavefilt.benchmarks.ske.measure import THRESHOLD, noise
+
+    transform, wavelet = kernel.split("_")
+    backend, x = backends.get("numba"), noise(samples)[None]
+    pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet(wavelet), "symmetric", level))
+    if transform == "forward":
+        return np.concatenate([band[0] for band in pyramid.coefficients])
+    return np.asarray(backend.reconstruct(pyramid, Shrinkage("soft", np.full((level, 1), THRESHOLD)))[0])
+
+
+def _prepared(kernel: str, problem: Problem) -> Prepared:
+    from wavefilt.benchmarks.ske.measure import prepare
+
+    ready = prepare(problem.case(kernel))
+
+    def call() -> object:
+        stream = ready.plan.own_stream()
+        ready.work(stream)
+        stream.synchronize()
+        return ready.y
+
+    def host(y: object) -> Array:
+        arrays = ready.plan.coefficients() if kernel.startswith("forward") else [ready.y]
+        return np.concatenate([array.copy_to_host().reshape(-1) for array in arrays])
+
+    def clock(repeats: int, warm: int) -> dict[str, float]:
+        try:
+            return gpu_time(ready.work, repeats=repeats)
+        finally:
+            ready.plan.release()
+
+    return Prepared(call, host, clock)
+
+
+def _kernel(transform: str, wavelet: str) -> Implementation:
+    name, what = f"{transform}_{wavelet}", f"the finest levels of the {transform} transform by {wavelet}"
+    return Implementation(
+        name, (transform, wavelet), what, partial(_prepared, name), partial(backends.get, "cuda"), name
+    )
+
+
+KERNELS = tuple(_kernel(transform, wavelet) for transform in ("forward", "inverse") for wavelet in WAVELETS)
+Step = tuple[Implementation, int]
 
 
 def run(
@@ -68,50 +109,30 @@ def run(
 
     Raises Mismatch if an output differs from that of the CPU backend, ValueError or OSError for an unknown calibration.
     """
-    missing = unavailable(partial(backends.get, "cuda"))
-    chosen, reason = calibration(device, missing)
+    running, chosen, facts = columns.opened(KERNELS, device, lambda kernel: "backend numba")
     of: dict[int, Row] = {block: {"block": block, "times": {}, "skipped": {}, "estimates": {}} for block in blocks}
-    for kernel, block in progress([] if missing else [(kernel, block) for kernel in KERNELS for block in blocks]):
+    for kernel, block in progress([*product(running, blocks)]):
         try:
-            of[block]["times"][kernel.name] = _measured(kernel, samples, block, tile, repeats)
+            times, refused = columns.measured(Problem(samples, block, tile), [kernel], repeats, np.inf)
         except Mismatch:
             raise
         except Exception as error:  # a block that the compiler or the driver refuses
-            of[block]["skipped"][kernel.name] = f"{type(error).__name__}: {error}".splitlines()[0]
+            times, refused = {}, {kernel.name: f"{type(error).__name__}: {error}".splitlines()[0]}
+        of[block]["times"] |= times
+        of[block]["skipped"] |= refused
     if chosen is not None:
         for block, row in of.items():
-            row["estimates"] = {k.name: _estimates(k.launch(samples, block, tile), chosen) for k in KERNELS}
-    columns = {
-        k.name: {
-            "heads": (k.transform, k.wavelet),
-            "what": f"the finest levels of the {k.transform} transform by {k.wavelet}",
-            "missing": missing,
-            "tolerance": TOLERANCE,
-            "compared with": "backend numba",
-        }
-        for k in KERNELS
-    }
+            problem = Problem(samples, block, tile)
+            row["estimates"] = {k.name: columns.estimates([problem.case(k.name).counted()], chosen) for k in KERNELS}
     return result(
         "blocks",
         unit="ms",
         samples=samples,
         method=f"{samples} samples in one trace, tiles of {tile}; median of {repeats} graphs of 20 launches",
-        columns=columns,
-        estimates={"calibration": chosen and chosen.name, "missing": reason},
+        **facts,
         rows=[*of.values()],
         choices=choices([*of.values()]),
     )
-
-
-def _estimates(launch: Launch, device: Calibration) -> dict[str, float | None]:
-    """Return the estimate of each model; None if a limit of the device forbids the launch."""
-    found: dict[str, float | None] = {}
-    for name, model in MODELS.items():
-        try:
-            found[name] = 1e3 * model(launch, device)
-        except ValueError:
-            found[name] = None
-    return found
 
 
 def choices(rows: Sequence[Row]) -> dict[str, Row]:
@@ -130,47 +151,15 @@ def choices(rows: Sequence[Row]) -> dict[str, Row]:
     return found
 
 
-def _measured(kernel: Kernel, samples: int, block: int, tile: int, repeats: int) -> dict[str, float]:
-    """Compare the kernel with the CPU backend, then time it."""
-    from wavefilt.benchmarks.common.gpu_timing import measured
-    from wavefilt.benchmarks.ske.measure import prepare
-
-    ready = prepare(Case(kernel.transform, kernel.wavelet, block, samples, tile=tile))
-    try:
-        coefficients, y = _expected(kernel.wavelet, samples, ready.plan.shape.level)
-        ready.work(ready.plan.own_stream())
-        ready.plan.own_stream().synchronize()
-        if kernel.transform == "forward":
-            pairs = [(a.copy_to_host(), b) for a, b in zip(ready.plan.coefficients(), coefficients, strict=True)]
-        else:
-            pairs = [(ready.y.copy_to_host()[None], y)]
-        what = f"{kernel.name} with blocks of {block} threads"
-        error = max(agreement(ours, theirs, TOLERANCE, what) for ours, theirs in pairs)
-        return measured(ready.work, repeats=repeats).milliseconds | {"repeats": repeats, "error": error}
-    finally:
-        ready.plan.release()
-
-
-@lru_cache(maxsize=1)
-def _expected(wavelet: str, samples: int, level: int) -> tuple[tuple[Array, ...], Array]:
-    """Return the coefficients of the same samples by the CPU, and their inverse with the same thresholds."""
-    from wavefilt.benchmarks.ske.measure import THRESHOLD, noise
-
-    backend, x = backends.get("numba"), noise(samples)[None]
-    pyramid = backend.decompose(x, DWT.analysis(pywt.Wavelet(wavelet), "symmetric", level))
-    shrinkage = Shrinkage("soft", np.full((level, 1), THRESHOLD))
-    return pyramid.coefficients, backend.reconstruct(pyramid, shrinkage)
-
-
 def report(found: Row) -> Report:
     """Return microseconds by kernel and block, the choices, and notes."""
     measured = any(row["times"] for row in found["rows"])
-    columns = {"kernel": "{label}", "threads": "{block}"} | ({"measured": "?{measured}"} if measured else {})
+    heads = {"kernel": "{label}", "threads": "{block}"} | ({"measured": "?{measured}"} if measured else {})
     for model in MODELS if found["estimates"]["calibration"] else ():
-        columns[f"SKE|{model}"] = f"?{{{model}:.1f}}"
-        columns |= {f"|error#{model}": f"?{{{model} error:+.0%}}"} if measured else {}
+        heads[f"SKE|{model}"] = f"?{{{model}:.1f}}"
+        heads |= {f"|error#{model}": f"?{{{model} error:+.0%}}"} if measured else {}
     title = f"{size(found['samples'])} samples by threads of a block, microseconds"
-    times = Table(title, columns)({"rows": [*_lines(found)]})
+    times = Table(title, heads)({"rows": [*_lines(found)]})
     label = labels(found)
     chosen = CHOICES({"rows": [{"label": label[name], **entry} for name, entry in found["choices"].items()]})
     return Report([times, chosen], notes(found))
@@ -205,7 +194,7 @@ CHOICES = Table(
 def notes(found: Row) -> list[str]:
     """Return notes: where and how it was measured, and what was left out and why."""
     label, worst = labels(found), max((t["error"] for row in found["rows"] for t in row["times"].values()), default=0)
-    lines = [place(found), f"{found['method']}.", *not_run(found), estimated(found)]
+    lines = [columns.place(found), f"{found['method']}.", *columns.not_run(found), columns.estimated(found)]
     lines += [f"Compared with backend numba first; largest difference {worst:.0e} of the norm."] if worst else []
     for row in found["rows"]:
         lines += [f"Skipped: {label[name]}, {row['block']} threads: {why}." for name, why in row["skipped"].items()]

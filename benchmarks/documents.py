@@ -11,28 +11,34 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
-from wavefilt.benchmarks import blocks, cpu, cuda
+from wavefilt.benchmarks import blocks, calls
 from wavefilt.benchmarks.common.environment import CHANGED, RESULTS, ROOT
-from wavefilt.benchmarks.common.tables import Row
+from wavefilt.benchmarks.common.tables import Report, Row
 from wavefilt.benchmarks.laplace import images, rows
 from wavefilt.benchmarks.scaling import study as scaling
 
 MARKED = re.compile(r"(<!-- table ([^<>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 Tables = Callable[[Row], Mapping[str, str]]
 """Makes Markdown of a result, by part; the name of an only part is ""."""
-TABLES: dict[str, Tables] = {
-    "scaling_cpu": lambda result: {"": scaling.report(result).markdown()},
-    "scaling_h200": lambda result: {"": scaling.report(result).markdown()},
-    "laplace1d_cpu": lambda result: {"": rows.report(result).markdown()},
-    "laplace1d_h200": lambda result: {"": rows.report(result).markdown()},
-    "laplace2d_cpu": lambda result: {"": images.report(result).markdown()},
-    "laplace2d_h200": lambda result: {"": images.report(result).markdown()},
-    "blocks_h200": lambda result: {"": blocks.report(result).markdown()},
-    "cpu": lambda result: {"": cpu.report(result).markdown()},
-    "cuda_h200": lambda result: {"": cuda.report(result).markdown()},
+
+
+def _markdown(report: Callable[[Row], Report], result: Row) -> dict[str, str]:
+    return {"": report(result).markdown()}
+
+
+REPORTS = {
+    "scaling_cpu": scaling.report,
+    "scaling_h200": scaling.report,
+    "laplace1d_h200": rows.report,
+    "laplace2d_h200": images.report,
+    "blocks_h200": blocks.report,
+    "cpu": calls.report,
+    "cuda_h200": calls.report,
 }
+TABLES: dict[str, Tables] = {name: partial(_markdown, report) for name, report in REPORTS.items()}
 """Tables of this package's own studies; `registry` adds those of quality and SKE."""
 
 
@@ -45,7 +51,8 @@ def registry() -> dict[str, Tables]:
     from wavefilt.benchmarks.quality.tables import TABLES as QUALITY
     from wavefilt.benchmarks.ske.tables import TABLES as SKE
 
-    return TABLES | QUALITY | SKE
+    found: dict[str, Tables] = TABLES | QUALITY | SKE
+    return found
 
 
 def tables(makers: Mapping[str, Tables], folder: Path | None = None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from wavefilt.benchmarks.common.command import FILE, Results, progress, with_results
+from wavefilt.benchmarks.common.command import Results, progress, with_results
 
 from .failure import Failure, usage_errors
 from .options import COUNT, DEVICE, SIZE, Command, Text, add
@@ -45,7 +45,7 @@ def image_size(text: str) -> tuple[int, int]:
 @contextmanager
 def measuring() -> Iterator[None]:
     """Turn errors into exit codes: 1 for outputs that disagree, 2 for wrong usage, 5 without a GPU."""
-    from wavefilt.benchmarks.common.implementation import Mismatch
+    from wavefilt.benchmarks.common.columns import Mismatch
 
     with usage_errors():
         try:
@@ -63,7 +63,7 @@ def blocks(samples: int, repeats: int, quick: bool, device: str | None, results:
     """
     from wavefilt.benchmarks import blocks as study
 
-    steps = partial(progress, describe=lambda step: f"{step[0].transform} {step[0].wavelet}, {step[1]} threads")
+    steps = partial(progress, describe=lambda step: f"{step[0].label}, {step[1]} threads")
     with measuring():
         result = study.run(samples, study.BLOCKS[1::2] if quick else study.BLOCKS, repeats, device, progress=steps)
     results.report(result, study.report)
@@ -73,10 +73,10 @@ def blocks(samples: int, repeats: int, quick: bool, device: str | None, results:
 @options(7, "Small arrays and few repeats.")
 def cpu(repeats: int, quick: bool, results: Results) -> None:
     """Denoising on the CPU against the same steps written with PyWavelets: a loop over new arrays, and one array."""
-    from wavefilt.benchmarks import cpu as study
+    from wavefilt.benchmarks import calls as study
 
     with measuring():
-        result = study.run(quick, repeats)
+        result = study.run("numba", quick, repeats)
     results.report(result, study.report)
 
 
@@ -84,10 +84,10 @@ def cpu(repeats: int, quick: bool, results: Results) -> None:
 @options(25, "Small arrays and few repeats, without other libraries.")
 def cuda(repeats: int, quick: bool, results: Results) -> None:
     """Denoising on the GPU, of arrays there and NumPy's, against PyWavelets and ptwt."""
-    from wavefilt.benchmarks import cuda as study
+    from wavefilt.benchmarks import calls as study
 
     with measuring():
-        result = study.run(quick, repeats)
+        result = study.run("cuda", quick, repeats)
     results.report(result, study.report)
 
 
@@ -112,36 +112,18 @@ def laplace_1d(samples: int, repeats: int, quick: bool, device: str | None, resu
 @options(
     25,
     "A small image and few runs: 5 seconds.",
-    click.option("--size", type=Text(image_size), metavar="WxH", help="Size of a made image. [default: 4992x3744]"),
-    click.option("--image", type=FILE, metavar="FILE", help="Filter this image instead, PNG or JPEG; needs Pillow."),
-    click.option("--filtered", type=FILE, metavar="FILE.png", help="Write the filtered image."),
+    click.option("--size", type=Text(image_size), metavar="WxH", help="Size of the image. [default: 4992x3744]"),
     DEVICE,
 )
-def laplace_2d(
-    size: tuple[int, int] | None,
-    image: Path | None,
-    filtered: Path | None,
-    repeats: int,
-    quick: bool,
-    device: str | None,
-    results: Results,
-) -> None:
+def laplace_2d(size: tuple[int, int] | None, repeats: int, quick: bool, device: str | None, results: Results) -> None:
     """A 5x5 Laplace filter on an RGB image: CPU loops, and GPU kernels explained by conflicts, occupancy and bytes."""
     from wavefilt.benchmarks.laplace import images as study
-    from wavefilt.io import write_atomically
 
-    if size is not None and image is not None:
-        raise click.UsageError("--size is for a made image; --image has its own")
-    results.claim(filtered)
+    budget = study.QUICK_BUDGET if quick else study.BUDGET
     with measuring():
-        x = study.read(str(image)) if image else study.made(*size or (study.QUICK_SIZE if quick else study.SIZE))
-        problem = study.Problem(x, image.name if image else study.MADE)
-        drawn = study.png(problem.expected(study.SCIPY)) if filtered else b""  # fails before the long part
-        budget = study.QUICK_BUDGET if quick else study.BUDGET
+        problem = study.Problem(study.made(*size or (study.QUICK_SIZE if quick else study.SIZE)))
         result = study.run(problem, repeats, budget, device, partial(progress, describe=lambda one: one.label))
     results.report(result, study.report)
-    if filtered:
-        write_atomically(filtered, drawn, overwrite=results.overwrite)
 
 
 @command.command("scaling", epilog="Example: wavefilt bench scaling --plot figures")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavefilt.benchmarks.common.command import Results, with_results
+from wavefilt.benchmarks.common.command import Results, with_output, with_results
 from wavefilt.cli.failure import usage_errors
 from wavefilt.cli.options import COUNT, DEVICE, SIZE, WAVELET, Text, as_json
 from wavefilt.ske.occupancy import CAPABILITIES
@@ -52,7 +52,7 @@ def occupancy(device: str, threads: int, registers: int, shared: int, as_json: b
 
 
 @command.command("devices")
-@with_results
+@with_output
 def devices(results: Results) -> None:
     """List the bundled calibrations and data sheets that --device takes by name."""
     from wavefilt.ske import devices
@@ -77,12 +77,12 @@ def calibrate(constants_only: bool, results: Results) -> None:
     if results.path is None and not results.as_json:
         raise click.UsageError("name a file for the calibration with -o, or print it with --json")
     with usage_errors():
-        from wavefilt.benchmarks.ske import calibration, cases, fit, measure
+        from wavefilt.benchmarks.ske import calibration, fit, measure
 
         device = calibration.constants()
         results.keep(json.loads(device.to_json()))  # in case the fit fails
         if not constants_only:
-            device = fit.fitted(measure.rows(cases.fit_cases(), repeats=15), device)
+            device = fit.fitted(measure.rows(fit.fit_cases(), repeats=15), device)
     results.finish(
         json.loads(device.to_json()), lambda: f"{device.name}: {device.measured['seconds']} s, {results.path}"
     )
@@ -95,26 +95,16 @@ def calibrate(constants_only: bool, results: Results) -> None:
 @click.option("--level", type=COUNT, default=8, help="Levels.")
 @click.option("--block", type=click.IntRange(32, 1024), help="Threads per block. [default: the backend's choice]")
 @click.option("--tile", type=SIZE, help="Samples per tile. [default: the backend's choice]")
-@click.option("--rank", is_flag=True, help="Rank block and tile sizes by the estimated time instead.")
 @DEVICE
-@with_results
-def estimate(device: str | None, rank: bool, results: Results, **problem: Any) -> None:
+@with_output
+def estimate(device: str | None, results: Results, **problem: Any) -> None:
     """Estimate the time of every kernel launch of a denoising run, its parts, and the occupancy."""
-    if rank and (problem["block"] or problem["tile"]):
-        raise click.UsageError("--rank tries all block and tile sizes: leave out --block and --tile")
     with usage_errors():
         from wavefilt.benchmarks.ske import estimate as study
 
         calibration = _calibration(device)
-        wanted = study.problem(**problem)
-        if rank:
-            ranking = study.ranked(wanted, calibration)
-        else:
-            launches = study.estimates(wanted, calibration)
-    if rank:
-        results.finish(study.ranking_facts(ranking, calibration), lambda: study.ranking_table(ranking, calibration))
-    else:
-        results.finish(study.facts(launches, calibration), lambda: study.table(launches, calibration))
+        launches = study.estimates(study.problem(**problem), calibration)
+    results.finish(study.facts(launches, calibration), lambda: study.table(launches, calibration))
 
 
 def _calibration(device: str | None) -> Calibration:

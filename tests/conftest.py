@@ -15,13 +15,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait by spinni
 import numpy as np
 from hypothesis import settings
 
-from tests.support.checkout import usable_backends
+from tests.support.checkout import ROOT, usable_backends
 from tests.support.simulation import SIMULATED, take_turns
 
 for name in ("SIGINT", "SIGHUP"):  # a shell or nohup ignores these for background processes
     number = vars(signal).get(name)
     if number is not None and signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
+# processes that tests start import this checkout, in any folder
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 if SIMULATED:
     take_turns()
 settings.register_profile("wavefilt", deadline=None, max_examples=60, derandomize=True)

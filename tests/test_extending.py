@@ -9,8 +9,7 @@ import pytest
 import pywt
 
 import wavefilt
-from tests.support.checkout import run
-from tests.support.small_memory import least_memory
+from tests.support.checkout import least_memory, run
 from wavefilt import extending
 from wavefilt.backends import registry
 from wavefilt.backends.reference.backend import PyWavelets
@@ -82,15 +81,9 @@ def toys():
     extending.register_transform(ATrous())
     extending.register_backend("counting", Counting)
     yield
-    for table, names in (
-        (RULES, ("twosigma",)),
-        (FUNCTIONS, ("halfway",)),
-        (boundary.EXTENSIONS, ("lastbutone",)),
-        (TRANSFORMS, ("atrous",)),
-        (registry.BACKENDS, ("counting",)),
-    ):
-        for name in names:
-            table.unregister(name)
+    tables = {"twosigma": RULES, "halfway": FUNCTIONS, "lastbutone": boundary.EXTENSIONS}
+    for name, table in (tables | {"atrous": TRANSFORMS, "counting": registry.BACKENDS}).items():
+        table.unregister(name)
     registry._made.cache_clear()
 
 

@@ -44,8 +44,7 @@ def command(tmp_path):
 
     def start(**options):
         (tmp_path / "out.npy").unlink(missing_ok=True)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        return subprocess.Popen(denoise, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, **options)
+        return subprocess.Popen(denoise, cwd=tmp_path, stderr=subprocess.PIPE, text=True, **options)
 
     return start
 

@@ -1,12 +1,15 @@
-"""The text and picture of recordings and results, and figures of the live traces alone."""
+"""Text and pictures of recordings and results; errors, which carry their data and name options as Python does."""
 
 from __future__ import annotations
+
+import pickle
 
 import numpy as np
 import pytest
 
 import wavefilt
 from tests.support.checkout import SAMPLES, needs
+from wavefilt.errors import NonFiniteSample
 
 
 def _recording(traces, interval=0.004, **more):
@@ -62,3 +65,29 @@ def test_a_notebook_shows_a_picture(partly_dead, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     html = _recording(partly_dead)._repr_html_()
     assert ("24 traces" in html, "<img" in html) == (True, False)
+
+
+def test_errors_keep_their_data_when_they_are_pickled(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.where(np.arange(90) == 7, np.inf, 1.0))
+    with pytest.raises(FileExistsError) as exists:
+        wavefilt.read(path).write(path)
+    with pytest.raises(NonFiniteSample) as infinite:
+        wavefilt.denoise(np.load(path))
+    with pytest.raises(wavefilt.FormatError) as unknown:
+        wavefilt.read(path, format="wav")
+    for error in (exists.value, infinite.value, unknown.value):
+        same = pickle.loads(pickle.dumps(error))
+        assert (type(same), str(same)) == (type(error), str(error))
+    assert pickle.loads(pickle.dumps(exists.value)).path == path
+    same = pickle.loads(pickle.dumps(infinite.value))
+    assert (same.trace, same.sample) == (0, 7)
+
+
+@pytest.mark.parametrize(("layout", "option"), [({}, "format"), ({"format": "raw"}, "dtype"), ({"ns": 4}, "ns")])
+def test_python_names_options_as_python_spells_them(tmp_path, layout, option):
+    (tmp_path / "x").write_bytes(bytes(range(250)) * 9)
+    with pytest.raises(wavefilt.FormatError, match=option) as raised:
+        wavefilt.read(tmp_path / "x", **layout)
+    assert "--" not in str(raised.value)
+    assert str(raised.value).isprintable()

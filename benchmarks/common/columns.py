@@ -1,27 +1,306 @@
-"""Results with a column for every implementation: the facts recorded of each, and the notes about them."""
+"""Studies with a column for every implementation of a problem, compared before it is timed.
+
+What is recorded of the columns, their times and the SKE estimates of kernels, and the notes about them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from wavefilt.benchmarks.common.implementation import Implementation
-from wavefilt.benchmarks.common.tables import Row
+import numpy as np
+from numpy.typing import NDArray
+
+from wavefilt import backends
+from wavefilt.arrays import Array
+from wavefilt.benchmarks.common.measuring import LAUNCHES, difference, gpu_time, walls
+from wavefilt.benchmarks.common.tables import Column, Report, Row, Table
+from wavefilt.benchmarks.ske.baselines import classic
+from wavefilt.errors import BackendUnavailable
+from wavefilt.ske.calibrated import Launch, estimate
+from wavefilt.ske.devices import Calibration
+
+FEWEST = 3
+"""Runs of an implementation, however long they take."""
+COPY = "copy"
+"""The oracle of copies."""
+GPU_TIME = f"on the GPU, resident data and the average of {LAUNCHES} launches in a graph between two events"
+MODELS: dict[str, Callable[[Launch, Calibration], float]] = {
+    "calibrated": lambda launch, device: estimate(launch, device).seconds,
+    "classic": classic,
+}
 
 
-def recorded(
-    implementations: Iterable[Implementation], why: Mapping[str, str | None], compared: Callable[[Implementation], str]
-) -> Row:
-    """Return for JSON: heads, description, why it is missing, and the reference it was compared with."""
-    return {
-        one.name: {
+class Mismatch(RuntimeError):
+    """An implementation's output differs from the reference."""
+
+
+def agreement(y: Array, expected: Array, tolerance: float, what: object) -> float:
+    """Return the relative difference of a result. Raises Mismatch, naming ``what``, above the tolerance."""
+    error = difference(y, expected)
+    if not error <= tolerance:
+        raise Mismatch(f"{what}: differs from the reference by {error:.1e} of its norm, allowed are {tolerance:.1e}")
+    return error
+
+
+class Problem(Protocol):
+    """A problem with a number of samples (pixels), and its expected output by the name of an oracle."""
+
+    @property
+    def samples(self) -> int: ...
+
+    def expected(self, oracle: str) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """``call`` computes and returns when the result is ready; ``host`` converts the result to a NumPy array.
+
+    ``clock(repeats, warm)`` returns quartiles in milliseconds, by default of ``call`` by the clock.
+    """
+
+    call: Callable[[], Any]
+    host: Callable[[Any], NDArray[Any]] = np.asarray
+    clock: Callable[[int, int], dict[str, float]] | None = None
+
+    def times(self, repeats: int, warm: int) -> dict[str, float]:
+        return self.clock(repeats, warm) if self.clock else walls(self.call, repeats, warm)
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One column of a study: ``name`` in files, ``heads`` the two lines over its column, ``what`` it is.
+
+    ``require`` raises BackendUnavailable if it cannot run. Its output is compared with the problem's ``oracle``, to a
+    ``tolerance`` of the norm.
+    """
+
+    name: str
+    heads: tuple[str, str]
+    what: str
+    prepare: Callable[[Any], Prepared]
+    require: Callable[[], object] = lambda: None
+    oracle: str = ""
+    tolerance: float = 1e-5
+
+    @property
+    def label(self) -> str:
+        return " ".join(self.heads)
+
+
+Progress = Callable[[Sequence[Implementation]], Iterable[Implementation]]
+
+
+def unavailable(require: Callable[[], object]) -> str | None:
+    """Return why a requirement is not met, in one line; None if it is."""
+    try:
+        require()
+    except BackendUnavailable as error:
+        return " ".join(str(error).split())
+    return None
+
+
+def measured(
+    problem: Problem, implementations: Iterable[Implementation], repeats: int, budget: float
+) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+    """Return the times of the implementations on one problem, and why any were skipped for lack of memory.
+
+    Each runs ``repeats`` times, or as often as the ``budget`` in seconds allows. Raises Mismatch for a wrong result.
+    """
+    times, skipped = {}, {}
+    expected: dict[str, NDArray[Any]] = {}
+    for one in implementations:
+        try:
+            if one.oracle not in expected:
+                expected[one.oracle] = problem.expected(one.oracle)
+            times[one.name] = _compared(problem, one, expected[one.oracle], repeats, budget)
+        except Exception as error:
+            if not isinstance(error, MemoryError) and "out of memory" not in str(error).lower().replace("_", " "):
+                raise
+            skipped[one.name] = "ran out of memory"
+        release()
+    return times, skipped
+
+
+def _compared(
+    problem: Problem, implementation: Implementation, expected: NDArray[Any], repeats: int, budget: float
+) -> dict[str, float]:
+    """Compare the output with the expected one, then time it."""
+    prepared = implementation.prepare(problem)
+    started = time.perf_counter()
+    result = prepared.call()
+    seconds = time.perf_counter() - started
+    what = f"{implementation.label}, {problem}"
+    error = agreement(prepared.host(result), expected, implementation.tolerance, what)
+    del result
+    if seconds < budget:  # the first call may have compiled
+        started = time.perf_counter()
+        prepared.call()
+        seconds = time.perf_counter() - started
+    count = int(min(max(budget / seconds, FEWEST), repeats))
+    return prepared.times(count, 3 if seconds < 0.1 else 0) | {"repeats": count, "error": error}
+
+
+def release() -> None:
+    """Free the memory that libraries keep for later calls."""
+    gc.collect()
+    if "wavefilt.backends.cuda.backend" in sys.modules:
+        with suppress(BackendUnavailable):  # its compiler is installed, but there is no GPU
+            backend: Any = backends.get("cuda")
+            backend.clear()
+    if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
+        sys.modules["torch"].cuda.empty_cache()
+    if "cupy" in sys.modules:
+        sys.modules["cupy"].get_default_memory_pool().free_all_blocks()
+
+
+def calibration(device: str | None, no_gpu: str | None) -> tuple[Calibration | None, str | None]:
+    """Return the calibration for the estimates, or None and why there is none.
+
+    The default is that of this GPU, and without a GPU the shipped default. Raises ValueError or OSError for a
+    calibration that is unknown or of another device than this GPU.
+    """
+    from wavefilt.ske import devices as shipped
+
+    if no_gpu:  # the counts need neither a GPU nor a compiler
+        return shipped.default() if device is None else shipped.load(device), None
+    from wavefilt.benchmarks.ske.calibration import Device
+
+    here = Device.current().name
+    if device is not None:
+        chosen = shipped.load(device)
+        chosen.require(here)
+        return chosen, None
+    try:
+        return shipped.of(here), None
+    except shipped.WrongDevice as error:
+        return None, str(error)
+
+
+def on_device(work: Callable[[Any], None], y: Any, host: Callable[[Any], Any]) -> Prepared:
+    """Prepare ``work(stream)``, which writes ``y`` in device memory; it is timed in graphs of several launches."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    def call() -> Any:
+        work(0)  # the default stream
+        cuda.synchronize()
+        return y
+
+    return Prepared(call, host, lambda repeats, warm: gpu_time(work, repeats=repeats))
+
+
+def opened(
+    implementations: Iterable[Implementation], device: str | None, compared: Callable[[Implementation], str]
+) -> tuple[list[Implementation], Calibration | None, Row]:
+    """Return the implementations that run here, the calibration for the estimates, and the facts about both for JSON.
+
+    ``device`` is a calibration as `wavefilt ske estimate` takes it; ``compared`` names the reference of a column. The
+    last implementation needs the GPU.
+    """
+    running, columns, why = list[Implementation](), Row(), None
+    for one in implementations:
+        why = unavailable(one.require)
+        running += [] if why else [one]
+        columns[one.name] = {
             "heads": one.heads,
             "what": one.what,
-            "missing": why[one.name],
+            "missing": why,
             "tolerance": one.tolerance,
             "compared with": compared(one),
         }
-        for one in implementations
+    chosen, reason = calibration(device, why)
+    estimates = {"calibration": chosen and chosen.name, "missing": reason}
+    return running, chosen, {"columns": columns, "estimates": estimates}
+
+
+def estimates(launches: Iterable[Launch], device: Calibration) -> dict[str, float | None]:
+    """Return the milliseconds of the launches by each model; None if a limit of the device forbids one."""
+    found: dict[str, float | None] = {}
+    every = list(launches)
+    for name, model in MODELS.items():
+        try:
+            found[name] = 1e3 * sum(model(launch, device) for launch in every)
+        except ValueError:
+            found[name] = None
+    return found
+
+
+def compare(
+    problem: Problem,
+    implementations: Sequence[Implementation],
+    itemsize: int,
+    launches: Mapping[str, Launch],
+    base: str,
+    average: str,
+    repeats: int,
+    budget: float,
+    device: str | None,
+    progress: Progress,
+) -> tuple[Row, Row]:
+    """Measure implementations, copies among them: return the row of the problem, and the facts about its columns.
+
+    A sample has ``itemsize`` bytes; ``launches`` are estimated for ``device``; ratios are to ``base``, of means or
+    medians as ``average`` says. ``progress`` shows the implementations in turn.
+
+    Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
+    """
+    references = {COPY: "its input"}
+    running, chosen, facts = opened(implementations, device, lambda one: references.get(one.oracle, one.oracle))
+    times, skipped = measured(problem, progress(running), repeats, budget)
+    row: Row = {"samples": problem.samples, "bytes": 2 * itemsize * problem.samples}
+    row |= {"times": times, "skipped": skipped}
+    row["estimates"] = {name: estimates([one], chosen) for name, one in launches.items()} if chosen else {}
+    return row | derived(row, base, average), facts
+
+
+def derived(row: Row, base: str, average: str) -> Row:
+    """Return ratios to the base, GB/s of the copies, shares of a copy's speed, errors of the estimates."""
+    times = {name: times[average] for name, times in row["times"].items()}
+    copy = {name: times.get("gpu_copy" if name.startswith("gpu_") else "host_copy") for name in times}
+    return {
+        "ratios": {name: times[base] / time for name, time in times.items() if base in times},
+        "copy": {name: 1e-6 * row["bytes"] / times[name] for name in ("host_copy", "gpu_copy") if name in times},
+        "shares": {name: copy[name] / time for name, time in times.items() if copy[name]},
+        "estimate errors": {
+            name: {model: value / times[name] - 1 for model, value in models.items()}
+            for name, models in row["estimates"].items()
+            if name in times
+        },
     }
+
+
+def report(
+    result: Row,
+    title: str,
+    columns: Mapping[str, Column],
+    method: str,
+    then: Mapping[str, Column] | None = None,
+) -> Report:
+    """Return a table with a row for every implementation, and notes: the method, descriptions, what is missing.
+
+    ``columns`` are formats of the entries that the result's only row has of an implementation; estimates stand
+    between ``columns`` and ``then``.
+    """
+    (row,), label = result["rows"], labels(result)
+    by_name = {key: entry for key, entry in row.items() if isinstance(entry, dict)}
+    lines = [{"label": one} | {key: e.get(name) for key, e in by_name.items()} for name, one in label.items()]
+    every = dict(columns)
+    for model in MODELS if row["estimates"] else ():
+        every[f"SKE|{model}"] = f"?{{estimates[{model}]:n}}"
+        if row["estimate errors"]:
+            every[f"|error#{model}"] = f"?{{estimate errors[{model}]:+.0%}}"
+    notes = [place(result), method]
+    for name, column in result["columns"].items():
+        speed = f": {row['copy'][name]:.1f} GB/s" if name in row["copy"] else ""
+        notes.append(f"{label[name]}: {column['what']}{speed}.")
+    notes += not_run(result)
+    notes += [f"Skipped: {label[name]}: {why}." for name, why in row["skipped"].items()]
+    return Report([Table(title, every | dict(then or {}))({"rows": lines})], [*notes, estimated(result)])
 
 
 def labels(result: Row) -> dict[str, str]:

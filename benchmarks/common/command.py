@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -66,14 +66,18 @@ class Results:
         """
         if self.path is None:
             return
-        recorded = result.get("environment", {}).get("commit") if isinstance(result, dict) else None
+        study = isinstance(result, dict) and "environment" in result  # a calibration is none
+        recorded = cast(Row, result)["environment"].get("commit") if study else None
         if recorded is not None and not self.scratch:
             from wavefilt.benchmarks.common.environment import commit
 
             now = commit()
             if now != recorded:
                 raise click.UsageError(f"{self.path}: measured at commit {recorded}, but the checkout is at {now}")
-        save(self.path, {"scratch": True, **cast(Row, result)} if self.scratch else result)
+        from wavefilt.io import write_atomically
+
+        marked = {"scratch": True, **cast(Row, result)} if self.scratch and study else result
+        write_atomically(self.path, (json.dumps(marked, indent=1) + "\n").encode(), overwrite=True)
 
     def finish(self, result: object, text: Callable[[], str]) -> None:
         """Write the file, and print the results even if that fails."""
@@ -87,42 +91,36 @@ class Results:
         self.finish(result, lambda: report(result).text(shutil.get_terminal_size().columns))
 
 
-def with_results(command: Command) -> Command:
-    """Give a command ``--json``, ``--output``, ``--overwrite`` and ``--allow-dirty``; it takes them as ``results``."""
+def with_output(command: Command) -> Command:
+    """Give a command ``--json``, ``--output`` and ``--overwrite``; it takes them as ``results``."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
     @click.option("-o", "--output", type=FILE, metavar="FILE", help="Save the results as JSON.")
     @click.option("--overwrite", is_flag=True, help="Replace existing files.")
-    @click.option("--allow-dirty", is_flag=True, help="Save results of a checkout with uncommitted changes, marked.")
     @functools.wraps(command)
-    def claimed(
-        *arguments: Any, as_json: bool, output: Path | None, overwrite: bool, allow_dirty: bool, **options: Any
-    ) -> None:
-        changed = _changed(output)
-        results = Results(as_json, output, overwrite, scratch=bool(changed))
+    def claimed(*arguments: Any, as_json: bool, output: Path | None, overwrite: bool, **options: Any) -> None:
+        results = Results(as_json, output, overwrite)
         results.claim()
-        if changed and not allow_dirty:
-            raise click.UsageError(
-                f"{output}: the checkout has uncommitted changes ({', '.join(changed[:3])}); commit them, or give "
-                "--allow-dirty, which marks the file as scratch"
-            )
         command(*arguments, results=results, **options)
 
     return cast(Command, claimed)
 
 
-def _changed(output: Path | None) -> list[str]:
-    """List uncommitted changes that matter to a file of results."""
-    if output is None:
-        return []
-    from wavefilt.benchmarks.common.environment import uncommitted
+def with_results(command: Command) -> Command:
+    """Give a command that measures the options of `with_output`, and ``--allow-dirty``."""
 
-    return uncommitted(output)
+    @click.option("--allow-dirty", is_flag=True, help="Save results of a checkout with uncommitted changes, marked.")
+    @with_output
+    @functools.wraps(command)
+    def checked(*arguments: Any, results: Results, allow_dirty: bool, **options: Any) -> None:
+        from wavefilt.benchmarks.common.environment import uncommitted
 
+        changed = uncommitted(results.path) if results.path else []
+        if changed and not allow_dirty:
+            raise click.UsageError(
+                f"{results.path}: the checkout has uncommitted changes ({', '.join(changed[:3])}); "
+                "commit them, or give --allow-dirty, which marks the file as scratch"
+            )
+        command(*arguments, results=replace(results, scratch=bool(changed)), **options)
 
-def save(path: Path | str | None, result: object) -> None:
-    """Write a result as JSON if there is a path; an existing file is replaced."""
-    if path is not None:
-        from wavefilt.io import write_atomically
-
-        write_atomically(Path(path), (json.dumps(result, indent=1) + "\n").encode(), overwrite=True)
+    return cast(Command, checked)

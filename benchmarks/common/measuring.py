@@ -1,4 +1,4 @@
-"""Test signal, timers, first calls in new processes, and free memory."""
+"""Test signal, timers for the CPU and the GPU, and first calls in new processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +18,8 @@ from wavefilt.arrays import Array
 from wavefilt.benchmarks.common.tables import Row
 
 Name = TypeVar("Name")
+LAUNCHES, WARM, REPEATS = 20, 5, 30
+"""Launches of a graph, graphs that are not timed, and graphs that are."""
 
 
 def signal(rows: int, samples: int) -> Array:
@@ -77,6 +78,41 @@ def turns(calls: Mapping[Name, Callable[[], object]], repeats: int) -> dict[Name
     return {name: summary(own) for name, own in times.items()}
 
 
+def gpu_time(
+    work: Callable[[Any], None], launches: int = LAUNCHES, repeats: int = REPEATS, warm: int = WARM
+) -> dict[str, float]:
+    """Return the milliseconds of one ``work(stream)``, from CUDA graphs of ``launches`` of them between two events.
+
+    This excludes Python and its jitter. The simulator has no graphs; its times only show that the work ran.
+    """
+    from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
+
+    def several(on: Any) -> None:
+        for _ in range(launches):
+            work(on)
+
+    if SIMULATED:
+        return summary([walls(lambda: several(cuda.stream()), 1, 0)["median"] / launches for _ in range(repeats)])
+    from wavefilt.backends.cuda.runtime.graph import Graph, stream
+
+    on = stream()
+    work(on)  # compiles, and allocates what is kept
+    on.synchronize()
+    graph = Graph(several)
+    for _ in range(warm):
+        graph.launch(on)
+    on.synchronize()
+    start, stop, times = cuda.event(), cuda.event(), []
+    for _ in range(repeats):
+        graph.launch(on)  # the GPU is busy while the events and the next graph are queued
+        start.record(on)
+        graph.launch(on)
+        stop.record(on)
+        stop.synchronize()
+        times.append(cuda.event_elapsed_time(start, stop) / launches)
+    return summary(times)
+
+
 _FIRST = """
 import json, sys, time
 sys.path[:] = {path!r}
@@ -104,18 +140,3 @@ def first_calls(backend: str, calls: Mapping[str, tuple[str, Row]]) -> list[Row]
             done = subprocess.run([sys.executable, "-c", code], env=variables, stdout=subprocess.PIPE, check=True)
             found[state] = json.loads(done.stdout)
     return [{"name": name, "empty": e, "cached": c} for name, e, c in zip(calls, *found.values(), strict=True)]
-
-
-def free_memory() -> int | None:
-    """Return the bytes of available host memory; None if the system does not report it."""
-    found = []
-    try:
-        with open("/proc/meminfo") as lines:
-            found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-        group = Path("/sys/fs/cgroup")
-        most = (group / "memory.max").read_text().strip()
-        if most != "max":
-            found.append(int(most) - int((group / "memory.current").read_text()))
-    except OSError:
-        pass
-    return min(found, default=None)

@@ -103,23 +103,21 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
 
 
-def quartiles(times: Times, factor: float = 1) -> str:
+def quartiles(times: Times) -> str:
     """Return a median, and the quartiles in brackets."""
-    median, low, high = (number(factor * times[name]) for name in ("median", "low", "high"))
+    median, low, high = (number(times[name]) for name in ("median", "low", "high"))
     return f"{median} ({low}-{high})"
 
 
 def spread(times: Times) -> float:
     """Return half the distance of the quartiles, relative to the median."""
-    return (times["high"] - times["low"]) / 2 / times["median"]
+    return (times["high"] - times["low"]) / 2 / times["median"] if times["median"] else 0.0
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     "n": number,
     "size": size,
-    "us": lambda seconds: number(1e6 * seconds),
     "quartiles": quartiles,
-    "quartiles in ms": lambda seconds: quartiles(seconds, 1e3),
     "spread": lambda times: f"{number(times['median'])} ±{spread(times):.0%}",
 }
 """Format specifications for columns in addition to Python's: ``{samples:size}``."""

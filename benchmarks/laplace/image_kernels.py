@@ -13,7 +13,7 @@ import numpy as np
 
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import load4, store
-from wavefilt.benchmarks.laplace.image_counts import BORDER, CHANNELS, RADIUS, ROWS, SIDE, Variant
+from wavefilt.benchmarks.laplace.images import BORDER, CHANNELS, RADIUS, ROWS, SIDE, Variant
 
 int32: Any = np.int32
 uint32: Any = np.uint32
@@ -80,7 +80,8 @@ def _tile(variant: Variant) -> Any:
     channels, side, radius, border = CHANNELS, SIDE, RADIUS, BORDER
     (across, down), threads = variant.block, variant.threads
     (used, rows), pitch = variant.tile, variant.pitch
-    held, number = np.dtype(variant.held).type, np.dtype(variant.summed).type
+    held = np.dtype(variant.held).type
+    number = int32 if variant.held == "uint8" else np.float32
     size, items = pitch * rows, used * rows
     rounds = -(-items // threads)
     write, none, outside = writer(number), number(0), np.uint8(0)

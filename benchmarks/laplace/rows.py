@@ -1,8 +1,7 @@
 """The 1-D Laplace operator y[i] = x[i+1] - 2 x[i] + x[i-1] with periodic ends, in float32, of a lesson of 2008.
 
-Host loops, and GPU kernels that read shared samples in different ways; each output is compared before it is timed.
-`wavefilt bench laplace 1d -o FILE` runs it. The host loop of 2008 was compiled C on one core. Here it is one Python
-function: run as it is, compiled by numba for one core, and spread over all cores.
+A host loop, and GPU kernels that read shared samples in different ways; each output is compared before it is timed.
+`wavefilt bench laplace 1d -o FILE` runs it. The host loop of 2008 was compiled C on one core; here numba compiles it.
 """
 
 from __future__ import annotations
@@ -11,24 +10,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from operator import methodcaller
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from wavefilt import backends
 from wavefilt.arrays import Array
-from wavefilt.benchmarks.common import comparison
-from wavefilt.benchmarks.common.comparison import COPY, Progress, on_device
+from wavefilt.benchmarks.common import columns
+from wavefilt.benchmarks.common.columns import COPY, Implementation, Prepared, Progress, on_device
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.implementation import Implementation, Prepared
 from wavefilt.benchmarks.common.measuring import signal
 from wavefilt.benchmarks.common.tables import Column, Report, Row, size
 from wavefilt.ske.calibrated import Launch
-from wavefilt.threads import parallel
 
 ORACLE = "NumPy's shifted copies in float64"
-GRAIN = 1 << 14
-"""Least samples of a thread."""
+BLOCK, WARP, SECTOR, SAMPLE = 256, 32, 32, 4
+"""Threads of a block and of a warp; bytes of a transaction of L2 and of a sample."""
 MOST = 1 << 31
 """Samples that the kernels can count in 32 bits."""
 SAMPLES, REPEATS, BUDGET, QUICK_BUDGET = 1 << 20, 503, 5.0, 0.1
@@ -38,7 +36,6 @@ DOCUMENT = {
     "gpu_naive": (0.246, 22.9),
     "gpu_readonly": (0.117, 48.0),
     "gpu_shared": (0.166, 33.9),
-    "gpu_barrier": (0.156, 36.0),
 }
 """Milliseconds of 2008 and ratio to the host loop: one core of an E8400, and a GTX 260 whose texture cache was the
 read-only path."""
@@ -94,25 +91,6 @@ def by_one_thread(x: Array, y: Array) -> Array:
     return with_ends(compiled(), x, y)
 
 
-def by_all_threads(x: Array, y: Array) -> Array:
-    loop = compiled()
-
-    def spread(x: Array, y: Array) -> None:
-        parallel(lambda first, last: loop(x[first : last + 2], y[first:last]), len(y), GRAIN)
-
-    return with_ends(spread, x, y)
-
-
-def by_numpy(x: Array, y: Array) -> Array:
-    """Compute it in three passes and without a temporary array."""
-    np.multiply(x, -2, out=y)
-    y[1:] += x[:-1]
-    y[:-1] += x[1:]
-    y[0] += x[-1]
-    y[-1] += x[0]
-    return y
-
-
 def copied(x: Array, y: Array) -> Array:
     np.copyto(y, x)
     return y
@@ -122,19 +100,102 @@ def _cpu(filtered: Callable[[Array, Array], Array], problem: Problem) -> Prepare
     return Prepared(partial(filtered, problem.x, np.empty_like(problem.x)))
 
 
+@cache
+def load_readonly() -> Any:
+    """Return the function that loads a float32 of memory that the kernel does not write, through the read-only path."""
+    from wavefilt.backends.cuda.runtime.target import SIMULATED, device
+
+    if SIMULATED:
+        return device(lambda array, index: array[index])
+    from llvmlite import ir
+    from numba import types
+    from numba.cuda.extending import intrinsic
+
+    @intrinsic
+    def load(typing, array, index):
+        def generate(context, builder, signature, arguments):
+            data = context.make_array(array)(context, builder, arguments[0]).data
+            address = builder.ptrtoint(builder.gep(data, [arguments[1]]), ir.IntType(64))
+            kind = ir.FunctionType(ir.FloatType(), [ir.IntType(64)])
+            return builder.call(ir.InlineAsm(kind, "ld.global.nc.f32 $0, [$1];", "=f,l", side_effect=True), [address])
+
+        return types.float32(array, types.int64), generate
+
+    return load
+
+
+@cache
+def kernels(block: int = BLOCK) -> SimpleNamespace:
+    """Return all GPU kernels by name, for blocks of ``block`` threads, with one thread per sample.
+
+    Each takes C-contiguous float32 arrays x and y of the same length.
+    """
+    from wavefilt.backends.cuda.runtime.target import cuda, device
+
+    load, index, single, two, tile_size = load_readonly(), np.uint32, np.float32, np.float32(2), block + 2
+
+    @device
+    def place():
+        return index(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
+
+    @device
+    def neighbours(i, n):
+        """Return the samples before and after one of n, around the ends."""
+        after = index(i + 1)
+        return index((i if i > 0 else n) - 1), after if after < n else index(0)
+
+    @cuda.jit
+    def naive(x, y):
+        """Make three loads from global memory."""
+        i, n = place(), index(x.size)
+        if i < n:
+            left, right = neighbours(i, n)
+            y[i] = x[right] - two * x[i] + x[left]
+
+    @cuda.jit
+    def readonly(x, y):
+        """Make the same loads through the read-only path, where textures were."""
+        i, n = place(), index(x.size)
+        if i < n:
+            left, right = neighbours(i, n)
+            y[i] = load(x, right) - two * load(x, i) + load(x, left)
+
+    @cuda.jit
+    def shared(x, y):
+        """Make one load into a tile in shared memory, which has one more sample at either end."""
+        tile = cuda.shared.array(tile_size, single)
+        t, i, n = np.uint32(cuda.threadIdx.x), place(), index(x.size)
+        if i < n:
+            left, right = neighbours(i, n)
+            tile[np.uint32(t + 1)] = x[i]
+            if t == 0:
+                tile[0] = x[left]
+            if t == block - 1 or right == 0:
+                tile[np.uint32(t + 2)] = x[right]
+        cuda.syncthreads()
+        if i < n:
+            y[i] = tile[np.uint32(t + 2)] - two * tile[np.uint32(t + 1)] + tile[t]
+
+    return SimpleNamespace(naive=naive, readonly=readonly, shared=shared)
+
+
+def run_kernel(name: str, x: Any, y: Any, stream: Any = 0, block: int = BLOCK) -> None:
+    """Compute y, the Laplace operator of x, both in device memory, by the kernel of this name."""
+    getattr(kernels(block), name)[-(-x.size // block), block, stream](x, y)
+
+
 DEVICE_TO_HOST = methodcaller("copy_to_host")
 
 
 def _gpu(kernel: str | None, problem: Problem) -> Prepared:
     """Prepare a kernel, or a copy if it is None, on data in device memory."""
     from wavefilt.backends.cuda.runtime.target import cuda
-    from wavefilt.benchmarks.laplace.row_kernels import launch
 
     x = cuda.to_device(problem.x)
     y = cuda.device_array_like(x)
     if kernel is None:
         return on_device(lambda stream: y.copy_to_device(x, stream=stream), y, DEVICE_TO_HOST)
-    return on_device(partial(launch, kernel, x, y), y, DEVICE_TO_HOST)
+    return on_device(partial(run_kernel, kernel, x, y), y, DEVICE_TO_HOST)
 
 
 _host = partial(Implementation, oracle=ORACLE, tolerance=1e-6)
@@ -144,17 +205,11 @@ KERNELS = {
     "naive": ("naive", "a thread a sample, three loads from global memory"),
     "readonly": ("read-only", "the same loads through the read-only path, where textures were"),
     "shared": ("shared", "one load into a tile in shared memory, a barrier, three loads from it"),
-    "barrier": ("barrier", "as read-only, with a needless barrier between loads and arithmetic"),
 }
-_AS_IS = "the loop as Python runs it, sample by sample"
-_COMPILED = "the same loop compiled by numba, one thread: the host of all ratios"
-_SPREAD = "the compiled loop, parts of the row spread over all threads"
+_COMPILED = "the loop compiled by numba, one thread: the host of all ratios"
 _ON_HOST = "np.copyto, one thread: as many bytes as the operator needs"
 IMPLEMENTATIONS = (
-    _host("python", ("Python", "loop"), _AS_IS, partial(_cpu, partial(with_ends, interior))),
     _numba("loop", ("compiled", "loop"), _COMPILED, partial(_cpu, by_one_thread)),
-    _host("numpy", ("NumPy", "1 core"), "three passes over whole arrays, no temporary ones", partial(_cpu, by_numpy)),
-    _numba("numba", ("numba", "all cores"), _SPREAD, partial(_cpu, by_all_threads)),
     *(_cuda(f"gpu_{kernel}", ("GPU", head), what, partial(_gpu, kernel)) for kernel, (head, what) in KERNELS.items()),
 )
 COPIES = (
@@ -163,8 +218,6 @@ COPIES = (
 )
 """8 bytes a sample, the least that the operator moves."""
 
-BLOCK, WARP, SECTOR, SAMPLE = 256, 32, 32, 4
-"""Threads of a block and of a warp; bytes of a transaction of L2 and of a sample."""
 REGISTERS = 16
 """Most registers of a thread."""
 ARITHMETIC, ACCESSES = 3, 4
@@ -172,7 +225,6 @@ ARITHMETIC, ACCESSES = 3, 4
 WAVEFRONTS = 6
 """Of a warp: an aligned load and a store of 128 bytes each, and two loads that lie across two lines."""
 DIRECT = {"fma": ARITHMETIC, "int": 7, "int mul": 5, "other": 10 + ACCESSES, "wavefront": WAVEFRONTS}
-BARRIER = DIRECT | {"int": 10, "int mul": 6, "other": 15 + ACCESSES}
 TILED = {"fma": ARITHMETIC, "int": 11, "int mul": 5, "other": 16 + ACCESSES + 6}
 """Six more accesses, to shared memory; those to a tile's ends take a slot in every warp."""
 
@@ -198,7 +250,6 @@ def launches(samples: int, block: int = BLOCK) -> dict[str, Launch]:
         "naive": launch("naive", DIRECT),
         "readonly": launch("readonly", DIRECT),
         "shared": launch("shared", tiled, SAMPLE * (block + 2), 1),
-        "barrier": launch("barrier", BARRIER, barriers=1),
     }
 
 
@@ -209,14 +260,14 @@ def run(
     device: str | None = None,
     progress: Progress = iter,
 ) -> Row:
-    """Return times in milliseconds of every implementation, as a table for JSON: see `comparison.compare`."""
+    """Return times in milliseconds of every implementation, as a table for JSON: see `columns.compare`."""
     problem = Problem(samples)
     counted = {f"gpu_{name}": launch for name, launch in launches(samples).items()}
     how = ("loop", "mean", repeats, budget, device, progress)  # ratios are to the loop and of means, as in 2008
-    row, facts = comparison.compare(problem, (*IMPLEMENTATIONS, *COPIES), SAMPLE, counted, *how)
+    row, facts = columns.compare(problem, (*IMPLEMENTATIONS, *COPIES), SAMPLE, counted, *how)
     if samples == SAMPLES:
         row["document"] = {name: {"ms": ms, "ratio": ratio} for name, (ms, ratio) in DOCUMENT.items()}
-    method = f"Mean, median and quartiles of up to {repeats} runs in {budget:g} s; {comparison.GPU_TIME}"
+    method = f"Mean, median and quartiles of up to {repeats} runs in {budget:g} s; {columns.GPU_TIME}"
     return result("laplace1d", unit="ms", method=method, **facts, rows=[row])
 
 
@@ -239,4 +290,4 @@ def report(result: Row) -> Report:
     if "document" in row:
         then = {"2008|ms": "?{document[ms]:g}", "2008, x the|host loop": "?{document[ratio]:.1f}"}
         method += " 2008: a compiled loop on one core of an E8400, and a GTX 260; its read-only path is textures."
-    return comparison.report(result, title, TIMES, method, then)
+    return columns.report(result, title, TIMES, method, then)

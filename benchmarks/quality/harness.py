@@ -14,7 +14,7 @@ from wavefilt import trust
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.benchmarks.quality import methods, records
 from wavefilt.benchmarks.quality.methods import Method, Parameters
-from wavefilt.benchmarks.quality.records import Case, Record, Samples, energy_ratio
+from wavefilt.benchmarks.quality.records import Case, Record, Samples
 from wavefilt.quality import leakage_test
 
 WINDOW = 64
@@ -43,18 +43,15 @@ def aic(x: Samples, floor: float) -> int:
 
 
 def picks(record: Record, y: Samples) -> Row:
-    """Return the errors in seconds of picks by AIC, around P with and without a floor, and by STA/LTA.
+    """Return the errors in seconds of picks around P by AIC, with and without a floor.
 
-    The floors, 0.05 and 0.1 times the variance of the noise, keep the silence before the onset from misleading pickers.
+    The floor, 0.05 times the variance of the noise, keeps the silence before the onset from misleading the picker.
     """
     rng = np.random.default_rng([4, record.draw])
     variance, length = float(record.x[0, slice(*record.quiet or ())].var()), round(4.5 * record.rate)
     start = record.onset - int(length * rng.uniform(1 / 3, 2 / 3))
-    around, short = y[0, start : start + length], round(record.rate / 2)
-    ratio = energy_ratio(y[0], short, 10 * short, 0.1 * variance)
-    first = int(np.argmax(ratio > 4)) if ratio.max() > 4 else 0
+    around = y[0, start : start + length]
     found = {"aic": start + aic(around, 0.05 * variance), "aic_no_floor": start + aic(around, 0.0)}
-    found["sta_lta"] = first + int(np.argmax(ratio[first : first + short] if first else ratio))
     return {f"{name}_s": abs(pick - record.onset) / record.rate for name, pick in found.items()}
 
 
@@ -86,7 +83,7 @@ def gains(case: Case) -> Iterator[Row]:
         if method.missing():
             continue
         chosen = tuned(method, case.tuning)
-        for record in case.records[: method.draws]:
+        for record in case.records:
             yield {**record.about, "method": method.name, **measures(record, method.run(record, **chosen))}
 
 

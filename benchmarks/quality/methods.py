@@ -31,16 +31,12 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True)
 class Method:
-    """A function of a record and of parameters, with the values that are tried, and the package that it needs.
-
-    Slow methods are measured on the first ``draws`` of a case.
-    """
+    """A function of a record and of parameters, with the values that are tried, and the package that it needs."""
 
     name: str
     run: Callable[..., Samples]
     grid: dict[str, tuple[float, ...]] = field(default_factory=dict)
     package: str = ""
-    draws: int | None = None
 
     def choices(self) -> Iterator[Parameters]:
         """Yield every combination of parameters."""
@@ -220,14 +216,9 @@ def _by_frequency(windows: Samples, function: Callable[[Samples], Samples], padd
     return np.asarray(fft.irfft(found.transpose(0, 2, 1), padding * samples)[..., :samples])
 
 
-def _hankel(spectra: Samples, columns: int) -> Samples:
-    """Return the matrices (n, traces - columns + 1, columns) of pieces of the spectra along the traces."""
-    return np.lib.stride_tricks.sliding_window_view(spectra, columns, axis=1)
-
-
 def _predicted(spectra: Samples, order: int, damping: float) -> Samples:
     """Predict along the traces by the least-squares filter of this order; the first traces stay unchanged."""
-    pieces = _hankel(spectra, order + 1)
+    pieces = np.lib.stride_tricks.sliding_window_view(spectra, order + 1, axis=1)
     past, now = pieces[..., :-1], pieces[..., -1:]
     normal = past.conj().swapaxes(1, 2) @ past
     power = np.trace(normal, axis1=1, axis2=2).real / order
@@ -250,42 +241,12 @@ def fx_deconvolution(x: Samples, order: float, traces: float, damping: float = 0
     return windowed(x, (int(traces), TIME), partial(_by_frequency, function=predicted, padding=2))
 
 
-def cadzow(x: Samples, rank: float, damping: float = 2, traces: float = 48) -> Samples:
-    """Reduce the rank of the Hankel matrix of each frequency and average its antidiagonals (Trickett 2008).
-
-    Damped as by Huang et al. (2016): a singular value s is multiplied by 1 - (t/s)^damping, t the largest one left out.
-    """
-
-    def reduced(spectra: Samples) -> Samples:
-        columns = spectra.shape[1] // 2 + 1
-        kept, matrix = min(int(rank), columns - 1), np.ascontiguousarray(_hankel(spectra, columns))
-        values, vectors = np.linalg.eigh(matrix.conj().swapaxes(1, 2) @ matrix)
-        squares, basis = np.maximum(values, 1e-30), vectors[..., -kept:]
-        factors = 1 - (squares[:, [-kept - 1]] / squares[:, -kept:]) ** (damping / 2) if damping else 1.0
-        low = (matrix @ basis * np.broadcast_to(factors, (len(basis), kept))[:, None]) @ basis.conj().swapaxes(1, 2)
-        found, counts = np.zeros_like(spectra), np.zeros(spectra.shape[1])
-        for j in range(columns):
-            found[:, j : j + low.shape[1]] += low[..., j]
-            counts[j : j + low.shape[1]] += 1
-        return np.asarray(found / counts)
-
-    return windowed(x, (int(traces), TIME), partial(_by_frequency, function=reduced))
-
-
 def non_local_means(record: Record, strength: float) -> Samples:
     """Apply scikit-image's non-local means with the true standard deviation of the noise."""
     from skimage.restoration import denoise_nl_means
 
     sigma = float((record.x - record.clean).std())
     return np.asarray(denoise_nl_means(record.x, 5, 6, h=strength * sigma, sigma=sigma, fast_mode=True))
-
-
-def scikit_wavelet(record: Record, visu: float, wavelet: float) -> Samples:
-    """Apply scikit-image's `denoise_wavelet` with BayesShrink or VisuShrink and Daubechies wavelets."""
-    from skimage.restoration import denoise_wavelet
-
-    method = "VisuShrink" if visu else "BayesShrink"
-    return np.asarray(denoise_wavelet(record.x, method=method, wavelet=f"db{wavelet:g}", rescale_sigma=False))
 
 
 SECTIONS = [
@@ -297,9 +258,7 @@ SECTIONS = [
     Method(
         "f-x deconvolution", lambda r, **own: fx_deconvolution(r.x, **own), {"order": (2, 4, 8), "traces": (24, 48)}
     ),
-    Method("Cadzow", lambda r, **own: cadzow(r.x, **own), {"rank": (2, 4, 8)}, draws=1),
     Method("non-local means", non_local_means, {"strength": (0.6, 0.8, 1.0)}, "scikit-image"),
-    Method("denoise_wavelet", scikit_wavelet, {"visu": (0, 1), "wavelet": (1, 4, 8)}, "scikit-image"),
 ]
 """Methods for sections."""
 

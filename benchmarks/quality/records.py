@@ -6,7 +6,6 @@ Every draw comes from a fixed seed. `cases_of_signals` and its siblings list the
 from __future__ import annotations
 
 import importlib
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -267,13 +266,13 @@ def resampled(x: Samples, rate: float) -> tuple[Samples, float]:
     return (x if factor == 1 else np.asarray(signal.resample_poly(x, 1, factor))), rate / factor
 
 
-def energy_ratio(x: Samples, short: int, long: int, floor: float = 0.0) -> Samples:
+def energy_ratio(x: Samples, short: int, long: int) -> Samples:
     """Return STA/LTA: the mean square of ``short`` samples from each one on over that of the ``long`` before it."""
     total = np.concatenate([[0.0], np.cumsum(x**2)])
     at = np.arange(long, len(x) - short + 1)
     found = np.zeros(len(x))
     after, before = (total[at + short] - total[at]) / short, (total[at] - total[at - long]) / long
-    found[at] = (after + floor) / (before + floor + 1e-12 * total[-1] / len(x))
+    found[at] = after / (before + 1e-12 * total[-1] / len(x))
     return found
 
 
@@ -481,29 +480,8 @@ def image() -> Samples | None:
     return np.asarray(x - x.mean())
 
 
-def field_gathers(folder: str | None) -> dict[str, Samples]:
-    """Return the gathers in a folder, by file: at least 16 traces and 512 samples, without the means of traces."""
-    found: dict[str, Samples] = {}
-    for path in sorted(Path(folder).iterdir()) if folder else ():
-        try:
-            x = np.asarray(wavefilt.read(path).samples, np.float64)
-        except (OSError, ValueError):
-            continue
-        if x.ndim == 2 and x.shape[0] >= 16 and x.shape[1] >= 512 and np.isfinite(x).all():
-            x = x[:TRACES, :SECTION_SAMPLES]
-            found[path.name] = x - x.mean(axis=1, keepdims=True)
-    return found
-
-
-def field_noise(windows: Sequence[Window], shape: tuple[int, ...], rng: np.random.Generator) -> Samples:
-    """Return a different piece of recorded noise above 1 Hz for each trace, all of one standard deviation."""
-    pieces = [w.filtered[i : i + shape[1]] for w in windows for i in range(0, len(w.filtered) - shape[1] + 1, shape[1])]
-    chosen = rng.permutation(len(pieces))[np.arange(shape[0]) % len(pieces)]
-    return np.array([pieces[i] / pieces[i].std() for i in chosen])
-
-
 def sections() -> Iterator[tuple[str, str, Samples]]:
-    """Yield group, name and samples of every clean section; gathers of the field have their own noise."""
+    """Yield group, name and samples of every clean section."""
     clean = {name: make() for name, make in MODELS.items()}
     for name, x in clean.items():
         yield "models", name, x
@@ -515,34 +493,24 @@ def sections() -> Iterator[tuple[str, str, Samples]]:
         yield "24 traces", "seismic.dat", own[0]
     if photograph is not None:
         yield "image", "cameraman", photograph
-    for name, x in field_gathers(os.environ.get("WAVEFILT_FIELD_RECORDS")).items():
-        yield "field", name, x
 
 
 def cases_of_sections(quick: bool) -> Iterator[Case]:
-    """Yield every section with white and pink noise at 0 and 10 dB, gathers of the field with recorded noise.
+    """Yield every section with white and pink noise at 0 and 10 dB.
 
     Parameters of alternatives are tuned on another draw, of large sections on a quarter of the traces.
     """
     count = 1 if quick else 2
-    windows = field_windows() if os.environ.get("WAVEFILT_FIELD_RECORDS") else []
     for group, name, clean in sections():
         if quick:
             clean = clean[:64, 256:512]
-        kinds = ("recorded",) if group == "field" and windows else ("white", "pink")
-        for kind, snr in product(kinds, (0,) if quick else (0, 10)):
-
-            def drawn(count: int, seed: int, clean: Samples = clean, kind: str = kind, snr: int = snr) -> Samples:
-                if kind != "recorded":
-                    return draws(clean, kind, snr, count, seed)
-                rng = np.random.default_rng(seed)
-                return disturbed(clean, np.array([field_noise(windows, clean.shape, rng) for _ in range(count)]), snr)
-
+        for kind, snr in product(("white", "pink"), (0,) if quick else (0, 10)):
             one = Record(name, group, kind, snr, 0, clean, clean)
-            noisy = [replace(one, draw=i, x=x) for i, x in enumerate(drawn(count, 2).astype(np.float32))]
+            drawn: Any = draws(clean, kind, snr, count).astype(np.float32)
+            noisy = [replace(one, draw=i, x=x) for i, x in enumerate(drawn)]
             part = slice(len(clean) // (4 if len(clean) >= TRACES else 1))
-            other = replace(one, x=drawn(1, 3)[0, part].astype(np.float32), clean=clean[part])
-            yield Case(f"{group} {name}, {kind}, {snr} dB", noisy, [other])
+            tuning: Any = draws(clean, kind, snr, 1, seed=3)[0, part].astype(np.float32)
+            yield Case(f"{group} {name}, {kind}, {snr} dB", noisy, [replace(one, x=tuning, clean=clean[part])])
 
 
 # ---- records for verdicts and ranks

@@ -89,18 +89,16 @@ def real_noise(result: Row) -> dict[str, Sheet]:
     rows, title = _of(result, "earthquakes"), "Synthetic earthquakes in field noise: gain in dB"
     cells = GAIN | {"in the signal": "{within_db:+.1f}", "made worse": "{worse} of {count:.0f}"}
     found = {"gains": pivot(title, rows, "noise", cells)}
-    names = {"aic": "AIC", "aic_no_floor": "AIC without a floor", "sta_lta": "STA/LTA"}
+    names = {"aic": "AIC", "aic_no_floor": "AIC without a floor"}
     cells = {head: f"{{{name}_s:.2f}} s, {{{name}_s_far:.0%}}" for name, head in names.items()}
     title = "P picks: median error, and share of picks more than 0.2 s away"
     return found | {"picks": pivot(title, [row for row in rows if row["noise"] != "raw"], "noise", cells)}
 
 
 def sections(result: Row) -> dict[str, Sheet]:
-    """Return the gains by group of sections, and those of white and of pink noise."""
-    rows = [{**row, "both": f"{row['group']}, {row['noise']}"} for row in result["rows"]]
+    """Return the gains by group of sections."""
     title = "Sections: gain in dB, mean over models, noise and 0 and 10 dB"
-    by_noise = pivot("Sections: gain in dB by the noise", rows, "both", {"": "{gain_db:+.1f}"})
-    return {"groups": pivot(title, rows, "group", GAIN), "noise": by_noise}
+    return {"groups": pivot(title, result["rows"], "group", GAIN)}
 
 
 def _declared(row: Row) -> str:

@@ -6,19 +6,172 @@ Each output is compared before it is timed. `wavefilt bench scaling -o FILE --pl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-from wavefilt.benchmarks.common.columns import estimated, grouped, labels, not_run, place, recorded
-from wavefilt.benchmarks.common.comparison import MODELS, calibration
+import numpy as np
+import pywt
+
+import wavefilt
+from wavefilt import backends
+from wavefilt.arrays import Array
+from wavefilt.benchmarks.calls import by_ptwt, by_wavedec, torch_with_ptwt
+from wavefilt.benchmarks.common import columns as common
+from wavefilt.benchmarks.common.columns import Implementation, Prepared
 from wavefilt.benchmarks.common.environment import result
-from wavefilt.benchmarks.common.gpu_timing import measured as gpu_time
-from wavefilt.benchmarks.common.implementation import Implementation, measured, missing
+from wavefilt.benchmarks.common.measuring import different, gpu_time, loop, signal
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table, size
 from wavefilt.benchmarks.ske.counts import denoise
 from wavefilt.benchmarks.ske.estimate import problem as estimated_problem
+from wavefilt.method import Method
 
-from .implementations import IMPLEMENTATIONS, LEVEL, Problem
+from . import gsl
+
+LEVEL = 8
+OPTIONS: Row = {"level": LEVEL, "rule": "universal", "sigma": "global"}
+KEPT = 1 << 30
+"""Bytes of the arrays of a loop, but at least five arrays."""
+SYMMETRIC, PERIODIC = "float32, symmetric ends", "float64, periodic ends"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One float32 trace, denoised by the universal soft threshold with noise by the MAD of the finest level."""
+
+    wavelet: str
+    samples: int
+
+    def __str__(self) -> str:
+        return f"{self.wavelet}, {self.samples} samples"
+
+    @cached_property
+    def taps(self) -> int:
+        return int(pywt.Wavelet(self.wavelet).dec_len)
+
+    @cached_property
+    def x(self) -> Array:
+        row: Array = signal(1, self.samples)[0]
+        return row
+
+    def denoised(self, x: Any, backend: str = "auto", **options: Any) -> Any:
+        """Denoise as a user of this library does."""
+        return wavefilt.denoise(x, self.wavelet, backend=backend, **OPTIONS, **options)
+
+    def expected(self, oracle: str) -> Array:
+        """Return the result of this library's reference backend."""
+        if oracle == SYMMETRIC:
+            return np.asarray(self.denoised(self.x, "pywavelets"))
+        shift = gsl.aligned(self.taps, LEVEL)
+        rolled = np.roll(self.x.astype(np.float64), -shift)
+        return np.roll(self.denoised(rolled, "pywavelets", mode="periodization"), shift)
+
+
+def _gsl(problem: Problem) -> Prepared:
+    transform = gsl.Daubechies(problem.wavelet, problem.samples)
+    return Prepared(partial(transform.denoise, problem.x, LEVEL))
+
+
+def _pywavelets(problem: Problem) -> Prepared:
+    return Prepared(partial(by_wavedec, problem.x, problem.wavelet, **OPTIONS))
+
+
+def _same(backend: str, problem: Problem) -> Prepared:
+    return Prepared(partial(problem.denoised, problem.x, backend))
+
+
+def _kept(backend: str, problem: Problem) -> Prepared:
+    """Prepare a user's loop: different arrays, whose results are kept."""
+    call = partial(problem.denoised, backend=backend)
+
+    def clock(repeats: int, warm: int) -> dict[str, float]:
+        return loop(call, different(problem.x, KEPT, repeats), warm)
+
+    return Prepared(partial(call, problem.x), clock=clock)
+
+
+def _ptwt(device: str, problem: Problem) -> Prepared:
+    x = torch_with_ptwt(device).as_tensor(problem.x, device=device)
+    return Prepared(partial(by_ptwt, x, problem.wavelet, LEVEL), lambda y: np.asarray(y.cpu().reshape(-1)))
+
+
+def _pinned(problem: Problem) -> Prepared:
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    x, out = (cuda.pinned_array(problem.samples, np.float32) for _ in range(2))
+    x[:] = problem.x
+    return Prepared(partial(problem.denoised, x, "cuda", out=out))
+
+
+def _resident(several: bool, problem: Problem) -> Prepared:
+    """Prepare arrays in device memory: one again and again, or ``several`` once each, with the results kept."""
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    x, free = cuda.to_device(problem.x), cuda.current_context().get_memory_info().free
+
+    def clock(repeats: int, warm: int) -> dict[str, float]:
+        count = max(min(repeats, free // (4 * problem.x.nbytes)), 2)
+        return loop(problem.denoised, [cuda.to_device(problem.x) for _ in range(count)], warm)
+
+    return Prepared(partial(problem.denoised, x), lambda y: y.copy_to_host(), clock if several else None)
+
+
+def _kernels(problem: Problem) -> Prepared:
+    """Prepare the launches of a denoising run alone, without Python between them."""
+    from wavefilt.backends.cuda.denoiser import Denoiser
+    from wavefilt.backends.cuda.dwt.plan import DwtPlan
+    from wavefilt.backends.cuda.options import Options
+    from wavefilt.backends.cuda.plan import Shape
+    from wavefilt.backends.cuda.runtime.target import cuda
+
+    method = Method(problem.wavelet, **OPTIONS)
+    plan = DwtPlan(Shape.of(method.analysis(LEVEL), "float32", 1, (problem.samples,)), Options())
+    denoiser, x = Denoiser(plan, method, False), cuda.to_device(problem.x)
+    out = cuda.device_array_like(x)
+
+    def call() -> Any:
+        denoiser.run(x, out, cuda.default_stream())
+        cuda.synchronize()
+        return out
+
+    def clock(repeats: int, warm: int) -> dict[str, float]:
+        try:
+            return gpu_time(lambda stream: denoiser.run(x, out, stream), repeats=repeats)
+        finally:
+            plan.release()
+
+    return Prepared(call, lambda y: y.copy_to_host(), clock)
+
+
+def _one(
+    name: str, heads: tuple[str, str], what: str, prepare: Callable[[Problem], Prepared], device: str = "cpu"
+) -> Implementation:
+    """Describe an implementation with symmetric ends, whose name begins with the backend or library it requires."""
+    required = name.partition("_")[0]
+    require = partial(torch_with_ptwt, device) if required == "ptwt" else partial(backends.get, required)
+    return Implementation(name, heads, what, prepare, require, SYMMETRIC)
+
+
+_IN_GSL = "gsl_wavelet_transform in float64, periodic ends, from a float32 array"
+_KEPT = "the same, different arrays in turn, their results kept"
+_ON_GPU = "the same on the GPU, the data resident there"
+IMPLEMENTATIONS = (
+    Implementation("gsl", ("GSL", "1 core"), _IN_GSL, _gsl, gsl.load, PERIODIC, 1e-10),
+    _one("pywavelets", ("PyWavelets", "1 core"), "wavedec, NumPy's median, threshold, waverec", _pywavelets),
+    _one("numba", ("numba", "all cores"), "wavefilt.denoise, backend numba", partial(_same, "numba")),
+    _one("numba_kept", ("numba", "kept"), _KEPT, partial(_kept, "numba")),
+    _one("ptwt_cpu", ("ptwt", "CPU"), "wavedec, median, waverec of ptwt, all cores", partial(_ptwt, "cpu")),
+    _one("ptwt_gpu", ("ptwt", "GPU"), _ON_GPU, partial(_ptwt, "cuda"), "cuda"),
+    _one("cuda", ("CUDA", "pageable"), "wavefilt.denoise, from and to NumPy arrays", partial(_same, "cuda")),
+    _one("cuda_kept", ("CUDA", "kept"), _KEPT, partial(_kept, "cuda")),
+    _one("cuda_pinned", ("CUDA", "pinned"), "the same from and to pinned arrays", _pinned),
+    _one("cuda_resident", ("CUDA", "resident"), "the same in device memory, each once", partial(_resident, True)),
+    _one("cuda_again", ("CUDA", "again"), "one array there again and again", partial(_resident, False)),
+    _one("cuda_kernels", ("CUDA", "kernels"), "the kernels alone, by the GPU's events", _kernels),
+)
+
 
 KI, MI = 1 << 10, 1 << 20
 _CPU = (12, 26, 81, 159, 319, 677, 1401, 2855, 5964, 11979, 31802)
@@ -49,33 +202,29 @@ def run(
 
     Raises Mismatch if an output differs from the reference, ValueError or OSError for an unknown calibration.
     """
-    why = {i.name: missing(i) for i in IMPLEMENTATIONS}
-    chosen, reason = calibration(device, why["cuda"])
-    running = [i for i in IMPLEMENTATIONS if not why[i.name]]
     compared = "wavefilt.denoise, backend pywavelets, "
+    running, chosen, facts = common.opened(IMPLEMENTATIONS, device, lambda one: compared + one.oracle)
+    no_gpu = facts["columns"]["cuda"]["missing"]
     found = result(
         "scaling",
         unit="ms",
         method=f"{LEVEL} levels, universal soft threshold, noise by the MAD of the finest level",
-        columns=recorded(IMPLEMENTATIONS, why, lambda one: compared + one.oracle),
-        floors={"missing": why["cuda"] and "backend cuda, which measures them, does not run here"},
-        estimates={"calibration": chosen and chosen.name, "missing": reason},
+        **facts,
+        floors={"missing": no_gpu and "backend cuda, which measures them, does not run here"},
         rows=[],
     )
     found["most repeats"] = repeats
     steps = [(wavelet, samples, i) for wavelet in wavelets for samples in sizes for i in running]
     for (wavelet, samples), group in groupby(progress(steps), key=itemgetter(0, 1)):
         problem = Problem(wavelet, samples)
-        times, skipped = measured(problem, map(itemgetter(2), group), repeats, budget)
+        times, skipped = common.measured(problem, map(itemgetter(2), group), repeats, budget)
         row: Row = {"wavelet": wavelet, "taps": problem.taps, "samples": samples}
         row |= {"times": times, "skipped": skipped}
-        if not why["cuda"]:
+        if not no_gpu:
             row["floors"] = _floors(samples, repeats)
         if chosen is not None:
             launches = denoise(estimated_problem(wavelet, samples, level=LEVEL))
-            row["estimates"] = {
-                name: 1e3 * sum(seconds(launch, chosen) for launch in launches) for name, seconds in MODELS.items()
-            }
+            row["estimates"] = common.estimates(launches, chosen)
         found["rows"].append(row | derived(row))
         keep(found)
     return found
@@ -92,7 +241,7 @@ def _floors(samples: int, repeats: int) -> dict[str, float]:
         "down": lambda stream: x.copy_to_host(host, stream=stream),
         "copy": lambda stream: y.copy_to_device(x, stream=stream),
     }
-    times = {name: 1e3 * gpu_time(copy, 4, repeats).seconds for name, copy in work.items()}
+    times = {name: gpu_time(copy, 4, repeats)["median"] for name, copy in work.items()}
     return times | {"transfer": times["up"] + times["down"], "memory": 12 / 8 * times["copy"]}
 
 
@@ -125,7 +274,7 @@ def report(result: Row) -> Report:
 
 
 def sheets(result: Row) -> Iterator[Sheet]:
-    """Yield tables of times, limits and speed-up for each wavelet, and those of 2010."""
+    """Yield tables of times and limits for each wavelet, and those of 2010."""
     heads = {name: "|".join(column["heads"]) for name, column in result["columns"].items()}
     for (wavelet, taps), group in groupby(result["rows"], key=lambda row: (row["wavelet"], row["taps"])):
         rows = [row | {"over": _over(row)} for row in group]
@@ -136,10 +285,6 @@ def sheets(result: Row) -> Iterator[Sheet]:
         if limits:
             columns = FIRST | {head: column for more in limits for head, column in more.items()}
             yield Table(f"{about}: estimates and lower bounds of the CUDA columns, ms", columns)(of)
-        others = [name for name in names if name != "pywavelets"]
-        if "pywavelets" in names and others:
-            columns = FIRST | {heads[name]: f"?{{ratios[pywavelets][{name}]:n}}" for name in others}
-            yield Table(f"{about}: speed-up over PyWavelets on 1 core", columns)(of)
         if any("document" in row for row in rows):
             yield _document(about, [row for row in rows if "document" in row], names)
 
@@ -170,17 +315,17 @@ def _document(about: str, rows: list[Row], names: list[str]) -> Sheet:
 
 def notes(result: Row) -> list[str]:
     """Return notes: where it was measured, the references, and which columns are missing and why."""
-    columns, label = result["columns"], labels(result)
-    found = [place(result), f"{result['method']}."]
+    columns, label = result["columns"], common.labels(result)
+    found = [common.place(result), f"{result['method']}."]
     references = {name: columns[name]["compared with"] for name in _measured(result, result["rows"])}
-    for reference, group in grouped(references).items():
+    for reference, group in common.grouped(references).items():
         worst = max(row["times"][n]["error"] for row in result["rows"] for n in group if n in row["times"])
         names = ", ".join(label[n] for n in group)
         found.append(f"Compared with {reference}: {names}; largest difference {worst:.0e} of the norm.")
-    found += not_run(result)
+    found += common.not_run(result)
     if result["floors"]["missing"]:
         found.append(f"No lower bounds: {result['floors']['missing']}.")
-    found.append(estimated(result))
+    found.append(common.estimated(result))
     for row in result["rows"]:
         at = f"{row['wavelet']}, {size(row['samples'])}"
         found += [f"Skipped: {label[name]}, {at}: {why}." for name, why in row["skipped"].items()]

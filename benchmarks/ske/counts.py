@@ -2,11 +2,12 @@
 
 The counts follow from the constants that the kernels are compiled with, so neither a GPU nor a compiler is needed.
 
-* Transforms: multiply-adds, accesses and barriers are exact, and tests compare them with the compiled code. The other
-  instructions (addresses, guards, moves) were read from SASS for sm_90, where they are 10 to 25 % of the total. In an
-  interior tile a warp executes a constant number of rounds, and some warps one more for the remainder. The average
-  warp determines how busy the pipes are; the longest warp determines the latency, because all others wait for it at
-  every barrier. The boundary block of each row is counted separately.
+* Transforms of float32 traces, with symmetric ends and soft thresholds: multiply-adds, accesses and barriers are exact,
+  and tests compare them with the compiled code. The other instructions (addresses, guards, moves) were read from SASS
+  for sm_90, where they are 10 to 25 % of the total. In an interior tile a warp executes a constant number of rounds,
+  and some warps one more for the remainder. The average warp determines how busy the pipes are; the longest warp
+  determines the latency, because all others wait for it at every barrier. The boundary block of each row is counted
+  separately.
 * Search for the median: chains of dependent loads, atomics and barriers whose lengths depend on the data. The counts
   were read from the source, for data without many equal values, and are less exact. A global atomic whose result is
   used counts as a load.
@@ -17,7 +18,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import NamedTuple
 
 from wavefilt.backends.cuda.dwt.tiling import (
@@ -35,8 +35,8 @@ from wavefilt.ske.calibrated import Launch
 
 WARP, LINE = 32, 128
 Counts = defaultdict[str, float]
-REGISTERS = {4: 40, 8: 64}
-"""Registers per thread for most filters, by bytes per sample."""
+SAMPLE, REGISTERS = 4, 40
+"""Bytes of a sample, and registers per thread for most filters."""
 
 
 class Overhead(NamedTuple):
@@ -51,8 +51,8 @@ FORWARD, INVERSE = Overhead(55, 4, 3), Overhead(90, 4, 3)
 """Interior tiles."""
 BOUNDARY = Overhead(110, 90, 25)
 """Boundary blocks, whose sizes are run-time values."""
-SHRINKING = {"keep": (0, 0), "soft": (2, 1), "hard": (2, 0), "firm": (5, 2), "garrote": (4, 10)}
-"""Comparisons and arithmetic per coefficient, by threshold function."""
+COMPARED, COMPUTED = 2, 1
+"""Comparisons and arithmetic per coefficient of the soft threshold."""
 PAIRS = 4
 """Pairs of samples per thread of the inverse kernel."""
 TOGETHER = 8
@@ -67,24 +67,22 @@ class Problem:
     samples: int
     rows: int = 1
     level: int = 8
-    periodized: bool = False
-    itemsize: int = 4
     tile: int = 0
     threads: int = 256
 
     @property
     def filter(self) -> Filter:
-        return Filter(self.taps, self.periodized)
+        return Filter(self.taps, False)
 
     @property
     def tiles_of(self) -> int:
         """Samples per tile."""
-        return self.tile or TILE_BYTES // self.itemsize
+        return self.tile or TILE_BYTES // SAMPLE
 
     @property
     def fused(self) -> list[int]:
         """Number of levels of each launch, finest first."""
-        one = at_once(self.filter, self.level, self.tiles_of, self.itemsize, self.rows * self.samples)
+        one = at_once(self.filter, self.level, self.tiles_of, SAMPLE, self.rows * self.samples)
         return [self.level] if one else launches(self.filter, self.level, self.tiles_of)
 
     @property
@@ -101,10 +99,9 @@ def forward(problem: Problem) -> list[Launch]:
     return [_launch("forward", problem, *part, forward_tiling, forward_block) for part in _parts(problem)]
 
 
-def inverse(problem: Problem, function: str = "soft") -> list[Launch]:
-    """Return the launches of the inverse transform, in order; ``function`` is a threshold function or "keep"."""
-    block = partial(inverse_block, function=function)
-    return [_launch("inverse", problem, *part, inverse_tiling, block) for part in _parts(problem)[::-1]]
+def inverse(problem: Problem) -> list[Launch]:
+    """Return the launches of the inverse transform with soft thresholds, in order."""
+    return [_launch("inverse", problem, *part, inverse_tiling, inverse_block) for part in _parts(problem)[::-1]]
 
 
 @dataclass
@@ -139,13 +136,9 @@ class Warp:
         for name, n in instructions.items():
             self.instructions[name.replace("_", " ")] += times * n
 
-    def fma(self, times: float) -> None:
-        """Add arithmetic in the precision of the samples."""
-        self.instructions["fma" if self.problem.itemsize == 4 else "fma64"] += times
-
     def access(self, times: float, elements: float) -> None:
         """Add accesses to consecutive elements per thread, at most 16 bytes each."""
-        size = elements * self.problem.itemsize
+        size = SAMPLE * elements
         self.issue(times, other=max(size / 16, 1), wavefront=size * WARP / LINE)
 
 
@@ -190,13 +183,13 @@ def _launch(
     tiles = cut.interior(n)
     end, longest = (block(problem, cut, n - cut.gap(n), longest=which) for which in (False, True))
     blocks = problem.rows * (tiles + 1)
-    samples, bands = (problem.itemsize * problem.rows * size for size in (n, sum(lengths[1:]) + lengths[-1]))
+    samples, bands = (SAMPLE * problem.rows * size for size in (n, sum(lengths[1:]) + lengths[-1]))
     read, written = (samples, bands) if name == "forward" else (bands, samples)
     made = Launch(
         f"{name} {'-'.join(str(first + i) for i in ((1, levels) if levels > 1 else (1,)))}", blocks, problem.threads,
         end.instructions, longest.loads, longest.barriers, read, written, samples + bands,
         0 if name == "forward" else written, longest.instructions,
-        registers=REGISTERS[problem.itemsize], shared=problem.itemsize * end.shared, boundary=True,
+        registers=REGISTERS, shared=SAMPLE * end.shared, boundary=True,
     )  # fmt: skip
     if not tiles:
         return made
@@ -241,7 +234,7 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
             warp.issue(beyond, int=60, fma=3, other=12)
         times = warp.executions(groups(level))
         stored = times if n else warp.executions((cut.tile >> level) // 4)
-        warp.fma(times * fma)
+        warp.issue(times * fma, fma=1)
         warp.access(times * wide, 4)
         warp.issue(times, int=extra.group)
         warp.wait(2 if n else 1, beyond)
@@ -251,11 +244,10 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
     return warp
 
 
-def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False, function: str = "soft") -> Warp:
+def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False) -> Warp:
     """Count an interior tile of the inverse kernel, or the boundary block with ``n`` samples."""
     f, warp, levels = problem.filter, Warp(problem, longest), cut.levels
     halo, extra, pairs = 2 * up4(f.low) + up4(2 * f.high), BOUNDARY if n else INVERSE, 2 if n else PAIRS
-    compared, computed = SHRINKING[function]
     sizes = [n or cut.tile]
     for level in range(1, levels + 1):
         sizes.append(f.length(sizes[-1]) if n else cut.tile >> level)
@@ -265,100 +257,43 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
     for level in range(1, levels + 1):  # load, shrink and store four coefficients
         times = warp.executions(-(-sizes[level] // 4) if n else (sizes[level] + halo) >> 2)
         warp.access(times * (4 if level == levels else 2), 4)
-        warp.issue(times, int=4 * compared + extra.access)
-        warp.fma(4 * times * computed)
+        warp.issue(times, int=4 * COMPARED + extra.access)
+        warp.issue(4 * times * COMPUTED, fma=1)
         warp.wait(device=times if n else 0)  # one after the other
     warp.wait(*((1, 0) if n else (0, 2)))  # tile: thresholds, then details of all levels
     fma, wide = synthesis_cost(f, pairs)
     for level in range(levels, 0, -1):
         times = warp.executions(-(-(sizes[level - 1] + (halo if level > 1 else 0)) // (2 * pairs)))
-        warp.fma(times * (fma + (2 * pairs if level == 1 else 0)))
+        warp.issue(times * (fma + (2 * pairs if level == 1 else 0)), fma=1)
         warp.access(times * wide, pairs)
         warp.access(times * pairs / 2, 4)
-        warp.issue(times * pairs / 2, wavefront=problem.itemsize)  # two-way bank conflict
+        warp.issue(times * pairs / 2, wavefront=SAMPLE)  # two-way bank conflict
         warp.issue(times, int=extra.group)
         warp.wait(1)
     return warp
 
 
-# rows denoised by one block each: constants of `dwt.one_block`, which imports the compiler; a test compares them
+# rows denoised by one block each have no counts: constants of `dwt.one_block`, which imports the compiler
 
-ROUNDS, THREADS, MOST_TAPS, MOST_LEVELS, ROW_REGISTERS, SLACK = 5, (128, 256, 512), 32, 8, 64, 16
-MOST_SAMPLES, BINS = 48 << 20, 2048
-STATIC = 10 << 10
-"""Bytes of shared memory in addition to the row, for the median."""
-BLOCK, LOAD, LEVEL, ANALYSED, SYNTHESISED, SHRUNK = 250, 12, 40, 24, 44, 14
-"""Other integer instructions per warp, counted on an H200: per block, four loaded samples, level, group of outputs of
-each direction, and four shrunk details."""
+ROUNDS, THREADS, MOST_TAPS, MOST_LEVELS, MOST_SAMPLES = 5, (128, 256, 512), 32, 8, 48 << 20
 
 
-def row_threads(problem: Problem) -> int | None:
-    """Return the threads of the blocks that denoise one row each; None where several blocks share a row."""
+def one_block_a_row(problem: Problem) -> bool:
+    """Return whether the backend denoises each row by one block, in a single launch."""
     p = problem
-    if p.periodized or p.itemsize != 4 or p.taps > MOST_TAPS or p.tile or not 0 < p.level <= MOST_LEVELS:
-        return None
-    groups = -(-p.lengths[1] // 4)
+    if p.taps > MOST_TAPS or p.tile or not 0 < p.level <= MOST_LEVELS:
+        return False
     suited = THREADS[:2] if p.rows * p.samples > MOST_SAMPLES else THREADS
-    return next((threads for threads in suited if groups <= ROUNDS * threads), None)
-
-
-def denoise_rows(problem: Problem, threads: int) -> Launch:
-    """Return the launch that denoises each row by one block, with the universal rule and noise of the finest level."""
-    p = replace(problem, threads=threads)
-    mean, longest = (_row_block(Warp(p, which)) for which in (False, True))
-    size = 4 * p.rows * p.samples
-    shared = 4 * (p.samples + p.taps + SLACK * p.level) + STATIC
-    made = Launch("denoise rows", p.rows, threads, mean.instructions, longest.loads, longest.barriers)
-    made = replace(made, read=size, written=size, touched=2 * size, path=longest.instructions)
-    return replace(made, registers=ROW_REGISTERS, shared=shared, boundary=True)
-
-
-def _row_block(warp: Warp) -> Warp:
-    p, f = warp.problem, warp.problem.filter
-    warp.issue(1, int=BLOCK, other=BLOCK)
-    times = warp.executions(up4(p.samples) // 4)
-    warp.access(2 * times, 4)
-    warp.issue(times, int=LOAD, other=6)
-    warp.wait(1, 2)
-    fma, wide = analysis_cost(f)
-    for n in p.lengths[1:]:
-        beyond, times = warp.executions(f.lead + f.taps), warp.executions(-(-n // 4))
-        warp.issue(beyond, int=60, fma=3, other=12)
-        warp.issue(1, int=LEVEL)
-        warp.fma(times * fma)
-        warp.access(times * (wide + 2), 4)
-        warp.issue(times, int=ANALYSED)
-        warp.wait(3, 0, 8)
-    # the median: finest details counted in bins, those of one bin listed and compared
-    times = warp.executions(-(-p.lengths[1] // 4))
-    warp.access(2 * times, 4)
-    warp.issue(times, int=20, other=28, wavefront=8)
-    warp.issue(BINS / p.threads, int=4, other=3)
-    warp.issue(1, int=260, fma64=12, other=130)
-    warp.wait(12, 2, 60)
-    compared, computed = SHRINKING["soft"]
-    for n in p.lengths[1:]:
-        times = warp.executions(-(-n // 4))
-        warp.access(2 * times, 4)
-        warp.issue(times, int=4 * compared + SHRUNK)
-        warp.fma(4 * times * computed)
-    fma, wide = synthesis_cost(f, 4)
-    for n in p.lengths[-2::-1]:
-        times = warp.executions(-(-n // 8))
-        warp.fma(times * fma)
-        warp.access(times * (wide + 2), 4)
-        warp.issue(times, int=SYNTHESISED, wavefront=8)  # two-way bank conflict
-        warp.wait(2, 0, 6)
-    return warp
+    return -(-p.lengths[1] // 4) <= ROUNDS * max(suited)
 
 
 # the search for the median: constants of `selection` and `plan`, which import the compiler; a test compares them
 
-DRAWN_AHEAD, SAMPLERS = (1 << 15, 1 << 20), 528
+BINS, DRAWN_AHEAD, SAMPLERS = 2048, (1 << 15, 1 << 20), 528
 DRAWN_BYTES, PARTS, CLOSE, WHOLE = 1 << 15, 66, 4096, 36 << 10
 MOST_TAPS_SEARCHED = 64
-SELECT, SCAN, ROW = 512, 256, 128
-"""Threads of a block that samples or searches a list, of one that narrows, and of one that handles a short row."""
+SELECT, ROW = 512, 128
+"""Threads of a block that samples or searches a list, and of one that handles a short row."""
 ROW_ROOM, ROW_DRAWN, ROW_LISTED = 2560, 1024, 1 / 11
 """Values of a row in shared memory, values of its sample, and share of a longer row that is listed."""
 LOCATE = {"barriers": 3, "shared": 12}
@@ -375,14 +310,12 @@ def denoise(problem: Problem) -> list[Launch]:
 
     Raises ValueError for filters that the forward kernel does not search with.
     """
-    if threads := row_threads(problem):
-        return [denoise_rows(problem, threads)]
     ahead, back = forward(problem), inverse(problem)
     if problem.lengths[1] <= WHOLE:
         return [*ahead, _row_median(problem), _choose(problem), *back]
     if problem.taps > MOST_TAPS_SEARCHED:
         raise ValueError(f"there are no counts for filters of more than {MOST_TAPS_SEARCHED} taps")
-    return [_draw(problem), _searching(problem, ahead[0]), *_settle(problem), *ahead[1:], _choose(problem), *back]
+    return [_draw(problem), _searching(problem, ahead[0]), _finish(problem), *ahead[1:], _choose(problem), *back]
 
 
 def _row_median(problem: Problem) -> Launch:
@@ -435,40 +368,19 @@ def _searching(problem: Problem, launch: Launch) -> Launch:
     )
 
 
-def _settle(problem: Problem) -> list[Launch]:
-    """Count the passes over the list that find the median; very long lists take several."""
+def _finish(problem: Problem) -> Launch:
+    """Count the pass over the list that finds the median. Raises ValueError for a list that takes several passes."""
     listed = _listed(problem)
-    parts = max(min(-(-int(listed) // (4 * SELECT)), PARTS), 1)
-    rounds = listed / parts / SELECT
-    made, inside = [], listed / (BINS // 2)
-    narrowed = inside > CLOSE // 2
-    if narrowed:
-        made.append(_narrow(problem))
-    while inside > CLOSE // 2:
-        warp = Warp(problem)
-        warp.issue(rounds, int=20, other=8)
-        warp.issue(BINS / SELECT, int=10, other=6)
-        warp.issue(1, int=150, other=80)
-        warp.wait(LOCATE["barriers"] + 6, 3 + rounds + LAST + 6, 2 * rounds + LOCATE["shared"])
-        made.append(_search_launch("settle", warp, parts * problem.rows, SELECT, listed))
-        inside /= BINS // 2
-    warp = Warp(problem)
+    parts, inside = max(min(-(-int(listed) // (4 * SELECT)), PARTS), 1), listed / (BINS // 2)
+    if inside > CLOSE // 2:
+        raise ValueError(f"there are no counts for traces of {problem.samples} samples, only for at most 128 Mi")
+    rounds, warp = listed / parts / SELECT, Warp(problem)
     warp.issue(rounds, int=16, other=8)
     warp.issue(2 * (inside + BINS) / SELECT, int=8, other=4)
     warp.wait(2 * LOCATE["barriers"] + 10, 3 + rounds + LAST + 4, 2 * LOCATE["shared"])
-    if not narrowed:
-        warp.issue(BINS / SELECT, int=4, other=4)
-        warp.wait(LOCATE["barriers"], 2, LOCATE["shared"])
-    return [*made, _search_launch("finish", warp, parts * problem.rows, SELECT, listed)]
-
-
-def _narrow(problem: Problem) -> Launch:
-    """Count the narrowing of the window after the forward launch: a block per row."""
-    warp = Warp(problem)
-    warp.issue(BINS / SCAN, int=4, other=4)
-    warp.issue(1, int=150, other=80)
-    warp.wait(LOCATE["barriers"] + 3, 5, LOCATE["shared"])
-    return _search_launch("narrow", warp, problem.rows, SCAN, 2 * BINS)
+    warp.issue(BINS / SELECT, int=4, other=4)
+    warp.wait(LOCATE["barriers"], 2, LOCATE["shared"])
+    return _search_launch("finish", warp, parts * problem.rows, SELECT, listed)
 
 
 def _choose(problem: Problem) -> Launch:
@@ -483,7 +395,7 @@ def _choose(problem: Problem) -> Launch:
 def _drawn(problem: Problem) -> int:
     """Return the size of the sample."""
     most, least = DRAWN_AHEAD
-    return most if problem.lengths[1] >= least else DRAWN_BYTES // problem.itemsize
+    return most if problem.lengths[1] >= least else DRAWN_BYTES // SAMPLE
 
 
 def _listed(problem: Problem) -> float:
@@ -492,7 +404,7 @@ def _listed(problem: Problem) -> float:
 
 
 def _search_launch(name: str, warp: Warp, blocks: int, threads: int, elements: float) -> Launch:
-    size = warp.problem.itemsize * warp.problem.rows * elements
+    size = SAMPLE * warp.problem.rows * elements
     shared = (24 if name == "finish" else 12) << 10
     counts = dict(warp.instructions), dict(warp.loads), warp.barriers
     return Launch(name, max(blocks, 1), threads, *counts, size, 0, size, registers=40, shared=shared)

@@ -1,12 +1,13 @@
-"""Fit the parameters of the calibrated SKE model to measured launches of the forward transform (needs SciPy)."""
+"""The launches that the calibrated SKE model is fitted to, as sizes alone, and the fit of its parameters by SciPy."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
+import pywt
 from numpy.typing import ArrayLike
 
 from wavefilt.arrays import Floats
@@ -15,8 +16,53 @@ from wavefilt.ske import calibrated
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.devices import Calibration
 
-from . import baselines
-from .cases import Case
+from .counts import Problem, forward, inverse
+
+LEVEL = 8
+MEBI = 1 << 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """The launch of a transform ("forward" or "inverse") that computes the finest levels.
+
+    ``rows`` traces of ``samples`` samples, blocks of ``threads`` threads and tiles of ``tile`` samples.
+    """
+
+    kernel: str
+    wavelet: str
+    threads: int
+    samples: int
+    rows: int = 1
+    tile: int = 4096
+
+    @staticmethod
+    def of(row: Row) -> Case:
+        """Return the case of a measured row."""
+        return Case(**{field.name: row[field.name] for field in fields(Case) if field.name in row})
+
+    @property
+    def problem(self) -> Problem:
+        """The transform, as deep as its finest launch goes."""
+        taps = pywt.Wavelet(self.wavelet).dec_len
+        whole = Problem(taps, self.samples, self.rows, LEVEL, self.tile, self.threads)
+        return replace(whole, level=whole.fused[0])
+
+    def counted(self) -> Launch:
+        """Return the operation counts of the launch."""
+        (only,) = (forward if self.kernel == "forward" else inverse)(self.problem)
+        return only
+
+
+THREADS, TILES = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024), (1024, 2048, 4096)
+
+
+def fit_cases() -> Iterator[Case]:
+    """Return the forward launch with the two shortest filters, for 10 block sizes, 3 tiles and 7 sizes."""
+    for wavelet, threads, tile in itertools.product(("haar", "db4"), THREADS, TILES):
+        for i in range(7):
+            yield Case("forward", wavelet, threads, MEBI << i, tile=tile)
+
 
 SPRINGS = np.array([0.0 if name in ("start", "crowding") else 0.3 for name in PARTS])
 """Weights that hold parameters near 1; none where no microbenchmark measures the part."""
@@ -62,46 +108,16 @@ def parameters(launches: Sequence[Launch], seconds: ArrayLike, device: Calibrati
 
 
 def fitted(rows: Iterable[Row], device: Calibration) -> Calibration:
-    """Return the calibration with fitted parameters, the residuals, and the constants of the baselines."""
+    """Return the calibration with fitted parameters and the residuals."""
     chosen = [row for row in rows if "error" not in row]
     launches, seconds = [launch(row) for row in chosen], [float(row["seconds"]) for row in chosen]
     device = parameters(launches, seconds, device)
-    at = [calibrated.parts(one, device) for one in launches]
-    base = [baselines.classic(one, device, 1.0, 1.0) for one in launches]
-    scale, rw, rb = geometric(base, [p.n for p in at], [p.nb for p in at], seconds)
-    plain = [baselines.classic(one, device) for one in launches]
-    start, rate = launch_and_bandwidth([one.bytes for one in launches], seconds)
-    table_scale = float(np.exp(np.mean(np.log(np.array(seconds) / plain))))
     residuals = {
         "kernels": sorted({f"{row['kernel']} {row['wavelet']}" for row in chosen}),
         "rows": len(chosen),
         **summary(relative(predicted(chosen, device), seconds)),
-        "classic": {"scale": scale, "rw": rw, "rb": rb, "table scale": table_scale},
-        "launch and bandwidth": {"launch": start, "bytes a second": rate},
     }
     return replace(device, fit=residuals)
-
-
-def launch_and_bandwidth(sizes: ArrayLike, seconds: ArrayLike) -> tuple[float, float]:
-    """Fit time = t0 + bytes / bandwidth with least relative errors; return t0 and the bandwidth."""
-    from scipy.optimize import nnls
-
-    bytes_, times = np.asarray(sizes, np.float64), np.asarray(seconds, np.float64)
-    (start, slope), _ = nnls(np.column_stack([1 / times, bytes_ / times]), np.ones_like(times))
-    return float(start), 1 / float(slope) if slope else math.inf
-
-
-def geometric(
-    base: Sequence[float], warps: Sequence[int], blocks: Sequence[int], seconds: Sequence[float]
-) -> tuple[float, float, float]:
-    """Fit the classic form, time = scale base rw^(nw-1) rb^(nb-1) with rw and rb at most 1."""
-    from scipy.optimize import lsq_linear
-
-    logs = np.log(np.asarray(seconds)) - np.log(np.asarray(base))
-    matrix = np.column_stack([np.ones(len(logs)), np.asarray(warps) - 1.0, np.asarray(blocks) - 1.0])
-    found = lsq_linear(matrix, logs, ([-np.inf] * 3, [np.inf, 0.0, 0.0])).x
-    scale, rw, rb = (math.exp(x) for x in found)
-    return scale, rw, rb
 
 
 def summary(errors: Floats) -> dict[str, float]:

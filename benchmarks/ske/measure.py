@@ -15,17 +15,17 @@ from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.options import Options
 from wavefilt.backends.cuda.plan import Shape, Shrinking
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
-from wavefilt.benchmarks.common.gpu_timing import LAUNCHES, REPEATS, WARM, measured
-from wavefilt.benchmarks.common.tables import Row
+from wavefilt.benchmarks.common.measuring import LAUNCHES, REPEATS, gpu_time
+from wavefilt.benchmarks.common.tables import Row, spread
 from wavefilt.transforms import DWT
 
-from .cases import Case
+from .fit import Case
 
 Work = Callable[[Any], None]
 LARGEST = 1 << (12 if SIMULATED else 26)
 """Samples of the noise that cases share; larger cases make their own."""
-THRESHOLD = 0.5
-"""Threshold of the inverse transform."""
+DTYPE, THRESHOLD = "float32", 0.5
+"""Type of the samples, and threshold of the inverse transform."""
 
 
 class Ready(NamedTuple):
@@ -47,8 +47,9 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
         try:
             ready = prepare(case)
             try:
-                timing = measured(ready.work, launches, repeats, WARM)
-                row |= {"seconds": timing.seconds, "spread": timing.spread, "launches": [resources(ready.kernel)]}
+                timing = gpu_time(ready.work, launches, repeats)
+                row |= {"seconds": 1e-3 * timing["median"], "spread": 2 * spread(timing)}
+                row["launches"] = [resources(ready.kernel)]
             finally:
                 ready.plan.release()
         except Exception as error:
@@ -67,18 +68,18 @@ def prepare(case: Case) -> Ready:
     options = Options(tile=case.tile, threads=case.threads)
     if SIMULATED:
         options = replace(options, scan=8, select=8, row=8)
-    analysis = DWT.analysis(wavelet, case.mode, case.problem.level)
-    plan = DwtPlan(Shape.of(analysis, case.dtype, case.rows, (case.samples,)), options)
+    analysis = DWT.analysis(wavelet, "symmetric", case.problem.level)
+    plan = DwtPlan(Shape.of(analysis, DTYPE, case.rows, (case.samples,)), options)
     size = case.rows * case.samples
-    x, y = _on_device(max(size, LARGEST), case.dtype)[:size], cuda.device_array(size, case.dtype)
+    x, y = _on_device(max(size, LARGEST))[:size], cuda.device_array(size, DTYPE)
     stream = cuda.stream()
     plan.forward(x, stream)
     stream.synchronize()
     if case.kernel == "forward":
         return Ready(plan, partial(plan.forward_launch, 0, x), plan.forward_kernel(0), y)
-    thresholds = cuda.to_device(np.full(plan.shape.level * case.rows, THRESHOLD, case.dtype))
-    work = partial(plan.inverse_launch, 0, y, by=Shrinking(case.function, thresholds))
-    return Ready(plan, work, plan.inverse_kernel(0, case.function), y)
+    thresholds = cuda.to_device(np.full(plan.shape.level * case.rows, THRESHOLD, DTYPE))
+    work = partial(plan.inverse_launch, 0, y, by=Shrinking("soft", thresholds))
+    return Ready(plan, work, plan.inverse_kernel(0, "soft"), y)
 
 
 def resources(kernel: Any) -> dict[str, int]:
@@ -106,5 +107,5 @@ def noise(size: int) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _on_device(size: int, dtype: str) -> Any:
-    return cuda.to_device(noise(size).astype(dtype, copy=False))
+def _on_device(size: int) -> Any:
+    return cuda.to_device(noise(size))

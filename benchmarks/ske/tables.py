@@ -23,8 +23,6 @@ from .fit import launch, relative
 
 SHORT = 10e-6
 """Launches below this time are judged separately: they are dominated by launch overhead."""
-FLAT = 0.10
-"""If the times of all shapes differ by less, their order is not judged."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +39,11 @@ class Choice(NamedTuple):
     """How good a model's choice of block and tile is for one kernel and size.
 
     ``regret`` is the time of the shape with the shortest estimate relative to the shortest time, ``of_three`` that of
-    the best among the first three; ``rank`` is Spearman's rank correlation, None if times or estimates are all equal.
+    the best among the first three.
     """
 
-    what: str
-    shapes: int
     regret: float
     of_three: float
-    rank: float | None
 
 
 class Accuracy(NamedTuple):
@@ -96,20 +91,16 @@ def accuracy(launches: Iterable[Judged], model: str = CALIBRATED) -> Accuracy | 
 
 def choices(launches: Sequence[Judged], model: str = CALIBRATED) -> list[Choice]:
     """Judge the choice of block and tile for every kernel and size that was measured with several of them."""
-    from scipy.stats import spearmanr
-
     groups: dict[str, list[Judged]] = defaultdict(list)
     for one in launches:
         groups[f"{one.family}, {one.row['samples'] >> 20} Mi"].append(one)
     found = []
-    for what, members in groups.items():
+    for members in groups.values():
         if len(members) < 3:
             continue
         times, estimates = np.array([(one.seconds, one.predicted[model]) for one in members]).T
         first = times[estimates.argsort(kind="stable")[:3]] / times.min()
-        flat = times.max() / times.min() - 1 < FLAT or np.ptp(estimates) == 0
-        rank = None if flat else float(spearmanr(estimates, times).statistic)
-        found.append(Choice(what, len(members), float(first[0]), float(first.min()), rank))
+        found.append(Choice(float(first[0]), float(first.min())))
     return found
 
 
@@ -177,8 +168,6 @@ def _constants(result: Row) -> str:
         rows.append([f"bandwidth of {name}", f"{1e-12 * inside:.1f} TB/s in L2, {1e-12 * table[-1][1]:.1f} beyond"])
     rows.append(["barrier, 32 to 1024 threads", ", ".join(f"{cycles:.0f}" for _, cycles in device.barrier)])
     rows.append(["θ", ", ".join(f"{name} {value:.2f}" for name, value in device.theta.items())])
-    laws = device.fit.get("hiding", {}).items()
-    rows.append(["mean error of laws of latency hiding", ", ".join(f"{n}: {x['mean error']:.1%}" for n, x in laws)])
     return _sheet(f"Calibration of the {device.name} (cycles unless stated)", ("constant", "value"), rows)
 
 

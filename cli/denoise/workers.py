@@ -17,6 +17,9 @@ from wavefilt.interrupts import STOPPING
 
 from .batch_summary import Outcome
 
+GRACE = 3.0
+"""Seconds that the other workers have to finish their small files when one was killed."""
+
 
 def shared(
     files: list[tuple[str, str]], work: Callable[..., Outcome], count: int, add: Callable[[Outcome], bool]
@@ -34,6 +37,9 @@ def shared(
                 if not add(future.result()):
                     return False
         except BrokenProcessPool as error:
+            for child in multiprocessing.active_children():  # the pool's SIGTERM is ignored by them
+                child.join(GRACE)
+                child.kill()
             hint = "it was killed, perhaps for lack of memory; -j 1 processes one file after another"
             raise Failure(f"a worker process ended: {hint}", 1) from error
         finally:

@@ -321,6 +321,12 @@ def test_a_threshold_function_of_a_user(small):
         FUNCTIONS.unregister("halve")
 
 
+def out_of_memory(*_, **__):
+    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
+
+    raise OutOfMemory("none left")
+
+
 @pytest.mark.parametrize(
     ("rule", "sigma", "scope", "rows", "mode", "dtype"),
     [
@@ -336,22 +342,18 @@ def test_a_threshold_function_of_a_user(small):
 def test_chunks_when_memory_is_short(small, to_device, monkeypatch, rule, sigma, scope, rows, mode, dtype):
     """A row in several chunks, or rows one by one, with a dead one among three."""
     from wavefilt.backends.cuda import Cuda
-    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
-
-    def short(*_, **__):
-        raise OutOfMemory("none left")
 
     x = samples((rows, 201), dtype) - 3
     if rows == 3:
         x[1] = 2
     options = {"wavelet": "db2", "level": 2, "mode": mode, "rule": rule, "sigma": sigma, "scope": scope}
     expected = wavefilt.denoise(x, backend="pywavelets", **options)
-    monkeypatch.setattr(Cuda, "whole", short)
+    monkeypatch.setattr(Cuda, "whole", out_of_memory)
     monkeypatch.setattr(Cuda, "at_once", lambda *_: None)
     tolerance = {"rtol": 0, "atol": 1e-10 if dtype == "f8" else 1e-4}
     assert_allclose(wavefilt.denoise(x, backend=small, **options), expected, **tolerance)
     assert_allclose(wavefilt.denoise(to_device(x), **options).copy_to_host(), expected, **tolerance)
-    monkeypatch.setattr(Cuda, "decompose", short)
+    monkeypatch.setattr(Cuda, "decompose", out_of_memory)
     with pytest.raises(MemoryError):
         wavefilt.denoise(x, backend=small, **options)
 
@@ -471,17 +473,13 @@ def three(monkeypatch):
 )
 def test_several_gpus(three, monkeypatch, shape, options, cut):
     """Rows dealt out, and rows cut where one GPU has no room for them, give the result of one GPU."""
-    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
-
-    def full(*_, **__):
-        raise OutOfMemory("full")
+    from wavefilt.backends.cuda import Cuda
 
     x, options = samples(shape) - 3, {"wavelet": "db2", "level": 2, **options}
     one = wavefilt.denoise(x, backend=small_cuda(), **options)
     assert_allclose(one, wavefilt.denoise(x, backend="pywavelets", **options), atol=1e-10)
     if cut:
-        for member in three._members:
-            monkeypatch.setattr(member.backend, "whole", full)
+        monkeypatch.setattr(Cuda, "whole", out_of_memory)
     exact = options["rule"] not in ("js", "bayes")  # means are summed in another order
     assert_allclose(wavefilt.denoise(x, backend=three, **options), one, rtol=0, atol=0 if exact else 1e-10)
 
@@ -502,14 +500,11 @@ def test_gaps_and_dead_traces_on_several_gpus(three, rng):
 
 @pytest.mark.parametrize("room", [True, False])
 def test_a_list_of_arrays_on_several_gpus(three, monkeypatch, room):
-    from wavefilt.backends.cuda.runtime.memory import OutOfMemory
+    from wavefilt.backends.cuda import Cuda
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    def full(*_):
-        raise OutOfMemory("full")
-
     if not room:
-        monkeypatch.setattr(three, "_at_once", full)
+        monkeypatch.setattr(Cuda, "begin", out_of_memory)
     parts = [np.random.default_rng(i).standard_normal((1, 80)) for i in range(3)]
     parts[1][0, 7] = np.nan
     found = wavefilt.denoise([cuda.to_device(part) for part in parts], "db2", level=2, backend=three)

@@ -14,7 +14,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wavefilt
-from tests.support.checkout import ROOT
 from tests.support.simulation import SIMULATED
 from wavefilt import backends
 from wavefilt.vocabulary import MODES
@@ -278,7 +277,7 @@ print((peak() - before - y.nbytes) / x.nbytes)
 def python(code, start=(), **environment):
     done = subprocess.run(
         [*start, sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=200,

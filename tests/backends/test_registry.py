@@ -12,8 +12,9 @@ import pytest
 import pywt
 
 import wavefilt
-from tests.support.checkout import ROOT, needs
-from wavefilt import backends
+from tests.support.checkout import needs
+from wavefilt import backends, extending
+from wavefilt.backends import registry
 from wavefilt.transforms import DWT
 
 
@@ -21,7 +22,7 @@ def python(code, **environment):
     """Run a program in a process of its own; return its words on standard output."""
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=100,
@@ -98,7 +99,6 @@ print(backends.choose("auto", "float32", (1 << 20, 4), analysis).name)
 
 def test_auto_takes_the_gpu_once_it_is_in_use(monkeypatch):
     """Starting it costs more than any array here; after that it is the faster one."""
-    from wavefilt.backends import registry
     from wavefilt.backends.crossover import cuda_crossover
 
     monkeypatch.setattr(cuda_crossover, "loaded", set())
@@ -126,3 +126,25 @@ def test_a_backend_that_does_not_compute_a_dtype_is_replaced(rng):
     options = {"level": 3, "rule": 0.4}
     found, expected = (wavefilt.denoise(x, backend=name, **options) for name in ("auto", "pywavelets"))
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["pywavelets", pytest.param("numba", marks=needs("numba"))])
+def test_nothing_kept_for_a_built_in_backend_replaces_one_derived_from_it(rng, name):
+    """As an object and under a name of its own, in repeated calls with arrays that the built-in one has had."""
+    base = type(backends.get(name))
+
+    class Doubled(base):
+        def reconstruct(self, *arguments, **options):
+            return 2 * super().reconstruct(*arguments, **options)
+
+    x = rng.standard_normal((3, 5000))
+    expected = [wavefilt.denoise(x, backend=name) for _ in range(3)]
+    extending.register_backend("doubled", Doubled)
+    try:
+        for backend in (Doubled(), "doubled", name):
+            for _ in range(3):
+                found = wavefilt.denoise(x, backend=backend)
+                np.testing.assert_array_equal(found, expected[0] if backend == name else 2 * expected[0])
+    finally:
+        registry.BACKENDS.unregister("doubled")
+        registry._made.cache_clear()

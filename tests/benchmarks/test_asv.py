@@ -1,42 +1,31 @@
-"""The asv suite: every benchmark runs at its smallest parameters."""
+"""The asv suite: every benchmark runs, those of large arrays with smaller ones."""
 
 from __future__ import annotations
 
-import inspect
 import itertools
 
 import pytest
 
 from tests.support.simulation import outside
-from wavefilt.benchmarks.asv import sections, traces, transforms
+from wavefilt.benchmarks.asv import calls
 
-SUITES = [
-    suite
-    for module in (traces, sections, transforms)
-    for suite in vars(module).values()
-    if inspect.isclass(suite) and suite.__module__ == module.__name__
-]
-SMALLEST = {"Rules": 1, "Sections": 1}
-"""Number of leading parameters of which only the smallest is run; all values of the others are run."""
-
-
-def calls():
-    for suite in SUITES:
-        first = SMALLEST.get(suite.__name__, len(suite.params))
-        for parameters in itertools.product(*([values[0]] for values in suite.params[:first]), *suite.params[first:]):
-            yield pytest.param(suite, parameters, id=f"{suite.__name__}-{'-'.join(map(str, parameters))}")
+SUITES = (calls.Denoise, calls.Transforms, calls.Files)
+CASES = [(suite, values) for suite in SUITES for values in itertools.product(*suite.params)]
 
 
 @outside
-@pytest.mark.parametrize(("suite", "parameters"), [*calls()])
-def test_benchmarks_run(suite, parameters):
+@pytest.mark.parametrize(("suite", "values"), CASES, ids=[f"{s.__name__}-{v}" for s, v in CASES])
+def test_benchmarks_run(suite, values, monkeypatch):
+    noise = calls.noise
+    monkeypatch.setattr(
+        calls, "noise", lambda *shape: noise(*(min(n, 256) for n in shape[:-1]), min(shape[-1], 1 << 12))
+    )
     benchmark = suite()
     try:
-        benchmark.setup(*parameters)
+        benchmark.setup(*values)
     except NotImplementedError as reason:
         pytest.skip(str(reason))
     names = [name for name in dir(benchmark) if name.startswith(("time_", "peakmem_"))]
-    assert names
-    for name in names:
-        assert getattr(benchmark, name)(*parameters) is None
-    getattr(benchmark, "teardown", lambda *_: None)(*parameters)
+    for name in names or pytest.fail("no benchmark"):
+        assert getattr(benchmark, name)(*values) is None
+    getattr(benchmark, "teardown", lambda *_: None)(*values)

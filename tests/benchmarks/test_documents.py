@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.support.simulation import outside
 from wavefilt.benchmarks import documents
 
@@ -13,30 +11,12 @@ pytestmark = outside
 ENVIRONMENT = {"commit": "0123456789abcdef", "processor": "a processor", "cores": 16, "gpu": "a GPU, 140 GiB"}
 
 
-@pytest.fixture(scope="module")
-def known():
-    return documents.tables(documents.TABLES)
-
-
-def test_every_result_of_this_package_becomes_tables(known):
+def test_every_result_of_this_package_becomes_tables():
+    known = documents.tables(documents.TABLES)
     assert {name.partition(":")[0] for name in known} == documents.TABLES.keys()
     for text in known.values():
         assert "\n| --- |" in text
         assert text.splitlines()[-1].startswith("*Measured 20")
-
-
-def test_a_marked_place_is_filled_and_the_rest_stays(known):
-    known = {"cpu": known["cpu"], "cpu: part": "a part"}
-    page = "before\n<!-- table cpu: part -->\nold\n<!-- end -->\nafter\n<!-- table cpu -->\n<!-- end -->"
-    first, second = known["cpu: part"], known["cpu"]
-    filled = f"before\n<!-- table cpu: part -->\n{first}\n<!-- end -->\nafter\n"
-    assert documents.updated(page, known) == f"{filled}<!-- table cpu -->\n{second}\n<!-- end -->"
-    assert documents.updated(documents.updated(page, known), known) == documents.updated(page, known)
-
-
-def test_an_unknown_name_is_an_error_that_lists_the_names():
-    with pytest.raises(documents.Unusable, match=r"'cqu'.*cpu, gpu"):
-        documents.updated("<!-- table cqu -->\n<!-- end -->", {"cpu": "", "gpu": ""})
 
 
 def test_check_finds_stale_pages_and_tables_without_a_page(tmp_path):

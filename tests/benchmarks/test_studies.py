@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.support.checkout import run
 from tests.support.simulation import inside, outside
-from wavefilt.benchmarks import blocks, cpu, cuda
-from wavefilt.benchmarks.common import implementation
-from wavefilt.benchmarks.common.implementation import Mismatch, missing
+from wavefilt.benchmarks import blocks, calls
+from wavefilt.benchmarks.common.columns import Mismatch, unavailable
 from wavefilt.benchmarks.common.measuring import difference
 from wavefilt.benchmarks.laplace import images, rows
 from wavefilt.benchmarks.scaling import gsl, study
-from wavefilt.benchmarks.scaling.implementations import IMPLEMENTATIONS, Problem
+from wavefilt.benchmarks.scaling.study import IMPLEMENTATIONS, Problem
 
 TINY = 4096
 PROBLEMS = {
-    "denoise, db4": (Problem("db4", TINY), IMPLEMENTATIONS),
     "denoise, db8": (Problem("db8", TINY), IMPLEMENTATIONS),
     "laplace, 1-D": (rows.Problem(TINY), rows.IMPLEMENTATIONS),
-    "laplace, 2-D": (images.Problem.of(TINY), images.IMPLEMENTATIONS),
+    "laplace, 2-D": (images.Problem(images.made(74, 56)), images.IMPLEMENTATIONS),
 }
-NO_GPU = bool(missing(rows.COPIES[1]))
+NO_GPU = bool(unavailable(rows.COPIES[1].require))
 
 
 def saved(capsys, tmp_path, *arguments):
@@ -45,7 +44,7 @@ def saved(capsys, tmp_path, *arguments):
     ],
 )
 def test_implementations_compute_the_same(problem, one):
-    if reason := missing(one):
+    if reason := unavailable(one.require):
         pytest.skip(reason)
     prepared, expected = one.prepare(problem), problem.expected(one.oracle)
     for _ in range(2):
@@ -73,13 +72,6 @@ def test_scaling_has_times_or_says_why(tmp_path, capsys):
 
 
 @outside
-def test_scaling_saves_after_each_row():
-    kept = []
-    study.run((TINY, 2 * TINY), ("db4",), 1, 0.01, keep=lambda result: kept.append(len(result["rows"])))
-    assert kept == [1, 2]
-
-
-@outside
 def test_estimates_and_lower_bounds_are_beside_their_columns():
     medians = {"gsl": 4.0, "pywavelets": 2.0, "cuda": 0.5, "cuda_pinned": 0.4, "cuda_kernels": 0.2}
     times = {name: {"median": m, "low": m, "high": m, "repeats": 1, "error": 0.0} for name, m in medians.items()}
@@ -93,15 +85,21 @@ def test_estimates_and_lower_bounds_are_beside_their_columns():
 
 
 @outside
-def test_wrong_results_are_errors_and_large_problems_are_skipped(monkeypatch):
+def test_wrong_results_are_errors_and_lack_of_memory_is_noted(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Problem, "expected", lambda self, oracle: self.x)
-        with pytest.raises(Mismatch, match="4096 samples"):
-            study.run((TINY,), ("db4",), repeats=1)
-    monkeypatch.setattr(implementation, "free_memory", lambda: 64 << 10)
-    result = study.run((TINY,), ("db4",), repeats=1)
+        with pytest.raises(Mismatch, match="65536 samples"):
+            study.run((1 << 16,), ("db4",), repeats=1)
+
+    def full(problem):
+        raise MemoryError
+
+    monkeypatch.setattr(study, "IMPLEMENTATIONS", [replace(one, prepare=full) for one in IMPLEMENTATIONS])
+    kept = []
+    result = study.run((1 << 16, 1 << 17), ("db4",), repeats=1, keep=lambda result: kept.append(len(result["rows"])))
+    assert kept == [1, 2]  # saved after each row
     assert result["rows"][0]["times"] == {}
-    assert "GiB" in result["rows"][0]["skipped"]["numba"]
+    assert "memory" in result["rows"][0]["skipped"]["numba"]
     assert "Skipped: numba all cores" in study.report(result).markdown()
 
 
@@ -115,43 +113,34 @@ def test_gsl_wants_its_own_wavelets_and_powers_of_two():
 
 
 @outside
-def test_cpu_measures_every_case_beside_pywavelets(tmp_path, capsys):
+def test_cpu_measures_every_case_beside_pywavelets(tmp_path, capsys, monkeypatch):
     result, out = saved(capsys, tmp_path, "cpu", "--quick")
     for row in result["rows"]:
         libraries = {"numba"} if row["options"]["rule"] == "js" else {"numba", "pywavelets"}
         for loops in ("different", "same"):
             assert row[loops].keys() == libraries
             assert all(0 < t["low"] <= t["median"] <= t["high"] for t in row[loops].values())
-        assert row["error"] < cpu.TOLERANCE[row["dtype"]]
-    assert "4096 x 4096, two axes" in out
-
-
-@outside
-def test_cpu_refuses_a_wrong_result(monkeypatch):
-    monkeypatch.setattr(cpu, "pywavelets", lambda options: lambda x: 2 * x)
+        assert row["error"] < calls.TOLERANCE["numba", row["dtype"]]
+    assert "universal, two axes, 4096 x 4096" in out
+    monkeypatch.setattr(calls, "pywavelets", lambda options: lambda x: 2 * x)
     with pytest.raises(Mismatch, match="64 Ki"):
-        cpu.run(quick=True)
+        calls.run("numba", quick=True)
 
 
 @outside
 @pytest.mark.gpu
-def test_cuda_measures_every_case(tmp_path, capsys):
+@pytest.mark.whole_gpu
+def test_cuda_measures_every_case_or_needs_a_gpu(tmp_path, capsys):
     if NO_GPU:
-        pytest.skip("no GPU")
-    result, out = saved(capsys, tmp_path, "cuda", "--quick", "--repeats", "1")
-    assert len(result["rows"]) == len(cuda.CASES)
+        code, out, err = run(capsys, "bench", "cuda", "--quick")
+        assert (code, out) == (5, "")
+        assert "cuda" in err
+        return
+    result, _ = saved(capsys, tmp_path, "cuda", "--quick", "--repeats", "1")
+    assert len(result["rows"]) == sum(len(set(case.at) - {"CPU"}) for case in calls.CASES)
     for row in result["rows"]:
         assert {"different", "same"} <= row.keys()
         assert ("gpu" in row) == (row["where"] == "device")
-    assert "dtcwt" in out
-
-
-@outside
-@pytest.mark.skipif(not NO_GPU, reason="a GPU is here")
-def test_cuda_needs_a_gpu(capsys):
-    code, out, err = run(capsys, "bench", "cuda", "--quick")
-    assert (code, out) == (5, "")
-    assert "cuda" in err
 
 
 @inside
@@ -162,8 +151,8 @@ def test_every_block_is_compared_and_timed(monkeypatch):
         assert set(row["times"]) == {"forward_db4", "inverse_db4"}
         assert all(0 < t["error"] < 1e-6 and t["median"] > 0 for t in row["times"].values())
     assert "| forward db4 | 8 | " in blocks.report(result).markdown()
-    monkeypatch.setattr(blocks, "TOLERANCE", 1e-12)
-    with pytest.raises(Mismatch, match="forward_db4"):
+    monkeypatch.setattr(blocks, "KERNELS", (replace(blocks.KERNELS[0], tolerance=1e-12),))
+    with pytest.raises(Mismatch, match="forward db4"):
         blocks.run(300, (8,), repeats=1, tile=128)
 
 
@@ -194,19 +183,8 @@ def test_regret_is_the_time_of_the_choice():
     ("arguments", "words"),
     [
         ("blocks --device x", "h200"),
-        ("blocks --samples 0", "--samples"),
-        ("cuda --repeats 0", "--repeats"),
         ("scaling --most 1Ki", "64Ki"),
-        ("scaling --wavelet sym8", "sym8"),
-        ("laplace 1d --samples 1", "at least 2"),
-        ("laplace 1d --samples few", "few"),
-        ("laplace 1d --device none.json", "none.json"),
-        ("laplace 2d --size many", "many"),
-        ("laplace 2d --size 0x5", "0x5"),
         ("laplace 2d --size 65535x65535", "2 GiB"),
-        ("laplace 2d --size 9x9 --image a.png", "--size"),
-        ("laplace 2d --image none.png", "none.png"),
-        ("laplace 2d --fast", "--fast"),
     ],
 )
 def test_mistakes(arguments, words, capsys):

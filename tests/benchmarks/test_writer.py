@@ -13,6 +13,7 @@ from tests.support.simulation import outside
 from wavefilt.benchmarks import documents
 from wavefilt.benchmarks.common import environment
 from wavefilt.benchmarks.common.command import Results, with_results
+from wavefilt.cli.ske import command as ske
 
 pytestmark = outside
 
@@ -100,12 +101,6 @@ def test_allowed_changes_mark_the_file_and_pages_refuse_it(checkout, tmp_path):
         documents.tables({"cpu": lambda result: {"": ""}}, tmp_path)
 
 
-def test_allowed_without_changes_marks_nothing(checkout, tmp_path):
-    path = tmp_path / "result.json"
-    assert study()("-o", path, "--allow-dirty").exit_code == 0
-    assert "scratch" not in read(path)
-
-
 def test_a_commit_made_while_measuring_ends_the_file(checkout, tmp_path):
     path = tmp_path / "result.json"
     first = git(checkout, "rev-parse", "HEAD")
@@ -115,16 +110,6 @@ def test_a_commit_made_while_measuring_ends_the_file(checkout, tmp_path):
     assert read(path) == {"environment": {"commit": first}, "rows": [1]}
 
 
-def test_a_result_of_another_commit_is_not_continued(checkout, tmp_path):
-    path = tmp_path / "result.json"
-    assert study()("-o", path).exit_code == 0
-    commit(checkout, "module.py", "two")
-    with pytest.raises(click.UsageError, match="commit"):
-        Results(path=path, overwrite=True).keep(read(path))
-    assert study()("-o", path).exit_code == 2  # it exists
-    assert study()("-o", path, "--overwrite").exit_code == 0  # replaced as a whole
-
-
 def test_outside_a_checkout_no_commit_is_recorded(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "ROOT", tmp_path)
     path = tmp_path / "result.json"
@@ -132,6 +117,12 @@ def test_outside_a_checkout_no_commit_is_recorded(tmp_path, monkeypatch):
     assert read(path)["environment"]["commit"] is None
 
 
-def test_two_outputs_are_two_files(tmp_path):
+def test_what_measures_nothing_is_written_from_any_checkout(checkout, tmp_path):
+    (checkout / "module.py").write_text("two")
+    path = tmp_path / "estimates.json"
+    assert (
+        CliRunner().invoke(ske, ["estimate", "--samples", "64Ki", "--device", "h200", "-o", str(path)]).exit_code == 0
+    )
+    assert [launch["name"] for launch in read(path)][-1].startswith("inverse")
     with pytest.raises(click.UsageError, match="same file"):
-        Results(path=tmp_path / "a").claim(tmp_path / "a")
+        Results(path=path).claim(path)

@@ -136,6 +136,7 @@ def test_a_dry_run_writes_neither_log_nor_folder(here, capsys):
     code, out, _ = run(capsys, "denoise", "survey/*/*.npy", "--out-dir", "out", "--log", "log", "--dry-run", "--json")
     assert code == 0
     assert [json.loads(line)["dry_run"] for line in out.splitlines()] == [True] * 3
+    assert "4.69 KiB" in run(capsys, "denoise", "survey/a/1.npy", "--dry-run")[2]
     assert content(".") == before
     assert not Path("out").exists()
 
@@ -155,8 +156,7 @@ def test_processes_give_what_one_does(many, capsys):
     found = {}
     for jobs in ("1", "2"):
         command = [sys.executable, "-m", "wavefilt", *arguments, "--out-dir", f"out{jobs}", "-j", jobs]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
         assert (done.returncode, "302 files: 301 done, 1 failed" in done.stderr) == (4, True), done.stderr
         found[jobs] = {json.loads(line)["input"] for line in done.stdout.splitlines()}
     assert found["1"] == found["2"]
@@ -177,8 +177,7 @@ def workers(process: subprocess.Popen) -> list[int]:
 def test_a_batch_that_ends_early_leaves_whole_files_and_counts_them(many, ending):
     line = "denoise m/*.npy --out-dir out -j 2 --log log --spins 16 --backend pywavelets"
     command = [sys.executable, "-m", "wavefilt", *line.split()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while process.poll() is None and not (Path("log").exists() and Path("log").read_text()):
         time.sleep(0.01)
     if ending == "interrupted":

@@ -49,16 +49,6 @@ def test_ids_times_and_gaps_are_those_of_obspy(station, capsys):
         assert words in out
 
 
-def test_a_long_list_of_gaps_is_cut(station, capsys):
-    import obspy
-
-    parts = [obspy.Trace(np.arange(50, dtype="i4"), {"station": "A", "starttime": i * 60}) for i in range(1, 41)]
-    obspy.Stream(parts).write("g.mseed", format="MSEED")
-    out = run(capsys, "info", "g.mseed")[1]
-    assert out.count("gap of 10 s") == 20
-    assert "19 more" in out
-
-
 def test_figures_of_the_sample(capsys):
     path = SAMPLES / "seismic.dat"
     facts = facts_of(capsys, path)

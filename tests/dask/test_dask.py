@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import ROOT, run
+from tests.support.checkout import run
 from tests.support.signals import partly_dead
 
 pytest.importorskip("dask")
@@ -264,10 +264,7 @@ def test_an_interrupt_leaves_nothing(tmp_path):
     _volume(tmp_path / "v.zarr", np.zeros((400, 20_000), "f4") + _samples((1, 20_000)), (8, 20_000))
     command = [sys.executable, "-m", "wavefilt", "denoise", "v.zarr", "-o", "o.zarr", "--spins", "64"]
     command += ["--backend", "pywavelets", "--scheduler", "local:2"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True
-    )
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while process.poll() is None and len(os.listdir(tmp_path)) < 2:
         time.sleep(0.01)
     time.sleep(0.5)

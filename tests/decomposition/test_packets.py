@@ -58,14 +58,6 @@ def test_names_of_a_level_have_pywavelets_order(order):
     assert packets.names() == packets.names(6)
 
 
-def test_nodes_in_order_of_frequency_follow_a_chirp():
-    t = np.arange(4096) / 4096
-    x = np.cos(np.pi * 2048 * t**2)
-    packets = wavefilt.wavelet_packets(x, "db20", "periodization", 3)
-    latest = [int(np.argmax(np.convolve(packets[name] ** 2, np.ones(64)))) for name in packets.names(3, "freq")]
-    assert latest == sorted(latest)
-
-
 @st.composite
 def bases(draw, deepest=4):
     """Draw the names of the nodes of a random basis."""
@@ -95,14 +87,6 @@ def test_any_basis_reconstructs(basis, samples, wavelet, mode, backend):
     assert longest.shape[1] >= samples
     again = wavefilt.wavelet_packets(longest, wavelet, mode, packets.level)
     assert {name: again[name].shape for name in basis} == {name: nodes[name].shape for name in basis}
-
-
-@given(level=st.integers(0, 4), seed=st.integers(0, 99))
-def test_orthogonal_packets_keep_energy_and_inner_products(level, seed):
-    x, y = np.random.default_rng(seed).standard_normal((2, 64))
-    a, b = (wavefilt.wavelet_packets(v, "sym4", "periodization", level) for v in (x, y))
-    for j in range(level + 1):
-        assert np.isclose(sum(a[name] @ b[name] for name in a.names(j)), x @ y)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

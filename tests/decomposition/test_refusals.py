@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import pywt
 
 import wavefilt
 
@@ -18,7 +17,6 @@ REFUSALS = [
     # one level, one axis
     ("dwt", (X, "db2", None), TypeError, "mode"),
     ("dwt", (X, "db2", 9), ValueError, "mode"),
-    ("dwt", (X, pywt.ContinuousWavelet("morl")), ValueError, "continuous"),
     ("idwt", (None, None, "db2"), ValueError, "cA and cD"),
     ("idwt", (X[:3], X[:3], "db4"), ValueError, "too short"),
     ("idwt", ([1.0, 2.0], [1.0], "db2"), ValueError, "belong together"),
@@ -27,7 +25,6 @@ REFUSALS = [
     ("wavedec", (X, "morl"), ValueError, "continuous"),
     ("wavedec", (X, 7), TypeError, "wavelet"),
     ("wavedec", (X, "db2", "symetric"), ValueError, "'symmetric'"),
-    ("wavedec", (X, "db2", "symmetric", -1), ValueError, "level"),
     ("wavedec", ([1.0, 2.0], "haar", "reflect", 2), ValueError, "single sample"),
     ("wavedec", ([], "db2"), ValueError, "no samples"),
     ("wavedec", (X, "db2", "zero", None, 3), ValueError, "axis"),
@@ -35,9 +32,7 @@ REFUSALS = [
     ("wavedec", ("line.sgy", "db2"), TypeError, "path"),
     ("waverec", ([], "db2"), ValueError, "at least one array"),
     ("waverec", ([None, None, [1.0]], "db2"), ValueError, "array"),
-    ("waverec", ([[1.0, 2.0, 3.0], [1.0]], "db2"), ValueError, r"coeffs\[1\]"),
     ("waverec", ([X, X], "db2", ["zero"]), TypeError, "mode"),
-    ("waverec", ([X, {"d": X}], "db2"), ValueError, r"coeffs\[1\]"),
     ("waverec", ([X[:5], X[:9]], "db2"), ValueError, r"coeffs\[1\]"),
     # two axes
     ("wavedec2", (X, "db2"), ValueError, "two axes"),
@@ -52,14 +47,11 @@ REFUSALS = [
     ("waverec2", ([], "db2"), ValueError, "list"),
     ("waverec2", ([None], "db2"), ValueError, "array"),
     ("waverec2", ([D, (D, D)], "db2"), ValueError, r"coeffs\[1\]"),
-    ("waverec2", ([D, X], "db2"), ValueError, r"coeffs\[1\]"),
     ("waverec2", ([None, (None,) * 3], "db2"), ValueError, "array"),
     ("waverec2", ([D, (D, D, D[1:])], "db2"), ValueError, "level"),
     ("waverec2", ([D, (D[2:],) * 3], "db2"), ValueError, r"coeffs\[1\]"),
-    ("waverec2", ([D, (D[None],) * 3], "db2"), ValueError, r"coeffs\[1\]"),
     # undecimated
     ("modwt", (X, "db2", 5), ValueError, "level"),
-    ("modwt", (X, "db2", -1), ValueError, "level"),
     ("modwt", (X[:0], "db2"), ValueError, "no samples"),
     ("modwt", (X, "db2", 1, "zero", 1), ValueError, "axis"),
     ("modwt", (X, "db2", 1, "symetric"), ValueError, "'symmetric'"),
@@ -68,18 +60,14 @@ REFUSALS = [
     ("imodwt", ([None, None], "db2"), ValueError, "array"),
     ("imodwt", ([X[:3], X[:3]], "db2", "zero"), ValueError, "belong together"),
     ("imodwt", ([X, X[:20]], "db2"), ValueError, "belong together"),
-    ("imodwt", ([X, X[None]], "db2"), ValueError, "belong together"),
     ("swt", (X[:7], "db2", 1), ValueError, "modwt"),
-    ("swt", (X[:7], "db2"), ValueError, "samples"),
     ("swt", (X, "db2", 4), ValueError, "divide"),
     ("swt", (X, "db2", 2, 2), ValueError, "start_level"),
     ("swt", (X, "db2", 0), ValueError, "level"),
-    ("swt", (X, "db2", 1, -1), ValueError, "start_level"),
     ("iswt", ([], "db2"), ValueError, "level"),
     ("iswt", ([X] * 5, "db2"), ValueError, "divide"),
     ("iswt", ([(X, X[:12])], "db2"), ValueError, "belong together"),
     ("modwt2", (S, "haar", 4), ValueError, "at most"),
-    ("modwt2", (S, "haar", -1), ValueError, "level"),
     ("modwt2", (S[:0], "haar"), ValueError, "no samples"),
     ("modwt2", (X, "haar"), ValueError, "two axes"),
     ("modwt2", (S[:, :1], "haar", 0, "reflect"), ValueError, "single sample"),
@@ -133,7 +121,6 @@ def test_coefficients_of_the_dual_tree_transform_that_do_not_belong_together():
         lambda c: [c[0], c[1][:2], c[2]],
         lambda c: [c[0][:-1], *c[1:]],
         lambda c: [c[0], c[1], tuple(b[:, 1:] for b in c[2])],
-        lambda c: [c[0][:9], *c[1:]],
     ],
 )
 def test_coefficients_of_imodwt2_that_do_not_belong_together(change):

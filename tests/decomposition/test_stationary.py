@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import wavefilt
-from tests.support.agreement import TOLERANCE, error, norm
+from tests.support.agreement import TOLERANCE, error
 from tests.support.checkout import usable_backends
 from wavefilt.vocabulary import MODES
 
@@ -80,26 +80,6 @@ def test_swt_of_every_wavelet_is_pywavelets(rng, number):
             assert_close([rows], [expected_rows])
 
 
-@pytest.mark.parametrize("norm_", [False, True])
-@pytest.mark.parametrize("dtype", TOLERANCE)
-def test_swt_has_pywavelets_signature(backend, rng, norm_, dtype):
-    x = rng.standard_normal((3, 48, 2)).astype(dtype)
-    for level, start_level in ((1, 0), (4, 0), (None, 0), (2, 1), (1, 3)):
-        for trim_approx in (False, True):
-            arguments = "db3", level, start_level, 1, trim_approx, norm_
-            found, expected = wavefilt.swt(x, *arguments, backend=backend), pywt.swt(x, *arguments)
-            assert type(found) is list
-            if trim_approx:
-                assert_close(found, expected)
-            else:
-                assert all(type(pair) is tuple for pair in found)
-                assert_close(sum(found, ()), sum(expected, ()))
-            if start_level == 0:
-                expected[0] = 0.5 * expected[0] if trim_approx else tuple(0.5 * c for c in expected[0])
-                y = wavefilt.iswt(expected, "db3", norm_, 1, backend=backend)
-                assert_close([y], [pywt.iswt(expected, "db3", norm_, 1)])
-
-
 @pytest.mark.parametrize("wavelet", ["haar", "db4", "bior2.4", "sym5"])
 @pytest.mark.parametrize(("n", "level"), [(1, 0), (2, 1), (7, 2), (45, 5), (64, 6), (101, 3)])
 def test_modwt_is_the_textbooks(backend, rng, wavelet, n, level):
@@ -107,17 +87,6 @@ def test_modwt_is_the_textbooks(backend, rng, wavelet, n, level):
     expected = aligned(textbook(x, bank, level), bank)
     for mode in ROUND:
         assert_close(wavefilt.modwt(x, wavelet, level, mode, backend=backend), expected)
-
-
-@given(st.integers(1, 400), st.sampled_from(["haar", "db8", "sym6", "coif3"]), st.integers(0, 2**32 - 1))
-def test_energy_is_kept_and_shifts_go_through(n, wavelet, seed):
-    rng = np.random.default_rng(seed)
-    x, shift = rng.standard_normal((2, n)), int(rng.integers(n))
-    level = int(rng.integers(n.bit_length()))
-    coefficients = wavefilt.modwt(x, wavelet, level, backend="numba")
-    assert norm(coefficients) == pytest.approx(norm([x]), rel=1e-10)
-    shifted = wavefilt.modwt(np.roll(x, shift, axis=1), wavelet, level, backend="numba")
-    assert_close(shifted, [np.roll(c, shift, axis=1) for c in coefficients])
 
 
 @pytest.mark.parametrize("mode", BOUNDED)
@@ -237,11 +206,8 @@ def test_perfect_reconstruction_of_two_axes(rows, columns, wavelet, modes, backe
         assert {band.shape for band in bands} == {(2, rows + more[0], columns + more[1])}
 
 
-def test_noise_of_the_bands_and_missing_bands(rng):
-    x = rng.standard_normal((512, 512))
-    c = wavefilt.modwt2(x, "db4", 3)
-    for j, bands in enumerate(c[:0:-1], 1):
-        assert np.allclose([np.std(band) for band in bands], 2.0**-j, rtol=0.06)
-    zeros = [c[0], (None,) * 3, (None, c[2][1], None), c[3]]
-    written = [c[0], (np.zeros((512, 512)),) * 3, (np.zeros((512, 512)), c[2][1], np.zeros((512, 512))), c[3]]
-    assert np.array_equal(wavefilt.imodwt2(zeros, "db4"), wavefilt.imodwt2(written, "db4"))
+def test_missing_bands(rng):
+    c, zeros = wavefilt.modwt2(rng.standard_normal((64, 64)), "db4", 3), np.zeros((64, 64))
+    missing = [c[0], (None,) * 3, (None, c[2][1], None), c[3]]
+    written = [c[0], (zeros,) * 3, (zeros, c[2][1], zeros), c[3]]
+    assert np.array_equal(wavefilt.imodwt2(missing, "db4"), wavefilt.imodwt2(written, "db4"))

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import wavefilt
 from tests.support.checkout import usable_backends
-from tests.support.signals import noisy_chirp, partly_dead, section
+from tests.support.signals import gather, noisy_chirp, partly_dead, section
 
 HOSTS = [name for name in usable_backends() if name != "cuda"]
 
@@ -35,19 +35,15 @@ class TestGaps:
         for piece, there in ((data[0], y.data[0]), (data[1, 130:], y.data[1, 130:])):
             np.testing.assert_allclose(there, wavefilt.denoise(piece, backend=backend), rtol=0, atol=rounding)
 
-    def test_a_list_of_masked_arrays(self, rng):
-        x = np.ma.masked_array(rng.standard_normal((2, 300)), mask=np.zeros((2, 300), bool))
-        x[1, 100:130] = np.ma.masked
-        x.data[1, 100:130] = 1e6
+    @pytest.mark.parametrize("dtype", ["f8", "i8"])
+    def test_a_list_of_masked_arrays(self, rng, dtype):
+        data = (100 * rng.standard_normal((2, 300))).astype(dtype)
+        data[1, 100:130] = 10**6
+        x = np.ma.masked_array(data, data == 10**6)
         y, expected = wavefilt.denoise([x[0], x[1]]), wavefilt.denoise(x)
+        assert y.dtype == np.float64
         assert np.array_equal(y.mask, x.mask)
         assert np.array_equal(y.filled(0), expected.filled(0))
-
-    def test_masked_integers(self):
-        x = np.ma.masked_array(np.arange(100) % 7, mask=np.arange(100) == 50)
-        y = wavefilt.denoise(x, "haar")
-        assert y.dtype == np.float64
-        assert y.mask.sum() == 1
 
     def test_all_gap_and_short_pieces(self, backend):
         x = np.array([[np.nan] * 40, [1.0, np.nan, 2.0, 3.0] * 10])
@@ -61,8 +57,8 @@ class TestGaps:
 
 
 class TestDeadTraces:
-    @pytest.mark.parametrize("value", [1, -3.7, 1e-30, 12345.678])
-    @pytest.mark.parametrize("mode", ["symmetric", "zero", "antisymmetric", "periodization"])
+    @pytest.mark.parametrize("value", [-3.7, 1e-30])
+    @pytest.mark.parametrize("mode", ["symmetric", "zero", "antisymmetric"])
     @pytest.mark.parametrize(
         "options", [{}, {"transform": "modwt"}, {"transform": "wp"}, {"spins": 3}, {"rule": "blockjs"}, {"rule": 0.5}]
     )
@@ -211,17 +207,13 @@ class TestSections:
         [
             lambda x: (x, (0, 1)),
             lambda x: (x[::-1, ::-1], (0, 1)),
-            lambda x: (np.asfortranarray(x), (0, 1)),
             lambda x: (x.T, (1, 0)),
-            lambda x: (x[:, None], (0, 2)),
             lambda x: (np.stack([x, x], axis=1), (0, -1)),
             lambda x: (x * np.exp(0.7j), (0, 1)),
             lambda x: ((1000 * np.nan_to_num(x)).astype("i2"), (0, 1)),
-            lambda x: ((1000 * np.nan_to_num(x)).astype("i8"), (0, 1)),
             lambda x: (x.astype(">f4"), (0, 1)),
-            lambda x: (np.nan_to_num(x).astype("f2"), (0, 1)),
         ],
-        ids=["plain", "turned", "fortran", "swapped", "3-D", "batch", "complex", "i2", "i8", "big-endian", "f2"],
+        ids=["plain", "turned", "swapped", "batch", "complex", "integers", "big-endian"],
     )
     def test_dead_traces_of_any_array(self, backend, rng, layout):
         _, x = section(rng)
@@ -242,10 +234,7 @@ class TestSections:
 @pytest.mark.parametrize("transform", ["dtcwt", "fk"])
 def test_gaps_and_dead_traces_of_directional_transforms(rng, transform):
     """Live samples are denoised nearly as well as in the complete section."""
-    rows, columns = np.indices((96, 300))
-    clean = sum(np.exp(-(((columns - at - dip * rows) / 4) ** 2)) for at, dip in ((80, 0.6), (250, -0.5)))
-    clean = 4 * np.diff(clean, axis=1, prepend=0)
-    x = clean + 0.5 * rng.standard_normal(clean.shape)
+    clean, x = gather(rng, (96, 300))
     gappy = x.copy()
     gappy[10, 50:80], gappy[20], gappy[30], gappy[70:72, 50:250] = np.nan, np.nan, 2.5, np.nan
     y = wavefilt.denoise(gappy, transform=transform, axes=(0, 1))

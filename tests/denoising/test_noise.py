@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
-from importlib import import_module
+from datetime import datetime, timedelta, timezone
 from itertools import product
 
 import numpy as np
@@ -57,11 +56,6 @@ class TestEstimateSigma:
         np.testing.assert_allclose(found, np.repeat([[1, 2, 5, 10]], len(found), axis=0), rtol=0.3)
         np.testing.assert_array_equal(wavefilt.estimate_sigma(x, **options), found[0])
 
-    def test_the_median_over_a_constant(self, x):
-        for j, details in enumerate(wavefilt.wavedec(x, "db8", level=3)[:0:-1]):
-            found = wavefilt.estimate_sigma(x, level=3, by_band=True)[j]
-            np.testing.assert_allclose(found, np.median(np.abs(details), axis=1) / MAD)
-
     def test_shapes_follow_the_axes(self, x):
         assert wavefilt.estimate_sigma(x[0]).shape == ()
         assert wavefilt.estimate_sigma(x.reshape(2, 2, -1)).shape == (2, 2)
@@ -97,18 +91,10 @@ class TestEstimateSigma:
             assert found[2:] == pytest.approx(found[2])
             assert found[2] != pytest.approx(found[1])
 
-    @pytest.mark.parametrize(
-        ("x", "options", "error"),
-        [
-            (np.ones((2, 100)) * 1j, {}, TypeError),
-            (np.ones((2, 100)), {"rule": "baies"}, ValueError),
-            (np.ones((2, 100)), {"sigma": ("window", 20, 300)}, ValueError),
-            ("seismic.dat", {}, TypeError),
-        ],
-    )
-    def test_wrong_arguments(self, x, options, error):
-        with pytest.raises(error):
-            wavefilt.estimate_sigma(x, **options)
+    def test_wrong_arguments(self, x):
+        for wrong, options in ((x * 1j, {}), ("seismic.dat", {}), (x, {"rule": "baies"})):
+            with pytest.raises((TypeError, ValueError)):
+                wavefilt.estimate_sigma(wrong, **options)
 
 
 class TestWindows:
@@ -128,9 +114,8 @@ class TestWindows:
     def test_what_comes_before_a_pick_is_a_window(self, rng):
         x = rng.standard_normal((2, 3000))
         x[:, 1200:] += 10 * np.sin(np.arange(1800) / 4)
-        for rule in ("bayes", "js"):
-            y = wavefilt.denoise(x, rule=rule, sigma=("before", 1100, 900))
-            assert np.array_equal(y, wavefilt.denoise(x, rule=rule, sigma=("window", 200, 1100)))
+        found, expected = (wavefilt.denoise(x, sigma=sigma) for sigma in (("before", 1100, 900), ("window", 200, 1100)))
+        assert np.array_equal(found, expected)
 
 
 # ---- noise that changes along a trace
@@ -247,12 +232,6 @@ class TestEveryKind:
         assert single.dtype == "c8"
         assert np.abs(single - y).max() < 1e-3
 
-    @pytest.mark.parametrize("rule", ["bayes", "js", "sure"])
-    def test_scaling_scales(self, rng, sigma, rule):
-        x = five_times_louder(rng)
-        y = wavefilt.denoise(x, rule=rule, sigma=sigma)
-        assert np.allclose(wavefilt.denoise(1e9 * x, rule=rule, sigma=sigma), 1e9 * y)
-
     def test_gaps_cut_a_trace_and_dead_ones_stay(self, backend, rng, sigma):
         x = rng.standard_normal((4, 3000)) * np.exp(np.sin(np.arange(3000) / 400))
         x[0, 1100] = np.nan
@@ -275,39 +254,35 @@ class TestEveryKind:
         assert rest(x, y, LOUD) < 0.22
 
 
-class TestFinding:
-    @pytest.mark.parametrize("ratio", [1.6, 3.0, 10.0])
-    def test_points_of_synthetic_noise(self, ratio):
-        """Within two blocks, 128 details, of where the noise gets louder and quieter again."""
-        for seed in range(20):
-            d = np.random.default_rng(seed).standard_normal(8192)
-            d[2500:5200] *= ratio
-            found = find(np.abs(d))
-            assert len(found) == 2
-            assert np.abs(np.array(found) - [2500, 5200]).max() < (128 if ratio < 2 else 64)
+@pytest.mark.parametrize("ratio", [1.6, 3.0, 10.0])
+def test_change_points_of_synthetic_noise(ratio):
+    """Within two blocks, 128 details, of where the noise gets louder and quieter again."""
+    for seed in range(20):
+        d = np.random.default_rng(seed).standard_normal(8192)
+        d[2500:5200] *= ratio
+        found = find(np.abs(d))
+        assert len(found) == 2
+        assert np.abs(np.array(found) - [2500, 5200]).max() < (128 if ratio < 2 else 64)
 
-    def test_steady_noise_has_none(self):
-        false = [len(find(np.abs(np.random.default_rng(seed).standard_normal(4000)))) for seed in range(200)]
-        assert sum(false) <= 2
 
-    @pytest.mark.parametrize("dtype", ["f4", "f8"])
-    def test_outliers_and_short_waves_are_no_change(self, rng, dtype):
-        d = rng.standard_normal(8192)
-        d[rng.integers(0, 8192, 80)] *= 100
-        d[4000:4012] += 50
-        assert find(np.abs(d).astype(dtype)) == []
+@pytest.mark.parametrize(
+    ("n", "change", "expected"),
+    [
+        (8192, lambda d: np.where(np.arange(8192) % 100 == 7, 100 * d, d), []),  # outliers
+        (8192, lambda d: d + 50 * (np.arange(8192) // 12 == 333), []),  # a short wave
+        (255, lambda d: np.where(np.arange(255) < 127, d, 50 * d), []),  # too few
+        (0, np.copy, []),
+        (4096, lambda d: np.where(np.arange(4096) // 1024 == 1, 0, d), [1024, 2048]),  # silence
+        (4096, np.zeros_like, []),
+    ],
+)
+def test_what_is_a_change(rng, n, change, expected):
+    assert find(np.abs(change(rng.standard_normal(n)))) == expected
 
-    @pytest.mark.parametrize("count", [0, 1, 40, 255])
-    def test_too_few_details_have_none(self, rng, count):
-        d = rng.standard_normal(count)
-        d[count // 2 :] *= 50
-        assert find(np.abs(d)) == []
 
-    def test_silence_is_an_interval(self, rng):
-        d = rng.standard_normal(4096)
-        d[1024:2048] = 0
-        assert find(np.abs(d)) == [1024, 2048]
-        assert find(np.zeros(4096)) == []
+def test_steady_noise_has_no_change_points():
+    false = [len(find(np.abs(np.random.default_rng(seed).standard_normal(4000)))) for seed in range(200)]
+    assert sum(false) <= 2
 
 
 # ---- noise told in seconds, times and picks
@@ -330,15 +305,12 @@ def one_trace(start=START):
     [
         ("level", "level"),
         (2.5, 2.5),
-        (("window", 10, 500), ("window", 10, 500)),
         (("window", at(0.1), at(5)), ("window", 10, 500)),
         (("seconds", 0, 7.5), ("window", 0, 750)),
         (("before", at(12), 10), ("window", 200, 1200)),
         (("before", 12, 10.0), ("window", 200, 1200)),
-        (("before", "2026-03-01T12:00:12.25", 10), ("window", 200, 1200)),
         (("before", "2026-03-01T12:00:12.25Z", 10), ("window", 200, 1200)),
         (("before", datetime(2026, 3, 1, 12, 0, 12, 250_000), 10), ("window", 200, 1200)),
-        (("before", datetime(2026, 3, 1, 12, 0, 12, 250_000, UTC), 10), ("window", 200, 1200)),
         (
             ("before", datetime(2026, 3, 1, 14, 0, 12, 250_000, timezone(timedelta(hours=2))), 10),
             ("window", 200, 1200),
@@ -364,15 +336,12 @@ def test_times_of_a_recording(sigma, expected):
         (("seconds", 5, 2), {}, "order"),
         (("seconds", 5, 40), {}, "30 s"),
         (("seconds", 5, 5.02), {}, "4 samples"),
-        (("seconds", "5", 9), {}, "seconds"),
         (("seconds", 5), {}, "seconds"),
         (("before", 4, 10), {}, "first sample"),
         (("before", at(-5), 1), {}, "first sample"),
         (("before", 4, np.nan), {}, "seconds"),
         (("before", "noon", 4), {}, "'noon'"),
-        (("before", None, 4), {}, "None"),
         (("before", np.datetime64("NaT", "ns"), 4), {}, "time"),
-        (("running", "20"), {}, "seconds"),
         (("runing", 20), {}, "intervals"),
         (("intervals", 5), {}, "list"),
         (("before", at(3), 2), {"start": None}, "first sample"),
@@ -381,26 +350,6 @@ def test_times_of_a_recording(sigma, expected):
 def test_times_that_make_no_sense(sigma, more, word):
     with pytest.raises(ValueError, match=word):
         one_trace(**more).denoise(sigma=sigma)
-
-
-def test_times_of_a_coordinate(rng):
-    xarray = pytest.importorskip("xarray")
-    import_module("wavefilt.xarray")
-
-    x = rng.standard_normal(3000)
-    places, times = 100 + np.arange(3000) * 0.01, at(0) + np.arange(3000) * np.timedelta64(10, "ms")
-    wanted = wavefilt.denoise(x, sigma=("window", 200, 1200))
-    for coordinate, sigma in (
-        (places, ("before", 112, 10)),
-        (times, ("before", at(12), 10)),
-        (times, ("seconds", 2, 12)),
-        (times - times[0], ("before", 12, 10)),
-        (None, ("window", 200, 1200)),
-    ):
-        array = xarray.DataArray(x, {} if coordinate is None else {"t": coordinate}, "t")
-        assert np.array_equal(array.wavefilt.denoise("t", sigma=sigma), wanted)
-    with pytest.raises(ValueError, match="interval"):
-        xarray.DataArray(x, {"t": places[::-1]}, "t").wavefilt.denoise("t", sigma=("running", 20))
 
 
 @pytest.fixture
@@ -423,29 +372,17 @@ def test_traces_of_a_recording_have_windows_of_their_own(recording, rule):
         recording.denoise(sigma=("before", at(14.5), 9), scope="record")
 
 
-class TestCommand:
-    def write(self, path, rng):
-        x = rng.standard_normal((2, 3000)).astype("f4")
-        x[:, 1500:] *= 5
-        np.save(path / "x.npy", x)
-        return x
-
-    @pytest.mark.parametrize("more", [[], ["--max-memory", "1GiB"]])
-    @pytest.mark.parametrize(
-        ("option", "sigma"),
-        [
-            (["--noise-window", "1", "3"], ("window", 500, 1500)),
-            (["--noise-before", "3", "2"], ("window", 500, 1500)),
-            (["--noise-running", "1.5"], ("running", 750)),
-            (["--noise-intervals", "3"], ("intervals", [1500])),
-            (["--noise-intervals", "1,3"], ("intervals", [500, 1500])),
-            (["--noise-intervals", "find"], ("intervals", None)),
-        ],
-    )
-    def test_every_option(self, tmp_path, rng, capsys, option, sigma, more):
-        x = self.write(tmp_path, rng)
-        command = ["denoise", str(tmp_path / "x.npy"), "--dt", "0.002", "--rule", "universal"]
-        code, _, err = run_command(capsys, *command, *option, *more)
-        assert code == 0, err
-        expected = wavefilt.denoise(x, rule="universal", sigma=sigma)
-        assert np.array_equal(np.load(tmp_path / "x.denoised.npy"), expected)
+@pytest.mark.parametrize(
+    ("option", "sigma"),
+    [
+        ("--noise-before 3 2", ("window", 500, 1500)),
+        ("--noise-running 1.5", ("running", 750)),
+        ("--noise-intervals 1,3", ("intervals", [500, 1500])),
+        ("--noise-intervals find", ("intervals", None)),
+    ],
+)
+def test_options_of_the_command(tmp_path, rng, capsys, option, sigma):
+    x = five_times_louder(rng, 2)[:, HALF - 1500 : HALF + 1500].astype("f4")
+    np.save(tmp_path / "x.npy", x)
+    assert run_command(capsys, "denoise", tmp_path / "x.npy", "--dt", "0.002", *option.split())[0] == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "x.denoised.npy"), wavefilt.denoise(x, sigma=sigma))

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 import wavefilt
-from tests.support.checkout import ROOT, SAMPLES
+from tests.support.checkout import ROOT, SAMPLES, least_memory
 from tests.support.file_bytes import segy_file
-from tests.support.small_memory import least_memory
 
 SHOT = SAMPLES / "seismic.dat"
 

@@ -90,12 +90,7 @@ def test_dead_traces_of_a_record_count_for_nothing(tmp_path, rng, tiny, small, r
 @inside
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's scalars warn where a GPU goes on
 @pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (np.nan, "NaN at trace 1, sample 120"),
-        (-np.inf, "infinite value at trace 1, sample 120"),
-        (1.7e308, "overflow"),
-    ],
+    ("value", "words"), [(np.nan, "NaN at trace 1, sample 120"), (-np.inf, "infinite.*120"), (1.7e308, "overflow")]
 )
 def test_samples_that_cannot_be_are_named(tmp_path, tiny, small, value, words):
     x = _traces(2, 150)

@@ -40,7 +40,7 @@ def test_blocks(page, tmp_path):
     shutil.copytree(SAMPLES, tmp_path / "samples", ignore=shutil.ignore_patterns("gallery", "__pycache__"))
     for name in ("seismic.dat", "seismic_clean.npy"):
         shutil.copy(SAMPLES / name, tmp_path)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    environment = os.environ | {"MPLBACKEND": "Agg"}
     if simulated(page):
         if find_spec("greenlet") is None:
             pytest.skip("the simulator needs greenlet")
@@ -56,22 +56,16 @@ def test_blocks(page, tmp_path):
     ("text", "found"),
     [
         ("```python\nprint(1)\n```\n\n```text\n2\n```\n", "printed\n1"),
-        ("```sh\nfalse\ntrue\n```\n", "ended with 1"),
         ("```console\n$ echo one\ntwo\n```\n", "printed\none"),
         ("```sh\nwavefilt info missing.dat\n```\n", "ended with 3"),
         ("<!-- not run: takes long -->\n```sh\nwavefilt denoise x --shape\n```\n", "shape"),
-        ("<!-- not run: takes long -->\n```sh\nwavefilt bend x\n```\n", "bend"),
-        ("<!-- not run: takes long -->\n```python\nfor x in\n```\n", "syntax"),
     ],
 )
-def test_wrong_blocks_are_found(text, found, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_wrong_blocks_are_found(text, found, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(text)
     with pytest.raises(Exception, match=found):
         pages.run(page)
-    assert pages.same("took 0.3 s, ... of 7", "it\ntook 12.1 s, 3 of\n7 files")
-    assert not pages.same("5 of 7", "6 of 7")
 
 
 def test_links_lead_to_files():
@@ -88,7 +82,7 @@ def test_links_lead_to_files():
 
 def test_generated_tables_are_up_to_date():
     documents = pytest.importorskip("wavefilt.benchmarks.documents")
-    assert [str(path) for path in documents.stale()] == []
+    assert documents.checked(documents.pages(), documents.tables(documents.registry())) == ({}, [])
     assert [name for name, path in PAGES.items() if "<!-- value" in path.read_text("utf-8")] == []
 
 

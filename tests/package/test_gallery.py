@@ -20,13 +20,13 @@ FOLDER = SAMPLES / "gallery"
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run a script in its folder; return its variables, its figures as pixel arrays, and its output."""
+    """Run a script in its folder; check its figures; return its variables and its output."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    def of(name):
+    def of(name, figures):
         monkeypatch.chdir(FOLDER)
         monkeypatch.setattr(plt, "show", lambda: None)
         monkeypatch.setitem(sys.modules, "dascore", None)  # takes 3 s to import, and has tests of its own
@@ -38,17 +38,13 @@ def run(monkeypatch, capsys):
             plt.figure(number).savefig(buffer, format="png", dpi=30)
             pictures.append(plt.imread(io.BytesIO(buffer.getvalue())))
         plt.close("all")
-        return found, pictures, capsys.readouterr().out
+        assert len(pictures) == figures
+        for picture in pictures:
+            assert picture.shape[0] > 100
+            assert 0.02 < (picture[..., :3] < 0.9).any(axis=-1).mean() < 0.98  # not empty
+        return found, capsys.readouterr().out
 
     return of
-
-
-def _not_empty(pictures, number):
-    assert len(pictures) == number
-    for picture in pictures:
-        assert picture.shape[0] > 100
-        drawn = (picture[..., :3] < 0.9).any(axis=-1).mean()
-        assert 0.02 < drawn < 0.98
 
 
 def test_every_script_has_a_test():
@@ -68,8 +64,7 @@ def test_binder_installs_what_the_scripts_import():
 
 
 def test_field_record(run):
-    found, pictures, printed = run("field_record")
-    _not_empty(pictures, 1)
+    found, printed = run("field_record", 1)
     assert found["recording"].offsets[0] == 10  # by which the last figure, which is none of pyplot's, places traces
     clean = np.load(SAMPLES / "seismic_clean.npy").astype(float)
     error = found["denoised"].samples - clean
@@ -81,8 +76,7 @@ def test_field_record(run):
 
 def test_earthquake(run):
     pytest.importorskip("obspy")
-    found, pictures, _ = run("earthquake")
-    _not_empty(pictures, 1)
+    found, _ = run("earthquake", 1)
     assert max(found["shares"]) < 0.001
     assert len(found["gains"]) == 3
     for before, after, clean in zip(found["noisy"], found["denoised"], found["record"], strict=True):
@@ -94,8 +88,7 @@ def test_earthquake(run):
 
 
 def test_das_patch(run):
-    found, pictures, _ = run("das_patch")
-    _not_empty(pictures, 1)
+    found, _ = run("das_patch", 1)
     loud = found["loudness"][:, 0] > 1
     assert loud.sum() > 3
     assert found["gains"].min() > 8
@@ -103,8 +96,7 @@ def test_das_patch(run):
 
 
 def test_noise_comparison(run):
-    found, pictures, printed = run("noise_comparison")
-    _not_empty(pictures, 2)
+    found, printed = run("noise_comparison", 2)
     gains, finest = found["gains"], found["gains_finest"]
     rules = found["ranked"]
     assert len(rules) == len(printed.splitlines()) == 12
@@ -115,8 +107,7 @@ def test_noise_comparison(run):
 
 
 def test_further_options(run):
-    found, pictures, _ = run("further_options")
-    _not_empty(pictures, 2)
+    found, _ = run("further_options", 2)
     decimated, *shifted = found["edges"].values()
     assert min(shifted) > decimated + 0.3
     level, *others = found["dense"].values()

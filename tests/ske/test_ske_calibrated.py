@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.checkout import ROOT, run
-from wavefilt.benchmarks.ske import cases, fit
+from wavefilt.benchmarks.ske import fit
 from wavefilt.ske import calibrated, devices
 from wavefilt.ske.calibrated import PARTS, Launch
 from wavefilt.ske.devices import Calibration, Operation, WrongDevice, from_data_sheet
@@ -153,7 +153,7 @@ def test_parameters_are_recovered():
     theta = dict(zip(PARTS, (1.5, 0.9, 1.1, 0.8, 1.1, 0.9, 1.2, 0.1, 1.3), strict=True))
     known = replace(DEVICE, theta=theta)
     rows = []
-    for case in [*cases.fit_cases()][::2]:
+    for case in [*fit.fit_cases()][::2]:
         row = asdict(case) | {"launches": [{"registers": 40, "shared": 30_000}]}
         rows.append(row | {"seconds": calibrated.estimate(fit.launch(row), known).seconds})
     found = fit.fitted([*rows, {"error": "x"}], DEVICE)
@@ -161,15 +161,6 @@ def test_parameters_are_recovered():
     assert found.fit["rows"] == len(rows)
     for name in ("memory", "issue", "bandwidth"):  # the springs hold the others nearer to 1
         assert found.theta[name] == pytest.approx(theta[name], rel=0.1)
-
-
-def test_baselines_are_recovered():
-    sizes = np.logspace(4, 9, 40)
-    assert fit.launch_and_bandwidth(sizes, 2.5e-6 + sizes / 3.5e12) == pytest.approx((2.5e-6, 3.5e12), rel=0.01)
-    rng = np.random.default_rng(0)
-    base, warps, blocks = rng.uniform(1, 9, 40), rng.integers(1, 65, 40), rng.integers(1, 17, 40)
-    found = fit.geometric(base, warps, blocks, 3 * base * 0.96 ** (warps - 1) * 0.98 ** (blocks - 1))
-    assert found == pytest.approx((3, 0.96, 0.98))
 
 
 @pytest.fixture

@@ -34,20 +34,21 @@ def check_wheel(wheel: Path) -> None:
     assert held == modules().keys(), held ^ modules().keys()
     assert "wavefilt/py.typed" in names
     unwanted = ("/results/", "/tests/", "/asv/", "/quality/")
-    found = [
-        name for name in names if name.startswith("wavefilt/benchmarks/") and any(word in name for word in unwanted)
-    ]
-    assert not found, found
+    assert not [name for name in names if name.startswith("wavefilt/") and any(word in name for word in unwanted)]
     size = wheel.stat().st_size
     assert size < LARGEST, f"{size} bytes"
     print(f"{wheel.name}: {len(held)} modules, {size / 1e6:.2f} MB")
 
 
 def check_sdist(sdist: Path) -> None:
-    """Raise AssertionError unless the sdist holds the modules, tests, documentation, samples and the changelog."""
+    """Raise AssertionError unless the sdist holds all code, tests, documentation, samples and the changelog."""
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    paths = [path for kind in ("tests/**/*.py", "docs/**/*.md", "samples/**/*.*", "*.md") for path in ROOT.glob(kind)]
+    paths = [
+        path
+        for kind in ("tests/**/*.py", "docs/**/*.md", "samples/**/*.*", "benchmarks/**/*.py", "*.md")
+        for path in ROOT.glob(kind)
+    ]
     wanted = {path.relative_to(ROOT).as_posix() for path in [*modules().values(), *paths] if path.suffix != ".pyc"}
     assert wanted <= names, wanted - names
     print(f"{sdist.name}: {len(names)} files, {sdist.stat().st_size / 1e6:.2f} MB")

@@ -1,8 +1,9 @@
-"""The checkout under test: its folders, its backends, its command."""
+"""The checkout under test: its folders, backends and command, and the least memory of streaming."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -10,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from wavefilt import BackendUnavailable, backends
+from wavefilt import BackendUnavailable, backends, denoise_file
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
-RECORDS = os.environ.get("WAVEFILT_FIELD_RECORDS")
-FIELD = sorted(Path(RECORDS).glob("*.dat")) if RECORDS else []
-"""The two SEG-2 field records of swprocess's examples, where that variable names their folder."""
 
 
 def needs(module: str) -> pytest.MarkDecorator:
@@ -42,3 +40,12 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
         main([str(a) for a in arguments])
     output = capsys.readouterr()
     return left.value.code or 0, output.out, output.err
+
+
+def least_memory(source: str | os.PathLike[str], **options: object) -> str:
+    """Return the least ``max_memory`` for a file, which the error for a smaller one says."""
+    target = Path(str(source).partition("::")[0]).with_name("never written")
+    with pytest.raises(ValueError, match="least") as error:
+        denoise_file(source, target, max_memory=1, **options)
+    assert not target.exists()
+    return re.findall(r"[\d.]+ [KMG]iB", str(error.value))[-1]

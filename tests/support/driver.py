@@ -19,10 +19,9 @@ HOST = 1
 class Driver(ModuleType):
     """The functions that transfers call; device memory is host memory that nothing else reads.
 
-    ``registered`` are the page-locked ranges, by address, ``refusal`` is the error of the next registration.
+    ``copies`` are the bytes of each transfer, ``fails_at`` is the number of the one that is refused.
     """
 
-    CU_MEMHOSTREGISTER_PORTABLE = 1
     CUpointer_attribute = SimpleNamespace(CU_POINTER_ATTRIBUTE_MEMORY_TYPE=2)
     CUmemorytype = SimpleNamespace(CU_MEMORYTYPE_HOST=HOST)
 
@@ -34,12 +33,8 @@ class Driver(ModuleType):
         self._last: dict[int, int] = {}  # record of an event
         self._kept: list[object] = []
         self._arrays: list[Array] = []
-        self.begun: list[Callable[[], None]] = []  # work for later
-        self.registered: dict[int, int] = {}
-        self.refusal = 0
-        self.copies: list[int] = []  # bytes of each
-        self.fails_at = -1  # the copy that is refused
-        self.largest_queue = 0
+        self.copies: list[int] = []
+        self.fails_at = -1
 
     def package(self) -> dict[str, ModuleType]:
         """What ``sys.modules`` has to hold."""
@@ -81,13 +76,11 @@ class Driver(ModuleType):
     def pinned_array(self, size: int, dtype: DTypeLike) -> Array:
         array = np.full(size, 99, dtype)
         self._arrays.append(array)
-        self.registered[array.ctypes.data] = array.nbytes
         return array
 
     def finish(self, until: float = float("inf")) -> None:
         """Do what is enqueued."""
         with self._lock:
-            self.largest_queue = max(self.largest_queue, len(self._queue))
             while self._queue and self._queue[0][0] <= until:
                 self._queue.pop(0)[1]()
 
@@ -102,12 +95,6 @@ class Driver(ModuleType):
 
     def cuCtxSetCurrent(self, context: int) -> tuple[int]:
         return (0 if context == 11 else 201,)
-
-    def cuCtxPushCurrent(self, context: int) -> tuple[int]:
-        return self.cuCtxSetCurrent(context)
-
-    def cuCtxPopCurrent(self) -> tuple[int, int]:
-        return 0, 11
 
     def _copy(self, to: int, source: int, size: int) -> tuple[int]:
         with self._lock:
@@ -136,21 +123,8 @@ class Driver(ModuleType):
         return (0,)
 
     def cuPointerGetAttribute(self, attribute: int, address: int) -> tuple[int, int]:
-        inside = any(begin <= address < begin + size for begin, size in self.registered.items())
-        return (0, HOST) if inside else (1, 0)
-
-    def cuMemHostRegister(self, address: int, size: int, flags: int) -> tuple[int]:
-        assert (address % 4096, size % 4096) == (0, 0)
-        if self.refusal:
-            return (self.refusal,)
-        self.registered[address] = size
-        return (0,)
-
-    def cuMemHostUnregister(self, address: int) -> tuple[int]:
-        if self.refusal:
-            return (self.refusal,)
-        del self.registered[address]
-        return (0,)
+        """Return the error for memory that is not pinned."""
+        return 1, 0
 
 
 class SimpleInvalid:

@@ -3,12 +3,12 @@
     python tests/support/golden.py write CHECKOUT OUT.json [--backends pywavelets,numba] [--only PREFIX]
     python tests/support/golden.py compare A.json B.json [--summary]
 
-`write` runs every case of `golden_cases` with the package of that checkout (this one or an older one) and writes the
-results by the names of the cases: digests of arrays and files, other values as they are. Only public names are
-imported. If a case raises, its result is "raises TYPE" and the message is under `error/NAME`, so that messages may
-change on purpose: `compare` prints every difference except those under the prefixes of `--without`, as `error/`,
-`help/` or `names/`, and exits with 1 if there is one. With `--summary` it prints how many there are of each kind in
-each area; every one is to be explained by a line of CHANGELOG.md.
+`write` runs every case of `golden_cases` with the package of that checkout (this one or an older one, without changes
+that are not committed) and writes the results by the names of the cases: digests of arrays and files, other values as
+they are. Only public names are imported. If a case raises, its result is "raises TYPE" and the message is under
+`error/NAME`, so that messages may change on purpose: `compare` prints every difference except those under the prefixes
+of `--without`, as `error/`, `help/` or `names/`, and exits with 1 if there is one. With `--summary` it prints how many
+there are in each area.
 
 Each area runs in a process of its own: the choice of `backend="auto"` depends on what a process has loaded before.
 """
@@ -19,7 +19,6 @@ import argparse
 import difflib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -82,72 +81,44 @@ def write(checkout: Path, target: Path, backends: list[str], only: str) -> None:
     print(f"{len(found)} results, {time.perf_counter() - begin:.0f} s", file=sys.stderr)
 
 
-ADDED, MISSING, ABSENT = "added", "missing", object()
-
-
-def difference(before: Any, after: Any) -> str:
-    """The kind of a difference; "" if there is none."""
-    if before == after:
-        return ""
-    if before is ABSENT or after is ABSENT:
-        return ADDED if before is ABSENT else MISSING
-    raised = [value if str(value).startswith("raises ") else "returns" for value in (before, after)]
-    if raised != ["returns", "returns"]:
-        return f"{raised[0]}, then {raised[1]}"
-    texts = [json.dumps(value) for value in (before, after)]
-    words = [re.sub(r"\b[0-9a-f]{32}\b", "", text) for text in texts]
-    if words[0] == words[1]:
-        return "digests"
-    types = [re.match(r'\W*(?:raises )?([A-Z]\w+)[:"]', text) for text in texts]
-    if all(types) and words[0].replace(types[0][1], types[1][1]) == words[1]:
-        return f"{types[0][1]}, then {types[1][1]}, in the same words"
-    return "values or words"
+ABSENT = object()
 
 
 def compare(a: Path, b: Path, without: tuple[str, ...], summary: bool) -> bool:
-    """Print every difference, or how many there are of each kind; whether there is none."""
+    """Print every difference, or how many there are in each area; whether there is none."""
     before, after = json.loads(a.read_text()), json.loads(b.read_text())
     names = sorted(name for name in before.keys() | after.keys() if not name.startswith(without))
-    kinds = {name: kind for name in names if (kind := difference(before.get(name, ABSENT), after.get(name, ABSENT)))}
+    different = [name for name in names if before.get(name, ABSENT) != after.get(name, ABSENT)]
+    kinds = {n: "added" if n not in before else "missing" if n not in after else "changed" for n in different}
     if summary:
-        counts = Counter(("/".join(name.split("/")[: 1 + name.startswith("error/")]), kinds[name]) for name in kinds)
-        for (area, kind), count in sorted(counts.items()):
+        for (area, kind), count in sorted(Counter((name.split("/")[0], kinds[name]) for name in different).items()):
             print(f"{count:>6}  {area:<20}  {kind}")
-        print(f"{len(kinds):>6}  of {len(names)} results differ")
-        return not kinds
-    for name, kind in kinds.items():
-        print(f"{kind if kind in (ADDED, MISSING) else 'changed'}: {name}")
-        if kind not in (ADDED, MISSING):
+    for name in [] if summary else different:
+        print(f"{kinds[name]}: {name}")
+        if kinds[name] == "changed":
             texts = (json.dumps(found[name], indent=1).replace("\\n", "\n") for found in (before, after))
             lines = difflib.ndiff(*(text.splitlines() for text in texts))
             print("\n".join(f"  {line}" for line in lines if line[0] in "+-"))
-    if not kinds:
-        print(f"{len(names)} results, all the same")
-    return not kinds
+    print(f"{len(different)} of {len(names)} results differ")
+    return not different
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, places in {"write": ["checkout", "target"], "unit": ["checkout", "unit", "target"]}.items():
-        command = commands.add_parser(name, help=None if name == "unit" else "run all cases with a checkout")
-        for place in places:
-            command.add_argument(place, type=str if place == "unit" else Path)
-        command.add_argument("--only", default="", metavar="PREFIX")
-        command.add_argument("--backends", default="pywavelets,numba", help="names, with commas between them")
-    command = commands.add_parser("compare", help="print the differences of two results")
-    command.add_argument("a", type=Path)
-    command.add_argument("b", type=Path)
-    command.add_argument("--without", action="append", default=[], metavar="PREFIX", help="leave these out; repeatable")
-    command.add_argument("--summary", action="store_true", help="print counts by area and kind instead")
+    parser.add_argument("command", choices=["write", "compare", "unit"])
+    parser.add_argument("paths", nargs="+")
+    parser.add_argument("--only", default="", metavar="PREFIX")
+    parser.add_argument("--backends", default="pywavelets,numba", help="names, with commas between them")
+    parser.add_argument("--without", action="append", default=[], metavar="PREFIX", help="leave these out; repeatable")
+    parser.add_argument("--summary", action="store_true", help="print counts by area instead")
     given = parser.parse_args()
+    first, *rest, last = given.paths
     if given.command == "compare":
-        sys.exit(not compare(given.a, given.b, tuple(given.without), given.summary))
-    checkout = given.checkout.resolve()
+        sys.exit(not compare(Path(first), Path(last), tuple(given.without), given.summary))
     if given.command == "unit":
-        run_unit(checkout, given.unit, given.only, given.target)
+        run_unit(Path(first).resolve(), rest[0], given.only, Path(last))
     else:
-        write(checkout, given.target, given.backends.split(","), given.only)
+        write(Path(first).resolve(), Path(last), given.backends.split(","), given.only)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import io
 import os
 import sys
 import time
-import traceback
 import tracemalloc
 import warnings
 import zipfile
@@ -58,19 +57,14 @@ KINDS: dict[str, tuple[dict[str, object], ...]] = {
 
 
 class Broken(AssertionError):
-    """The contract is violated; ``what`` is the same for the same defect."""
-
-    def __init__(self, what: str, story: str) -> None:
-        super().__init__(f"{what}: {story}")
-        self.what = what
+    """The contract is violated."""
 
 
 class Read(NamedTuple):
-    """The outcome of reading: ``"read"`` or the error's message, CPU seconds, and bytes at the peak if measured."""
+    """The outcome of reading: ``"read"`` or the error's message, and bytes at the peak if measured."""
 
     story: str
-    seconds: float
-    memory: int = 0
+    memory: int
 
 
 def read_bytes(data: bytes, kind: str, *, memory: bool = True) -> Read:
@@ -95,8 +89,10 @@ def read_bytes(data: bytes, kind: str, *, memory: bool = True) -> Read:
             taken = tracemalloc.get_traced_memory()[1] if memory else 0
             if recording is not None:
                 _check(recording)
+        except Broken:
+            raise
         except Exception as error:
-            raise Broken(_where(error), f"{type(error).__name__}: {error}") from error
+            raise Broken("another error", f"{type(error).__name__}: {error}") from error
         finally:
             tracemalloc.stop()
     if caught:
@@ -106,7 +102,7 @@ def read_bytes(data: bytes, kind: str, *, memory: bool = True) -> Read:
     allowed = TIMES * max(len(data), _unpacked(data)) + CONSTANT + OBSPY * ("obspy.core" in sys.modules)
     if taken > allowed:
         raise Broken("memory", f"{taken} bytes at the peak for {len(data)}: {story}")
-    return Read(story, seconds, taken)
+    return Read(story, taken)
 
 
 def _read(file: io.BytesIO, options: dict[str, object]) -> tuple[str, wavefilt.Recording | None]:
@@ -133,14 +129,6 @@ def _check(recording: wavefilt.Recording) -> None:
     except wavefilt.FormatError as error:
         if not str(error):
             raise Broken("error without a message", repr(error)) from error
-
-
-def _where(error: Exception) -> str:
-    """Return the kind of an error and the function of the library that it left."""
-    if isinstance(error, Broken):
-        return error.what
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/wavefilt/" in f.filename]
-    return f"{type(error).__name__} in {Path(frames[-1].filename).name} {frames[-1].name}"
 
 
 def _unpacked(data: bytes) -> int:

@@ -30,6 +30,14 @@ def section(rng, shape=(60, 90), dtype="f8"):
     return clean.astype(dtype), (clean + 0.3 * rng.standard_normal(shape)).astype(dtype)
 
 
+def gather(rng, shape=(96, 200), sd=0.5):
+    """Return two events with dips on two axes, and the same with white noise."""
+    rows, columns = np.indices(shape)
+    clean = sum(np.exp(-(((columns - at - dip * rows) / 4) ** 2)) for at, dip in ((40, 0.6), (150, -0.5)))
+    clean = np.diff(clean, axis=1, prepend=0) * 4
+    return clean, clean + sd * rng.standard_normal(shape)
+
+
 def coloured(rng, shape, amplitude):
     """Return Gaussian noise of variance 1 with this amplitude spectrum, a function of cycles per sample."""
     frequency = np.maximum(np.fft.rfftfreq(shape[-1]), 1 / shape[-1])

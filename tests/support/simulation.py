@@ -66,9 +66,8 @@ def take_turns() -> None:
         key = frame.f_code, frame.f_lineno
         if key not in self._allocations:
             self._allocations[key] = np.empty(shape, as_dtype(dtype) if hasattr(dtype, "bitwidth") else dtype)
-            self._allocations[key].view(np.uint8).fill(
-                0x40
-            )  # a fixed pattern (as a float, 3 or 32), so that earlier tests leave nothing
+            # a fixed pattern (as a float, 3 or 32), so that earlier tests leave nothing
+            self._allocations[key].view(np.uint8).fill(0x40)
         return self._allocations[key]
 
     made = cuda.device_array
@@ -99,13 +98,24 @@ SMALL = {
 """Sizes with which short rows have several tiles, chunks and lists, by module of the GPU backend."""
 
 
+_shipped: dict[tuple[str, str], Any] = {}
+
+
+def shipped(module: Any, constant: str) -> Any:
+    """Return a constant of a module of the backend as it is without `small_cuda`."""
+    return _shipped.get((module.__name__, constant), getattr(module, constant))
+
+
 def small_cuda(**options: int) -> Any:
     """Return a backend for the simulator with small tiles, blocks and lists, so that short rows reach every branch."""
     from wavefilt import backends
     from wavefilt.backends.cuda import Options
 
-    for module, sizes in SMALL.items():
-        vars(import_module(f"wavefilt.backends.cuda.{module}")).update(sizes)
+    for name, sizes in SMALL.items():
+        module = import_module(f"wavefilt.backends.cuda.{name}")
+        for constant, size in sizes.items():
+            _shipped.setdefault((module.__name__, constant), getattr(module, constant))
+            setattr(module, constant, size)
     sizes = {"tile": 128, "threads": 8, "select": 8, "scan": 8, "row": 8}
     return backends.get("cuda", options=Options(**sizes | options))
 

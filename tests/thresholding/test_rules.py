@@ -91,14 +91,9 @@ def threshold_of(rule, n, shrink):
         ("universal", 1000, 3.7169, 3.7169),  # MATLAB's thselect
         ("minimax", 64, 1.474, None),
         ("minimax", 128, 1.669, 2.913),  # WavDen
-        ("minimax", 256, 1.859, 3.117),
-        ("minimax", 512, 2.045, 3.312),
         ("minimax", 1000, 2.2163, None),
         ("minimax", 1024, 2.226, 3.497),
-        ("minimax", 2048, 2.404, None),
-        ("minimax", 4096, 2.576, None),
         ("minimax", 8192, 2.744, None),
-        ("minimax", 16384, 2.906, None),
         ("minimax", 65536, 3.222, 4.468),
         ("minimax", 1 << 20, 3.808, 5.022),
     ],

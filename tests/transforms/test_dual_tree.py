@@ -7,15 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import wavefilt
-from tests.support.signals import gain_db
-
-
-def gather(rng, shape=(96, 200), sd=0.5):
-    """Return events with two dips, and the same with noise."""
-    rows, columns = np.indices(shape)
-    clean = sum(np.exp(-(((columns - at - dip * rows) / 4) ** 2)) for at, dip in ((40, 0.6), (150, -0.5)))
-    clean = np.diff(clean, axis=1, prepend=0) * 4
-    return clean, clean + sd * rng.standard_normal(shape)
+from tests.support.signals import gain_db, gather
 
 
 @pytest.mark.parametrize("wavelet", ["near_sym_b,qshift_b", "legall,qshift_a"])

@@ -166,47 +166,48 @@ def test_tune_ends_in_time_and_says_so(x):
         wavefilt.tune(x, seconds=0)
 
 
-class TestLabelledData:
-    """Objects of other libraries and recordings: as of their samples, with noise told in seconds."""
+def recording(x):
+    return wavefilt.Recording(x, (0.01,) * 5, "npy", None, source="a.npy")
 
-    SECONDS = {"rule": SOME, "sigma": ("seconds", 0.5, 4.5)}  # noqa: RUF012
 
-    @pytest.fixture
-    def x(self):
-        return np.random.default_rng(4).standard_normal((5, 1500)) + 5 * (np.arange(1500) % 700 < 30)
+def stream(x):
+    obspy = pytest.importorskip("obspy")
+    return obspy.Stream([obspy.Trace(trace, {"delta": 0.01, "station": f"A{i}"}) for i, trace in enumerate(x)])
 
-    @pytest.fixture
-    def wanted(self, x):
-        return risks(wavefilt.compare(x, rule=SOME, sigma=("window", 50, 450)))
 
-    def test_streams(self, x, wanted):
-        obspy = pytest.importorskip("obspy")
-        stream = obspy.Stream([obspy.Trace(trace, {"delta": 0.01, "station": f"A{i}"}) for i, trace in enumerate(x)])
-        found = wavefilt.compare(stream, **self.SECONDS)
-        assert (risks(found), found.interval) == (wanted, 0.01)
-        denoised = eval(found.python, {"wavefilt": wavefilt, "stream": stream})
+def labelled(x):
+    xarray = pytest.importorskip("xarray")
+    return xarray.DataArray(x.T, {"time": np.arange(1500) * 0.01}, ("time", "trace"))
+
+
+def patch(x):
+    dascore = pytest.importorskip("dascore")
+    times = dascore.to_datetime64(0) + dascore.to_timedelta64(np.arange(1500) * 0.01)
+    return dascore.Patch(x, dims=("distance", "time"), coords={"distance": np.arange(5), "time": times})
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (recording, "wavefilt.read('a.npy').denoise("),
+        (stream, ""),
+        (labelled, "x.wavefilt.denoise('time', "),
+        (patch, ""),
+    ],
+)
+def test_labelled_data_as_their_samples(make, line):
+    """The noise window is told in seconds, and of streams in times."""
+    x = np.random.default_rng(4).standard_normal((5, 1500)) + 5 * (np.arange(1500) % 700 < 30)
+    wanted, data = risks(wavefilt.compare(x, rule=SOME, sigma=("window", 50, 450))), make(x)
+    found = wavefilt.compare(data, rule=SOME, sigma=("seconds", 0.5, 4.5))
+    assert risks(found) == wanted
+    assert found.python.startswith(line)
+    if make is stream:
+        denoised = eval(found.python, {"wavefilt": wavefilt, "stream": data})
         alike = wavefilt.denoise(x, rule=found.best.options["rule"], sigma=("window", 50, 450))
         np.testing.assert_array_equal([trace.data for trace in denoised], alike)
-        start = stream[0].stats.starttime
-        assert risks(wavefilt.compare(stream, rule=SOME, sigma=("window", start + 0.5, start + 4.5))) == wanted
-        stream[0].trim(endtime=start + 9)
-        assert wavefilt.compare(stream, rule=SOME).traces == 5
-        np.testing.assert_allclose(wavefilt.estimate_sigma(stream), 1, rtol=0.2)
-
-    def test_recordings(self, x, wanted):
-        found = wavefilt.compare(wavefilt.Recording(x, (0.01,) * 5, "npy", None, source="a.npy"), **self.SECONDS)
-        assert (risks(found), found.interval) == (wanted, 0.01)
-        assert found.python.startswith("wavefilt.read('a.npy').denoise(")
-
-    def test_xarray(self, x, wanted):
-        xarray = pytest.importorskip("xarray")
-        coordinates = {"time": np.arange(1500) * 0.01}
-        found = wavefilt.compare(xarray.DataArray(x.T, dims=("time", "trace"), coords=coordinates), **self.SECONDS)
-        assert risks(found) == wanted
-        assert found.python.startswith("x.wavefilt.denoise('time', ")
-
-    def test_dascore(self, x, wanted):
-        dascore = pytest.importorskip("dascore")
-        times = dascore.to_datetime64(0) + dascore.to_timedelta64(np.arange(1500) * 0.01)
-        patch = dascore.Patch(x, dims=("distance", "time"), coords={"distance": np.arange(5), "time": times})
-        assert risks(wavefilt.compare(patch, **self.SECONDS)) == wanted
+        start = data[0].stats.starttime
+        assert risks(wavefilt.compare(data, rule=SOME, sigma=("window", start + 0.5, start + 4.5))) == wanted
+        data[0].trim(endtime=start + 9)
+        assert wavefilt.compare(data, rule=SOME).traces == 5
+        np.testing.assert_allclose(wavefilt.estimate_sigma(data), 1, rtol=0.2)

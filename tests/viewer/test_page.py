@@ -212,12 +212,6 @@ def test_the_lines_of_other_data_give_what_is_shown(kind, choice):
     assert ("numba" in page.python) == (kind == "large")
 
 
-def test_masked_samples_are_gaps():
-    page = Page(np.ma.masked_greater(np.arange(40.0), 35))
-    page.choose(Picture="density")
-    assert np.isnan(page.image("before")).sum() == 4
-
-
 REFUSED = {
     "a shape": (ValueError, lambda: np.ones((2, 3, 4)), {}),
     "no samples": (ValueError, lambda: np.ones((2, 0)), {}),
@@ -328,7 +322,7 @@ def test_a_window_is_marked_and_the_details_are_those_of_the_result(path):
 # ------------------------------------------------------------------------------------------------------------ images
 
 
-def test_a_large_image_keeps_the_largest_samples():
+def test_large_images_and_long_traces_keep_the_largest_samples():
     x = np.zeros((999, 3301), np.float32)
     x[10, 1000], x[13, 2001], x[-1, -1] = -5, 4, 3
     x[20:22, :8] = np.nan
@@ -341,6 +335,11 @@ def test_a_large_image_keeps_the_largest_samples():
     trace, sample = np.unravel_index(np.nanargmin(found), found.shape)
     assert (trace / len(found), sample / found.shape[1]) == pytest.approx((10 / 999, 1000 / 3301), abs=2e-3)
     assert 0 < np.isnan(found).sum() < 10
+    page = Page(np.where(np.arange(10_000) == 777, 3.0, np.zeros((180, 1))), level=0)
+    page.choose(Picture="wiggle")
+    across, _ = page.wiggles("before")
+    assert across.size < 100_000
+    assert across[0].max() > 2
 
 
 def test_traces_have_a_scale_of_their_own_and_silent_ones_stay_silent():
@@ -351,26 +350,17 @@ def test_traces_have_a_scale_of_their_own_and_silent_ones_stay_silent():
     assert spread[3] < 1e-9
 
 
-def test_long_traces_are_decimated_by_their_extremes():
-    x = np.zeros((180, 10_000))
-    x[0, 777] = 3
-    page = Page(x, level=0)
-    page.choose(Picture="wiggle")
-    across, _ = page.wiggles("before")
-    assert across.size < 100_000
-    assert across[0].max() > 2
-
-
 @pytest.mark.parametrize(
     ("values", "shape"), [("noise", (1, 300)), ("gap", (3, 300)), ("zero", (4, 40)), ("nothing", (2, 40))]
 )
 def test_any_shape_and_any_samples_can_be_viewed(shape, values):
     x = np.random.default_rng(0).standard_normal(shape)
     gap = np.where(np.arange(shape[1]) < 30, np.nan, x)
-    page = Page({"noise": x, "zero": 0 * x, "gap": gap, "nothing": np.nan * x}[values])
+    page = Page({"noise": x, "zero": 0 * x, "gap": np.ma.masked_invalid(gap), "nothing": np.nan * x}[values])
     page.choose(Picture="wiggle")
     page.choose(Picture="density")
     assert page.data("image-before")["image"][0].size == x.size
+    assert np.isnan(page.image("before")).sum() == {"gap": 90, "nothing": x.size}.get(values, 0)
 
 
 def test_options_are_those_given_and_a_notebook_gets_the_page():

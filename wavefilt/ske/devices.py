@@ -95,7 +95,7 @@ class Calibration:
     barrier : Table
         Cycles of a barrier against the threads of the block.
     theta, fit : mapping
-        Fitted parameters of the model, and the residuals of the fit with the constants of the baselines.
+        Fitted parameters of the model, and the residuals of the fit.
     measured : mapping
         Date, device, versions, and the spread of the measurements.
     sources : mapping

@@ -1,22 +1,24 @@
-"""The command line, run in this process: every command, its options and its help."""
+"""The command line, run in this process, with its help; file formats, figures, and the SKE model."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .files import contents, names_in, npy, put
+from .files import Written, contents, files, names_in, npy, put
 from .inputs import MODES, NAMED, SAMPLES, SCOPES, SHRINKS, TRANSFORMS, traces
-from .running import Cases, Command, area, described, digest, label
+from .running import Cases, Command, area, described, digest, label, sweep
 
 
 def command(line: str | list[str], stdin: bytes = b"", prepare: Callable[[], Any] = lambda: None) -> Command:
@@ -113,7 +115,87 @@ def commands() -> Cases:
 @area
 def help() -> Cases:
     """The help of every command."""
-    lines = ["", "denoise", "info", "wavelets", "backends", "bench", "ske"]
-    lines += [f"bench {n}" for n in split("blocks | cpu | cuda | laplace1d | laplace2d | quality | report | scaling")]
-    lines += [f"ske {n}" for n in split("calibrate | estimate | occupancy | reproduce | tune | validate")]
+    lines = split("""| denoise | info | wavelets | backends | bench | bench blocks | bench cpu | bench cuda
+        | bench laplace | bench scaling | ske | ske calibrate | ske estimate | ske occupancy""")
     yield from ((line or "wavefilt", partial(command, f"{line} --help")) for line in lines)
+
+
+@area
+def formats() -> Cases:
+    """Every format of files: read, told about, denoised and written."""
+    import wavefilt
+
+    def read(make: Callable[[], Written]) -> Any:
+        source, layout = make()
+        recording = wavefilt.read(source, **layout)
+        told = [getattr(recording, name) for name in ("format", "intervals", "source", "notes", "traces")]
+        quiet = recording.denoise("db4", rule="sure", backend="pywavelets")
+        quiet.write(target := f"out{Path(source.partition('::')[0]).suffix}")
+        return told, contents(target), quiet.less(recording).traces, repr(quiet)
+
+    def line(make: Callable[[], Written], verb: str, options: str) -> Command:
+        source, layout = make()
+        return command([verb, source, *flags(layout), *options.split()])
+
+    yield from sweep("read", read, make=files())
+    yield from sweep("info", partial(line, verb="info"), make=files(), options=["", "--json"])
+    more = {"plain": "-v", "removed": "--json --rule sure --removed r.x"}
+    more["section"] = "--two-dimensional -w haar --sidecar"
+    yield from sweep("denoise", partial(line, verb="denoise"), make=files(), options=more)
+
+
+@area
+def plot() -> Cases:
+    """Figures: the same data give the same file."""
+    import wavefilt
+    from wavefilt import plot
+
+    def draw(make: Callable[[], Written], kind: str, **options: Any) -> Any:
+        source, layout = make()
+        before = wavefilt.read(source, **layout)
+        after = before.denoise(backend="pywavelets", **options)
+        plot.plot_denoising(before, after, f"p.{kind}", dpi=60)
+        return contents(f"p.{kind}")
+
+    def labels(make: Callable[[], Written]) -> Any:
+        before = wavefilt.read(make()[0])
+        return [(axes.get_label(), axes.get_title()) for axes in plot.draw(before, before.denoise()).axes]
+
+    some = {name: files()[name] for name in ("ascii-column", "npy-c8", "ascii-gaps")}
+    yield from sweep("draw", draw, make=some, kind=["png"], rule=["bayes", 7.5])
+    yield from sweep("kind", draw, make={"npy": files()["npy-f4"]}, kind=["pdf", "svg", "gif"])
+    yield from sweep("section", draw, make=some, kind=["png"], two_dimensional=[True], wavelet=["haar"])
+    yield from sweep("labels", labels, make={name: files()[name] for name in ("npy-f4", "npz")})
+    yield from sweep("type", plot.file_type, path=["a.png", "b/c.PDF", "d", "e.jpg"])
+
+
+@area
+def ske() -> Cases:
+    """Estimates of kernels."""
+    from wavefilt import ske
+
+    def kernel(number: int) -> Any:
+        counts = {name: i + number for i, name in enumerate(ske.INSTRUCTIONS)}
+        work = ske.computation(counts), ske.communication(dict.fromkeys(ske.MEMORIES, number), number)
+        return ske.Kernel(*work, barriers=number, registers=10 * number, shared=8 * number)
+
+    for name in ("CAPABILITIES", "DEVICES", "INSTRUCTIONS", "MEMORIES"):
+        yield name, partial(getattr, ske, name)
+    resident = partial(sweep, "occupancy", ske.occupancy, device=[*ske.CAPABILITIES, "9.1"])
+    yield from resident(threads=[0, 32, 100, 1024, 2048], registers=[0, 40, 255], shared=[0, 5000, 60_000])
+    two = {n: kernel(n) for n in (1, 5)}
+    hidings = ["product", "separate", "swapped"]
+    estimates = partial(sweep, "estimate", ske.estimate, kernel=two, device=[*ske.DEVICES, "G80"])
+    yield from estimates(threads=[32, 96, 256, 2000], blocks=[1, 4096], hiding=hidings, correction=[None, 1, 2, 3])
+    yield from sweep("constraints", ske.constraints, kernel=two, device=ske.DEVICES, threads=[64, 4096], blocks=[1, 9])
+    yield from sweep("optimise", ske.optimise, kernel=two, device=ske.DEVICES, grid=[(640, 480), (5, 3), (1000, 1)])
+    yield from sweep("shapes", ske.shapes, kernel=two, device=ske.DEVICES, grid=[(640, 480), (5, 3)])
+    shared = partial(ske.threads_by_shared, shared=1156)
+    yield from sweep("shared", shared, device=ske.DEVICES, mode=["per_sm", "total"])
+    problems = itertools.product(("4Ki", "1Mi", "64Mi"), ("haar", "db4", "db8", "coif3"), (1, 16))
+    lines = [f"estimate --samples {n} -w {w} --rows {r} --device h200 -o e.json" for n, w, r in problems]
+    lines += split("""
+        estimate --samples 1Mi --block 128 --tile 2048 --level 3 --device h200 | estimate --samples 1Mi --device v1
+        | occupancy --device 9.0 --threads 256 --registers 40 | occupancy --device G80 --threads 64 --json
+        | occupancy --device 8.6 --threads 2048 | estimate --samples 5x --device h200""")
+    yield from ((f"command/{line}", partial(command, f"ske {line}")) for line in lines)

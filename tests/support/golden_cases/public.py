@@ -24,10 +24,8 @@ def auto() -> Cases:
     import wavefilt
 
     def chosen(taps: int, modwt: int, **options: Any) -> str:
-        try:
-            from wavefilt.transforms import TRANSFORMS, Analysis
-        except ImportError:  # 0.1.0
-            return wavefilt.backends.choose("auto", taps=taps, modwt=modwt, **options).name
+        from wavefilt.transforms import TRANSFORMS, Analysis
+
         transform = TRANSFORMS["modwt" if modwt else "dwt"]
         analysis = Analysis(transform, (pywt.Wavelet(f"db{taps // 2}"),), ("symmetric",), modwt or 1)
         return wavefilt.backends.choose("auto", analysis=analysis, **options).name
