@@ -530,7 +530,7 @@ def test_shapes_and_rules_that_take_turns():
     held = []
     for turn in range(4):
         for n, rule in cases:
-            x = _traces(24, n, turn)
+            x = _traces(24, n, seed=turn)
             held.append(cuda.to_device(x))
             y = wavefilt.denoise(held[-1], rule=rule, level=4)
             expected = wavefilt.denoise(x, rule=rule, level=4, backend="pywavelets")
