@@ -704,7 +704,7 @@ def _triple(bands: Any, place: int) -> Details:
     if not shapes:
         return None
     if len(shapes) > 1:
-        raise ValueError(f"coeffs[{place}]: bands of one level have different shapes {', '.join(map(str, sorted(shapes)))}")
+        raise ValueError(f"coeffs[{place}]: bands of one level have shapes {sorted(shapes)}")
     like = next(np.asarray(band) for band in bands if band is not None)
     return tuple(np.zeros_like(like) if band is None else np.asarray(band) for band in bands)
 

@@ -117,7 +117,6 @@ def test_coefficients_of_the_dual_tree_transform_that_do_not_belong_together():
     "change",
     [
         lambda c: [],
-        lambda c: [None, *c[1:]],
         lambda c: [c[0], c[1][:2], c[2]],
         lambda c: [c[0][:-1], *c[1:]],
         lambda c: [c[0], c[1], tuple(b[:, 1:] for b in c[2])],

@@ -211,3 +211,5 @@ def test_missing_bands(rng):
     missing = [c[0], (None,) * 3, (None, c[2][1], None), c[3]]
     written = [c[0], (zeros,) * 3, (zeros, c[2][1], zeros), c[3]]
     assert np.array_equal(wavefilt.imodwt2(missing, "db4"), wavefilt.imodwt2(written, "db4"))
+    no_approximation = wavefilt.imodwt2([None, *c[1:]], "db4")
+    assert np.array_equal(no_approximation, wavefilt.imodwt2([zeros, *c[1:]], "db4"))
