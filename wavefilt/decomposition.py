@@ -129,7 +129,7 @@ def _wavedec(
     """Return the approximation and the bands of each level, the coarsest first."""
     shape = transformed_shape(array, axes)
     if level is None:
-        level = min(max_level(n, own) for n, own in zip(shape, filters, strict=True))
+        level = _default_level(shape, filters)
     elif operator.index(level) < 0:
         raise ValueError(f"level={level} must be at least 0")
     for n, own, mode in zip(shape, filters, modes, strict=True):
@@ -218,7 +218,7 @@ def _waverec(
         return np.asarray(approximation)
     dtype = np.result_type(as_floating(approximation), *_dtypes(levels))
     smooth = np.asarray(approximation, dtype)
-    places = as_axes(smooth, axes) if len(modes) == 2 else (as_axis(smooth, axes[0]),)
+    places = _transformed_axes(smooth, axes, modes)
     blocks, batch = to_blocks(smooth, places)
     shape, coefficients = blocks.shape[1:], list[Array]()
     for i, bands in enumerate(levels, 1):
@@ -378,7 +378,7 @@ def _modwt(
 ) -> list[Array]:
     shape = transformed_shape(array, axes)
     if level is None:
-        level = min(max_level(n, own) for n, own in zip(shape, filters, strict=True))
+        level = _default_level(shape, filters)
     level, most = operator.index(level), min(shape).bit_length() - 1
     if not 0 <= level <= most:
         raise ValueError(f"level={level} must be at least 0 and at most log2 of {min(shape)} samples, {most}")
@@ -465,7 +465,7 @@ def _imodwt(
     if not known:
         raise ValueError("coeffs must be a list [V_J, W_J, ..., W_1] with at least one array")
     dtype, depth = np.result_type(*known), len(levels)
-    places = as_axes(known[0], axes) if len(modes) == 2 else (as_axis(known[0], axes[0]),)
+    places = _transformed_axes(known[0], axes, modes)
     first = next(i for i, bands in enumerate(every) if bands)
     size = _sizes(known[0], places, known[0].ndim)
     assert size is not None
@@ -666,6 +666,16 @@ def as_axes(array: Array, axes: Axes) -> Axes:
     if first == second:
         raise ValueError(f"axes={axes!r} are one and the same axis")
     return first, second
+
+
+def _transformed_axes(array: Array, axes: Axes, modes: tuple[Mode, ...]) -> Axes:
+    """Return the transformed axes, one for each mode, counted from the front."""
+    return as_axes(array, axes) if len(modes) == 2 else (as_axis(array, axes[0]),)
+
+
+def _default_level(shape: tuple[int, ...], filters: tuple[pywt.Wavelet, ...]) -> int:
+    """Return `pywt.dwtn_max_level` of the transformed axes."""
+    return min(max_level(n, own) for n, own in zip(shape, filters, strict=True))
 
 
 def _of_axes(axes: Axes, one: Any, two: Any) -> Any:
