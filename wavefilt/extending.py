@@ -1,8 +1,8 @@
-"""Adding to wavefilt from another package: rules, threshold functions, boundary modes, formats, transforms, backends.
+"""Extending wavefilt: threshold rules, threshold functions, boundary modes, formats, transforms and backends.
 
-What is registered is known by its name everywhere: in `wavefilt.denoise`, in the command's options and, where it says
-that it can, in streaming and Dask. A package that names a module in an entry point of the group ``wavefilt.extensions``
-has it imported when a name is not known otherwise, so that its users import nothing.
+Rules and threshold functions may also be passed to `wavefilt.denoise` as objects, without registration. The functions
+here make them known by name: in `wavefilt.denoise`, in streaming and with Dask. Registering a name again replaces the
+former object.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wavefilt.backends.interface import Backend
 from wavefilt.backends.registry import BACKENDS
 from wavefilt.io.detection import Probe
 from wavefilt.io.registry import Format, register_format
-from wavefilt.thresholding.rules import RULES, RuleSpec
+from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.transforms import TRANSFORMS, Analysis, Transform
 from wavefilt.wavelets.boundary import EXTENSIONS, Terms
@@ -24,7 +24,7 @@ __all__ = [
     "Backend",
     "Format",
     "Probe",
-    "RuleSpec",
+    "Rule",
     "Transform",
     "register_backend",
     "register_format",
@@ -35,40 +35,39 @@ __all__ = [
 ]
 
 
-def register_rule(name: str, spec: RuleSpec) -> None:
-    """Add a threshold rule. Raises ValueError for a name that is taken."""
-    RULES.register(name, spec)
+def register_rule(rule: Rule) -> None:
+    """Add a threshold rule under its name."""
+    RULES[rule.name] = rule
 
 
 def register_shrink(name: str, function: Callable[[Array, Array], Array]) -> None:
     """Add a threshold function of coefficients (real or complex, any shape) and thresholds that broadcast against them.
 
-    Compiled backends call it on whole arrays, with NumPy. Raises ValueError for a name that is taken.
+    Compiled backends call it with whole NumPy arrays.
     """
-    FUNCTIONS.register(name, function)
+    FUNCTIONS[name] = function
 
 
 def register_mode(name: str, extension: Callable[[int, int], Terms]) -> None:
     """Add a boundary mode: sample i of the extension of n samples as (j, a, k, b, l, c), a x[j] + b x[k] + c x[l].
 
-    ``i`` is any integer and the indices lie in [0, n). Transforms in this mode run on the reference backend. Raises
-    ValueError for a name that is taken.
+    ``i`` is any integer and the indices lie in [0, n). Transforms in this mode run on the reference backend.
     """
     EXTENSIONS.register(name, extension)
 
 
 def register_transform(transform: Transform) -> None:
-    """Add a transform under its own name; its word is what the option ``transform`` takes.
+    """Add a transform under its own name; its attribute ``word`` is the value of the option ``transform``.
 
-    It runs on the reference backend. Raises ValueError for a name that is taken.
+    It runs on the reference backend.
     """
     TRANSFORMS.register(transform.name, transform)
 
 
 def register_backend(name: str, make: Callable[..., Backend]) -> None:
-    """Add a backend by what makes it, called once with its own options when it is first asked for by name.
+    """Add a backend by a function that makes it, called once with the backend's own options when it is first used.
 
-    ``make`` raises BackendUnavailable, with what to install, where it cannot run. "auto" never takes it. Transforms,
-    modes and dtypes that it does not have run on the reference backend. Raises ValueError for a name that is taken.
+    ``make`` raises BackendUnavailable, with the package to install, where the backend cannot run. ``backend="auto"``
+    never selects it. Transforms, modes and dtypes that it does not support run on the reference backend.
     """
-    BACKENDS.register(name, make)
+    BACKENDS[name] = make

@@ -1,12 +1,14 @@
-"""The words users choose from, each list once: type hints, CLI choices, checks and documentation read them here."""
+"""The values of options that are words, each list once: for type hints, the command, checks and documentation."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
-from wavefilt.errors import OptionError, options
+import numpy as np
+
+from wavefilt.errors import OptionError
 
 Mode = Literal[
     "zero", "constant", "symmetric", "periodic", "smooth",
@@ -31,14 +33,14 @@ Estimator = Literal["median", "mean"]
 Sigma = Literal["level", "global"]
 Window = tuple[Literal["window"], int, int]
 Moment = Any
-"""A sample; a time in seconds, or of another kind; a pick; a list of moments."""
+"""A sample, a time (in seconds or as an object), a pick, or a list of these."""
 Noise = (
     Sigma
     | float
     | tuple[Literal["window", "seconds", "before"], Moment, Moment]
     | tuple[Literal["running", "intervals"], Moment]
 )
-"""Samples, and where it is known when they were taken, seconds, times and picks: `wavefilt.denoising.noise_times`."""
+"""Samples; for data with known times also seconds, times and picks, see `wavefilt.denoising.noise_times`."""
 Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"]
 Detrend = Literal["mean", "line"]
@@ -58,18 +60,52 @@ HIDINGS: tuple[str, ...] = get_args(Hiding)
 DISPLAYS: tuple[str, ...] = get_args(Display)
 TRACES_BY: tuple[str, ...] = get_args(TracesBy)
 PANELS = ("before", "after", "removed", "spectrograms", "spectra", "levels")
-"""Of a figure."""
+"""Panels of a figure."""
+
+
+SYNONYMS = {
+    "swt": "modwt",
+    "stationary": "modwt",
+    "undecimated": "modwt",
+    "wavelet packets": "wp",
+    "dual-tree": "dtcwt",
+    "visushrink": "universal",
+    "sureshrink": "hybrid",
+    "bayesshrink": "bayes",
+    "benjamini-hochberg": "fdr",
+    "james-stein": "js",
+    "mad": "level",
+    "reflection": "symmetric",
+    "garotte": "garrote",
+    "nng": "garrote",
+    "linear": "line",
+    "constant": "mean",
+}
+"""Other words for values of options, suggested in error messages."""
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
-    """Raise an OptionError that says what came, what is allowed and the nearest word, unless ``value`` is allowed.
+    """Raise an OptionError with the allowed words and the nearest one, unless the option's value is allowed.
 
-    ``otherwise`` names what is allowed beside the words.
+    ``otherwise`` describes further allowed values.
     """
     words = list(allowed)
     if value in words:
         return
-    near = difflib.get_close_matches(str(value), words, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    beside = f", or {otherwise}" if otherwise else ""
-    raise OptionError(options(**{name: value}), f" is not one of {', '.join(words)}{beside}{hint}")
+    word = str(value).lower()
+    near = difflib.get_close_matches(word, [*words, *SYNONYMS], n=1)
+    near = [SYNONYMS.get(found, found) if found not in words else found for found in near]
+    hint = f"; did you mean {near[0]!r}?" if near and near[0] in words else ""
+    others = f", or {otherwise}" if otherwise else ""
+    raise OptionError(f"`{name}` {value!r} is not one of {', '.join(words)}{others}{hint}")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether this is a real number; True and False are not."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    """Raise an OptionError unless the option's value is a whole number of at least ``least``."""
+    if not is_number(value) or value % 1 != 0 or value < least:
+        raise OptionError(f"`{name}` must be a whole number of at least {least}, not {value!r}")
