@@ -38,7 +38,9 @@ def checked_noise(sigma: Noise) -> Noise:
         return kind, _change_points(numbers[0])
     whole = all(is_number(n) and n % 1 == 0 for n in numbers)
     if kind not in NOISE or len(numbers) != NOISE[kind].count(",") or kind == "intervals" or not whole:
-        raise OptionError(f"`sigma` must be {NOISE.get(kind) or ' or '.join(NOISE.values())}, in samples, not {sigma!r}")
+        raise OptionError(
+            f"`sigma` must be {NOISE.get(kind) or ' or '.join(NOISE.values())}, in samples, not {sigma!r}"
+        )
     if kind == "running":
         if numbers[0] < 4:
             raise OptionError(f"the window of running noise must have at least 4 samples, not {numbers[0]}")

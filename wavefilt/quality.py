@@ -60,7 +60,7 @@ class Leakage(NamedTuple):
     """The result of `leakage_test` for each trace."""
 
     share: Floats
-    """Share of the residual's energy, 0 to 1, above that of Gaussian noise with the same median of |d| in each level."""
+    """Share of the residual's energy, 0 to 1, above that of Gaussian noise with equal medians of |d| in each level."""
     p_value: Floats
     """Probability that stationary Gaussian noise alone gives at least this much evidence of leakage; 1 for none."""
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any, Literal, TypeGuard, get_args
-
-import numpy as np
 
 from wavefilt.errors import OptionError
 
@@ -102,7 +101,7 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
 
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether this is a real number; True and False are not."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_whole(name: str, value: object, least: int) -> None:

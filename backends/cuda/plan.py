@@ -13,7 +13,7 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import FLAGS
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.memory import Buffers
@@ -22,8 +22,9 @@ from wavefilt.backends.cuda.statistics.search_window import MEDIAN
 from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import kernels
 from wavefilt.backends.cuda.thresholding.functions import KNOWN
-from wavefilt.thresholding.local_shrinkage import Grid
-from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.thresholding.blocks import Blocks
+from wavefilt.thresholding.local import Grid
+from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 from wavefilt.transforms import Analysis
 
 
@@ -143,7 +144,7 @@ class Plan(Buffers, ABC):
     copies = False  # whether the kernels of `inverse` copy the rows that are not live
     centres = False  # whether the first launch of `forward` takes means off rows, and the last of `inverse` adds them
 
-    def __init__(self, shape: Shape, options: Options) -> None:
+    def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape.dtype)
         self.shape, self.options = shape, options
         self.flags = self.buffer("flags", FLAGS, np.int32)  # for callers who do not ask what is wrong
@@ -238,7 +239,7 @@ class Plan(Buffers, ABC):
         On the host by a function that kernels do not have.
         """
         details, target = self.layout.array, self.buffer("shrunk", self.layout.array.size)
-        if isinstance(shrinkage.function, str):
+        if not isinstance(shrinkage.function, Blocks | Posterior):
             host = details.copy_to_host(stream=stream)
             stream.synchronize()
             for i, band in enumerate(self.bands):

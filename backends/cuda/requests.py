@@ -11,7 +11,7 @@ from wavefilt.backends.cuda.denoiser import key_of
 from wavefilt.backends.cuda.plan import Shape
 from wavefilt.backends.cuda.plans import FAMILIES
 from wavefilt.backends.cuda.runtime import interop
-from wavefilt.method import Method
+from wavefilt.options import Options
 
 DTYPES = ("float32", "float64")
 """Names of those that kernels compute in."""
@@ -25,18 +25,18 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def asked(changes: int, method: Method, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
-    """For a batch of this shape; ``changes`` are `Registry.changes`."""
+def asked(method: Options, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
+    """Return the plan's shape and the denoiser's key for a batch of this shape."""
     return Asked(Shape.of(method.analysis(level), dtype, shape[0], shape[1:]), key_of(method, report))
 
 
 @lru_cache(maxsize=1024)
 def simple(
-    changes: int, method: Method, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
+    method: Options, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
 ) -> tuple[interop.Library, DType, Asked] | None:
     """Library, dtype of computation and request for arrays of a type and shape; None if not for `Cuda.at_once`.
 
-    Raises what `interop.take` and `Method.level_for` do.
+    Raises what `interop.take` and `Options.level_for` do.
     """
     library, found = interop.library_of_type(kind), interop.layout(shape, axes)
     level = method.level_for(*found.rows[1:])
@@ -47,4 +47,4 @@ def simple(
     known = name in DTYPES and analysis.transform.name in FAMILIES and analysis.builtin_modes
     if not known or not method.plain or method.blend or method.host_only:
         return None
-    return library, computed, asked(changes, method, level, name, found.rows, False)
+    return library, computed, asked(method, level, name, found.rows, False)

@@ -11,7 +11,7 @@ from wavefilt.arrays import Array, Counts, Floats
 from . import entries, memory, selection, team
 
 if TYPE_CHECKING:
-    from wavefilt.statistics.radix_select import Interval
+    from wavefilt.statistics.mergeable import Interval
 
 AT_ONCE = 256
 """Blocks whose magnitudes inside the interval are listed at a time: 4 MiB of float32."""
@@ -26,7 +26,7 @@ def _energies(x: Array, y: Array, scale: float) -> tuple[float, float]:
 
 
 class ChunkSums:
-    """`wavefilt.statistics.summation.Summation` in blocks of `selection.CHUNK`, as `selection.NumbaStatistics` sums."""
+    """`wavefilt.statistics.mergeable.Summation` in blocks of `selection.CHUNK`, as `selection.NumbaStatistics` sums."""
 
     energies = staticmethod(_energies)
     tabulate = staticmethod(selection.count_inside)

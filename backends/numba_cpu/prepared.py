@@ -10,7 +10,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.statistics.interface import Wanted
+from wavefilt.statistics.reference import Wanted
 from wavefilt.transforms import Analysis
 
 from . import launching, memory, native, team

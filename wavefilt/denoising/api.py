@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
 from wavefilt import arrays
+from wavefilt.arrays import Array, Floats
 from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend
 from wavefilt.denoising import device_arrays, frames, repeated
 from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
-from wavefilt.registry import Registry
-from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform
+from wavefilt.options import Options
+from wavefilt.thresholding.rules import RULES, Rule
+from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Scope, Shrink, Transform
+from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets.filters import WaveletLike
 
 
@@ -26,8 +28,8 @@ def denoise(
     *,
     level: int | None = None,
     mode: Mode = "symmetric",
-    rule: Rule | float | Sequence[float] | None = None,
-    shrink: Shrink | Estimator | None = None,
+    rule: RuleName | Rule | Callable[..., Floats] | float | Sequence[float] | None = None,
+    shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
     sigma: Noise = "level",
     scope: Scope = "trace",
     keep: int = 0,
@@ -66,16 +68,17 @@ def denoise(
         unchanged.
     mode : str
         One of the nine boundary modes of PyWavelets, or a registered one.
-    rule : str, float, or one float per level
+    rule : str, Rule, callable, float, or one float per level
         Threshold rule (`wavefilt.thresholding.rules`): "universal", "minimax", "sure", "hybrid", "bayes", "fdr",
         "blockjs", "neighblock", "js", "bivariate", "ebayes" or "ebayes-cauchy"; by default that of the transform,
-        "bayes", or "js" for "dtcwt" and "fk". Numbers are thresholds in the units of ``x``, coarsest level first like
-        the details of `wavedec`. Of complex coefficients ("dtcwt", "fk") magnitudes are shrunk and phases kept, by
-        all but "minimax", block rules and empirical Bayes.
-    shrink : {"soft", "hard", "garrote", "firm", "median", "mean"}, optional
-        Threshold function; by default the one that the rule is derived for. Hard keeps |d| = threshold, as PyWavelets
-        does; WaveLab removes it, which differs by one coefficient per level with ``rule="sure"``, whose threshold is
-        one of the |d|. Firm keeps |d| above twice the threshold.
+        "bayes", or "js" for "dtcwt" and "fk". A `wavefilt.extending.Rule`, or a function of statistics, noise and
+        number of samples, computes other thresholds. Numbers are thresholds in the units of ``x``, coarsest level
+        first like the details of `wavedec`. For complex coefficients ("dtcwt", "fk"), magnitudes are shrunk and phases
+        kept, by all rules except "minimax", block rules and empirical Bayes.
+    shrink : {"soft", "hard", "garrote", "firm", "median", "mean"} or callable, optional
+        Threshold function, or a function of coefficients and thresholds; by default the one that the rule is derived
+        for. Hard keeps |d| = threshold, as PyWavelets does; WaveLab removes it, which differs by one coefficient per
+        level with ``rule="sure"``, whose threshold is one of the |d|. Firm keeps |d| above twice the threshold.
         The posterior median (their default) and mean are for the rules "ebayes" and "ebayes-cauchy"; block rules,
         "js" and "bivariate" have no other threshold function.
     sigma : {"level", "global"}, float, or tuple
@@ -89,7 +92,7 @@ def denoise(
           length that moves by half of it (`wavefilt.statistics.changing_noise`). It should be long against the
           signals, which fill less than half of a window then.
         * ``("intervals", points)``: noise that changes at these samples, estimated per level and interval; with
-          ``"find"`` or None at the change points that `wavefilt.statistics.change_points` finds in every trace.
+          ``"find"`` or None at the change points that `wavefilt.statistics.changing_noise` finds in every trace.
 
         With the last two, coefficients are divided by the noise around them before the rule sees them, and multiplied
         again after: a threshold is that of the rule times the noise there over its mean. Every rule has them but
@@ -115,7 +118,7 @@ def denoise(
     spins : int
         With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, of panels
         4^level. They are spread through 2^level samples along every axis, after which the transform repeats
-        (`Method.axis_shifts`).
+        (`Options.axis_shifts`).
     detrend : {"mean", "line"}, optional
         What is removed from every trace (or segment between gaps) before the transform and added again after it: its
         mean, or the straight line of least squares. By default the mean with rule "js", which also shrinks the
@@ -218,7 +221,7 @@ def denoise(
     dimensions: Literal[1, 2] = 1 if axes is None else 2
     options = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend
     known = PLAIN.issuperset(map(type, options))
-    method = _method(Registry.changes, *options) if known else Method(*options)  # type: ignore[arg-type]
+    method = _method(RULES.get(rule), *options) if known else Options(*options)  # type: ignore[arg-type]
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
@@ -243,13 +246,14 @@ PLAIN = frozenset((str, int, float, type(None)))
 
 
 @lru_cache(maxsize=256, typed=True)  # True is no number of levels, though it equals 1
-def _method(changes: int, *options: Any) -> Method:
-    return Method(*options)
+def _method(meant: Rule | None, *options: Any) -> Options:
+    """Return the options; ``meant`` is the rule that has the name given, which may be registered again."""
+    return Options(*options)
 
 
 def _of_array(
     x: Any,
-    method: Method,
+    method: Options,
     along: tuple[int, ...],
     backend: str | Backend,
     return_noise: bool,
@@ -268,11 +272,10 @@ def _of_array(
     taken = arrays.take(x, *along)
     outcome = run(taken.rows, method, backend, out=None if out is None else taken.rows_of(out))
     if method.dimensions == 2 and method.level is None and outcome.level == 0 and taken.rows.size:
-        size, name = min(taken.rows.shape[1:]), method.bank.name
+        size, name = min(taken.rows.shape[1:]), method.filters.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
-        warnings.warn(
-            f"unchanged: {few}; {method.kind.with_levels(size, method.bank) or 'no wavelet has a level'}", stacklevel=3
-        )
+        others = method.transform.with_levels(size, method.filters) or "no wavelet has a level"
+        warnings.warn(f"unchanged: {few}; {others}", stacklevel=3)
     if named is not None and method.dimensions == 1 and x.dtype == taken.rows.dtype:
         repeated.note(x, method, named, outcome)
     samples = outcome.samples

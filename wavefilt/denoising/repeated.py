@@ -11,8 +11,7 @@ from wavefilt.backends import registry
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Again
 from wavefilt.denoising.pipeline import Outcome
-from wavefilt.method import Method
-from wavefilt.registry import Registry
+from wavefilt.options import Options
 
 KEPT = 64
 """Shapes, dtypes and methods at most."""
@@ -20,23 +19,23 @@ KEPT = 64
 WAIT = 8
 """Arrays of a kind that take the long way after one for which the short way was in vain: they are often alike."""
 
-_State = tuple[int, int, int, int]
+_State = tuple[int, int, int]
 _Key = tuple[tuple[int, ...], DType, int, str]
-_known: dict[_Key, tuple[Again, Method, _State]] = {}
+_known: dict[_Key, tuple[Again, Options, _State]] = {}
 _waiting: dict[_Key, int] = {}
 
 
-def _key(x: Array, method: Method, backend: str) -> _Key:
+def _key(x: Array, method: Options, backend: str) -> _Key:
     """What is the same for arrays of a kind; the method, which is kept, by its identity."""
     return x.shape, x.dtype, id(method), backend
 
 
 def _state() -> _State:
     """What the choice of a backend, and what that does, depend on beside the array and the options."""
-    return len(numba_crossover.loaded), len(cuda_crossover.loaded), Registry.changes, threads.get_num_threads()
+    return len(numba_crossover.loaded), len(cuda_crossover.loaded), threads.get_num_threads()
 
 
-def note(x: Array, method: Method, backend: str, outcome: Outcome) -> None:
+def note(x: Array, method: Options, backend: str, outcome: Outcome) -> None:
     """Remember how traces were denoised, if their backend does others like them in one go."""
     rows, key = x.reshape(-1, x.shape[-1]), _key(x, method, backend)
     if len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
@@ -52,7 +51,7 @@ def note(x: Array, method: Method, backend: str, outcome: Outcome) -> None:
         _known[key] = found, method, _state()
 
 
-def again(x: Array, method: Method, backend: str) -> Array | None:
+def again(x: Array, method: Options, backend: str) -> Array | None:
     """Traces denoised as others were that have this shape, with the last axis along them; None if that is not known.
 
     Or if these have gaps, are dead or are an error.

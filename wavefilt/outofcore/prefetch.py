@@ -10,7 +10,7 @@ import numpy as np
 from wavefilt import threads
 from wavefilt.arrays import Array
 from wavefilt.io.sources import Source, Target
-from wavefilt.statistics.summation import Summation
+from wavefilt.statistics.mergeable import Summation
 
 Piece = tuple[slice, int, int]
 """Rows, and their samples first to last."""

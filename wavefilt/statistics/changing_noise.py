@@ -101,8 +101,7 @@ class Curve:
         return replace(self, low=self.low[row : row + 1], rise=self.rise[row : row + 1])
 
     def change(self, operation: np.ufunc, band: Array, first: int) -> None:
-        """Divide or multiply the coefficients of a band by the curve in place; ``first`` is the place of the first one.
-        """
+        """Divide or multiply coefficients of a band by the curve in place; the first one has the place ``first``."""
         together = max(AT_ONCE // max(len(band), 1), 64)
         for start in range(0, band.shape[1], together):
             own = band[:, start : start + together]

@@ -33,7 +33,7 @@ from wavefilt.statistics.reference import (
 )
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
 
 Details = Sequence[Sequence[tuple[int, Array]]]
 """Details of a chunk: for each level, finest first, arrays (rows, coefficients) of the backend, each with the place of
@@ -176,12 +176,12 @@ class State:
     share: float = 0.5
 
     @staticmethod
-    def of(method: Method, counts: Counts, groups: int, dtype: DType) -> State:
+    def of(options: Options, counts: Counts, groups: int, dtype: DType) -> State:
         """Return the state before the first pass for a mergeable rule, with small tables."""
-        levels = {"level": range(1, len(counts) + 1), "global": range(1, 2)}.get(str(method.sigma), range(0))
-        squares = "mean_square" in method.spec.needs
-        state = State(counts, groups, dtype, TRAVELLING[method.scope], squares, share=method.kind.noise_share)
-        return state if method.fixed_thresholds else state.searching(levels)
+        levels = {"level": range(1, len(counts) + 1), "global": range(1, 2)}.get(str(options.sigma), range(0))
+        squares, share = "mean_square" in options.rule.needs, options.transform.noise_share
+        state = State(counts, groups, dtype, TRAVELLING[options.scope], squares, share=share)
+        return state if options.rule.values else state.searching(levels)
 
     def searching(self, levels: Sequence[int], guesses: Mapping[int, Interval] | None = None) -> State:
         """Return a state that searches the medians of these levels, first in the guessed intervals if given."""
@@ -513,7 +513,7 @@ class PassStatistics:
                 best[i] = least_risk(risk, self._magnitudes(int(i))[None], sigma[i], inverse)
             except MemoryError as error:
                 raise MemoryError(
-                    f"rules `sure` and `hybrid` sort all details of a level, and {self.counts[i]} details of level "
+                    f"rules sure and hybrid sort all details of a level, and {self.counts[i]} details of level "
                     f"{i + 1} do not fit in memory; use another rule"
                 ) from error
         return best

@@ -50,8 +50,7 @@ class Statistics(Protocol):
         """Number of groups."""
 
     def median_abs(self, levels: Sequence[int]) -> Floats:
-        """Return the medians of |d| of these levels, shape (len(levels), groups); the mean of the middle two if even.
-        """
+        """Return the medians of |d| of these levels, shape (len(levels), groups)."""
 
     def quantile_abs(self, levels: Sequence[int], share: float) -> Floats:
         """Return the quantiles of |d| below which this share of the values lies, shape (len(levels), groups).

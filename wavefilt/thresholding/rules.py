@@ -13,16 +13,18 @@ import numpy as np
 
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError
-from wavefilt.vocabulary import check, is_number
 from wavefilt.thresholding import empirical_bayes
 from wavefilt.thresholding.blocks import ROOT, Blocks
 from wavefilt.thresholding.local import BIVARIATE, LAMBDA, LAMBDA_MEASURED, Bivariate, Local, Together
 from wavefilt.thresholding.shrinkage import Function, Posterior
+from wavefilt.vocabulary import check, is_number
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
     from wavefilt.statistics.reference import Statistics
 
+Thresholds = Callable[["Statistics", Floats, int], Floats]
+"""A function of statistics, noise (levels, groups) and the number of samples; see `Rule`."""
 Formula = Callable[..., Any]
 Statistic = Literal["mean_square", "exceeding", "histogram", "sorted"]
 """Statistics that a rule may ask for beyond the noise, by the methods of `Statistics`; `minimise` sorts the details."""
@@ -87,7 +89,7 @@ class Rule:
         Whether the rule is defined for complex coefficients, by statistics of magnitudes and the noise of a real or
         imaginary part. ``function`` then takes one more argument, the number of real parts of a coefficient, 1 or 2.
     values : tuple of float
-        Thresholds given as numbers: one for all levels, or one for each level, coarsest first.
+        Thresholds given as numbers instead of a rule: one for all levels, or one for each level, coarsest first.
     """
 
     name: str
@@ -102,15 +104,21 @@ class Rule:
         if self.function is None:
             object.__setattr__(self, "needs", frozenset())
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.values))  # quick, and possible for any callable object
+
     def thresholds(self, statistics: Statistics | None, sigma: Floats, samples: int, options: Options) -> Floats:
         """Return the thresholds; ``statistics`` may be None for rules that need none."""
-        if self.values:  # a piece between gaps that has fewer levels uses the values of the finest ones
-            return np.broadcast_to(np.array(self.values[::-1])[: len(sigma), None], sigma.shape)
         if self.factor is not None:
             return sigma * self.factor(samples, options)
         assert self.function is not None
         parts = [options.transform.parts] if self.complex else []
         return np.asarray(self.function(statistics, sigma, samples, *parts))
+
+    @property
+    def option(self) -> str | list[float]:
+        """The value of the option ``rule``: the name, or the thresholds."""
+        return self.name or list(self.values)
 
     @property
     def together(self) -> Together | None:
@@ -252,7 +260,7 @@ def bayes_formula(greater: Formula, smaller: Formula, quotient: Formula, root: F
 
 
 def fdr(statistics: Statistics, sigma: Floats, samples: int, parts: int = 1) -> Floats:
-    """Return t_k = σ Φ⁻¹(1 - qk/2m) for the largest k such that k of the m details have |d| >= t_k; t_1 if there is none.
+    """Return t_k = σ Φ⁻¹(1 - qk/2m) for the largest k such that k of the m details have |d| >= t_k, else t_1.
 
     On average, at most a share `FALSE` of the details kept are then noise: Benjamini and Hochberg's step-up procedure
     (1995) on two-sided tests, for each level (Abramovich and Benjamini 1996). For pairs the tail is that of a Rayleigh
@@ -326,6 +334,11 @@ RULES: dict[str, Rule] = {
 """All rules by name; other packages may add theirs."""
 
 
+def name_of(function: object) -> str:
+    """Return the name of a function, or of the class of another callable object."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def find(rule: object) -> Rule:
     """Return a rule given by its name, as a `Rule`, as a function, or as one threshold or one for each level.
 
@@ -337,8 +350,8 @@ def find(rule: object) -> Rule:
         check("rule", rule, RULES, "a number, one number for each level, or a function")
         return RULES[rule]
     if callable(rule):
-        return Rule(getattr(rule, "__name__", type(rule).__name__), rule)
+        return Rule(name_of(rule), rule)
     values: Sequence[Any] = np.atleast_1d(np.asarray(rule, dtype=object)).ravel().tolist()
     if not values or not all(is_number(value) and 0 <= value < math.inf for value in values):
         raise OptionError(f"`rule` must be a name, a function, or finite numbers of at least 0, not {rule!r}")
-    return Rule("threshold", values=tuple(map(float, values)), complex=True)
+    return Rule("", values=tuple(map(float, values)), complex=True)

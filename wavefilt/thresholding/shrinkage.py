@@ -44,8 +44,10 @@ class Posterior:
         return _attenuated(data, modulus - kept) if np.iscomplexobj(data) else np.asarray(np.copysign(kept, data))
 
 
-Function = str | Callable[[Array, Array], Array] | Posterior | Blocks | Together
-"""A threshold function: a name in `FUNCTIONS`, a function like those, or one of more than one coefficient."""
+Elementwise = str | Callable[[Array, Array], Array]
+"""A threshold function of single coefficients: a name in `FUNCTIONS`, or a function like those."""
+Function = Elementwise | Posterior | Blocks | Together
+"""A threshold function of single coefficients, with a posterior, or of several coefficients."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,12 @@ class Shrinkage:
     def of_level(self, place: int, details: Array) -> Array:
         """Shrink the details (traces, coefficients) of a level; the finest level has place 0."""
         value = self.thresholds[place, :, None]
-        assert not isinstance(self.function, Together)
         if isinstance(self.function, Blocks):
             return self.function.shrink(details, value)
         if isinstance(self.function, Posterior):
             assert self.sigma is not None
             return self.function.shrink(details, value, self.sigma[place, :, None])
+        assert isinstance(self.function, str) or callable(self.function)
         return apply(self.function, details, value)
 
     def of_rows(self, rows: slice) -> Shrinkage:
@@ -147,7 +149,7 @@ FUNCTIONS: dict[str, Callable[[Array, Array], Array]] = {"soft": soft, "hard": h
 """Threshold functions by name: of coefficients, real or complex, and thresholds that broadcast against them."""
 
 
-def apply(function: str | Callable[[Array, Array], Array], data: Array, value: ArrayLike) -> Array:
+def apply(function: Elementwise, data: Array, value: ArrayLike) -> Array:
     """Shrink ``data`` by a threshold function or one of `FUNCTIONS`; ``value`` broadcasts against it."""
     real = data.real.dtype
     shrink = FUNCTIONS[function] if isinstance(function, str) else function

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wavefilt.arrays import Array, Floats, Mask
-from wavefilt.thresholding.local_shrinkage import Grid
+from wavefilt.thresholding.local import Grid
 from wavefilt.wavelets.dual_tree import DualTree, noise
 
 from .base import Analysis, Band
@@ -22,7 +22,7 @@ from .dtcwt import DualTreeTransform, analyse_axis, axis_grids, cropped, even, p
 from .planes import PlaneTransform
 
 if TYPE_CHECKING:
-    from wavefilt.statistics.interface import Statistics
+    from wavefilt.statistics.reference import Statistics
 
 HALF = np.sqrt(0.5)
 

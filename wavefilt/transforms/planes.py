@@ -12,14 +12,13 @@ import pywt
 
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError, options
-from wavefilt.thresholding.bivariate import Together
-from wavefilt.thresholding.local_shrinkage import Grid, low_pass_lag
+from wavefilt.thresholding.local import Grid, Together, low_pass_lag
 from wavefilt.wavelets import modwt_boundary
 
 from .base import Analysis, Transform
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
 
 
 class PlaneTransform(Transform):
@@ -28,7 +27,7 @@ class PlaneTransform(Transform):
     dimensions = 2
     shrinks_approximation = False
 
-    def check(self, method: Method) -> None:
+    def check(self, method: Options) -> None:
         check_panels(method)
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -44,7 +43,7 @@ class PlaneTransform(Transform):
     ) -> list[Array]:
         bands, grids = coefficients[:0:-1], self.plane_grids(analysis, shape)
         directions = len(bands) // analysis.level
-        return [coefficients[0], *function.shrink_planes(bands, thresholds, grids, self.parts, directions)[::-1]]
+        return [coefficients[0], *function.shrink(bands, thresholds, grids, self.parts, directions)[::-1]]
 
     @abstractmethod
     def plane_grids(self, analysis: Analysis, shape: tuple[int, ...]) -> Sequence[tuple[Grid, Grid]]:
@@ -61,15 +60,15 @@ class PlaneTransform(Transform):
         return self.counted(self.analyse(live[None].astype(np.float32), own), own, live.shape)
 
 
-def check_panels(method: Method, spins: bool = False) -> None:
+def check_panels(method: Options, spins: bool = False) -> None:
     """Raise ValueError for options that are for traces, and for ``spins`` unless they are of use."""
     if method.spins > 1 and not spins:
         raise OptionError(
-            options(transform=method.transform), " depends little on shifts: leave ", options("spins"), " out"
+            options(transform=method.transform.word), " depends little on shifts: leave ", options("spins"), " out"
         )
     refused = {
         "sigma": isinstance(method.sigma, tuple),
-        "rule": method.spec.blocks is not None,
+        "rule": method.rule.blocks,
         "detrend": method.detrend is not None,
     }
     for option, wrong in refused.items():

@@ -16,7 +16,7 @@ from wavefilt.wavelets.filters import names as wavelets
 from .bandpass import BandPass
 from .lines import seconds
 from .source import Source
-from .state import Options
+from .state import Chosen
 
 DEFAULT, WINDOW = "default", "noise window"
 LEVELS = range(1, 13)
@@ -47,15 +47,15 @@ class Controls:
     ``changed()`` is called once for each change.
     """
 
-    def __init__(self, source: Source, given: Options, changed: Callable[[], None]) -> None:
+    def __init__(self, source: Source, given: Chosen, changed: Callable[[], None]) -> None:
         self.source, self.given, self.changed = source, given, changed
         self.window: Any = None
         listed: dict[str, tuple[str, Iterable[Any], dict[str, Any]]] = {
             "transform": ("Transform", transforms.words(), {}),
             "wavelet": ("Wavelet", wavelets(), {DEFAULT: None}),
             "level": ("Levels", LEVELS, {"auto": None}),
-            "rule": ("Threshold rule", RULES.names(), {DEFAULT: None}),
-            "shrink": ("Threshold function", [*FUNCTIONS.names(), *ESTIMATORS], {DEFAULT: None}),
+            "rule": ("Threshold rule", list(RULES), {DEFAULT: None}),
+            "shrink": ("Threshold function", [*FUNCTIONS, *ESTIMATORS], {DEFAULT: None}),
             "sigma": ("Noise σ", (), {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}),
             "scope": ("Thresholds for each", SCOPES, {}),
             "spins": ("Cycle spinning: shifts", SPINS, {}),
@@ -74,7 +74,7 @@ class Controls:
             widget.param.watch(lambda event: self.changed(), "value")
 
     @property
-    def options(self) -> Options:
+    def options(self) -> Chosen:
         """Options of `Recording.denoise`. Raises ValueError where a noise window is to be used and there is none."""
         chosen = {name: choice.value for name, choice in self.choices.items()}
         if chosen["sigma"] == WINDOW:

@@ -1,7 +1,7 @@
 """Kernels that write by what coefficients are multiplied, from their magnitudes: to load and apply these is cheap.
 
 By a function of each magnitude and a threshold, or local James-Stein shrinkage of panels, which takes the mean energy
-of 3 x 3 coefficients: what it is, `wavefilt.thresholding.local_shrinkage`. That of traces is
+of 3 x 3 coefficients: what it is, `wavefilt.thresholding.local`. That of traces is
 `wavefilt.backends.cuda.dwt.local_shrinkage`.
 """
 

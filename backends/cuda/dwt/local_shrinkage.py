@@ -1,4 +1,4 @@
-"""Local James-Stein shrinkage of the bands of a DWT: what it is, `wavefilt.thresholding.local_shrinkage`.
+"""Local James-Stein shrinkage of the bands of a DWT: what it is, `wavefilt.thresholding.local`.
 
 A block has a tile of some consecutive bands. It puts their energies, and those of the adjacent bands, into shared
 memory, then shrinks its own coefficients by them.
@@ -16,7 +16,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, quotient, store
-from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
+from wavefilt.thresholding.local import NEXT, OWN, REACH, Grid, weights
 
 from .tiling import ROWS, up4
 

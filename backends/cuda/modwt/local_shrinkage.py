@@ -1,4 +1,4 @@
-"""Local James-Stein shrinkage of the bands of a MODWT: what it is, `wavefilt.thresholding.local_shrinkage`.
+"""Local James-Stein shrinkage of the bands of a MODWT: what it is, `wavefilt.thresholding.local`.
 
 Bands have a coefficient for each sample, so a thread has one time, and goes through the bands with the energies of
 three of them.
@@ -19,7 +19,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import quotient
-from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
+from wavefilt.thresholding.local import NEXT, OWN, REACH, Grid, weights
 
 BEGIN, PITCH, COUNT, SPACING, SHIFT, FIELDS = range(6)
 """Fields of a band in `table`, and how many they are."""

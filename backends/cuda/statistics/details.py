@@ -9,13 +9,12 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
 from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime.compiler import kernel as compiled
 from wavefilt.backends.cuda.runtime.interfaces import Kernel, Stream
 from wavefilt.backends.cuda.runtime.memory import guarded
 from wavefilt.backends.cuda.runtime.target import cuda
-from wavefilt.statistics.batch import ReferenceStatistics, around, between
-from wavefilt.statistics.interface import Risk
+from wavefilt.statistics.reference import ReferenceStatistics, Risk, around, between
 
 from . import sorting
 from .layout import DetailLayout, amounts, key_dtype
@@ -82,7 +81,7 @@ class CudaStatistics:
     def __init__(
         self,
         layouts: Sequence[DetailLayout],
-        options: Options,
+        options: KernelOptions,
         pooled: bool,
         stream: Stream,
         owners: object = None,

@@ -16,7 +16,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.statistics.interface import Risk
+from wavefilt.statistics.reference import Risk
 
 SPAN = 2048  # keys that one block sorts in shared memory
 ZERO = -1  # the place of the value 0, which comes before all

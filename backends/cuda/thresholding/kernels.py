@@ -16,7 +16,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, DeviceFunction, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.statistics.layout import Band
-from wavefilt.thresholding.block_shrinkage import Blocks
+from wavefilt.thresholding.blocks import Blocks
 from wavefilt.thresholding.empirical_bayes import FAR, PRIORS, ROUNDS, formulas
 from wavefilt.thresholding.shrinkage import Function, Posterior, Shrinkage
 

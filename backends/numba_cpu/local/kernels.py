@@ -11,7 +11,7 @@ from wavefilt.backends.numba_cpu.compiler import part
 from wavefilt.backends.numba_cpu.dwt.kernels import clear
 from wavefilt.backends.numba_cpu.target import VECTOR_BYTES
 from wavefilt.backends.numba_cpu.vector import combine, greater, lesser, split, tail, view
-from wavefilt.thresholding.local_shrinkage import OWN
+from wavefilt.thresholding.local import OWN
 
 from .shrinkage import COUNT, FINER, HALF, MEANS, PERIODIC, SAME, SPACING
 

@@ -1,4 +1,4 @@
-"""Local James-Stein shrinkage of the bands of panels, compiled: see `wavefilt.thresholding.local_shrinkage`."""
+"""Local James-Stein shrinkage of the bands of panels, compiled: see `wavefilt.thresholding.local`."""
 
 from __future__ import annotations
 

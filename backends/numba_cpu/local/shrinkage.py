@@ -1,4 +1,4 @@
-"""Local James-Stein shrinkage, compiled: what it is, `wavefilt.thresholding.local_shrinkage`."""
+"""Local James-Stein shrinkage, compiled: what it is, `wavefilt.thresholding.local`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.backends.numba_cpu import entries, grains, launching, memory, team
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.thresholding.local_shrinkage import Grid, Local, weights
+from wavefilt.thresholding.local import Grid, Local, weights
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 
