@@ -16,10 +16,9 @@ from wavefilt.arrays import Array, refuse_kinds
 from wavefilt.online.filter_bank import Analysis, Synthesis
 from wavefilt.online.neighbourhood import Neighbourhood
 from wavefilt.online.sliding_window import FixedThreshold, SlidingThresholds, SlidingWindow
-from wavefilt.option_checks import check_whole
 from wavefilt.options import Options
 from wavefilt.thresholding.rules import RULES
-from wavefilt.vocabulary import MODES, Mode, Shrink, is_number
+from wavefilt.vocabulary import MODES, Mode, Shrink, check_whole, is_number
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, gain
