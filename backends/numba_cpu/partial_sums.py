@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
+from wavefilt.statistics.mergeable import Interval, Summation
 
 from . import entries, memory, selection, team
-
-if TYPE_CHECKING:
-    from wavefilt.statistics.mergeable import Interval
 
 AT_ONCE = 256
 """Blocks whose magnitudes inside the interval are listed at a time: 4 MiB of float32."""
@@ -25,7 +21,7 @@ def _energies(x: Array, y: Array, scale: float) -> tuple[float, float]:
     return float(sums[0]), float(sums[1])
 
 
-class ChunkSums:
+class ChunkSums(Summation):
     """`wavefilt.statistics.mergeable.Summation` in blocks of `selection.CHUNK`, as `selection.NumbaStatistics` sums."""
 
     energies = staticmethod(_energies)
