@@ -33,13 +33,6 @@ Sigma = Literal["level", "global"]
 Window = tuple[Literal["window"], int, int]
 Moment = Any
 """A sample, a time (in seconds or as an object), a pick, or a list of these."""
-Noise = (
-    Sigma
-    | float
-    | tuple[Literal["window", "seconds", "before"], Moment, Moment]
-    | tuple[Literal["running", "intervals"], Moment]
-)
-"""Samples; for data with known times also seconds, times and picks, see `wavefilt.denoising.noise_times`."""
 Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"]
 Detrend = Literal["mean", "line"]
@@ -102,9 +95,3 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether this is a real number; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def check_whole(name: str, value: object, least: int) -> None:
-    """Raise an OptionError unless the option's value is a whole number of at least ``least``."""
-    if not is_number(value) or value % 1 != 0 or value < least:
-        raise OptionError(f"`{name}` must be a whole number of at least {least}, not {value!r}")

@@ -15,10 +15,12 @@ from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend
 from wavefilt.denoising import device_arrays, frames, repeated
 from wavefilt.denoising.pipeline import run
-from wavefilt.options import Options
+from wavefilt.options import NoiseForm, Options
 from wavefilt.thresholding.rules import RULES, Rule
-from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Scope, Shrink, Transform
+from wavefilt.transforms import Transform
+from wavefilt.vocabulary import Detrend, Estimator, Mode, Scope, Shrink
 from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets.filters import WaveletLike
 
 
@@ -28,12 +30,12 @@ def denoise(
     *,
     level: int | None = None,
     mode: Mode = "symmetric",
-    rule: RuleName | Rule | Callable[..., Floats] | float | Sequence[float] | None = None,
+    rule: Rule | RuleName | Callable[..., Floats] | float | Sequence[float] | None = None,
     shrink: Shrink | Estimator | Callable[[Array, Array], Array] | None = None,
-    sigma: Noise = "level",
+    sigma: NoiseForm = "level",
     scope: Scope = "trace",
     keep: int = 0,
-    transform: Transform = "dwt",
+    transform: Transform | TransformName = "dwt",
     spins: int = 1,
     detrend: Detrend | None = None,
     blend: float = 0.0,

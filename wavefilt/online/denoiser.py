@@ -16,9 +16,9 @@ from wavefilt.arrays import Array, refuse_kinds
 from wavefilt.online.filter_bank import Analysis, Synthesis
 from wavefilt.online.neighbourhood import Neighbourhood
 from wavefilt.online.sliding_window import FixedThreshold, SlidingThresholds, SlidingWindow
-from wavefilt.options import Options
+from wavefilt.options import Options, check_whole
 from wavefilt.thresholding.rules import RULES
-from wavefilt.vocabulary import MODES, Mode, Shrink, check_whole, is_number
+from wavefilt.vocabulary import MODES, Mode, Shrink, is_number
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, gain
@@ -164,7 +164,7 @@ class OnlineDenoiser:
         return sigma * self._level if len(sigma) == 1 else sigma
 
     def _check_window(self) -> None:
-        numbers = self._method.fixed_thresholds
+        numbers = self._method.rule.values
         if len(numbers) not in (0, 1, self._level):
             raise ValueError(f"rule gives {len(numbers)} thresholds for {self._level} levels")
         if self._window is None and not numbers:
@@ -177,7 +177,7 @@ class OnlineDenoiser:
         method, function = self._method, self._method.shrink_function
         assert isinstance(function, str) or callable(function)
         rule = partial(method.rule.thresholds, options=method)
-        numbers = method.fixed_thresholds
+        numbers = method.rule.values
         if numbers:
             return FixedThreshold(function, numbers[-level] if len(numbers) > 1 else numbers[0])
         assert self._window is not None

@@ -290,7 +290,7 @@ def block(samples: int, options: Options) -> float:
 
 def js(samples: int, options: Options) -> float:
     """Return √λ: the root mean square around a coefficient, in units of σ, below which it is removed; see `Local`."""
-    return math.sqrt(LAMBDA if isinstance(options.sigma, str) or options.changing else LAMBDA_MEASURED)
+    return math.sqrt(LAMBDA if isinstance(options.sigma, str) or options.noise.changing else LAMBDA_MEASURED)
 
 
 def bivariate(samples: int, options: Options) -> float:
