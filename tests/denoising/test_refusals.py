@@ -17,7 +17,7 @@ GAPPY = np.where(np.arange(100) == 50, np.nan, ONE)
 OPTIONS = [
     # values that are not in the vocabulary, or of another type
     ({"wavelet": "db99"}, "wavelet"),
-    ({"level": 9}, "level=9"),
+    ({"level": 9}, "level"),
     ({"level": -1}, "level"),
     ({"level": True}, "level"),
     ({"rule": "sur"}, "'sure'"),
@@ -46,7 +46,7 @@ OPTIONS = [
     ({"sigma": ("window", 10, 12)}, "4 samples"),
     ({"sigma": ("window", 10, 5000)}, "100 samples"),
     ({"sigma": ("window", 10, 20)}, "db8"),
-    ({"sigma": ("running", 3)}, "at least 4"),
+    ({"sigma": ("running", 3)}, "4 samples"),
     ({"sigma": ("running", "300")}, "running"),
     ({"sigma": ("runing", 300)}, "running"),
     ({"sigma": ["running", 300]}, "sigma"),

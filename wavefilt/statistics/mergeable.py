@@ -290,7 +290,7 @@ class Summation:
 
     whole = BINS
     """Largest number of details of a row that is measured at once."""
-    tabulate = staticmethod(tabulate)
+    tabulate: Callable[[Interval, Array, Array], None] = staticmethod(tabulate)
 
     def measure_whole(self, details: Array) -> tuple[float, float]:
         """Return the median of |d| and the mean of |d|² of a row (details,)."""
