@@ -89,7 +89,7 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
     near = [SYNONYMS.get(found, found) if found not in words else found for found in near]
     hint = f"; did you mean {near[0]!r}?" if near and near[0] in words else ""
     others = f", or {otherwise}" if otherwise else ""
-    raise OptionError(f"`{name}` {value!r} is not one of {', '.join(words)}{others}{hint}")
+    raise OptionError(f"`{name}={value!r}` is not one of {', '.join(words)}{others}{hint}")
 
 
 def is_number(value: object) -> TypeGuard[float]:

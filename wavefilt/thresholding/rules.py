@@ -353,5 +353,5 @@ def find(rule: object) -> Rule:
         return Rule(name_of(rule), rule)
     values: Sequence[Any] = np.atleast_1d(np.asarray(rule, dtype=object)).ravel().tolist()
     if not values or not all(is_number(value) and 0 <= value < math.inf for value in values):
-        raise OptionError(f"`rule` must be a name, a function, or finite numbers of at least 0, not {rule!r}")
+        raise OptionError(f"`rule={rule!r}`: thresholds must be finite numbers of at least 0")
     return Rule("", values=tuple(map(float, values)), complex=True)

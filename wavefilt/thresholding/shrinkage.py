@@ -185,11 +185,11 @@ def threshold(data: ArrayLike, value: Any, mode: str = "soft", substitute: float
     array = np.asarray(data)
     if mode in ("greater", "less"):
         if np.iscomplexobj(array):
-            raise ValueError(f"`mode` {mode!r} supports real data only")
+            raise ValueError(f"`mode={mode!r}` supports real data only")
         return np.where(array < value if mode == "greater" else array > value, substitute, array)
     if mode == "firm":
         if np.shape(value) != (2,):
-            raise ValueError(f"`mode` 'firm' needs a pair of thresholds (low, high), not {value!r}")
+            raise ValueError(f"`mode='firm'` needs a pair of thresholds (low, high), not {value!r}")
         shrunk, limit = threshold_firm(array, *value), value[0]
     elif not np.all(np.asarray(value) >= 0):
         raise ValueError(f"the threshold must be at least 0, not {value!r}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
-from wavefilt.chunking.chunks import Chunk
+from wavefilt.chunks import Chunk
 from wavefilt.options import Options
 from wavefilt.statistics.changing_noise import (
     LEAST,
