@@ -1,1 +1,1 @@
-"""Statistics of detail coefficients: what a threshold rule may ask for, and how it is computed."""
+"""Statistics of detail coefficients that threshold rules may ask for."""

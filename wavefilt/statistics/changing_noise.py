@@ -96,10 +96,6 @@ class Curve:
         )
         return replace(self, low=low, rise=rise)
 
-    def of_row(self, row: int) -> Curve:
-        """Return the curve of one row."""
-        return replace(self, low=self.low[row : row + 1], rise=self.rise[row : row + 1])
-
     def change(self, operation: np.ufunc, band: Array, first: int) -> None:
         """Divide or multiply coefficients of a band by the curve in place; the first one has the place ``first``."""
         together = max(AT_ONCE // max(len(band), 1), 64)

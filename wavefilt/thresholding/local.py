@@ -6,10 +6,7 @@ the next. A is the mean of R over the bands of levels j - 1, j and j + 1 at the 
 `OWN` times. A coefficient W is multiplied by max(0, 1 - λ/A). The approximation is a band too, next to the coarsest
 details; bands at the ends have one neighbour. James and Stein (1961) shrink a mean of normal variables this way, Stein
 (1981) gives the risk, and Cai and Silverman (Sankhyā 63, 2001, NeighCoeff) shrink single coefficients by their
-neighbours in time. The energy shared between levels and the numbers below were chosen on earthquake records in real
-noise (docs/quality.md): weights that fall gain both in coda and on single arrivals, where equal weights over more
-intervals lose a decibel or more; λ = 2 is the best value for records above 1 Hz, 2.5 to 4 for raw ones, but greater
-values cut the coda and weak P waves.
+neighbours in time. The numbers below were chosen on earthquake records in real noise (docs/quality.md).
 
 For sections, A is the mean of |W|²/σ² over 3 x 3 coefficients of the band itself, and the approximation is unchanged:
 other bands are other directions, and the parent's energy lost 1.5 to 2 dB in white noise. For complex coefficients, R
@@ -80,7 +77,7 @@ class Grid:
 
     @property
     def in_plane(self) -> Grid:
-        """The same grid for sections, whose means take 3 x 3 intervals of 2^j samples, two coefficients in each."""
+        """This grid for sections, whose means take 3 x 3 intervals of 2^j samples, two coefficients in each."""
         spacing = max(self.spacing // 2, 1)
         return replace(self, spacing=spacing, half=self.spacing // spacing)
 

@@ -136,9 +136,9 @@ class Rule:
         return isinstance(self.shrink, Blocks)
 
     @property
-    def own_function(self) -> str:
-        """What the rule shrinks in its own way instead of by a threshold function; empty for most rules."""
-        return "blocks" if self.blocks else "neighbourhoods" if self.together else ""
+    def own_function(self) -> bool:
+        """Whether the rule shrinks blocks or neighbourhoods and has no other threshold function."""
+        return isinstance(self.shrink, Blocks | Together)
 
     @property
     def mergeable(self) -> bool:
@@ -152,7 +152,7 @@ class Rule:
 
     @property
     def auto_level(self) -> int:
-        """Default number of levels, if the samples and the filter allow as many."""
+        """Default number of levels, if the samples and the filter allow it."""
         return 6 if self.together else AUTO_LEVEL
 
 
