@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     )
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
+    from wavefilt.files import denoise_file
     from wavefilt.io import read
     from wavefilt.online.denoiser import OnlineDenoiser
-    from wavefilt.outofcore.streaming import denoise_file
     from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.recording import Recording
     from wavefilt.threads import get_num_threads, set_num_threads
@@ -84,7 +84,7 @@ _HOMES = {
     "online": ("OnlineDenoiser",),
     "packets": ("iwavelet_packets", "wavelet_packets"),
     "recording": ("Recording",),
-    "streaming": ("denoise_file",),
+    "files": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),
     "tuning": ("compare", "estimate_sigma", "tune"),
@@ -108,7 +108,7 @@ _MODULES = (
         "recording",
         "registry",
     ),
-    *("report", "ske", "streaming", "threads", "transforms", "trust", "tuning", "vocabulary", "wavelets"),
+    *("report", "ske", "threads", "transforms", "trust", "tuning", "vocabulary", "wavelets"),
 )
 """Modules that are there without an import of their own, and those of `_OPTIONAL`."""
 
