@@ -46,10 +46,10 @@ def rmse(clean: ArrayLike, x: ArrayLike) -> Floats:
 def leakage(denoised: ArrayLike, residual: ArrayLike) -> Floats:
     """Return the correlation of the residual with the denoised trace, from -1 to 1; 0 where either is constant.
 
-    (``wavefilt.denoise(..., return_residual=True)`` returns both arguments.) Soft thresholding subtracts the same amount
-    from each coefficient that it keeps. The result is therefore above 0 without any leakage, also in noise alone; use
-    it to compare results with each other, and `leakage_test` to find out whether signal leaked. For complex samples it
-    is the real part of the correlation.
+    (``wavefilt.denoise(..., return_residual=True)`` returns both arguments.) Soft thresholding subtracts the same
+    amount from each coefficient that it keeps. The result is therefore above 0 without any leakage, also in noise
+    alone; use it to compare results with each other, and `leakage_test` to find out whether signal leaked. For complex
+    samples it is the real part of the correlation.
     """
     y, r = (a - a.mean(axis=-1, keepdims=True) for a in _both(denoised, residual))
     norm = np.sqrt(_energy(y) * _energy(r))
