@@ -21,10 +21,9 @@ from numpy.typing import ArrayLike
 
 from wavefilt import backends
 from wavefilt.arrays import Array, dtype_name, refuse_kinds
-from wavefilt.transforms import DWT, DWT2, MODWT, MODWT2, Analysis, Pyramid
-from wavefilt.vocabulary import MODES, Mode
-from wavefilt.wavelets import modwt_boundary
-from wavefilt.wavelets.boundary import EXTENSIONS
+from wavefilt.transforms import MODWT, Analysis, Pyramid, find
+from wavefilt.vocabulary import MODES, Mode, check
+from wavefilt.wavelets.boundary import EXTENSIONS, check_single, modwt_length
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, detail_lengths, max_level, synthesis_length
 
 Wavelets: TypeAlias = "WaveletLike | tuple[WaveletLike, WaveletLike]"
@@ -134,7 +133,7 @@ def _wavedec(
         raise ValueError(f"level={level} must be at least 0")
     for n, own, mode in zip(shape, filters, modes, strict=True):
         check_reflection([n, *detail_lengths(n, own.dec_len, mode, level)], mode)
-    return _decomposed(array, axes, Analysis(_of_axes(axes, DWT, DWT2), filters, modes, level), backend)
+    return _decomposed(array, axes, Analysis(find("dwt", len(axes)), filters, modes, level), backend)
 
 
 def waverec(
@@ -238,7 +237,7 @@ def _waverec(
         shape = tuple(synthesis_length(n, own.dec_len, m) for n, own, m in zip(size, filters, modes, strict=True))
         if min(shape) < 1:
             raise ValueError(f"coeffs[{i}] is too short for {filters[0].name} ({filters[0].dec_len} taps)")
-    analysis = Analysis(_of_axes(places, DWT, DWT2), filters, modes, len(levels))
+    analysis = Analysis(find("dwt", len(places)), filters, modes, len(levels))
     return _reconstructed(coefficients, analysis, shape, batch, places, backend)
 
 
@@ -383,8 +382,8 @@ def _modwt(
     if not 0 <= level <= most:
         raise ValueError(f"level={level} must be at least 0 and at most log2 of {min(shape)} samples, {most}")
     for n, mode in zip(shape, modes, strict=True):
-        modwt_boundary.check(n, mode)
-    return _decomposed(array, axes, Analysis(_of_axes(axes, MODWT, MODWT2), filters, modes, level), backend)
+        check_single(n, mode)
+    return _decomposed(array, axes, Analysis(find("modwt", len(axes)), filters, modes, level), backend)
 
 
 def imodwt(
@@ -474,7 +473,7 @@ def _imodwt(
         """Return how many more coefficients than samples there are along each axis."""
         level = depth if place == 0 else depth - place + 1
         pairs = zip(filters, modes, strict=True)
-        return tuple(modwt_boundary.length(0, own.rec_len, mode, level) for own, mode in pairs)
+        return tuple(modwt_length(0, own.rec_len, mode, level) for own, mode in pairs)
 
     shape = tuple(n - more for n, more in zip(size, boundary(first), strict=True))
     batch = to_blocks(known[0], places)[1]
@@ -492,7 +491,7 @@ def _imodwt(
                 shapes = [c.shape for c in known]
                 raise ValueError(f"coeffs of shapes {shapes} do not belong together in mode {modes[0]!r}")
             coefficients.append(own)
-    analysis = Analysis(_of_axes(places, MODWT, MODWT2), filters, modes, depth)
+    analysis = Analysis(find("modwt", len(places)), filters, modes, depth)
     return _reconstructed(coefficients, analysis, shape, batch, places, backend)
 
 
@@ -611,7 +610,7 @@ def mode_name(mode: Mode | int) -> Mode:
         try:
             return _NUMBERED[pywt.Modes.from_object(mode)]  # warns of old names
         except ValueError:
-            EXTENSIONS.check(mode)
+            check("mode", mode, EXTENSIONS)
     return cast(Mode, mode)
 
 
@@ -676,10 +675,6 @@ def _transformed_axes(array: Array, axes: Axes, modes: tuple[Mode, ...]) -> Axes
 def _default_level(shape: tuple[int, ...], filters: tuple[pywt.Wavelet, ...]) -> int:
     """Return `pywt.dwtn_max_level` of the transformed axes."""
     return min(max_level(n, own) for n, own in zip(shape, filters, strict=True))
-
-
-def _of_axes(axes: Axes, one: Any, two: Any) -> Any:
-    return one if len(axes) == 1 else two
 
 
 def transformed_shape(array: Array, axes: Axes) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ has it imported when a name is not known otherwise, so that its users import not
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from wavefilt.arrays import Array
 from wavefilt.backends.interface import Backend
@@ -54,7 +55,7 @@ def register_mode(name: str, extension: Callable[[int, int], Terms]) -> None:
     ``i`` is any integer and the indices lie in [0, n). Transforms in this mode run on the reference backend. Raises
     ValueError for a name that is taken.
     """
-    EXTENSIONS.register(name, extension)
+    _add("mode", EXTENSIONS, name, extension)
 
 
 def register_transform(transform: Transform) -> None:
@@ -62,7 +63,7 @@ def register_transform(transform: Transform) -> None:
 
     It runs on the reference backend. Raises ValueError for a name that is taken.
     """
-    TRANSFORMS.register(transform.name, transform)
+    _add("transform", TRANSFORMS, transform.name, transform)
 
 
 def register_backend(name: str, make: Callable[..., Backend]) -> None:
@@ -72,3 +73,12 @@ def register_backend(name: str, make: Callable[..., Backend]) -> None:
     modes and dtypes that it does not have run on the reference backend. Raises ValueError for a name that is taken.
     """
     BACKENDS.register(name, make)
+
+
+def _add(kind: str, table: dict[str, Any], name: str, entry: Any) -> None:
+    """Add an entry to a table. Raises ValueError for a name that is taken or no identifier with hyphens."""
+    if not name.replace("-", "_").isidentifier():
+        raise ValueError(f"{kind} {name!r}: a name consists of letters, digits, hyphens and underscores")
+    if name in table:
+        raise ValueError(f"{kind} {name!r} is already registered")
+    table[name] = entry

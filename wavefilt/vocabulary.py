@@ -40,7 +40,8 @@ Noise = (
 )
 """Samples, and where it is known when they were taken, seconds, times and picks: `wavefilt.denoising.noise_times`."""
 Scope = Literal["trace", "record"]
-Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"]
+Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp"]
+Basis = Literal["risk", "entropy", "full"]
 Detrend = Literal["mean", "line"]
 Hiding = Literal["product", "separate", "swapped"]
 Display = Literal["seismogram", "wiggle", "density"]
@@ -53,6 +54,7 @@ ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 SIGMAS: tuple[str, ...] = get_args(Sigma)
 SCOPES: tuple[str, ...] = get_args(Scope)
 TRANSFORMS: tuple[str, ...] = get_args(Transform)
+BASES: tuple[str, ...] = get_args(Basis)
 DETRENDS: tuple[str, ...] = get_args(Detrend)
 HIDINGS: tuple[str, ...] = get_args(Hiding)
 DISPLAYS: tuple[str, ...] = get_args(Display)

@@ -31,7 +31,7 @@ from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 from wavefilt.vocabulary import check
-from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets import boundary
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
@@ -153,7 +153,7 @@ def _check_mergeable(method: Method, cut: bool) -> None:
         wrong = f"detrend={method.trend!r}"
     elif method.kind.halo(method.bank.dec_len, 1) is None or method.spins > 1:
         wrong = f"transform={method.transform!r} with spins={method.spins}"
-    elif cut and method.mode in modwt_boundary.ROUND:
+    elif cut and method.mode in boundary.ROUND:
         wrong = f"mode={method.mode!r}, which joins the ends of a trace,"
     if wrong:
         raise ValueError(f"{wrong} is not possible for {what}: {help}")

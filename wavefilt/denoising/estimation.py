@@ -18,8 +18,8 @@ from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.thresholding.shrinkage import Function, Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.wavelets import modwt_boundary
-from wavefilt.wavelets.extension import extended
+from wavefilt.wavelets import boundary
+from wavefilt.wavelets.boundary import extended
 
 LIVE_SHARE = 0.75
 """Of a coefficient's filters' energy, what has to be on live samples for it to be counted."""
@@ -197,7 +197,7 @@ def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
     ``shifts`` has one for each axis but the first.
     """
     for axis, shift in enumerate(shifts, 1):
-        if shift and mode in modwt_boundary.ROUND:
+        if shift and mode in boundary.ROUND:
             x = np.roll(x, shift, axis=axis)
         elif shift:
             x = np.moveaxis(extended(np.moveaxis(x, axis, -1), mode, shift, 0), -1, axis)
@@ -207,7 +207,7 @@ def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
 def _back(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
     """The opposite of `_shifted`."""
     for axis, shift in enumerate(shifts, 1):
-        if shift and mode in modwt_boundary.ROUND:
+        if shift and mode in boundary.ROUND:
             x = np.roll(x, -shift, axis=axis)
         elif shift:
             x = x[(slice(None),) * axis + (slice(shift, None),)]

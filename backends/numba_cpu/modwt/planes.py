@@ -20,9 +20,9 @@ from wavefilt.backends.numba_cpu.peaks import Peak
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.transforms.modwt import parts
-from wavefilt.transforms.modwt2 import axes, extended_samples, kept_part
-from wavefilt.wavelets import boundary, modwt_boundary
+from wavefilt.transforms.separable import parts
+from wavefilt.transforms.separable import axes, extended_samples, kept_part
+from wavefilt.wavelets import boundary
 
 from .transform import synthesis_taps
 
@@ -47,10 +47,10 @@ def _split(x: Array, analysis: Analysis, axis: int, j: int, tile: int, peak: Pea
     """Low-pass and high-pass coefficients of level j of panels along an axis."""
     wavelet, mode, _, start_level = parts(analysis)
     taps, step, shape = wavelet.dec_len, 1 << start_level + j - 1, list(x.shape)
-    if mode not in modwt_boundary.ROUND:
+    if mode not in boundary.ROUND:
         shape[axis] -= step * (taps - 1)
     across = shape[2] if axis == 1 else 1
-    read = (0, 0) if mode in modwt_boundary.ROUND else (step * (taps // 2 - 1) * across, step * (taps // 2) * across)
+    read = (0, 0) if mode in boundary.ROUND else (step * (taps // 2 - 1) * across, step * (taps // 2) * across)
     n = shape[1] * shape[2] if axis == 1 else shape[2]
     launch = _launch(step * across, n, step * across * (taps - 1), read, tile, False)
     low, high = (memory.empty(tuple(shape), x.dtype) for _ in range(2))
@@ -67,10 +67,10 @@ def _joined(
     """The inverse of `_split`, the high-pass coefficients shrunk by ``thresholds`` (1, rows)."""
     wavelet, mode, _, start_level = parts(analysis)
     taps, step, shape = wavelet.rec_len, 1 << start_level + j - 1, list(low.shape)
-    if mode not in modwt_boundary.ROUND:
+    if mode not in boundary.ROUND:
         shape[axis] -= step * (taps - 1)
     across = shape[2] if axis == 1 else 1
-    read = (0, 0) if mode in modwt_boundary.ROUND else (step * (taps // 2) * across, step * (taps // 2 - 1) * across)
+    read = (0, 0) if mode in boundary.ROUND else (step * (taps // 2) * across, step * (taps // 2 - 1) * across)
     n = shape[1] * shape[2] if axis == 1 else shape[2]
     launch = _launch(step * across, n, step * across * (taps - 1), read, tile, True)
     out, target = memory.placed(tuple(shape), low.dtype)
@@ -105,7 +105,7 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
     panels = len(pyramid.coefficients[0])
     wanted = []
     for j in levels:
-        more = (modwt_boundary.length(0, own.taps, own.modes[0], j, own.start_level) for own in along)
+        more = (boundary.modwt_length(0, own.taps, own.modes[0], j, own.start_level) for own in along)
         wanted.append((panels, *(n + m for n, m in zip(shape, more, strict=True))))
     checked = launching.checked(pyramid.coefficients, pyramid, wanted)
     x, *details = checked.coefficients
