@@ -15,7 +15,7 @@ import pywt
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError
 from wavefilt.thresholding import rules
-from wavefilt.thresholding.local_shrinkage import Grid, low_pass_lag
+from wavefilt.thresholding.local_shrinkage import low_pass_lag
 from wavefilt.vocabulary import MODES
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets.dual_tree import magnitude_quantile

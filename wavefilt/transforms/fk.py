@@ -159,7 +159,7 @@ class FKTransform(Transform):
         return [inside * number for number in numbers][::-1]
 
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
-        """Return no approximation, and a band (batch, windows across, windows along, wavenumbers) per frequency, 0 first."""
+        """Return no approximation, and for each frequency a band (batch, windows across, windows along, wavenumbers)."""
         from scipy import fft
 
         if np.iscomplexobj(x):

@@ -9,7 +9,6 @@ after another; its formulas are in `wavefilt.modwt`, its boundary coefficients i
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
@@ -20,7 +19,6 @@ import pywt
 
 from wavefilt.arrays import Array, Mask
 from wavefilt.thresholding.local_shrinkage import REACH, Grid, details_first, low_pass_lag
-from wavefilt.vocabulary import MODES
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.boundary import ROUND, extended, modwt_kept, modwt_needed
 from wavefilt.wavelets.filters import detail_length, detail_lengths
@@ -34,12 +32,14 @@ AT_ONCE = 1 << 14
 """Sums computed at a time: they and their terms fit the second-level cache."""
 
 
-class Separable(Transform):
-    """A transform that splits the approximation of the level before along each axis.
+class DecimatedTransform(Transform):
+    """The DWT. Each level splits the approximation of the level before along each axis.
 
     Bands of a level are numbered by the axes along which they are high-pass: 1 for the first, 2 for the second, 3 for
     both.
     """
+
+    word = "dwt"
 
     order: tuple[int, ...]
     """The axes, counted from 0, in the order in which a level filters them; the inverse takes them in reverse."""
@@ -48,21 +48,38 @@ class Separable(Transform):
         self.ndim, self.order = ndim, tuple(range(ndim))
         self.name, self.band_names = (self.word, "D") if ndim == 1 else (f"{self.word}2", "DVH")
 
-    @abstractmethod
     def lengths(self, samples: int, one: Analysis) -> list[int]:
-        """Return the number of coefficients of each level along an axis, without boundary coefficients."""
+        """Return the number of coefficients of each level along an axis that rules count."""
+        return detail_lengths(samples, one.taps, one.modes[0], one.level)
 
-    @abstractmethod
     def split(self, x: Array, one: Analysis, axis: int, level: int) -> tuple[Array, Array]:
-        """Return the low-pass and high-pass coefficients of a level along an axis."""
+        """Return the low-pass and high-pass coefficients of a level along an axis.
 
-    @abstractmethod
+        Boundary modes that PyWavelets does not have extend the samples of every level here.
+        """
+        wavelet, mode = one.wavelets[0], one.modes[0]
+        if one.builtin_modes:  # pywt.wavedec warns beyond its maximum level
+            return pywt.dwt(x, wavelet, mode, axis)  # type: ignore[no-any-return]
+        taps, count = one.taps, detail_length(x.shape[axis], one.taps, mode)
+        # coefficient k of the signal is k + taps/2 of the extended one, whose own boundary it does not reach
+        longer = np.moveaxis(extended(x, mode, taps, taps, axis), axis, -1)
+        both = pywt.dwt(np.ascontiguousarray(longer), wavelet, "zero")
+        low, high = (np.moveaxis(c[..., taps // 2 : taps // 2 + count], -1, axis) for c in both)
+        return low, high
+
     def join(self, low: Array, high: Array, one: Analysis, axis: int, level: int) -> Array:
         """Invert `split`."""
+        mode = one.modes[0] if one.builtin_modes else "symmetric"  # only periodization has an inverse of its own
+        return pywt.idwt(low, high, one.wavelets[0], mode, axis)  # type: ignore[no-any-return]
 
-    @abstractmethod
     def axis_grids(self, one: Analysis, samples: int) -> list[Grid]:
         """Return the places of the details of each level along an axis."""
+        mode = one.modes[0]
+        middle, periodic = boundary.first_input(one.taps, mode) + (one.taps - 1) / 2, mode == "periodization"
+        return [
+            Grid(count, 1 << j, details_first(j, middle), 1, REACH, periodic)
+            for j, count in enumerate(self.lengths(samples, one), 1)
+        ]
 
     def extend(self, x: Array, along: list[Analysis]) -> Array:
         """Return the samples with the part of their extension that all levels need."""
@@ -103,7 +120,7 @@ class Separable(Transform):
         return np.ascontiguousarray(y[(slice(None), *map(slice, shape))])
 
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> Any:
-        """Return the places of coefficients; a low-pass one lies later than a high-pass one by the lag of its filter."""
+        """Return the places of coefficients; low-pass ones are later by the lag of their filter."""
         along = axes(analysis)
         high = [self.axis_grids(one, samples) for one, samples in zip(along, shape, strict=True)]
         lags = [low_pass_lag(wavelet.dec_lo) for wavelet in analysis.wavelets]
@@ -136,39 +153,7 @@ class Separable(Transform):
         return -(-(taps - 1) * ((1 << level) - 1) >> level) << level if self.ndim == 1 else None
 
 
-class DecimatedTransform(Separable):
-    """The DWT. Boundary modes that PyWavelets does not have extend the samples of every level here."""
-
-    word = "dwt"
-
-    def lengths(self, samples: int, one: Analysis) -> list[int]:
-        return detail_lengths(samples, one.taps, one.modes[0], one.level)
-
-    def split(self, x: Array, one: Analysis, axis: int, level: int) -> tuple[Array, Array]:
-        wavelet, mode = one.wavelets[0], one.modes[0]
-        if one.builtin_modes:  # pywt.wavedec warns beyond its maximum level
-            return pywt.dwt(x, wavelet, mode, axis)  # type: ignore[no-any-return]
-        taps, count = one.taps, detail_length(x.shape[axis], one.taps, mode)
-        # coefficient k of the signal is k + taps/2 of the extended one, whose own boundary it does not reach
-        longer = np.moveaxis(extended(x, mode, taps, taps, axis), axis, -1)
-        both = pywt.dwt(np.ascontiguousarray(longer), wavelet, "zero")
-        low, high = (np.moveaxis(c[..., taps // 2 : taps // 2 + count], -1, axis) for c in both)
-        return low, high
-
-    def join(self, low: Array, high: Array, one: Analysis, axis: int, level: int) -> Array:
-        mode = one.modes[0] if one.builtin_modes else "symmetric"  # only periodization has an inverse of its own
-        return pywt.idwt(low, high, one.wavelets[0], mode, axis)  # type: ignore[no-any-return]
-
-    def axis_grids(self, one: Analysis, samples: int) -> list[Grid]:
-        mode = one.modes[0]
-        middle, periodic = boundary.first_input(one.taps, mode) + (one.taps - 1) / 2, mode == "periodization"
-        return [
-            Grid(count, 1 << j, details_first(j, middle), 1, REACH, periodic)
-            for j, count in enumerate(self.lengths(samples, one), 1)
-        ]
-
-
-class MaximalOverlapTransform(Separable):
+class MaximalOverlapTransform(DecimatedTransform):
     """The MODWT: the DWT without decimation, its filters scaled by 2^(-j/2) at level j along each axis."""
 
     word = "modwt"
