@@ -23,6 +23,7 @@ from wavefilt.vocabulary import (
     DETRENDS,
     ESTIMATORS,
     SCOPES,
+    Basis,
     Detrend,
     Estimator,
     Mode,
@@ -34,7 +35,7 @@ from wavefilt.vocabulary import (
 )
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.filters import WaveletLike
+from wavefilt.wavelets.filters import WaveletLike, with_levels
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """Multiples of it, whole numbers left out, are spread through 0 to 1 however many there are."""
@@ -60,6 +61,7 @@ class Options:
     dimensions: Literal[1, 2] = 1
     detrend: Detrend | None = None
     blend: float = 0.0
+    basis: Basis | None = None
     filters: Any = field(init=False, repr=False, compare=False)
     """The filters, as `Transform.filters` makes them."""
 
@@ -80,15 +82,16 @@ class Options:
             dimensions: Literal[1, 2] = 1,
             detrend: Detrend | None = None,
             blend: float = 0.0,
+            basis: Basis | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions))
+        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions, self.basis))
         if self.wavelet is None:
             object.__setattr__(self, "wavelet", self.transform.default_wavelet)
         assert self.wavelet is not None
         object.__setattr__(self, "filters", self.transform.filters(self.wavelet))
-        boundary.EXTENSIONS.check(self.mode)
+        check("mode", self.mode, boundary.EXTENSIONS)
         check("scope", self.scope, SCOPES)
         rule = self.transform.default_rule if self.rule is None else self.rule
         object.__setattr__(self, "rule", rules.find(rule))
@@ -163,12 +166,14 @@ class Options:
     @cached_property
     def host_only(self) -> bool:
         """Whether only backends in host memory do it at all."""
-        return self.changing or not self.transform.on_device(self.rule) or (self.dimensions == 2 and self.spins > 1)
+        name, rule = self.transform.name, self.rule
+        on_device = name not in ("modwt2", "wp") and (rule.together is None or (rule.local and name != "dwt2"))
+        return self.changing or not on_device or (self.dimensions == 2 and self.spins > 1)
 
     @cached_property
     def shrinks_approximation(self) -> bool:
         """Whether the approximation is a band as well, with noise and a threshold, the last."""
-        return self.rule.local and self.transform.shrinks_approximation
+        return self.rule.local and self.dimensions == 1
 
     def window_in(self, samples: int) -> slice:
         """The window of noise. Raises ValueError where it does not lie in a trace of so many samples."""
@@ -273,16 +278,14 @@ class Options:
         are given for another number of levels.
         """
         deepest, samples = self.deepest(*shape), min(shape)
-        level = (
-            int(self.level)
-            if self.level is not None
-            else min(self.transform.auto_level or self.rule.auto_level, self.transform.usual_level(shape, self.filters))
-        )
+        level = self.transform.usual_level(shape, self.filters) if self.level is None else int(self.level)
+        if self.level is None and self.transform.has_levels:
+            level = min(level, self.rule.auto_level)
         if level > deepest:
             size = "samples" if self.dimensions == 1 else "traces or samples"
             filters = f"{self.filters.name} ({self.filters.dec_len} taps)"
             limit = f" is above the maximum of {deepest} for {samples} {size} and {filters}; "
-            others = self.transform.with_levels(samples, self.filters, deepest)
+            others = with_levels(samples, self.filters, deepest)
             raise OptionError(
                 options(level=level), limit, f"use a lower level or a shorter filter{others and ': '}{others}"
             )
@@ -370,10 +373,8 @@ class Options:
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
-        details = self.transform.counted(coefficients, analysis, shape)
-        if not self.shrinks_approximation:
-            return details
-        return (*details, self.transform.counted_approximation(coefficients[0], analysis, shape))
+        bands = self.transform.counted(coefficients, analysis, shape)
+        return bands if self.shrinks_approximation else bands[:-1]
 
     def cut(self, numbers: Floats, level: int) -> Floats:
         """Noise or thresholds (bands, groups) of fewer levels.

@@ -13,7 +13,7 @@ from wavefilt.plot import PlotOptions
 from wavefilt.vocabulary import Noise
 
 TRANSFORM = ("wavelet", "level", "mode", "transform", "spins", "detrend")
-METHOD = (*TRANSFORM, "rule", "shrink", "sigma", "scope", "keep", "blend")
+METHOD = (*TRANSFORM, "rule", "shrink", "sigma", "scope", "keep", "blend", "basis")
 NOISE = {
     "noise_window": "seconds",
     "noise_before": "before",

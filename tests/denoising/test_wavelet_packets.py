@@ -114,7 +114,9 @@ def test_gaps_records_and_scale(basis, rng):
     for scope in ("trace", "record"):
         y = wavefilt.denoise(x, "db4", transform="wp", basis=basis, scope=scope)
         assert np.array_equal(np.isnan(y), np.isnan(x))
-        assert np.allclose(wavefilt.denoise(1024 * x, "db4", transform="wp", basis=basis, scope=scope), 1024 * y, equal_nan=True)
+        assert np.allclose(
+            wavefilt.denoise(1024 * x, "db4", transform="wp", basis=basis, scope=scope), 1024 * y, equal_nan=True
+        )
     alone = wavefilt.denoise(x[1], "db4", transform="wp", basis=basis)
     assert np.allclose(wavefilt.denoise(x, "db4", transform="wp", basis=basis)[1], alone, atol=1e-5)
     turned = wavefilt.denoise(x[1] * 1j, "db4", transform="wp", basis=basis)

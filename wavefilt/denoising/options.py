@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Literal, TypedDict
 
-from wavefilt import backends
+from wavefilt import backends, transforms
 from wavefilt._version import __version__
 from wavefilt.options import Options
-from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform, check
+from wavefilt.vocabulary import Basis, Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform, check
 from wavefilt.wavelets.filters import WaveletLike
 
 DEFAULTS: dict[str, object] = {option.name: option.default for option in fields(Options) if option.init}
@@ -34,7 +34,8 @@ class Keywords(Common, total=False):
     """What `wavefilt.denoise` takes beside the wavelet, and every other entry point with it."""
 
     rule: Rule | float | Sequence[float] | None
-    transform: Transform
+    transform: Transform | transforms.Transform
+    basis: Basis | None
 
 
 class Along(TypedDict, total=False):

@@ -20,8 +20,7 @@ from wavefilt.backends.numba_cpu.peaks import Peak
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.transforms.separable import parts
-from wavefilt.transforms.separable import axes, extended_samples, kept_part
+from wavefilt.transforms.separable import axes, extended_samples, kept_part, parts
 from wavefilt.wavelets import boundary
 
 from .transform import synthesis_taps
