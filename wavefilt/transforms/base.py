@@ -99,11 +99,7 @@ class Transform(ABC):
 
     def refusals(self, options: Options) -> Iterable[Refusal]:
         """Yield all options that this transform can refuse."""
-        yield (
-            "spins",
-            options.spins > 1 and not self.depends_on_shifts,
-            ", which depends little on shifts: leave it out",
-        )
+        yield "spins", options.spins > 1 and not self.depends_on_shifts, ", which depends little on shifts"
         section, only_traces = self.ndim == 2, " of two axes; it is for traces"
         yield "sigma", section and isinstance(options.sigma, tuple), only_traces
         yield "rule", section and options.rule.blocks is not None, only_traces
@@ -178,7 +174,7 @@ class Transform(ABC):
         return self.synthesise(pyramid.coefficients[0], details, pyramid.analysis, pyramid.shape)
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
-        """Return the coefficients that rules count, arrays (batch, n) in the order of `bands`, the approximation last."""
+        """Return the coefficients that rules count (batch, n) in the order of `bands`, the approximation last."""
         return tuple(c if c.ndim == 2 else c.reshape(len(c), -1) for c in coefficients[::-1])
 
     def margin(self, analysis: Analysis, level: int) -> int:

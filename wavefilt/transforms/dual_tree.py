@@ -179,7 +179,7 @@ def _band(name: str, level: int, parent: str, moments: Sequence[Moments]) -> Ban
 
 
 def decomposed(x: Array, tree: DualTree, level: int, ndim: int) -> tuple[Array, list[list[Array]]]:
-    """Return low-pass coefficients, the trees alternating along the last axes, and the bands of each level, finest first.
+    """Return low-pass coefficients, the trees alternating, and the bands of each level, finest first.
 
     Sections (..., rows, columns) have six bands a level, of edges at 15, 45, 75, 105, 135 and 165 degrees, in the order
     of the package dtcwt. Any shape.
@@ -215,7 +215,7 @@ def recomposed(low: Array, levels: Sequence[Sequence[Array]], tree: DualTree, sh
 
 
 def _split(x: Array, tree: DualTree | Trees, level: int, ndim: int) -> list[Array]:
-    """Return the low-pass part of a level, and the parts that are high-pass along the first axis, the second and both."""
+    """Return the low-pass part of a level, and those high-pass along the first axis, the second and both."""
     parts = [x]
     for axis in range(-ndim, 0):
         pairs = [analyse_axis(part, tree, level, axis) for part in parts]

@@ -93,7 +93,7 @@ class Windows:
         return extended(x, mode, self.half, self.count * self.half - self.samples)
 
     def cut(self, x: Array, axis: int) -> Array:
-        """Cut an extended axis into tapered windows: it becomes the axis of windows, and their samples are the last axis."""
+        """Divide an extended axis into tapered windows; their samples become the last axis."""
         views = np.lib.stride_tricks.sliding_window_view(x, self.size, axis)
         every = (slice(None),) * (axis % x.ndim) + (slice(None, None, self.half),)
         return np.asarray(views[every] * sine(self.size, x.real.dtype.char))
@@ -159,7 +159,7 @@ class FKTransform(Transform):
         return [inside * number for number in numbers][::-1]
 
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
-        """Return no approximation, and for each frequency a band (batch, windows across, windows along, wavenumbers)."""
+        """Return no approximation, and a band (batch, windows across, windows along, wavenumbers) a frequency."""
         from scipy import fft
 
         if np.iscomplexobj(x):

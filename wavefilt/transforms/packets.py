@@ -79,35 +79,37 @@ class PacketTransform(Transform):
         Without shrinkage, from the deepest nodes.
         """
         (approximation, *levels), best, cost = pyramid.coefficients, np.empty(0), np.empty(0)
-        lengths = [*(nodes.shape[2] for nodes in levels), pyramid.shape[0]][1:]
         if not levels:
             return np.asarray(approximation)
-        if shrinkage is None:
-            best = levels[0]
-            for length in lengths:
-                low, high = np.split(best, 2)
-                best = merge(_rows(low), _rows(high), length).reshape(*low.shape[:2], length)
-            return np.asarray(best[0])
-        total, first_band = _energy(levels[-1], shrinkage), len(shrinkage.thresholds)
-        for depth, nodes in enumerate(levels):
-            count, batch, length = nodes.shape
-            first_band -= count - 1
-            own, own_cost = np.empty_like(nodes), np.zeros((count, batch))
-            own[0] = nodes[0]
-            for i in range(1, count):
-                band = first_band + i - 1
-                own[i] = shrinkage.of_level(band, nodes[i])
-                own_cost[i] = self.cost(nodes[i], shrinkage, band, total, depth)
-            if shrinkage.pooled:
-                own_cost[:] = own_cost.sum(axis=1, keepdims=True)
-            if depth:
+        band = sum(len(nodes) - 1 for nodes in levels)
+        total = np.empty(0) if shrinkage is None else _energy(levels[-1], shrinkage)
+        for height, nodes in enumerate(levels):
+            count, length = len(nodes), nodes.shape[2]
+            band -= count - 1
+            own, own_cost = self._shrunk_nodes(nodes, shrinkage, band, total, height)
+            if height:
                 merged = merge(_rows(best[:count]), _rows(best[count:]), length).reshape(nodes.shape)
                 children = cost[:count] + cost[count:]
                 split = children < own_cost
                 split[0] = True
                 own, own_cost = np.where(split[..., None], merged, own), np.where(split, children, own_cost)
             best, cost = own, own_cost
-        return merge(best[0], best[1], lengths[-1])
+        return merge(best[0], best[1], pyramid.shape[0])
+
+    def _shrunk_nodes(
+        self, nodes: Array, shrinkage: Shrinkage | None, band: int, total: Floats, height: int
+    ) -> tuple[Array, Floats]:
+        """Return the shrunk nodes of a level and their costs (nodes, batch); ``band`` is the band of node 1."""
+        if shrinkage is None:
+            return nodes, np.full(nodes.shape[:2], np.inf if height else 0.0)
+        shrunk, cost = np.empty_like(nodes), np.zeros(nodes.shape[:2])
+        shrunk[0] = nodes[0]
+        for i, node in enumerate(nodes[1:], 1):
+            shrunk[i] = shrinkage.of_level(band + i - 1, node)
+            cost[i] = self.cost(node, shrinkage, band + i - 1, total, height)
+        if shrinkage.pooled:
+            cost[:] = cost.sum(axis=1, keepdims=True)
+        return shrunk, cost
 
     def cost(self, node: Array, shrinkage: Shrinkage, band: int, total: Floats, height: int) -> Floats:
         """Return the cost for each trace of this node (batch, coefficients), ``height`` levels above the deepest.

@@ -81,13 +81,13 @@ class DecimatedTransform(Transform):
             for j, count in enumerate(self.lengths(samples, one), 1)
         ]
 
-    def extend(self, x: Array, along: list[Analysis]) -> Array:
-        """Return the samples with the part of their extension that all levels need."""
+    def extend(self, x: Array, one: Analysis, axis: int) -> Array:
+        """Return the samples with the part of their extension along an axis that all levels need."""
         return x
 
-    def kept(self, details: list[Array], along: list[Analysis], level: int) -> list[Array]:
-        """Return the details of a level without coefficients that the inverse does not need."""
-        return details
+    def kept(self, length: int, one: Analysis, level: int) -> slice:
+        """Return which of the details of a level along an axis the inverse needs."""
+        return slice(length)
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
         lengths = [self.lengths(n, one) for n, one in zip(shape, axes(analysis), strict=True)]
@@ -95,14 +95,16 @@ class DecimatedTransform(Transform):
 
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
         along, details = axes(analysis), list[Array]()
-        x = self.extend(x, along)
+        for axis, one in enumerate(along, 1):
+            x = self.extend(x, one, axis)
         for level in range(1, analysis.level + 1):
             bands = {0: x}
             for axis in self.order:
                 for place, band in list(bands.items()):
                     bands[place], bands[place | 1 << axis] = self.split(band, along[axis], axis + 1, level)
             x = bands.pop(0)
-            details = [*self.kept([bands[place] for place in sorted(bands)], along, level), *details]
+            kept = [self.kept(n, one, level) for n, one in zip(x.shape[1:], along, strict=True)]
+            details = [*(bands[place][(slice(None), *kept)] for place in sorted(bands)), *details]
         return tuple(map(np.ascontiguousarray, (x, *details)))
 
     def synthesise(
@@ -177,14 +179,16 @@ class MaximalOverlapTransform(DecimatedTransform):
     def lengths(self, samples: int, one: Analysis) -> list[int]:
         return [samples] * one.level
 
-    def extend(self, x: Array, along: list[Analysis]) -> Array:
-        for axis, one in enumerate(along, 1):
-            x = extended_samples(x, one, axis)
-        return x
+    def extend(self, x: Array, one: Analysis, axis: int) -> Array:
+        (mode,) = one.modes
+        boundary.check_single(x.shape[axis], mode)
+        needed = modwt_needed(one.taps, mode, 0, one.level, one.start_level)
+        return extended(x, mode, *needed, axis) if any(needed) else x
 
-    def kept(self, details: list[Array], along: list[Analysis], level: int) -> list[Array]:
-        parts = [kept_part(n, one, level) for n, one in zip(details[0].shape[1:], along, strict=True)]
-        return [np.ascontiguousarray(band[(slice(None), *parts)]) for band in details]
+    def kept(self, length: int, one: Analysis, level: int) -> slice:
+        needed = modwt_needed(one.taps, one.modes[0], level, one.level, one.start_level)
+        kept = modwt_kept(one.taps, one.modes[0], level, one.start_level)
+        return slice(needed[0] - kept[0], length - (needed[1] - kept[1]))
 
     def split(self, x: Array, one: Analysis, axis: int, level: int) -> tuple[Array, Array]:
         wavelet, step = one.wavelets[0], 1 << one.start_level + level - 1
@@ -244,25 +248,6 @@ def axes(analysis: Analysis) -> list[Analysis]:
 def wrapped(x: Array, one: Analysis, before: int, after: int, axis: int) -> Array:
     """Return coefficients of the MODWT extended periodically along an axis, in periodic modes."""
     return extended(x, "periodic", before, after, axis) if one.modes[0] in ROUND else x
-
-
-def extended_samples(x: Array, one: Analysis, axis: int) -> Array:
-    """Return the samples with the part of their extension that the MODWT needs; unchanged in periodic modes."""
-    (mode,) = one.modes
-    boundary.check_single(x.shape[axis], mode)
-    return (
-        extended(x, mode, *modwt_needed(one.taps, mode, 0, one.level, one.start_level), axis)
-        if mode not in ROUND
-        else x
-    )
-
-
-def kept_part(length: int, one: Analysis, level: int) -> slice:
-    """Return which of the coefficients of a level of the MODWT the inverse needs."""
-    (mode,) = one.modes
-    needed = modwt_needed(one.taps, mode, level, one.level, one.start_level)
-    kept = modwt_kept(one.taps, mode, level, one.start_level)
-    return slice(needed[0] - kept[0], length - (needed[1] - kept[1]))
 
 
 def _filtered(x: Array, taps: list[float], step: int, axis: int) -> Array:

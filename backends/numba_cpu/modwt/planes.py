@@ -19,8 +19,8 @@ from wavefilt.backends.numba_cpu.native import Constant
 from wavefilt.backends.numba_cpu.peaks import Peak
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.transforms.separable import axes, extended_samples, kept_part, parts
+from wavefilt.transforms import MODWT, Analysis, Pyramid
+from wavefilt.transforms.separable import axes, parts
 from wavefilt.wavelets import boundary
 
 from .transform import synthesis_taps
@@ -86,13 +86,13 @@ def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyr
     """The coefficients of ``x`` (panels, rows, columns); at least one level."""
     shape, along, details = x.shape[1:], axes(analysis), list[Array]()
     for axis, own in enumerate(along, 1):
-        x = extended_samples(x, own, axis)
+        x = MODWT.extend(x, own, axis)
     x = memory.packed(x)
     for j in range(1, analysis.level + 1):
         low, high = _split(x, along[1], 2, j, tile, peak)
         peak = None
         (x, horizontal), (vertical, diagonal) = (_split(c, along[0], 1, j, tile) for c in (low, high))
-        rows, columns = (kept_part(c, own, j) for c, own in zip(diagonal.shape[1:], along, strict=True))
+        rows, columns = (MODWT.kept(c, own, j) for c, own in zip(diagonal.shape[1:], along, strict=True))
         details += [memory.packed(c[:, rows, columns]) for c in (diagonal, vertical, horizontal)]
     return Pyramid((x, *reversed(details)), analysis, shape)
 
