@@ -296,6 +296,7 @@ def modwt(
     data : array_like, shape (..., n, ...)
         Dtypes as in `wavedec`.
     wavelet : str, pywt.Wavelet or object with four filters
+        The filters of "dmey" are truncated: with it, `imodwt` reconstructs only to about 1 %, as PyWavelets does.
     level : int, optional
         Number of levels, from 0 to log2(n); beyond this the filter taps would be more than half the signal apart. By
         default `pywt.dwt_max_level`, at which some coefficients are independent of the boundary.

@@ -1,8 +1,7 @@
 """Adding to wavefilt from another package: rules, threshold functions, boundary modes, formats, transforms, backends.
 
-What is registered is known by its name everywhere: in `wavefilt.denoise`, in the command's options and, where it says
-that it can, in streaming and Dask. A package that names a module in an entry point of the group ``wavefilt.extensions``
-has it imported when a name is not known otherwise, so that its users import nothing.
+A registered name is known everywhere: in `wavefilt.denoise`, in the command's options and, if it declares so, in
+streaming and Dask. A transform may also be passed as an object: ``denoise(x, transform=my_transform)``.
 """
 
 from __future__ import annotations

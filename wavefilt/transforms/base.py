@@ -95,7 +95,8 @@ class Transform(ABC):
         """Raise OptionError for options that this transform does not have."""
         for name, refused, reason in self.refusals(options):
             if refused:
-                raise OptionError(f"`{name}` is not for `transform` {self.word!r}{reason}")
+                value = options.rule.option if name == "rule" else getattr(options, name)
+                raise OptionError(f"`{name}` {value!r} is not for `transform` {self.word!r}{reason}")
 
     def refusals(self, options: Options) -> Iterable[Refusal]:
         """Yield all options that this transform can refuse."""
