@@ -282,7 +282,7 @@ def modwt(
 ) -> list[Array]:
     """Compute the maximal overlap discrete wavelet transform along one axis, for any length.
 
-    The filters of level j are those of PyWavelets over sqrt 2, their taps 2^(j-1) apart. With h half their number, and
+    The filters of level j are the filters of PyWavelets over sqrt 2, their taps 2^(j-1) apart. With h half their number, and
     V_0 the samples,
 
         V_j[t] = sum_l lo[l]/sqrt 2 V_{j-1}[t + 2^(j-1) (h - l)],   W_j[t] the same with hi,
@@ -630,7 +630,7 @@ def _wavelet_pair(wavelet: Wavelets) -> tuple[pywt.Wavelet, pywt.Wavelet]:
 
 
 def check_reflection(lengths: Sequence[int], mode: str) -> None:
-    """Raise ValueError if a level would reflect a single sample; ``lengths`` are those of each level."""
+    """Raise ValueError if a level would reflect a single sample; ``lengths`` are the lengths of each level."""
     if 1 in lengths[:-1] and mode in ("reflect", "antireflect"):
         raise ValueError(f"mode={mode!r} cannot extend a single sample, the input of level {lengths.index(1) + 1}")
 

@@ -55,7 +55,7 @@ def dtcwt(
 
     Two trees of real wavelet filters give the real and the imaginary parts of complex coefficients. Their magnitudes
     depend little on the position of an event between samples; in two dimensions the six bands of a level separate
-    directions. There are twice as many numbers as samples along one axis, four times along two.
+    directions. There are two numbers per sample along one axis, four along two.
 
     Parameters
     ----------

@@ -63,12 +63,12 @@ class Transform(ABC):
     band_names : str
         A letter for each band of a level, in the order of thresholds.
     workspace : float
-        Memory for the coefficients of a level beyond those of a decimated transform, in units of the samples.
+        Memory for the coefficients of a level beyond that of a decimated transform, in units of the samples.
     default_wavelet, default_rule : str
         Values of ``wavelet`` and ``rule`` if they are left out.
     parts : int
-        Real numbers in a coefficient of real samples: 2 for complex bands. Noise and thresholds are those of one part;
-        a rule for complex bands shrinks magnitudes and keeps phases.
+        Real numbers in a coefficient of real samples: 2 for complex bands. Noise and thresholds refer to one part; a
+        rule for complex bands shrinks magnitudes and keeps phases.
     noise_share : float
         The quantile of |d| from which the noise is estimated.
     has_levels : bool
@@ -138,7 +138,7 @@ class Transform(ABC):
     def bands(self, level: int, filters: Any = None) -> tuple[Band, ...]:
         """Return the bands of all levels, finest first: thresholds and statistics have a row for each.
 
-        If their noise depends on the filters, it is the noise of these, or of the default ones.
+        If the noise depends on the filters, ``filters`` are used, or the default ones.
         """
         return _bands(self, level)
 
@@ -187,7 +187,7 @@ class Transform(ABC):
     def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:
         """Return the standard deviation of the noise (bands, groups) by the option ``sigma``.
 
-        ``bands`` are those of the statistics. The noise is that of one of the `parts` of a coefficient. A number, and
+        The statistics have these ``bands``. The noise is that of one of the `parts` of a coefficient. A number, and
         "global", give the noise of the finest band for all.
         """
         return rules.noise(statistics, sigma, self.parts, self.noise_share)
@@ -323,7 +323,7 @@ class Pyramid:
 
     @property
     def with_approximation(self) -> Pyramid:
-        """The same pyramid for rules that count the approximation as well."""
+        """This pyramid for rules that count the approximation as well."""
         return Pyramid(self.coefficients, self.analysis, self.shape, all_counted=True)
 
     def shrunk_details(self, shrinkage: Shrinkage | None) -> Iterator[Array]:

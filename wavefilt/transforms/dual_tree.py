@@ -108,11 +108,9 @@ class DualTreeTransform(Transform):
         measured = bands if sigma == "level" else bands[:1]
         scale = np.array([[magnitude_quantile(SHARE, band.correlation)] for band in measured])
         found = statistics.quantile_abs(list(range(1, len(measured) + 1)), SHARE) / scale
-        found = np.broadcast_to(found, (len(bands), found.shape[1]))
-        if self.ndim == 1:
-            return found
-        pairs = found.reshape(-1, 6, found.shape[1])
-        return np.minimum(pairs, pairs[:, ::-1]).reshape(found.shape)
+        every = np.broadcast_to(found, (len(bands), found.shape[1]))
+        directions = every.reshape(-1, len(self.band_names), found.shape[1])
+        return np.minimum(directions, directions[:, ::-1]).reshape(every.shape)
 
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> Any:
         """Return the places of coefficients: the filters of both trees are centred on the middle of 2^j samples."""

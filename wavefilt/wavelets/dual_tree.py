@@ -71,7 +71,7 @@ QSHIFTS = {
 
 
 class Filters(NamedTuple):
-    """Analysis and synthesis filters of one level: symmetric ones, or those of tree a."""
+    """Analysis and synthesis filters of one level: symmetric filters, or the filters of tree a."""
 
     dec_lo: Floats
     dec_hi: Floats
@@ -80,7 +80,7 @@ class Filters(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Filters of the first level, and of tree a at all other levels; those of tree b are reversed in time."""
+    """Filters of the first level, and of tree a at all other levels; tree b has them reversed in time."""
 
     first: Filters
     later: Filters
@@ -103,7 +103,7 @@ class DualTree:
 
     @property
     def filter_bank(self) -> tuple[Floats, ...]:
-        """The filters of the first level, then those of all other levels."""
+        """The filters of the first level, then the filters of all other levels."""
         return (*self.first, *self.later)
 
     @property
