@@ -282,8 +282,8 @@ def modwt(
 ) -> list[Array]:
     """Compute the maximal overlap discrete wavelet transform along one axis, for any length.
 
-    The filters of level j are the filters of PyWavelets over sqrt 2, their taps 2^(j-1) apart. With h half their number, and
-    V_0 the samples,
+    The filters of level j are PyWavelets' filters over sqrt 2, their taps 2^(j-1) apart. With h half the number of taps
+    and V_0 the samples,
 
         V_j[t] = sum_l lo[l]/sqrt 2 V_{j-1}[t + 2^(j-1) (h - l)],   W_j[t] the same with hi,
         V_{j-1}[t] = sum_l (lo'[l] V_j[t + 2^(j-1) (h - 1 - l)] + hi'[l] W_j[...])/sqrt 2.

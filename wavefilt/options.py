@@ -261,11 +261,7 @@ class Options:
 
     def halo(self, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, as `Transform.halo`."""
-        halo = self.transform.halo(self.filters.dec_len, level)
-        if halo is None or self.rule.together is None:
-            return halo
-        lag = math.ceil(abs(self.transform.lag(self.filters)))
-        return halo + (REACH + lag + 2 << level)  # coefficients of the last level, to the nearest ones and their means
+        return self.transform.halo(self.filters, level, 0 if self.rule.together is None else REACH)
 
     def blended(self, x: Array, y: Array) -> Array:
         """The denoised samples ``y``, with the share of the samples ``x`` as they were that ``blend`` asks for."""
@@ -357,10 +353,7 @@ class Options:
 
         These have the noise of the details of the last level, but where the transform knows more.
         """
-        details = self.transform.bands(level, self.filters)
-        if not self.shrinks_approximation:
-            return details
-        return (*details, self.transform.approximation_band(level, self.filters))
+        return self.transform.bands(level, self.filters, self.shrinks_approximation)
 
     def bands_of(self, count: int) -> tuple[Band, ...]:
         """`bands`, of which there are so many."""

@@ -151,7 +151,7 @@ def _check_mergeable(method: Options, cut: bool) -> None:
         wrong = f"sigma={method.sigma!r}"
     elif cut and method.trend is not None:
         wrong = f"detrend={method.trend!r}"
-    elif method.transform.halo(method.filters.dec_len, 1) is None or method.spins > 1:
+    elif method.halo(1) is None or method.spins > 1:
         wrong = f"transform={method.transform.word!r} with spins={method.spins}"
     elif cut and method.mode in boundary.ROUND:
         wrong = f"mode={method.mode!r}, which joins the ends of a trace,"

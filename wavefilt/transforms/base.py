@@ -15,7 +15,6 @@ import pywt
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError
 from wavefilt.thresholding import rules
-from wavefilt.thresholding.local_shrinkage import low_pass_lag
 from wavefilt.vocabulary import MODES
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets.dual_tree import magnitude_quantile
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from wavefilt.options import Options
     from wavefilt.statistics.interface import Statistics
     from wavefilt.thresholding.shrinkage import Shrinkage
+
+Shape = tuple[int, ...]
+"""The lengths of the transformed axes."""
 
 Refusal = tuple[str, bool, str]
 """An option, whether its value is refused, and the reason."""
@@ -36,14 +38,19 @@ class Band:
 
     ``noise_exponent`` is log2 of their standard deviation for white noise of unit variance. ``parent`` is the name of
     the band of the same orientation at the next coarser level, "" for the coarsest. ``correlation`` is the correlation
-    of the real and imaginary parts of complex coefficients, for the same noise.
+    of the real and imaginary parts of complex coefficients, for the same noise; None for real ones.
     """
 
     name: str
     level: int
     noise_exponent: float = 0.0
     parent: str = ""
-    correlation: float = 0.0
+    correlation: float | None = None
+
+    @property
+    def median_to_sigma(self) -> float:
+        """The noise of a part of a coefficient over the median of the magnitudes of noise."""
+        return rules.MAD_TO_SIGMA if self.correlation is None else 1 / magnitude_quantile(0.5, self.correlation)
 
 
 class Transform(ABC):
@@ -113,11 +120,11 @@ class Transform(ABC):
         """
         return as_wavelet(wavelet)
 
-    def deepest(self, shape: tuple[int, ...], filters: Any) -> int:
+    def deepest(self, shape: Shape, filters: Any) -> int:
         """Return the maximum number of levels of a trace or section of this shape."""
         return self.usual_level(shape, filters)
 
-    def usual_level(self, shape: tuple[int, ...], filters: Any) -> int:
+    def usual_level(self, shape: Shape, filters: Any) -> int:
         """Return the maximum number of levels of a trace or section of this shape if ``level`` is left out."""
         return max_level(min(shape), filters)
 
@@ -125,9 +132,9 @@ class Transform(ABC):
         """Return the largest factor by which samples may grow in this many levels and back."""
         return gain(filters) ** (self.ndim * (level + 1))
 
-    def analysis(self, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int = 0) -> Analysis:
+    def analysis(self, filters: Any, mode: str, level: int) -> Analysis:
         """Return this transform with the same filters and mode along every axis."""
-        return _analysis(self, wavelet, mode, level, start_level)
+        return _analysis(self, filters, mode, level)
 
     # ---- bands and their coefficients
 
@@ -135,23 +142,21 @@ class Transform(ABC):
         """Return log2 of the standard deviation, at this level, of white noise of unit variance."""
         return 0.0
 
-    def bands(self, level: int, filters: Any = None) -> tuple[Band, ...]:
+    def bands(self, level: int, filters: Any = None, approximation: bool = False) -> tuple[Band, ...]:
         """Return the bands of all levels, finest first: thresholds and statistics have a row for each.
 
-        If the noise depends on the filters, ``filters`` are used, or the default ones.
+        With ``approximation``, the approximation of the last level is one more band. If the noise depends on the
+        filters, ``filters`` are used, or the default ones.
         """
-        return _bands(self, level)
-
-    def approximation_band(self, level: int, filters: Any) -> Band:
-        """Return the approximation of the last level as one more band, for rules that shrink it."""
-        return Band(f"A{level}", level, self.noise_exponent(level))
+        last = (Band(f"A{level}", level, self.noise_exponent(level)),) if approximation else ()
+        return _bands(self, level) + last
 
     def levels(self, bands: int) -> int:
         """Return the number of levels that have this number of bands."""
         return _levels(self, bands)
 
     @abstractmethod
-    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+    def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
         """Return the number of coefficients of each band that rules count."""
 
     @abstractmethod
@@ -162,9 +167,7 @@ class Transform(ABC):
         """
 
     @abstractmethod
-    def synthesise(
-        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
-    ) -> Array:
+    def synthesise(self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: Shape) -> Array:
         """Return the samples (batch, *shape), C-contiguous, from coefficients in the order of `analyse`."""
 
     def reconstructed(self, pyramid: Pyramid, shrinkage: Shrinkage | None) -> Array:
@@ -174,7 +177,7 @@ class Transform(ABC):
         details = pyramid.shrunk_details(shrinkage)
         return self.synthesise(pyramid.coefficients[0], details, pyramid.analysis, pyramid.shape)
 
-    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: Shape) -> tuple[Any, ...]:
         """Return the coefficients that rules count (batch, n) in the order of `bands`, the approximation last."""
         return tuple(c if c.ndim == 2 else c.reshape(len(c), -1) for c in coefficients[::-1])
 
@@ -192,29 +195,22 @@ class Transform(ABC):
         """
         return rules.noise(statistics, sigma, self.parts, self.noise_share)
 
-    def median_to_sigma(self, band: Band) -> float:
-        """Return the noise of one of the `parts` of a coefficient over the median of the magnitudes of noise."""
-        return rules.MAD_TO_SIGMA if self.parts == 1 else 1 / magnitude_quantile(0.5, band.correlation)
-
-    def shrunk_together(
-        self, shrinkage: Shrinkage, coefficients: tuple[Array, ...], analysis: Analysis, shape: tuple[int, ...]
-    ) -> list[Array]:
-        """Return coefficients in the order of `analyse`, shrunk by a function of several, as `Pyramid.shrunk`.
+    def shrunk_together(self, pyramid: Pyramid, shrinkage: Shrinkage) -> list[Array]:
+        """Return coefficients in the order of `analyse`, shrunk by a function of several.
 
         Thresholds (bands, batch) are in the order of `bands`; if the approximation is shrunk, its threshold is last.
         """
-        function, thresholds, grids = shrinkage.together, shrinkage.thresholds, self.grids(analysis, shape)
-        count = len(thresholds)
-        bands, rest = coefficients[::-1][:count], coefficients[: len(coefficients) - count]
+        function, thresholds, bands = shrinkage.together, shrinkage.thresholds, pyramid.coefficients[::-1]
+        count, grids = len(thresholds), self.grids(pyramid.analysis, pyramid.shape)
         if self.ndim == 1:
-            shrunk = function.shrink(bands, thresholds, grids[:count], self.parts)
+            shrunk = function.shrink(bands[:count], thresholds, grids[:count], self.parts)
         else:
-            shrunk = function.shrink_planes(bands, thresholds, grids, self.parts, len(self.band_names))
-        return [*rest, *shrunk[::-1]]
+            shrunk = function.shrink_planes(bands[:count], thresholds, grids, self.parts, len(self.band_names))
+        return [*shrunk, *bands[count:]][::-1]
 
     # ---- places in time
 
-    def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> Any:
+    def grids(self, analysis: Analysis, shape: Shape) -> Any:
         """Return the places of the coefficients of each band, in the order of `bands`.
 
         For traces a `Grid` for each band, the approximation last; for sections a pair with a `Grid` for each axis.
@@ -234,21 +230,18 @@ class Transform(ABC):
         """Return log2 of the samples from one coefficient of this level to the next."""
         return level
 
-    def lag(self, filters: Any) -> float:
-        """Return how much later an approximation coefficient lies than the detail of its level, in its own steps."""
-        return low_pass_lag(filters.dec_lo)
-
-    def halo(self, taps: int, level: int) -> int | None:
+    def halo(self, filters: Any, level: int, neighbours: int = 0) -> int | None:
         """Return how many samples on each side of a chunk its results depend on, a multiple of 2^level.
 
-        None if traces cannot be divided into chunks.
+        A rule may shrink each coefficient by a number of ``neighbours`` on each side. None if traces cannot be divided
+        into chunks.
         """
         return None
 
 
 @lru_cache(maxsize=256)  # three or four times for each call of `denoise`
-def _analysis(transform: Transform, wavelet: pywt.Wavelet, mode: str, level: int, start_level: int) -> Analysis:
-    return Analysis(transform, (wavelet,) * transform.ndim, (mode,) * transform.ndim, level, start_level)
+def _analysis(transform: Transform, filters: Any, mode: str, level: int) -> Analysis:
+    return Analysis(transform, (filters,) * transform.ndim, (mode,) * transform.ndim, level)
 
 
 @cache
@@ -303,7 +296,7 @@ class Pyramid:
 
     coefficients: tuple[Any, ...]
     analysis: Analysis
-    shape: tuple[int, ...]
+    shape: Shape
     all_counted: bool = False
 
     @property
@@ -336,12 +329,10 @@ class Pyramid:
 
     def shrunk(self, shrinkage: Shrinkage) -> Pyramid:
         """Return the coefficients with the details shrunk on the host, and by some rules the approximation too."""
-        transform, coefficients = self.analysis.transform, self.coefficients
-        bands = (
-            transform.shrunk_together(shrinkage, coefficients, self.analysis, self.shape)
-            if shrinkage.across_bands
-            else [coefficients[0], *self.shrunk_details(shrinkage)]
-        )
+        if shrinkage.across_bands:
+            bands = self.analysis.transform.shrunk_together(self, shrinkage)
+        else:
+            bands = [self.coefficients[0], *self.shrunk_details(shrinkage)]
         return Pyramid(tuple(bands), self.analysis, self.shape)
 
 

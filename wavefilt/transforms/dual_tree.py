@@ -29,7 +29,7 @@ from wavefilt.thresholding.local_shrinkage import REACH, Grid
 from wavefilt.wavelets.dual_tree import DualTree, Moments, Trees, as_dual_tree, deepest, magnitude_quantile, noise
 from wavefilt.wavelets.filters import WaveletLike
 
-from .base import Analysis, Band, Refusal, Transform
+from .base import Analysis, Band, Refusal, Shape, Transform
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
@@ -64,19 +64,18 @@ class DualTreeTransform(Transform):
     def filters(self, wavelet: WaveletLike) -> DualTree:
         return as_dual_tree(wavelet)
 
-    def usual_level(self, shape: tuple[int, ...], filters: Any) -> int:
+    def usual_level(self, shape: Shape, filters: Any) -> int:
         return deepest(shape)
 
     def growth(self, filters: DualTree, level: int) -> float:
         return filters.gain ** (self.ndim * (level + 1))
 
-    def bands(self, level: int, filters: Any = None) -> tuple[Band, ...]:
-        return _bands(filters or DualTree(), level, self.band_names)
+    def bands(self, level: int, filters: Any = None, approximation: bool = False) -> tuple[Band, ...]:
+        tree = filters or DualTree()
+        last = (_band(f"A{level}", level, "", noise(tree, level)[:1]),) if approximation else ()
+        return _bands(tree, level, self.band_names) + last
 
-    def approximation_band(self, level: int, filters: DualTree) -> Band:
-        return _band(f"A{level}", level, "", noise(filters, level)[:1])
-
-    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+    def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
         levels = zip(*(axis_grids(analysis.level, samples) for samples in shape), strict=True)
         return [prod(grid.count for grid in level) for level in levels for _ in self.band_names]
 
@@ -88,9 +87,7 @@ class DualTreeTransform(Transform):
         low = paired(low) if self.ndim == 1 else np.ascontiguousarray(low)
         return (low, *(band for bands in reversed(levels) for band in bands))
 
-    def synthesise(
-        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
-    ) -> Array:
+    def synthesise(self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: Shape) -> Array:
         levels = list(zip(*[details] * len(self.band_names), strict=True))[::-1]  # the same iterator: a level at a time
         low = unpaired(approximation) if self.ndim == 1 else approximation
         longer = tuple(2 * n for n in levels[0][0].shape[1:])
@@ -106,13 +103,13 @@ class DualTreeTransform(Transform):
         if not isinstance(sigma, str):
             return super().noise(statistics, sigma, bands)
         measured = bands if sigma == "level" else bands[:1]
-        scale = np.array([[magnitude_quantile(SHARE, band.correlation)] for band in measured])
+        scale = np.array([[magnitude_quantile(SHARE, band.correlation or 0.0)] for band in measured])
         found = statistics.quantile_abs(list(range(1, len(measured) + 1)), SHARE) / scale
         every = np.broadcast_to(found, (len(bands), found.shape[1]))
         directions = every.reshape(-1, len(self.band_names), found.shape[1])
         return np.minimum(directions, directions[:, ::-1]).reshape(every.shape)
 
-    def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> Any:
+    def grids(self, analysis: Analysis, shape: Shape) -> Any:
         """Return the places of coefficients: the filters of both trees are centred on the middle of 2^j samples."""
         along = [axis_grids(analysis.level, samples) for samples in shape]
         if self.ndim == 1:
@@ -129,15 +126,13 @@ class DualTreeTransform(Transform):
             shares += [*means, *means[::-1]]
         return tuple(shares)
 
-    def lag(self, filters: DualTree) -> float:
-        return 0
-
-    def halo(self, taps: int, level: int) -> int | None:
+    def halo(self, filters: DualTree, level: int, neighbours: int = 0) -> int | None:
         """Return the samples on either side of its 2^j samples on which a coefficient of level j depends.
 
         There are fewer than (taps - 2) 2^(j - 1); a sample depends on coefficients as far away.
         """
-        return taps - 1 << level if self.ndim == 1 else None
+        steps = filters.dec_len - 1 + (neighbours + 2 if neighbours else 0)
+        return steps << level if self.ndim == 1 else None
 
 
 DTCWT, DTCWT2 = DualTreeTransform(1), DualTreeTransform(2)
@@ -195,7 +190,7 @@ def decomposed(x: Array, tree: DualTree, level: int, ndim: int) -> tuple[Array, 
     return x, levels
 
 
-def recomposed(low: Array, levels: Sequence[Sequence[Array]], tree: DualTree, shape: tuple[int, ...]) -> Array:
+def recomposed(low: Array, levels: Sequence[Sequence[Array]], tree: DualTree, shape: Shape) -> Array:
     """Invert `decomposed`."""
     ndim = len(shape)
     shapes = [shape, *(tuple(2 * n for n in bands[0].shape[-ndim:]) for bands in levels)]

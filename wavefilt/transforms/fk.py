@@ -28,7 +28,7 @@ from wavefilt.thresholding.local_shrinkage import Local
 from wavefilt.wavelets.boundary import extended
 from wavefilt.wavelets.filters import WaveletLike
 
-from .base import Analysis, Band, Refusal, Transform
+from .base import Analysis, Band, Pyramid, Refusal, Shape, Transform
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
@@ -136,21 +136,21 @@ class FKTransform(Transform):
         """Return √n: a transform of n samples that keeps their energy multiplies the largest by up to this."""
         return float((filters.traces * filters.samples) ** 0.5)
 
-    def usual_level(self, shape: tuple[int, ...], filters: Window) -> int:
+    def usual_level(self, shape: Shape, filters: Window) -> int:
         """Return half of the samples in a window, the highest frequency; 0 for a single trace."""
         return min(filters.samples, shape[1]) // 2 if shape[0] > 1 else 0
 
-    def bands(self, level: int, filters: Any = None) -> tuple[Band, ...]:
+    def bands(self, level: int, filters: Any = None, approximation: bool = False) -> tuple[Band, ...]:
         """Return the frequencies from the highest down, in periods a window."""
         return _bands(level)
 
-    def windows(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Windows, Windows]:
+    def windows(self, analysis: Analysis, shape: Shape) -> tuple[Windows, Windows]:
         """Return the windows across traces and along time; they are not larger than the section."""
         window: Any = analysis.wavelets[0]
         across = min(window.traces, max(shape[0] // 2 * 2, 2))  # the noise of a single live trace is measured too
         return Windows(shape[0], across), Windows(shape[1], 2 * analysis.level)
 
-    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+    def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
         if not analysis.level:
             return []
         across, along = self.windows(analysis, shape)
@@ -186,9 +186,7 @@ class FKTransform(Transform):
         _in_parts(over_traces, len(bands), spectra[0].size)
         return (x[:, 0, :0], *bands)
 
-    def synthesise(
-        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
-    ) -> Array:
+    def synthesise(self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: Shape) -> Array:
         from scipy import fft
 
         if not analysis.level:
@@ -212,7 +210,7 @@ class FKTransform(Transform):
         _in_parts(over_time, batch * shape[0], along.samples)
         return y
 
-    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: Shape) -> tuple[Any, ...]:
         """Return the coefficients of windows inside the section: beyond its ends the samples are not independent."""
         approximation, *bands = coefficients
         across, along = self.windows(analysis, shape)
@@ -222,12 +220,10 @@ class FKTransform(Transform):
             counted.append(inside.reshape(len(band), -1))
         return (*counted[::-1], approximation)
 
-    def shrunk_together(
-        self, shrinkage: Shrinkage, coefficients: tuple[Array, ...], analysis: Analysis, shape: tuple[int, ...]
-    ) -> list[Array]:
+    def shrunk_together(self, pyramid: Pyramid, shrinkage: Shrinkage) -> list[Array]:
         assert isinstance(shrinkage.function, Local)
-        bands = shrinkage.function.shrink_spectra(coefficients[:0:-1], shrinkage.thresholds, self.parts)
-        return [coefficients[0], *bands[::-1]]
+        bands = shrinkage.function.shrink_spectra(pyramid.coefficients[:0:-1], shrinkage.thresholds, self.parts)
+        return [pyramid.coefficients[0], *bands[::-1]]
 
     def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:
         """Return the share of a window's energy, for all of its coefficients."""

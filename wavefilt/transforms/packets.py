@@ -18,7 +18,7 @@ from wavefilt.arrays import Array, Floats
 from wavefilt.vocabulary import BASES, check
 from wavefilt.wavelets.filters import detail_lengths
 
-from .base import Analysis, Band, Pyramid, Refusal, Transform
+from .base import Analysis, Band, Pyramid, Refusal, Shape, Transform
 from .separable import DWT
 
 if TYPE_CHECKING:
@@ -50,26 +50,24 @@ class PacketTransform(Transform):
         yield "sigma", isinstance(options.sigma, tuple), ": give a number, or leave it out"
         yield "rule", options.rule.together is not None, ", whose bases have no neighbouring bands"
 
-    def bands(self, level: int, filters: Any = None) -> tuple[Band, ...]:
+    def bands(self, level: int, filters: Any = None, approximation: bool = False) -> tuple[Band, ...]:
         """Return all nodes but the approximations, level by level; a band's ``level`` is its octave in the DWT."""
         return _bands(level)
 
-    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+    def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
         lengths = detail_lengths(shape[0], analysis.wavelets[0].dec_len, analysis.modes[0], analysis.level)
         return [length for j, length in enumerate(lengths, 1) for _ in range(1, 1 << j)]
 
     def analyse(self, x: Array, analysis: Analysis) -> tuple[Array, ...]:
         return analysed(x, analysis, DWT.analyse)
 
-    def synthesise(
-        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
-    ) -> Array:
+    def synthesise(self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: Shape) -> Array:
         return self.merged(Pyramid((approximation, *details), analysis, shape), None, _merge(analysis))
 
     def reconstructed(self, pyramid: Pyramid, shrinkage: Shrinkage | None) -> Array:
         return self.merged(pyramid, shrinkage, _merge(pyramid.analysis))
 
-    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: Shape) -> tuple[Any, ...]:
         approximation, *levels = coefficients
         return (*(node for nodes in reversed(levels) for node in nodes[1:]), approximation)
 

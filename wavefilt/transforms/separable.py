@@ -23,7 +23,7 @@ from wavefilt.wavelets import boundary
 from wavefilt.wavelets.boundary import ROUND, extended, modwt_kept, modwt_needed
 from wavefilt.wavelets.filters import detail_length, detail_lengths
 
-from .base import Analysis, Refusal, Transform
+from .base import Analysis, Refusal, Shape, Transform
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
@@ -89,7 +89,7 @@ class DecimatedTransform(Transform):
         """Return which of the details of a level along an axis the inverse needs."""
         return slice(length)
 
-    def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+    def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
         lengths = [self.lengths(n, one) for n, one in zip(shape, axes(analysis), strict=True)]
         return [prod(size) for size in zip(*lengths, strict=True) for _ in self.band_names]
 
@@ -107,9 +107,7 @@ class DecimatedTransform(Transform):
             details = [*(bands[place][(slice(None), *kept)] for place in sorted(bands)), *details]
         return tuple(map(np.ascontiguousarray, (x, *details)))
 
-    def synthesise(
-        self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: tuple[int, ...]
-    ) -> Array:
+    def synthesise(self, approximation: Array, details: Iterator[Array], analysis: Analysis, shape: Shape) -> Array:
         y, along = approximation, axes(analysis)
         levels = zip(*[details] * len(self.band_names), strict=True)  # the same iterator: all bands of a level
         for level, own in zip(range(analysis.level, 0, -1), levels, strict=True):
@@ -121,7 +119,7 @@ class DecimatedTransform(Transform):
             y = bands[0]
         return np.ascontiguousarray(y[(slice(None), *map(slice, shape))])
 
-    def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> Any:
+    def grids(self, analysis: Analysis, shape: Shape) -> Any:
         """Return the places of coefficients; low-pass ones are later by the lag of their filter."""
         along = axes(analysis)
         high = [self.axis_grids(one, samples) for one, samples in zip(along, shape, strict=True)]
@@ -150,9 +148,17 @@ class DecimatedTransform(Transform):
         levels = (i // len(self.band_names) + 1 for i in range(len(shares)))
         return tuple(share * 2.0 ** -self.noise_exponent(j) for j, share in zip(levels, shares, strict=True))
 
-    def halo(self, taps: int, level: int) -> int | None:
-        """Return the reach of all levels of analysis and synthesis, (taps - 1)(2^level - 1) samples, rounded up."""
-        return -(-(taps - 1) * ((1 << level) - 1) >> level) << level if self.ndim == 1 else None
+    def halo(self, filters: pywt.Wavelet, level: int, neighbours: int = 0) -> int | None:
+        """Return the reach of all levels of analysis and synthesis, (taps - 1)(2^level - 1) samples, rounded up.
+
+        Neighbours count from the nearest coefficient of another band, which may lag behind.
+        """
+        if self.ndim == 2:
+            return None
+        steps = -(-(filters.dec_len - 1) * ((1 << level) - 1) >> level)
+        if neighbours:
+            steps += neighbours + math.ceil(abs(low_pass_lag(filters.dec_lo))) + 2
+        return steps << level
 
 
 class MaximalOverlapTransform(DecimatedTransform):
@@ -169,7 +175,7 @@ class MaximalOverlapTransform(DecimatedTransform):
         yield from super().refusals(options)
         yield "rule", options.rule.blocks is not None, ": it shrinks blocks of `transform` 'dwt'"
 
-    def deepest(self, shape: tuple[int, ...], filters: Any) -> int:
+    def deepest(self, shape: Shape, filters: Any) -> int:
         """Return log2 of the length: above, the taps would lie more than half of the samples apart."""
         return max(min(shape), 1).bit_length() - 1
 
@@ -201,7 +207,7 @@ class MaximalOverlapTransform(DecimatedTransform):
         low, high = (wrapped(c, one, before, after, axis) for c in (low, high))
         return _filtered(low, wavelet.rec_lo, step, axis) + _filtered(high, wavelet.rec_hi, step, axis)
 
-    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: Shape) -> tuple[Any, ...]:
         """Return the coefficients of the samples, without the boundary coefficients."""
         if set(analysis.modes) <= set(ROUND):
             return super().counted(coefficients, analysis, shape)
