@@ -126,7 +126,7 @@ class FKTransform(Transform):
         yield "level", options.level is not None, ", which has windows instead, such as wavelet sine32x64"
         yield "keep", options.keep > 0, ", which has no levels"
         yield "sigma", options.sigma == "global", ": each frequency has noise of its own"
-        yield "rule", len(options.fixed_thresholds) > 1, ", which has no levels: give one threshold"
+        yield "rule", len(options.rule.values) > 1, ", which has no levels: give one threshold"
         yield "rule", isinstance(options.rule.together, Bivariate), ", whose bands have no parents"
 
     def filters(self, wavelet: WaveletLike) -> Window:
