@@ -105,9 +105,9 @@ class DualTreeTransform(Transform):
         measured = bands if sigma == "level" else bands[:1]
         scale = np.array([[magnitude_quantile(SHARE, band.correlation or 0.0)] for band in measured])
         found = statistics.quantile_abs(list(range(1, len(measured) + 1)), SHARE) / scale
-        every = np.broadcast_to(found, (len(bands), found.shape[1]))
+        every: Floats = np.broadcast_to(found, (len(bands), found.shape[1]))
         directions = every.reshape(-1, len(self.band_names), found.shape[1])
-        return np.minimum(directions, directions[:, ::-1]).reshape(every.shape)
+        return np.asarray(np.minimum(directions, directions[:, ::-1])).reshape(every.shape)
 
     def grids(self, analysis: Analysis, shape: Shape) -> Any:
         """Return the places of coefficients: the filters of both trees are centred on the middle of 2^j samples."""

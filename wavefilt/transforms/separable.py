@@ -155,7 +155,7 @@ class DecimatedTransform(Transform):
         """
         if self.ndim == 2:
             return None
-        steps = -(-(filters.dec_len - 1) * ((1 << level) - 1) >> level)
+        steps = -(-(int(filters.dec_len) - 1) * ((1 << level) - 1) >> level)
         if neighbours:
             steps += neighbours + math.ceil(abs(low_pass_lag(filters.dec_lo))) + 2
         return steps << level
