@@ -59,7 +59,7 @@ def register_mode(name: str, extension: Callable[[int, int], Terms]) -> None:
 
 
 def register_transform(transform: Transform) -> None:
-    """Add a transform under its own name; its word is what the option ``transform`` takes.
+    """Add a transform under its own name; its attribute ``word`` is the value of the option ``transform``.
 
     It runs on the reference backend. Raises ValueError for a name that is taken.
     """
