@@ -54,7 +54,7 @@ def find(word: str | Transform, ndim: int, basis: str | None = None) -> Transfor
         matches = list(TRANSFORMS.values())
     found = next((own for own in matches if (own.word, own.ndim) == (word, ndim)), None)
     if found is None:
-        needs = "traces" if ndim == 2 else "sections: name two axes"
+        needs = "traces, not sections" if ndim == 2 else "sections, with two axes"
         raise OptionError(f"`transform` {word!r} is for {needs}")
     if basis is None:
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -244,7 +244,7 @@ def _analysis(transform: Transform, filters: Any, mode: str, level: int) -> Anal
     return Analysis(transform, (filters,) * transform.ndim, (mode,) * transform.ndim, level)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _bands(transform: Transform, level: int) -> tuple[Band, ...]:
     return tuple(
         Band(f"{name}{j}", j, transform.noise_exponent(j), f"{name}{j + 1}" if j < level else "")
@@ -253,7 +253,7 @@ def _bands(transform: Transform, level: int) -> tuple[Band, ...]:
     )
 
 
-@cache
+@lru_cache(maxsize=256)
 def _levels(transform: Transform, bands: int) -> int:
     level = 0
     while len(transform.bands(level)) < bands:
