@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -148,8 +148,11 @@ class Transform(ABC):
         With ``approximation``, the approximation of the last level is one more band. If the noise depends on the
         filters, ``filters`` are used, or the default ones.
         """
-        last = (Band(f"A{level}", level, self.noise_exponent(level)),) if approximation else ()
-        return _bands(self, level) + last
+        return _bands(self, level, filters, approximation)
+
+    def band(self, letter: str, level: int, filters: Any) -> Band:
+        """Return the band of this letter at a level; "A" is the approximation."""
+        return Band(f"{letter}{level}", level, self.noise_exponent(level))
 
     def levels(self, bands: int) -> int:
         """Return the number of levels that have this number of bands."""
@@ -245,12 +248,13 @@ def _analysis(transform: Transform, filters: Any, mode: str, level: int) -> Anal
 
 
 @lru_cache(maxsize=256)
-def _bands(transform: Transform, level: int) -> tuple[Band, ...]:
-    return tuple(
-        Band(f"{name}{j}", j, transform.noise_exponent(j), f"{name}{j + 1}" if j < level else "")
+def _bands(transform: Transform, level: int, filters: Any, approximation: bool) -> tuple[Band, ...]:
+    details = (
+        replace(transform.band(letter, j, filters), parent=f"{letter}{j + 1}" if j < level else "")
         for j in range(1, level + 1)
-        for name in transform.band_names
+        for letter in transform.band_names
     )
+    return (*details, transform.band("A", level, filters)) if approximation else tuple(details)
 
 
 @lru_cache(maxsize=256)

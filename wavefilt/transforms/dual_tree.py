@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ import numpy as np
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.errors import OptionError
 from wavefilt.thresholding.local_shrinkage import REACH, Grid
-from wavefilt.wavelets.dual_tree import DualTree, Moments, Trees, as_dual_tree, deepest, magnitude_quantile, noise
+from wavefilt.wavelets.dual_tree import DualTree, Trees, as_dual_tree, deepest, magnitude_quantile, noise
 from wavefilt.wavelets.filters import WaveletLike
 
 from .base import Analysis, Band, Refusal, Shape, Transform
@@ -70,10 +69,20 @@ class DualTreeTransform(Transform):
     def growth(self, filters: DualTree, level: int) -> float:
         return filters.gain ** (self.ndim * (level + 1))
 
-    def bands(self, level: int, filters: Any = None, approximation: bool = False) -> tuple[Band, ...]:
-        tree = filters or DualTree()
-        last = (_band(f"A{level}", level, "", noise(tree, level)[:1]),) if approximation else ()
-        return _bands(tree, level, self.band_names) + last
+    def band(self, letter: str, level: int, filters: Any) -> Band:
+        """Return a band by the moments of white noise along each axis.
+
+        In sections, the variances of the parts of a coefficient are the product of the variances along both axes, plus
+        or minus the product of the covariances between the trees: as if the parts were correlated.
+        """
+        low, high = noise(filters or DualTree(), level)
+        if self.ndim == 1:
+            variance, covariance = low if letter == "A" else high
+        else:
+            pairs = {"FA": (high, low), "EB": (high, high), "DC": (low, high)}  # mirrored directions
+            rows, columns = next(pair for letters, pair in pairs.items() if letter in letters)
+            variance, covariance = rows.variance * columns.variance, rows.covariance * columns.covariance
+        return Band(f"{letter}{level}", level, math.log2(variance) / 2, "", covariance / variance)
 
     def sizes(self, analysis: Analysis, shape: Shape) -> list[int]:
         levels = zip(*(axis_grids(analysis.level, samples) for samples in shape), strict=True)
@@ -148,27 +157,6 @@ def padded(x: Array, level: int) -> Array:
     """Return ``x`` (batch, ...) extended at the end of each axis by reflection to a multiple of 2^level."""
     ends = [(0, -n % (1 << level)) for n in x.shape[1:]]
     return np.pad(x, [(0, 0), *ends], "symmetric") if any(map(any, ends)) else x
-
-
-@lru_cache(maxsize=256)
-def _bands(tree: DualTree, level: int, names: str) -> tuple[Band, ...]:
-    found = []
-    for j in range(1, level + 1):
-        low, high = noise(tree, j)
-        filters = [(high, low), (high, high), (low, high)] if len(names) > 1 else [(high,)]
-        for name, moments in zip(names, filters if len(names) == 1 else [*filters, *filters[::-1]], strict=True):
-            found.append(_band(f"{name}{j}", j, f"{name}{j + 1}" if j < level else "", moments))
-    return tuple(found)
-
-
-def _band(name: str, level: int, parent: str, moments: Sequence[Moments]) -> Band:
-    """Return a band by the moments of white noise along each axis.
-
-    In sections, the variances of the parts of a coefficient are the product of the variances along both axes, plus or
-    minus the product of the covariances between the trees: as if the parts were correlated.
-    """
-    variance, covariance = (prod(values) for values in zip(*moments, strict=True))
-    return Band(name, level, math.log2(variance) / 2, parent, covariance / variance)
 
 
 def decomposed(x: Array, tree: DualTree, level: int, ndim: int) -> tuple[Array, list[list[Array]]]:
