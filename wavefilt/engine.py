@@ -744,7 +744,7 @@ def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
         if shift and mode in ROUND:
             x = np.roll(x, shift, axis=axis)
         elif shift:
-            x = np.moveaxis(extended(np.moveaxis(x, axis, -1), mode, shift, 0), -1, axis)
+            x = extended(x, mode, shift, 0, axis)
     return np.ascontiguousarray(x)
 
 
