@@ -1,8 +1,8 @@
 """Extending wavefilt: threshold rules, threshold functions, boundary modes, formats, transforms and backends.
 
-Rules and threshold functions may also be passed to `wavefilt.denoise` as objects, without registration. The functions
-here make them known by name: in `wavefilt.denoise`, in streaming and with Dask. Registering a name again replaces the
-former object.
+Rules, threshold functions and transforms may also be passed to `wavefilt.denoise` as objects, without registration. The
+functions here make them known by name: in `wavefilt.denoise`, in streaming, with Dask and, once the module that
+registers them is imported, in the command. Registering a name again replaces the former object.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def register_mode(name: str, extension: Callable[[int, int], Terms]) -> None:
 
     ``i`` is any integer and the indices lie in [0, n). Transforms in this mode run on the reference backend.
     """
-    EXTENSIONS.register(name, extension)
+    EXTENSIONS[name] = extension
 
 
 def register_transform(transform: Transform) -> None:
@@ -61,7 +61,7 @@ def register_transform(transform: Transform) -> None:
 
     It runs on the reference backend.
     """
-    TRANSFORMS.register(transform.name, transform)
+    TRANSFORMS[transform.name] = transform
 
 
 def register_backend(name: str, make: Callable[..., Backend]) -> None:
