@@ -17,7 +17,7 @@ from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerat
 from wavefilt.engine import Outcome
 from wavefilt.options import NoiseForm, Options
 from wavefilt.thresholding.rules import RULES, Rule
-from wavefilt.transforms import Transform
+from wavefilt.transforms import TRANSFORMS, Transform
 from wavefilt.vocabulary import Basis, Detrend, Estimator, Mode, Scope, Shrink
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
@@ -226,7 +226,8 @@ def denoise(
     dimensions: Literal[1, 2] = 1 if axes is None else 2
     given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend, basis
     plain = PLAIN.issuperset(map(type, given))
-    options = _options(RULES.get(rule), *given) if plain else Options(*given)  # type: ignore[arg-type]
+    meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # either may be registered again
+    options = _options(meant, *given) if plain else Options(*given)  # type: ignore[arg-type]
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"`axes={axes!r}` must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
@@ -259,8 +260,8 @@ PLAIN = frozenset((str, int, float, type(None)))
 
 
 @lru_cache(maxsize=256, typed=True)  # True is no number of levels, though it equals 1
-def _options(meant: Rule | None, *given: Any) -> Options:
-    """Return the options; ``meant`` is the rule that has the name given, which may be registered again."""
+def _options(meant: object, *given: Any) -> Options:
+    """Return the options; ``meant`` are the objects that have the names given."""
     return Options(*given)
 
 
