@@ -225,9 +225,11 @@ def denoise(
         raise ValueError(f"`axis={axis}` and `axes={axes}` both name what to transform: give one")
     dimensions: Literal[1, 2] = 1 if axes is None else 2
     given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend, basis
-    plain = PLAIN.issuperset(map(type, given))
-    meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # either may be registered again
-    options = _options(meant, *given) if plain else Options(*given)  # type: ignore[arg-type]
+    if PLAIN.issuperset(map(type, given)):
+        meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # a name may be registered again
+        options = _options(meant, *given)
+    else:
+        options = Options(*given)  # type: ignore[arg-type]
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"`axes={axes!r}` must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
