@@ -227,9 +227,9 @@ def denoise(
     given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend, basis
     if PLAIN.issuperset(map(type, given)):
         meant = RULES.get(rule), TRANSFORMS.get(transform)  # type: ignore[arg-type]  # a name may be registered again
-        options = _options(meant, *given)
+        options = _options(meant, *given)  # type: ignore[arg-type]
     else:
-        options = Options(*given)  # type: ignore[arg-type]
+        options = Options(*given)
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"`axes={axes!r}` must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
