@@ -73,7 +73,7 @@ def command(source: str, rules: tuple[Any, ...], kinds: tuple[str, ...], **parse
     with usage_errors():
         if parsed["plot"]:
             from wavefilt.io import check_destination
-            from wavefilt.plot import check_target
+            from wavefilt.plotting.figure import check_target
 
             check_target(parsed["plot"])
             check_destination(Path(parsed["plot"]), overwrite=parsed["overwrite"])

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.outofcore.streaming import denoise_file
     from wavefilt.packets import iwavelet_packets, wavelet_packets
+    from wavefilt.plotting import view
     from wavefilt.recording import Recording
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
     from wavefilt.tuning import compare, estimate_sigma, tune
-    from wavefilt.viewer import view
 
 __all__ = [
     "BackendUnavailable",
@@ -88,7 +88,7 @@ _HOMES = {
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),
     "tuning": ("compare", "estimate_sigma", "tune"),
-    "viewer": ("view",),
+    "plotting": ("view",),
 }
 """Where the names come from. All is imported when it is first asked for: the command handles signals from its start,
 before anything large is loaded."""
@@ -103,7 +103,7 @@ _MODULES = (
         "io",
         "method",
         "online",
-        "plot",
+        "plotting",
         "quality",
         "recording",
         "registry",

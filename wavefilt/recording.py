@@ -118,7 +118,7 @@ class Recording:
         source, *facts = map(html.escape, self._about())
         text = f"<b>{source or 'Recording'}</b>: {', '.join(filter(None, facts))}"
         try:
-            from wavefilt.plot import as_html, thumbnail
+            from wavefilt.plotting.figure import as_html, thumbnail
 
             return f"{text}<br>{as_html(thumbnail(self))}"
         except (ImportError, ValueError):
@@ -328,12 +328,12 @@ class Recording:
         FileExistsError, OSError
             If the file is there already or cannot be written.
         """
-        from wavefilt import plot
+        from wavefilt.plotting import PlotOptions, figure
 
-        chosen = plot.PlotOptions(panels, gain, clip, display, traces_by)
+        options = PlotOptions(panels, gain, clip, display, traces_by)
         if path is None:
-            return plot.draw(self, after, chosen)
-        return plot.save(lambda: plot.draw(self, after, chosen), path, overwrite, dpi)
+            return figure.draw(self, after, options)
+        return figure.save(lambda: figure.draw(self, after, options), path, overwrite, dpi)
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write in the format it was read from, headers kept, by way of a temporary file in the same folder.

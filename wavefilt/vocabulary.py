@@ -57,8 +57,8 @@ DETRENDS: tuple[str, ...] = get_args(Detrend)
 HIDINGS: tuple[str, ...] = get_args(Hiding)
 DISPLAYS: tuple[str, ...] = get_args(Display)
 TRACES_BY: tuple[str, ...] = get_args(TracesBy)
-PANELS = ("before", "after", "removed", "spectrograms", "spectra", "levels")
-"""Of a figure."""
+PANELS = ("before", "after", "residual", "spectrograms", "spectra", "levels")
+"""The panels of a figure."""
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:

@@ -9,7 +9,7 @@ import click
 
 from wavefilt.io import Layout
 from wavefilt.method import Method
-from wavefilt.plot import PlotOptions
+from wavefilt.plotting import PlotOptions
 from wavefilt.vocabulary import Noise
 
 TRANSFORM = ("wavelet", "level", "mode", "transform", "spins", "detrend")
