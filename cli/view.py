@@ -44,7 +44,8 @@ def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: 
     except ImportError as error:
         raise Failure(str(error), 1) from error
     from wavefilt.containers import of_file
-    from wavefilt.plotting.viewer import Viewer, denoise as denoised, run
+    from wavefilt.plotting.viewer import Viewer, run
+    from wavefilt.plotting.viewer import denoise as denoised
 
     ((path, target),) = jobs
     recording, _ = read(path, options.layout, options.format)
@@ -59,6 +60,12 @@ def command(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: 
         return Viewer(first, output=target, overwrite=overwrite, target=options.output, words=for_command)
 
     try:
-        run(page, f"{traces.name} - wavefilt", port, not no_browser, lambda address: tell(f"{address}  (Ctrl-C ends it)"))
+        run(
+            page,
+            f"{traces.name} - wavefilt",
+            port,
+            not no_browser,
+            lambda address: tell(f"{address}  (Ctrl-C ends it)"),
+        )
     except OSError as error:
         raise Failure(f"port {port}: {error.strerror or error}; use another --port, or none", 1) from error

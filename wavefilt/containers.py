@@ -1,4 +1,4 @@
-"""Traces of the containers that `wavefilt.compare`, `tune`, `estimate_sigma` and `view` accept, and how to denoise them."""
+"""The traces of the containers that `wavefilt.compare`, `tune`, `estimate_sigma` and `view` accept."""
 
 from __future__ import annotations
 

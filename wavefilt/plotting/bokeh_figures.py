@@ -7,22 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from bokeh import models
 from bokeh.events import RangesUpdate, SelectionGeometry
-from bokeh.models import (
-    BasicTicker,
-    BoxAnnotation,
-    BoxSelectTool,
-    BoxZoomTool,
-    ColorBar,
-    ColumnDataSource,
-    HoverTool,
-    LinearColorMapper,
-    PanTool,
-    Range1d,
-    ResetTool,
-    SaveTool,
-    WheelZoomTool,
-)
 from bokeh.palettes import Magma256, RdBu11, interp_palette
 from bokeh.plotting import figure
 from panel.io import hold
@@ -44,11 +30,11 @@ from .data import (
     THRESHOLD_COLOR,
     WIGGLES,
     SectionImages,
-    View,
     decibels,
     mean_spectra,
     noise_and_thresholds,
     spectrograms,
+    visible,
 )
 
 FEW = 3
@@ -64,8 +50,8 @@ IMAGE = ("image", "x", "y", "dw", "dh")
 """Columns of the data of an image: values, a corner, and its size."""
 
 
-def _empty(name: str, *columns: str) -> ColumnDataSource:
-    return ColumnDataSource({column: [] for column in columns}, name=name)
+def _empty(name: str, *columns: str) -> models.ColumnDataSource:
+    return models.ColumnDataSource({column: [] for column in columns}, name=name)
 
 
 class SectionFigures:
@@ -80,15 +66,15 @@ class SectionFigures:
         count, samples = traces.rows.shape
         self.horizontal = count <= FEW
         self.display, self.together, self.gain = "wiggle" if self.horizontal else "density", False, 1.0
-        self.view = View(0, count, 0, samples)
+        self.view = visible(traces.rows, (0, count), (0, samples))
         ends = -0.5 * self.step, (samples - 0.5) * self.step
-        self.time_range = Range1d(*(ends if self.horizontal else ends[::-1]))  # to the right, or downwards
-        self.trace_range = Range1d(-1.0, count) if count > 1 else Range1d(*self._amplitudes())
-        self.mapper = LinearColorMapper(palette=PALETTE, low=-1, high=1, nan_color=GAP_COLOR)
+        self.time_range = models.Range1d(*(ends if self.horizontal else ends[::-1]))  # to the right, or downwards
+        self.trace_range = models.Range1d(-1.0, count) if count > 1 else models.Range1d(*self._amplitudes())
+        self.mapper = models.LinearColorMapper(palette=PALETTE, low=-1, high=1, nan_color=GAP_COLOR)
         self.images = {part: _empty(f"image-{part}", *IMAGE) for part in PARTS}
         self.lines = {part: _empty(f"line-{part}", "x", "y") for part in PARTS}
         self.areas = {part: _empty(f"area-{part}", "x", "y") for part in PARTS}
-        self.windows = [BoxAnnotation(fill_color=SIGMA_COLOR, fill_alpha=0.2, visible=False) for _ in PARTS]
+        self.windows = [models.BoxAnnotation(fill_color=SIGMA_COLOR, fill_alpha=0.2, visible=False) for _ in PARTS]
         self.figures = [self._figure(part, window) for part, window in zip(PARTS, self.windows, strict=True)]
         self.figures[0].on_event(RangesUpdate, self._zoomed)
 
@@ -135,15 +121,15 @@ class SectionFigures:
         percentile = f"each trace {clipped} the {CLIP['density']:g}th percentile of the input"
         return percentile + f", divided by {self.gain:g}" * (self.gain != 1)
 
-    def _figure(self, part: str, window: BoxAnnotation) -> figure:
-        select = BoxSelectTool(dimensions="width" if self.horizontal else "height")
+    def _figure(self, part: str, window: models.BoxAnnotation) -> figure:
+        select = models.BoxSelectTool(dimensions="width" if self.horizontal else "height")
         select.description = "Noise window: drag over samples that contain only noise"
-        zoom, ranges = BoxZoomTool(), (self.time_range, self.trace_range)
+        zoom, ranges = models.BoxZoomTool(), (self.time_range, self.trace_range)
         drawn = figure(
             **dict(zip(("x_range", "y_range") if self.horizontal else ("y_range", "x_range"), ranges, strict=True)),
             name=part,
             title=part if part != "residual" else "residual (before − after)",
-            tools=[zoom, select, PanTool(), WheelZoomTool(), ResetTool(), SaveTool()],
+            tools=[zoom, select, models.PanTool(), models.WheelZoomTool(), models.ResetTool(), models.SaveTool()],
             active_drag=zoom,
             height=200 if self.horizontal else 500,
             sizing_mode="stretch_width",
@@ -159,7 +145,7 @@ class SectionFigures:
         time, trace = ("$x", "$y") if self.horizontal else ("$y", "$x")
         moment = ("time", f"{time}{{0.0000}} s") if self.traces.interval else ("sample", f"{time}{{0}}")
         tips = [("trace", f"{trace}{{0}}"), moment, ("value", "@image")]
-        drawn.add_tools(HoverTool(renderers=[image], tooltips=tips))
+        drawn.add_tools(models.HoverTool(renderers=[image], tooltips=tips))
         self._label(drawn)
         drawn.on_event(SelectionGeometry, self._selected)
         return drawn
@@ -171,7 +157,7 @@ class SectionFigures:
             trace.axis_label = "amplitude (data units)"
             return
         trace.axis_label = "trace"
-        trace.ticker = BasicTicker(mantissas=[1, 2, 5], min_interval=1)
+        trace.ticker = models.BasicTicker(mantissas=[1, 2, 5], min_interval=1)
         ids = self.traces.recording.ids
         if ids and len(ids) <= 12:
             trace.major_label_overrides = dict(enumerate(ids))
@@ -211,7 +197,7 @@ class SectionFigures:
         rows = self.traces.rows
         if len(rows) == 1:
             traces = (0.0, 0.0)
-        view = View.of(rows, traces, (time[0] / self.step, time[1] / self.step))
+        view = visible(rows, traces, (time[0] / self.step, time[1] / self.step))
         most = MOST_TRACES if self.display == "density" else WIGGLES
         if view != self.view and (len(rows) > most or rows.shape[1] > MOST_SAMPLES):
             self.view = view
@@ -268,7 +254,7 @@ class DetailFigures:
     def _spectra(self, frequency: str) -> figure:
         drawn = _detail("spectra", "mean amplitude spectrum", frequency, "dB below the maximum before")
         # room for the legend above
-        drawn.x_range, drawn.y_range = Range1d(0, 0.5 / self.interval), Range1d(-RANGE_DB - 5, 14)
+        drawn.x_range, drawn.y_range = models.Range1d(0, 0.5 / self.interval), models.Range1d(-RANGE_DB - 5, 14)
         for part, source in self.spectra.items():
             drawn.line("frequency", "level", source=source, color=COLORS[part], line_width=1.6, legend_label=part)
         return _with_legend(drawn)
@@ -281,21 +267,23 @@ class DetailFigures:
         for name, color, label, marker in marks:
             drawn.line("band", name, line_width=1.6, source=data, color=color, legend_label=label)
             drawn.scatter("band", name, size=7, marker=marker, source=data, color=color, legend_label=label)
-        drawn.add_tools(HoverTool(tooltips=[("level", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")]))
+        drawn.add_tools(
+            models.HoverTool(tooltips=[("level", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")])
+        )
         return _with_legend(drawn)
 
     def _spectrograms(self, frequency: str, time: str) -> list[figure]:
-        mapper = LinearColorMapper(palette=Magma256, low=-RANGE_DB, high=0)
+        mapper = models.LinearColorMapper(palette=Magma256, low=-RANGE_DB, high=0)
         ranges = {
-            "x_range": Range1d(0, self.rows.shape[1] * self.interval),
-            "y_range": Range1d(0, 0.5 / self.interval),
+            "x_range": models.Range1d(0, self.rows.shape[1] * self.interval),
+            "y_range": models.Range1d(0, 0.5 / self.interval),
         }
         figures = []
         for source in self.images.values():
             drawn = _detail("spectrogram", "spectrogram", time, frequency, **ranges)
             image = drawn.image(*IMAGE, source=source, color_mapper=mapper)
-            drawn.add_tools(HoverTool(renderers=[image], tooltips=[(frequency, "$y"), ("dB", "@image{0.0}")]))
-            drawn.add_layout(ColorBar(color_mapper=mapper, width=8, padding=4), "right")
+            drawn.add_tools(models.HoverTool(renderers=[image], tooltips=[(frequency, "$y"), ("dB", "@image{0.0}")]))
+            drawn.add_layout(models.ColorBar(color_mapper=mapper, width=8, padding=4), "right")
             figures.append(drawn)
         return figures
 

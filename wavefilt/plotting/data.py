@@ -425,24 +425,17 @@ REACH = 1.5
 """Distance in traces that a wiggle reaches at most."""
 
 
-@dataclass(frozen=True)
-class View:
-    """The visible traces, from ``first`` to before ``last``, and samples, from ``start`` to before ``stop``."""
+View = tuple[slice, slice]
+"""The visible traces and samples."""
 
-    first: int
-    last: int
-    start: int
-    stop: int
 
-    @classmethod
-    def of(cls, rows: Array, traces: tuple[float, float], samples: tuple[float, float]) -> View:
-        """Return the view between two places on the axes of trace and sample numbers: at least one of each."""
-        limits = []
-        for ends, count in zip((traces, samples), rows.shape, strict=True):
-            low, high = sorted(ends)
-            first = min(max(math.floor(low), 0), count - 1)
-            limits += [first, max(min(math.ceil(high) + 1, count), first + 1)]
-        return cls(*limits)
+def visible(rows: Array, *ends: tuple[float, float]) -> View:
+    """Return the traces and the samples between two places on their axes: at least one of each."""
+    slices = []
+    for (low, high), count in zip(map(sorted, ends), rows.shape, strict=True):
+        first = min(max(math.floor(low), 0), count - 1)
+        slices.append(slice(first, max(min(math.ceil(high) + 1, count), first + 1)))
+    return slices[0], slices[1]
 
 
 class SectionImages:
@@ -473,12 +466,12 @@ class SectionImages:
         Values are relative to the scale of each trace, or with ``together`` in data units. Where several samples and
         traces share a pixel, the largest magnitude is drawn.
         """
-        traces, samples = slice(view.first, view.last), slice(view.start, view.stop)
+        traces, samples = view
         values = self.values(part, traces, samples)
         across, along = math.ceil(values.shape[0] / MOST_TRACES), math.ceil(values.shape[1] / MOST_SAMPLES)
         values = largest(values, along, 1)
         values = largest(values if together else values / self.scales(False)[traces, None], across, 0)
-        place = (view.first - 0.5, view.start - 0.5, float(len(values) * across), float(values.shape[1] * along))
+        place = (traces.start - 0.5, samples.start - 0.5, float(len(values) * across), float(values.shape[1] * along))
         return np.ascontiguousarray(values.T, np.float32), place
 
     def wiggles(self, part: str, view: View, together: bool, gain: float = 1.0) -> tuple[tuple[Array, Array], ...]:
@@ -487,14 +480,15 @@ class SectionImages:
         NaN separates traces. ``gain`` multiplies the amplitudes. A single trace is in data units, with its mean, and
         has no area.
         """
-        traces = slice(view.first, view.last, math.ceil((view.last - view.first) / WIGGLES))
-        places, values = envelope(self.values(part, traces, slice(view.start, view.stop)), MOST_BINS)
-        places = places + view.start
+        first, last, samples = view[0].start, view[0].stop, view[1]
+        traces = slice(first, last, math.ceil((last - first) / WIGGLES))
+        places, values = envelope(self.values(part, traces, samples), MOST_BINS)
+        places = places + samples.start
         time = np.append(places, np.nan)
         if len(self.before) == 1:
             mean = 0.0 if part == "residual" else self.means[0]
             return (np.append(values[0] + mean, np.nan), time), (np.empty(0), np.empty(0))
-        numbers = np.arange(traces.start, traces.stop, traces.step, dtype=np.float64)[:, None]
+        numbers = np.arange(first, last, traces.step, dtype=np.float64)[:, None]
         shifts = traces.step * np.clip(0.7 * gain * values / self.scales(together)[traces, None], -REACH, REACH)
         filled = np.hstack([numbers, numbers + np.maximum(np.nan_to_num(shifts), 0), numbers])
         ends = np.concatenate([places[:1], places, places[-1:], [np.nan]])

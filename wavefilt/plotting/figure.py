@@ -33,8 +33,7 @@ from .data import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
-    from matplotlib.gridspec import SubplotSpec
+    from matplotlib.figure import Figure, SubFigure
 
     from wavefilt.denoising.pipeline import Outcome
     from wavefilt.recording import Recording
@@ -147,24 +146,22 @@ def draw(before: Recording, after: Recording | None, options: PlotOptions) -> Fi
     figure_class = _figure_class()
     traces = DrawnTraces(before, after, options)
     heights = [height for height, drawn in ((TRACES, traces.panels), (OTHERS, traces.others)) if drawn]
-    height = TITLE + sum(heights)
-    figure = figure_class(figsize=(WIDTH, height), facecolor="white")
+    figure = figure_class(figsize=(WIDTH, TITLE + sum(heights)), facecolor="white", layout="constrained")
+    rect = (0.005, 0, 0.985, 1 - TITLE / figure.get_figheight())
+    figure.get_layout_engine().set(rect=rect, w_pad=0.07, h_pad=0.07, wspace=0.01)
+    places = list(np.atleast_1d(figure.subfigures(len(heights), 1, height_ratios=heights)))
     if traces.panels:
-        left, bottom, right, top = _margins(traces)
-        low = height - TITLE - TRACES
-        place = {"left": left / WIDTH, "right": 1 - right / WIDTH, "bottom": (low + bottom) / height}
-        _draw_traces(figure, figure.add_gridspec(1, 1, **place, top=(low + TRACES - top) / height)[0], traces)
+        _draw_traces(places[0], traces)
     if traces.others:
-        place = {"left": 0.72 / WIDTH, "right": 1 - 0.2 / WIDTH, "bottom": 0.5 / height, "top": (OTHERS - 0.3) / height}
-        widths = [1 + 1.35 * (len(traces.parts) > 1) if panel == "spectrograms" else 1 for panel in traces.others]
-        lower = figure.add_gridspec(1, len(widths), **place, width_ratios=widths, wspace=0.28)
-        for cell, panel in zip(lower, traces.others, strict=True):
+        wide = [1 + 1.35 * (len(traces.parts) > 1) if panel == "spectrograms" else 1 for panel in traces.others]
+        places = np.atleast_1d(places[-1].subfigures(1, len(wide), width_ratios=wide))
+        for place, panel in zip(places, traces.others, strict=True):
             if panel == "spectrograms":
-                _draw_spectrograms(figure, cell, traces)
+                _draw_spectrograms(place, traces)
             elif panel == "spectra":
-                _draw_spectra(figure.add_subplot(cell, label="spectra"), traces)
+                _draw_spectra(place.add_subplot(label="spectra"), traces)
             else:
-                _draw_levels(figure, cell, (after or before).outcome)
+                _draw_levels(place, (after or before).outcome)
     _draw_title(figure, traces, before, after)
     return figure
 
@@ -206,26 +203,15 @@ def _draw_title(figure: Figure, traces: DrawnTraces, before: Recording, after: R
     name = name if len(name) <= 60 else f"{name[:57]}..."
     drawable = get_font(findfont(FontProperties(weight="bold"))).get_charmap()
     name = "".join(c if ord(c) in drawable else "?" for c in name)  # matplotlib warns of characters that a font lacks
-    words = [_describe(last.outcome)] if last.outcome else []
+    words = [last.outcome.method.summary(last.outcome.level)] if last.outcome else []
     if after:
         share = 100 * traces.share
         words.append(f"residual: {'< 0.0001' if 0 < share < 1e-4 else f'{share:.3g}'} % of the energy")
     words += ["real part shown"] * traces.complex + [str(traces.gain)] * (traces.gain is not None)
-    edge, y = 0.72 / WIDTH, 1 - 0.3 / figure.get_figheight()
+    edge, y = 0.2 / WIDTH, 1 - 0.3 / figure.get_figheight()
     shared: dict[str, Any] = {"parse_math": False, "va": "center"}
     figure.text(edge, y, name, fontsize=LARGE + 1, fontweight="bold", **shared)
     figure.text(1 - 0.2 / WIDTH, y, SEPARATOR.join(words), fontsize=LARGE - 0.5, ha="right", **shared)
-
-
-def _describe(outcome: Outcome) -> str:
-    """Return wavelet, level, rule and threshold function in a line."""
-    method = outcome.method
-    if isinstance(method.rule, str):
-        rule = f"rule {method.rule}"
-    else:
-        rule = "threshold " + ", ".join(f"{value:.4g}" for value in method.fixed_thresholds[:6])
-    wavelet = method.bank.name.encode("ascii", "replace").decode()
-    return SEPARATOR.join([wavelet, f"level {outcome.level}", rule, method.shrink_word])
 
 
 # ------------------------------------------------------------------------------------------------------ appearance
@@ -257,24 +243,13 @@ def _write_instead(axes: Axes, text: str) -> None:
 # ---------------------------------------------------------------------------------------------------------- traces
 
 
-def _margins(traces: DrawnTraces) -> tuple[float, float, float, float]:
-    """Return inches to the left, below, to the right and above of the panels, for their labels."""
-    if traces.display == "seismogram":
-        several = len(traces) > 1
-        longest = max(map(len, traces.labels)) if several else 0
-        return max(0.72, 0.25 + 0.075 * longest), 0.5, 1.05 if several else 0.2, 0.05
-    below = 0.5 + 0.35 * (traces.by == "id") + 0.17 * (traces.display == "wiggle")
-    return (0.72 if traces.day is None else 1.4), below, 0.95 if traces.display == "density" else 0.2, 0.3
-
-
-def _draw_traces(figure: Figure, cell: SubplotSpec, traces: DrawnTraces) -> None:
+def _draw_traces(figure: SubFigure, traces: DrawnTraces) -> None:
     """Draw the panels of samples, all with the axes and the scales of the first."""
     count, horizontal = len(traces.panels), traces.display == "seismogram"
-    grid = cell.subgridspec(count, 1, hspace=0.12) if horizontal else cell.subgridspec(1, count, wspace=0.05)
     panels: list[Axes] = []
     for i, part in enumerate(traces.panels):
         shared = {"sharex": panels[0], "sharey": panels[0]} if panels else {}
-        axes = figure.add_subplot(grid[i], label=part, **shared)
+        axes = figure.add_subplot(*((count, 1) if horizontal else (1, count)), i + 1, label=part, **shared)
         panels.append(axes)
         _draw_part(axes, traces, part)
         caption = "residual  (before − after, same scale)" if part == "residual" else part
@@ -288,7 +263,15 @@ def _draw_traces(figure: Figure, cell: SubplotSpec, traces: DrawnTraces) -> None
             axes.set_title(caption, fontsize=MEDIUM + 1, color=COLORS[part], fontweight="bold", pad=5)
             axes.tick_params(labelleft=i == 0)
             _label_traces(axes, traces)
-    (_finish_seismograms if horizontal else _finish_columns)(figure, panels, traces)
+    if horizontal:
+        _finish_seismograms(panels, traces)
+        return
+    panels[0].set_ylabel(traces.time_label, fontsize=MEDIUM)
+    if traces.display == "density":
+        bar = figure.colorbar(panels[0].images[0], ax=panels, ticks=(-1, -0.5, 0, 0.5, 1), aspect=40, pad=0.01)
+        bar.set_label(f"amplitude, {_clipping(traces)}", fontsize=MEDIUM)
+        bar.ax.set_label("amplitudes")
+        bar.ax.tick_params(labelsize=SMALL)
 
 
 def _draw_part(axes: Axes, traces: DrawnTraces, part: str) -> None:
@@ -325,21 +308,20 @@ def _draw_seismograms(axes: Axes, traces: DrawnTraces, part: str) -> None:
     axes.set_ylim(len(traces) - 0.5, -0.5)
 
 
-def _finish_seismograms(figure: Figure, panels: list[Axes], traces: DrawnTraces) -> None:
-    panels[-1].set_xlabel(traces.time_label, fontsize=MEDIUM, labelpad=1)
-    label = f"amplitude ({traces.unit})"
+def _finish_seismograms(panels: list[Axes], traces: DrawnTraces) -> None:
     if len(traces) == 1:
-        panels[len(panels) // 2].set_ylabel(label, fontsize=MEDIUM)
+        panels[-1].set_xlabel(traces.time_label, fontsize=MEDIUM, labelpad=1)
+        panels[len(panels) // 2].set_ylabel(f"amplitude ({traces.unit})", fontsize=MEDIUM)
         panels[0].set_ylim(*_limits(panels, traces))
         return
+    scale = f"on the right: amplitude of half a row ({traces.unit})"
+    panels[-1].set_xlabel(f"{traces.time_label}{SEPARATOR}{scale}", fontsize=MEDIUM, labelpad=1)
     scales = [f"±{scale:.0f}" if 100 <= scale < 1e6 else f"±{scale:.3g}" for _, scale in traces.scales.values()]
-    for axes in panels:  # the amplitude of half the height of a row
+    for axes in panels:
         twin = axes.secondary_yaxis("right")
         twin.set_yticks(range(len(traces)), scales)
         twin.tick_params(labelsize=SMALL, length=0)
         twin.spines["right"].set_visible(False)
-    x, y = 1 - 0.2 / figure.get_figwidth(), (panels[0].get_position().y1 + panels[-1].get_position().y0) / 2
-    figure.text(x, y, f"half a row: {label}", fontsize=MEDIUM, rotation=90, va="center", ha="center")
 
 
 def _limits(panels: list[Axes], traces: DrawnTraces) -> tuple[float, float]:
@@ -376,19 +358,11 @@ def _label_traces(axes: Axes, traces: DrawnTraces) -> None:
 
 
 def _clipping(traces: DrawnTraces) -> str:
-    """Return the percentile that is drawn at full scale, in words."""
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(int(str(traces.percentile)[-1]) if traces.percentile % 1 == 0 else 0, "th")
-    gained = f" with {traces.gain}" if traces.gain else ""
-    return f"full scale: {traces.percentile:g}{ending} percentile of each trace{gained}"
-
-
-def _finish_columns(figure: Figure, panels: list[Axes], traces: DrawnTraces) -> None:
-    panels[0].set_ylabel(traces.time_label, fontsize=MEDIUM)
-    if traces.display == "density":
-        place = panels[-1].inset_axes((1.025, 0, 0.03 * len(panels) / 3, 1), label="amplitudes")
-        bar = figure.colorbar(panels[0].images[0], cax=place, ticks=(-1, -0.5, 0, 0.5, 1))
-        bar.set_label(f"amplitude, {_clipping(traces)}", fontsize=MEDIUM)
-        bar.ax.tick_params(labelsize=SMALL)
+    """Return the percentile of each trace that is drawn as 1, in words."""
+    number = traces.percentile
+    ending = "th" if 10 < number < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    scaled = "clipped at" if traces.display == "density" else "scaled by"
+    return f"{scaled} the {number:g}{ending} percentile{f' with {traces.gain}' if traces.gain else ''}"
 
 
 def _draw_wiggles(axes: Axes, traces: DrawnTraces, part: str) -> None:
@@ -451,12 +425,10 @@ def _set_time_axis(axis: Axis, traces: DrawnTraces, first: float, last: float, m
 # ---------------------------------------------------------------------------------------------- spectra and levels
 
 
-def _draw_spectrograms(figure: Figure, cell: SubplotSpec, traces: DrawnTraces) -> None:
+def _draw_spectrograms(figure: SubFigure, traces: DrawnTraces) -> None:
     """Draw spectrograms of the strongest trace before and after, in dB below the largest value before."""
     parts = traces.parts[:2]
-    wide, space = (*[1] * len(parts), 0.04), 0.13 if len(parts) > 1 else 0.06
-    grid = cell.subgridspec(1, len(parts) + 1, width_ratios=wide, wspace=space)
-    panels = [figure.add_subplot(grid[i], label=f"spectrogram {part}") for i, part in enumerate(parts)]
+    panels = [figure.add_subplot(1, len(parts), i + 1, label=f"spectrogram {part}") for i, part in enumerate(parts)]
     amplitudes, name = traces.spectrograms(), traces.name(traces.strongest)
     largest = float(amplitudes["before"].max())
     start, stop = traces.times(traces.strongest)
@@ -477,7 +449,8 @@ def _draw_spectrograms(figure: Figure, cell: SubplotSpec, traces: DrawnTraces) -
         _set_time_axis(axes.xaxis, traces, start, stop, 3)
     panels[0].set_ylabel(traces.frequency_label, fontsize=MEDIUM)
     if panels[0].images:
-        bar = figure.colorbar(panels[0].images[0], cax=figure.add_subplot(grid[-1], label="decibels"))
+        bar = figure.colorbar(panels[0].images[0], ax=panels, aspect=30, pad=0.02)
+        bar.ax.set_label("decibels")
         bar.ax.set_title("dB", fontsize=SMALL, pad=5)
         bar.ax.tick_params(labelsize=SMALL)
 
@@ -502,11 +475,10 @@ def _draw_spectra(axes: Axes, traces: DrawnTraces) -> None:
         _legend(axes, columns=3)
 
 
-def _draw_levels(figure: Figure, cell: SubplotSpec, outcome: Outcome | None) -> None:
+def _draw_levels(figure: SubFigure, outcome: Outcome | None) -> None:
     """Draw energies of the details before shrinking, and noise and thresholds, by level."""
-    grid = cell.subgridspec(2, 1, hspace=0.16)
-    energies = figure.add_subplot(grid[0], label="energies")
-    thresholds = figure.add_subplot(grid[1], label="thresholds", sharex=energies)
+    energies = figure.add_subplot(2, 1, 1, label="energies")
+    thresholds = figure.add_subplot(2, 1, 2, label="thresholds", sharex=energies)
     for axes in (energies, thresholds):
         style(axes, grid=True)
     energies.set_title("detail coefficients by level", fontsize=MEDIUM, pad=5)
@@ -524,7 +496,7 @@ def _draw_levels(figure: Figure, cell: SubplotSpec, outcome: Outcome | None) -> 
     _draw_thresholds(thresholds, *medians)
     places = np.arange(1, depth + 1, math.ceil(depth / 10))
     thresholds.set_xticks(places)
-    bands = outcome.method.kind.bands(outcome.level)
+    bands = outcome.method.transform.bands(outcome.level)
     if len(bands) > outcome.level:
         thresholds.set_xticks(places, [bands[i - 1].name for i in places])
         thresholds.set_xlabel("band (1 = finest)", fontsize=MEDIUM, labelpad=1)

@@ -60,7 +60,11 @@ def _draw_traces(after: Axes, residual: Axes, found: Comparison) -> None:
     mean, step = np.nanmean(x), found.interval or 1.0
     scale = REACH / (np.nanmax(np.abs(x - mean)) or 1.0)
     for row, y in enumerate(found.denoised[:MOST].astype(np.float64)):
-        lines = ((after, x - mean, "#c8c8c8"), (after, y - mean, COLORS["after"]), (residual, x - y, COLORS["residual"]))
+        lines = (
+            (after, x - mean, "#c8c8c8"),
+            (after, y - mean, COLORS["after"]),
+            (residual, x - y, COLORS["residual"]),
+        )
         for axes, samples, color in lines:
             places, values = envelope(samples)
             axes.plot(places * step, row - scale * values, color=color, linewidth=0.7)
