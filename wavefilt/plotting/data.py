@@ -78,6 +78,8 @@ def envelope(samples: Array, bins: int = BINS) -> tuple[Floats, Array]:
 
 def means_and_scales(rows: Array, percentile: float) -> tuple[Floats, Floats]:
     """Return the mean of each row and the percentile of its magnitudes around the mean; 0 for rows of gaps."""
+    if not rows.shape[1]:
+        return np.zeros(len(rows)), np.zeros(len(rows))
     known = np.isfinite(rows)
     counts = np.maximum(known.sum(axis=1), 1)
     means = np.where(known, rows, 0).sum(axis=1) / counts

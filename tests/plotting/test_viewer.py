@@ -80,7 +80,7 @@ def close(found, expected):
 def shows(page, before, after):
     """Check the three images, in the units of the data, to the accuracy of single precision."""
     expected = (less_mean(before, before), less_mean(after, before), before - after)
-    for panel, rows in zip(("before", "after", "removed"), expected, strict=True):
+    for panel, rows in zip(("before", "after", "residual"), expected, strict=True):
         close(page.image(panel), rows)
 
 
@@ -110,7 +110,7 @@ CHANGES = [
     ("Transform", "dwt", {"transform": "dwt"}),
     ("Cycle spinning", "1", {"spins": 1}),
     ("Wavelet", "db2", {"wavelet": "db2"}),
-    ("Two dimensions", True, {"two_dimensional": True}),
+    ("Section", True, {"two_dimensional": True}),
 ]
 
 
@@ -219,7 +219,8 @@ REFUSED = {
     "an interval of a file": (ValueError, lambda: SAMPLE, {"interval": 0.1}),
     "a level": (ValueError, lambda: np.ones((2, 100)), {"level": 9}),
     "a missing file": (OSError, lambda: "no.dat", {}),
-    "a table": (TypeError, lambda: pytest.importorskip("pandas").DataFrame({"a": [1.0]}), {}),
+    "a table": (TypeError, lambda: pytest.importorskip("pandas").DataFrame({"a": ["text"]}), {}),
+    "a Dataset": (TypeError, lambda: pytest.importorskip("xarray").Dataset(), {}),
 }
 
 
@@ -240,7 +241,7 @@ def test_the_band_pass_is_shown_instead_and_not_saved(tmp_path):
     expected = executed(page.python, x=x)["filtered"] - np.nanmean(x, axis=1, keepdims=True)
     close(page.image("after"), np.where(np.isnan(x), np.nan, expected))
     page.choose(Shown="A: wavelets")
-    close(page.image("removed"), x - page.viewer.denoised.samples)
+    close(page.image("residual"), x - page.viewer.denoised.samples)
     assert not page.widgets["Save out.npy"].disabled
     short = Page(x[:, :20], interval=0.004)
     short.choose(Shown="B: band-pass")
@@ -259,7 +260,7 @@ def test_the_band_pass_is_that_of_obspy():
 
 def test_the_trust_report_is_that_of_the_result(page, path):
     recording = wavefilt.read(path)
-    page.press("Is signal in what was removed?")
+    page.press("Does the residual contain signal?")
     shown = " ".join(str(pane.object) for pane in page.viewer.__panel__().select(pn.pane.HTML))
     assert recording.denoise(level=3, backend="pywavelets").trust(recording).summary() in shown
 
@@ -289,7 +290,7 @@ def test_wiggles_are_the_samples_of_the_result(page, path):
     for panel, rows in (
         ("before", less_mean(before, before)),
         ("after", less_mean(after, before)),
-        ("removed", before - after),
+        ("residual", before - after),
     ):
         across, time = page.wiggles(panel)
         np.testing.assert_allclose(across, numbers + np.clip(0.7 * rows / scale, -1.5, 1.5), atol=0.05)
