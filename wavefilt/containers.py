@@ -63,7 +63,7 @@ class Container:
     file: tuple[str, ...] = ()
 
     @property
-    def ndim(self) -> int:
+    def dimensions(self) -> int:
         """1 for traces, 2 for sections."""
         return self.rows.ndim - 1
 
@@ -100,7 +100,7 @@ class Container:
 
     def python(self, options: Mapping[str, Any], section: bool | None = None) -> str:
         """Return the call that denoises with these options; of a ``section``, by default that of the `rows`."""
-        section = self.ndim == 2 if section is None else section
+        section = self.dimensions == 2 if section is None else section
         if self.counted and self.interval and "sigma" in options:
             options = {**options, "sigma": in_samples(options["sigma"], self.recording.clock(0))}
         words = [*self.arguments, to_call(options), self.words[section]]
@@ -132,8 +132,10 @@ def traces_of(
     interval that is not a positive number, or that is given for an object that has its own.
     """
     kind = "wavefilt.Recording" if isinstance(x, Recording) else arrays.kind_of(x)
-    if axes is not None and (axis != -1 or np.shape(axes) != (2,)):
-        raise ValueError(f"`axes` {axes!r} must be a pair of axes, without `axis`")
+    if axes is not None and axis != -1:
+        raise ValueError("give one of `axis` and `axes`")
+    if axes is not None and np.shape(axes) != (2,):
+        raise ValueError(f"`axes` must be a pair of axes, not {axes!r}")
     if interval is not None:
         if not (isinstance(interval, int | float) and 0 < interval < float("inf")):
             raise ValueError(f"`interval` must be a positive number of seconds, not {interval!r}")

@@ -187,12 +187,17 @@ def data(kind):
     if kind == "stream":
         obspy = pytest.importorskip("obspy")
         return x, obspy.Stream([obspy.Trace(row.copy(), {"delta": 0.002}) for row in x]), "stream", None
+    if kind == "table":
+        return x, pytest.importorskip("pandas").DataFrame(x.T), "x", 0.002
+    if kind == "patch":
+        coordinates = {"distance": np.arange(6), "time": np.arange(512) * 0.002}
+        return x, pytest.importorskip("dascore").Patch(x, dims=("distance", "time"), coords=coordinates), "patch", None
     xarray = pytest.importorskip("xarray")
     found = xarray.DataArray(x, dims=("trace", "time")).assign_coords(time=np.arange(512) * 0.002)
     return x, found if kind == "labelled" else found.rename(time="x"), "x", None
 
 
-@pytest.mark.parametrize("kind", ["array", "large", "trace", "recording", "stream", "labelled", "other labels"])
+@pytest.mark.parametrize("kind", ["array", "large", "trace", "recording", "stream", "labelled", "other labels", "table", "patch"])
 @pytest.mark.parametrize(
     "choice",
     [{"sigma": ("seconds", 0.05, 0.4), "rule": "sure", "level": 2}, CHOICES["section"]],
@@ -205,8 +210,9 @@ def test_the_lines_of_other_data_give_what_is_shown(kind, choice):
     page = Page(given, interval=interval, **choice)
     found = executed(page.python, **{name: given})["denoised"]
     shown = page.viewer.denoised.samples
-    rows = getattr(found, "samples", found) if kind != "stream" else [trace.data for trace in found]
-    close(np.asarray(rows).reshape(x.shape), shown.reshape(x.shape))
+    rows = {"recording": "samples", "patch": "data"}.get(kind)
+    rows = getattr(found, rows) if rows else [trace.data for trace in found] if kind == "stream" else found
+    close(np.asarray(rows.T if kind == "table" else rows).reshape(x.shape), shown.reshape(x.shape))
     assert np.abs(shown - x).max() > 1e-3
     assert "Command" not in page.widgets
     assert ("numba" in page.python) == (kind == "large")

@@ -10,13 +10,12 @@ import numpy as np
 
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend
+from wavefilt.containers import traces_of
 from wavefilt.denoising.options import Keywords, check_names
 from wavefilt.denoising.pipeline import run
 from wavefilt.options import Options
 from wavefilt.vocabulary import Noise
 from wavefilt.wavelets.filters import WaveletLike
-
-from .intake import take
 
 
 def estimate_sigma(
@@ -66,7 +65,7 @@ def estimate_sigma(
     (5, 3)
     """
     check_names(options, backend, "by_band", "axis", "axes")
-    taken = take(x, options.get("sigma", "level"), axis, axes)
+    taken = traces_of(x, options.get("sigma", "level"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
     method = Options(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)
     shape = taken.shape[: len(taken.shape) - (taken.dimensions - 1)]
