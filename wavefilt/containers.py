@@ -156,7 +156,13 @@ def traces_of(
     else:
         arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
         samples, along, python = x, (axis,) if axes is None else axes, "x"
-    call = {"function": "wavefilt.denoise", "arguments": ("x",), "words": words, "samples": python, "counted": True}
+    call: dict[str, Any] = {
+        "function": "wavefilt.denoise",
+        "arguments": ("x",),
+        "words": words,
+        "samples": python,
+        "counted": True,
+    }
     return _of_array(samples, along, sigma, interval, "npy", **call)
 
 
@@ -247,9 +253,10 @@ def _of_coordinates(x: Any, kind: str, sigma: Noise, axis: int, axes: tuple[int,
 
 
 def _of_stream(x: Stream | Trace, sigma: Noise, axes: tuple[int, int] | None) -> Container:
-    from wavefilt.obspy import Trace, noise_in_samples
+    from wavefilt.obspy import noise_in_samples
 
-    traces = [trace for trace in ([x] if isinstance(x, Trace) else x) if len(trace.data)]
+    stream = [x] if arrays.kind_of(x) == "obspy.Trace" else list(x)
+    traces = [trace for trace in stream if len(trace.data)]
     recording = Recording(
         [trace.data for trace in traces],
         tuple(float(trace.stats.delta) for trace in traces),

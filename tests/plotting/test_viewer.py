@@ -32,6 +32,7 @@ class Page:
         """Set widgets by the first word of their labels."""
         for name, value in values.items():
             (widget,) = [widget for label, widget in self.widgets.items() if label.startswith(name)]
+            value = widget.options[value] if isinstance(widget, pn.widgets.Select) else value
             with param.edit_constant(widget):
                 widget.param.update({"value": value} | ({"value_throttled": value} if name == "Gain" else {}))
 
@@ -197,7 +198,9 @@ def data(kind):
     return x, found if kind == "labelled" else found.rename(time="x"), "x", None
 
 
-@pytest.mark.parametrize("kind", ["array", "large", "trace", "recording", "stream", "labelled", "other labels", "table", "patch"])
+@pytest.mark.parametrize(
+    "kind", ["array", "large", "trace", "recording", "stream", "labelled", "other labels", "table", "patch"]
+)
 @pytest.mark.parametrize(
     "choice",
     [{"sigma": ("seconds", 0.05, 0.4), "rule": "sure", "level": 2}, CHOICES["section"]],

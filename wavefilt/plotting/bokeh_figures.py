@@ -17,25 +17,7 @@ from wavefilt.arrays import Array
 from wavefilt.containers import Container
 from wavefilt.denoising.pipeline import Outcome
 
-from .data import (
-    AVERAGED,
-    CLIP,
-    COLORS,
-    GAP_COLOR,
-    MOST_SAMPLES,
-    MOST_TRACES,
-    PARTS,
-    RANGE_DB,
-    SIGMA_COLOR,
-    THRESHOLD_COLOR,
-    WIGGLES,
-    SectionImages,
-    decibels,
-    mean_spectra,
-    noise_and_thresholds,
-    spectrograms,
-    visible,
-)
+from . import data
 
 FEW = 3
 """Most traces that are drawn horizontally, with the figures below each other."""
@@ -61,33 +43,35 @@ class SectionFigures:
     """
 
     def __init__(self, traces: Container, on_window: Callable[[int, int], None]) -> None:
-        self.traces, self.data, self.on_window = traces, SectionImages(traces.rows), on_window
+        self.traces, self.section, self.on_window = traces, data.SectionImages(traces.rows), on_window
         self.step = traces.interval or 1.0
         count, samples = traces.rows.shape
         self.horizontal = count <= FEW
         self.display, self.together, self.gain = "wiggle" if self.horizontal else "density", False, 1.0
-        self.view = visible(traces.rows, (0, count), (0, samples))
+        self.view = data.visible(traces.rows, (0, count), (0, samples))
         ends = -0.5 * self.step, (samples - 0.5) * self.step
         self.time_range = models.Range1d(*(ends if self.horizontal else ends[::-1]))  # to the right, or downwards
         self.trace_range = models.Range1d(-1.0, count) if count > 1 else models.Range1d(*self._amplitudes())
-        self.mapper = models.LinearColorMapper(palette=PALETTE, low=-1, high=1, nan_color=GAP_COLOR)
-        self.images = {part: _empty(f"image-{part}", *IMAGE) for part in PARTS}
-        self.lines = {part: _empty(f"line-{part}", "x", "y") for part in PARTS}
-        self.areas = {part: _empty(f"area-{part}", "x", "y") for part in PARTS}
-        self.windows = [models.BoxAnnotation(fill_color=SIGMA_COLOR, fill_alpha=0.2, visible=False) for _ in PARTS]
-        self.figures = [self._figure(part, window) for part, window in zip(PARTS, self.windows, strict=True)]
+        self.mapper = models.LinearColorMapper(palette=PALETTE, low=-1, high=1, nan_color=data.GAP_COLOR)
+        self.images = {part: _empty(f"image-{part}", *IMAGE) for part in data.PARTS}
+        self.lines = {part: _empty(f"line-{part}", "x", "y") for part in data.PARTS}
+        self.areas = {part: _empty(f"area-{part}", "x", "y") for part in data.PARTS}
+        self.windows = [
+            models.BoxAnnotation(fill_color=data.SIGMA_COLOR, fill_alpha=0.2, visible=False) for _ in data.PARTS
+        ]
+        self.figures = [self._figure(part, window) for part, window in zip(data.PARTS, self.windows, strict=True)]
         self.figures[0].on_event(RangesUpdate, self._zoomed)
 
     def show(self, after: Array) -> None:
         """Draw these denoised traces and the residual."""
-        self.data.after = after.real
+        self.section.after = after.real
         self.draw("after", "residual")
 
     def style(self, display: str, together: bool, gain: float) -> None:
         """Draw traces as "density" or "wiggle", each on its own scale or all ``together``, amplified by ``gain``."""
         colors_only = display == self.display == "density" and together == self.together
         self.display, self.together, self.gain = display, together, gain
-        self.draw(*(() if colors_only else PARTS))
+        self.draw(*(() if colors_only else data.PARTS))
 
     def mark(self, window: tuple[int, int] | None) -> None:
         """Show the noise window between these samples, or none."""
@@ -99,7 +83,7 @@ class SectionFigures:
 
     def draw(self, *parts: str) -> None:
         """Send the visible section of some parts, and the limits of the colours."""
-        high = (self.data.scales(True)[0] if self.together else 1.0) / self.gain
+        high = (self.section.scales(True)[0] if self.together else 1.0) / self.gain
         self.mapper.update(low=-high, high=high)
         with hold():  # one message, so that the browser draws each figure once
             for part in parts:
@@ -107,7 +91,7 @@ class SectionFigures:
                     self.images[part].data = self._image(part)
                     self.lines[part].data = self.areas[part].data = {"x": [], "y": []}
                 else:
-                    line, area = self.data.wiggles(part, self.view, self.together, self.gain)
+                    line, area = self.section.wiggles(part, self.view, self.together, self.gain)
                     self.images[part].data = {column: [] for column in IMAGE}
                     self.lines[part].data, self.areas[part].data = self._points(*line), self._points(*area)
 
@@ -116,9 +100,9 @@ class SectionFigures:
         if len(self.traces.rows) == 1:
             return "amplitude in data units"
         if self.together:
-            return f"all traces on one scale: ±{self.data.scales(True)[0] / self.gain:.3g} data units"
+            return f"all traces on one scale: ±{self.section.scales(True)[0] / self.gain:.3g} data units"
         clipped = "clipped at" if self.display == "density" else "scaled by"
-        percentile = f"each trace {clipped} the {CLIP['density']:g}th percentile of the input"
+        percentile = f"each trace {clipped} the {data.CLIP['density']:g}th percentile of the input"
         return percentile + f", divided by {self.gain:g}" * (self.gain != 1)
 
     def _figure(self, part: str, window: models.BoxAnnotation) -> figure:
@@ -135,12 +119,12 @@ class SectionFigures:
             sizing_mode="stretch_width",
             stylesheets=[PHONE],
         )
-        drawn.title.text_color = COLORS[part]
+        drawn.title.text_color = data.COLORS[part]
         drawn.toolbar.logo = None
         drawn.grid.visible = False
         image = drawn.image(*IMAGE, source=self.images[part], color_mapper=self.mapper)
-        drawn.patches("x", "y", source=self.areas[part], color=COLORS[part], fill_alpha=0.7, line_width=0)
-        drawn.multi_line("x", "y", source=self.lines[part], color=COLORS[part], line_width=0.7)
+        drawn.patches("x", "y", source=self.areas[part], color=data.COLORS[part], fill_alpha=0.7, line_width=0)
+        drawn.multi_line("x", "y", source=self.lines[part], color=data.COLORS[part], line_width=0.7)
         drawn.add_layout(window)
         time, trace = ("$x", "$y") if self.horizontal else ("$y", "$x")
         moment = ("time", f"{time}{{0.0000}} s") if self.traces.interval else ("sample", f"{time}{{0}}")
@@ -167,14 +151,14 @@ class SectionFigures:
 
     def _amplitudes(self) -> tuple[float, float]:
         """Return the limits of a single trace, with a margin."""
-        known = self.data.before[np.isfinite(self.data.before)]
+        known = self.section.before[np.isfinite(self.section.before)]
         low, high = (min(float(known.min()), 0.0), max(float(known.max()), 0.0)) if known.size else (-1.0, 1.0)
         margin = 0.05 * (high - low) or 1.0
         return low - margin, high + margin
 
     def _image(self, part: str) -> dict[str, list[Any]]:
         """Return the data of an image along the axes of the figures."""
-        image, (trace, sample, traces, samples) = self.data.image(part, self.view, self.together)
+        image, (trace, sample, traces, samples) = self.section.image(part, self.view, self.together)
         across, along = (trace, traces), (self.step * sample, self.step * samples)
         (x, dw), (y, dh) = (along, across) if self.horizontal else (across, along)
         image = np.ascontiguousarray(image.T) if self.horizontal else image
@@ -197,11 +181,11 @@ class SectionFigures:
         rows = self.traces.rows
         if len(rows) == 1:
             traces = (0.0, 0.0)
-        view = visible(rows, traces, (time[0] / self.step, time[1] / self.step))
-        most = MOST_TRACES if self.display == "density" else WIGGLES
-        if view != self.view and (len(rows) > most or rows.shape[1] > MOST_SAMPLES):
+        view = data.visible(rows, traces, (time[0] / self.step, time[1] / self.step))
+        most = data.MOST_TRACES if self.display == "density" else data.WIGGLES
+        if view != self.view and (len(rows) > most or rows.shape[1] > data.MOST_SAMPLES):
             self.view = view
-            self.draw(*PARTS)
+            self.draw(*data.PARTS)
 
 
 class DetailFigures:
@@ -213,12 +197,12 @@ class DetailFigures:
         sample = self.rows[:, :: max(1, self.rows.shape[1] // 1024)].astype(np.float64)
         energies = np.nansum(sample**2, axis=1)
         live = np.flatnonzero(recording.live)
-        self.averaged = live[:: math.ceil(len(live) / AVERAGED) or 1]
+        self.averaged = live[:: math.ceil(len(live) / data.AVERAGED) or 1]
         self.trace = int(np.argmax(np.where(recording.live, energies, -1)))
         self.peak = float(np.nanmax(np.abs(sample), initial=0)) or 1.0
-        self.spectra = {part: _empty(f"spectrum-{part}", "frequency", "level") for part in PARTS}
+        self.spectra = {part: _empty(f"spectrum-{part}", "frequency", "level") for part in data.PARTS}
         self.levels = _empty("levels", "band", "sigma", "threshold")
-        self.images = {part: _empty(f"spectrogram-{part}", *IMAGE) for part in PARTS}
+        self.images = {part: _empty(f"spectrogram-{part}", *IMAGE) for part in data.PARTS}
         frequency = f"frequency ({'Hz' if traces.interval else 'cycles per sample'})"
         self.spectra_figure = self._spectra(frequency)
         self.levels_figure = self._levels()
@@ -228,13 +212,13 @@ class DetailFigures:
         """Draw the spectra of these denoised traces, and the thresholds of ``outcome``; a band-pass has none."""
         self.after = after.real
         if len(self.averaged):
-            spectra = mean_spectra(self.rows[self.averaged], self.after[self.averaged], self.peak)
+            spectra = data.mean_spectra(self.rows[self.averaged], self.after[self.averaged], self.peak)
             largest = float(spectra["before"].max())
             for part, source in self.spectra.items():
-                level = decibels(spectra[part], largest)
+                level = data.decibels(spectra[part], largest)
                 source.data = {"frequency": np.linspace(0, 0.5 / self.interval, len(level)), "level": level}
         self.draw_spectrograms(self.trace)
-        sigma, threshold = noise_and_thresholds(outcome.estimates if outcome else [])
+        sigma, threshold = data.noise_and_thresholds(outcome.estimates if outcome else [])
         positive = (np.where(values > 0, values, np.nan) for values in (sigma, threshold))  # on a logarithmic axis
         self.levels.data = dict(
             zip(("band", "sigma", "threshold"), (np.arange(1.0, len(sigma) + 1), *positive), strict=True)
@@ -243,37 +227,40 @@ class DetailFigures:
     def draw_spectrograms(self, trace: int) -> None:
         """Draw the spectrograms of this trace."""
         self.trace = min(max(trace, 0), len(self.rows) - 1)
-        amplitudes = spectrograms(self.rows[self.trace], self.after[self.trace], self.peak)
+        amplitudes = data.spectrograms(self.rows[self.trace], self.after[self.trace], self.peak)
         largest = float(amplitudes["before"].max())
         size = {"dw": [self.rows.shape[1] * self.interval], "dh": [0.5 / self.interval]}
-        for part, drawn in zip(PARTS, self.spectrogram_figures, strict=True):
-            level = decibels(amplitudes[part], largest).astype(np.float32)
+        for part, drawn in zip(data.PARTS, self.spectrogram_figures, strict=True):
+            level = data.decibels(amplitudes[part], largest).astype(np.float32)
             self.images[part].data = {"image": [level], "x": [0.0], "y": [0.0], **size}
             drawn.title.text = f"spectrogram {part}, trace {self.trace} (dB)"
 
     def _spectra(self, frequency: str) -> figure:
         drawn = _detail("spectra", "mean amplitude spectrum", frequency, "dB below the maximum before")
         # room for the legend above
-        drawn.x_range, drawn.y_range = models.Range1d(0, 0.5 / self.interval), models.Range1d(-RANGE_DB - 5, 14)
+        drawn.x_range, drawn.y_range = models.Range1d(0, 0.5 / self.interval), models.Range1d(-data.RANGE_DB - 5, 14)
         for part, source in self.spectra.items():
-            drawn.line("frequency", "level", source=source, color=COLORS[part], line_width=1.6, legend_label=part)
+            drawn.line("frequency", "level", source=source, color=data.COLORS[part], line_width=1.6, legend_label=part)
         return _with_legend(drawn)
 
     def _levels(self) -> figure:
-        title, data = "noise and thresholds by level", self.levels
+        title, levels = "noise and thresholds by level", self.levels
         drawn = _detail("thresholds", title, "level (1 = finest)", "data units", y_axis_type="log")
         drawn.xaxis.ticker.min_interval = 1
-        marks = (("sigma", SIGMA_COLOR, "noise σ", "circle"), ("threshold", THRESHOLD_COLOR, "threshold", "square"))
+        marks = (
+            ("sigma", data.SIGMA_COLOR, "noise σ", "circle"),
+            ("threshold", data.THRESHOLD_COLOR, "threshold", "square"),
+        )
         for name, color, label, marker in marks:
-            drawn.line("band", name, line_width=1.6, source=data, color=color, legend_label=label)
-            drawn.scatter("band", name, size=7, marker=marker, source=data, color=color, legend_label=label)
+            drawn.line("band", name, line_width=1.6, source=levels, color=color, legend_label=label)
+            drawn.scatter("band", name, size=7, marker=marker, source=levels, color=color, legend_label=label)
         drawn.add_tools(
             models.HoverTool(tooltips=[("level", "@band"), ("σ", "@sigma{0.0000}"), ("threshold", "@threshold")])
         )
         return _with_legend(drawn)
 
     def _spectrograms(self, frequency: str, time: str) -> list[figure]:
-        mapper = models.LinearColorMapper(palette=Magma256, low=-RANGE_DB, high=0)
+        mapper = models.LinearColorMapper(palette=Magma256, low=-data.RANGE_DB, high=0)
         ranges = {
             "x_range": models.Range1d(0, self.rows.shape[1] * self.interval),
             "y_range": models.Range1d(0, 0.5 / self.interval),

@@ -12,6 +12,7 @@ import panel as pn
 from wavefilt import transforms
 from wavefilt.arrays import Array
 from wavefilt.containers import Container
+from wavefilt.denoising.noise_times import in_samples
 from wavefilt.options import rounded_seconds
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
@@ -20,7 +21,6 @@ from wavefilt.wavelets.filters import names as wavelets
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 DEFAULT, WINDOW = "default", "noise window"
-LEVELS, SPINS = range(1, 13), (1, 2, 4, 8, 16)
 GAINS = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
 CORNERS = 4
 """Order of the band-pass filter, which ObsPy calls corners."""
@@ -65,82 +65,69 @@ class BandPass:
         )
 
 
-class Choice:
-    """A list to choose the value of an option from, by the labels that are shown."""
-
-    def __init__(self, label: str, values: Iterable[Any], given: Any, labels: dict[str, Any]) -> None:
-        self.values = {**labels, **{str(value): value for value in values}}
-        shown = next((name for name, value in self.values.items() if _same(value, given)), str(given))
-        self.values.setdefault(shown, given)
-        self.widget = pn.widgets.Select(label=label, options=list(self.values), value=shown, **WIDE)
-
-    @property
-    def value(self) -> Any:
-        """The chosen value."""
-        return self.values[self.widget.value]
-
-
 class Controls:
     """Widgets for the options of `wavefilt.denoise`; options without a widget stay as given.
 
-    ``changed()`` is called once for each change.
+    ``changed()`` is called once for each change. ``window`` is the noise window in samples.
     """
 
     def __init__(self, traces: Container, given: dict[str, Any], changed: Callable[[], None]) -> None:
         self.interval, self.given, self.changed = traces.interval, given, changed
-        self.window: Any = None
+        self.window: tuple[int, int] | None = None
         noise = {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}
-        listed: dict[str, tuple[str, Iterable[Any], dict[str, Any]]] = {
-            "transform": ("Transform", transforms.words(), {}),
-            "wavelet": ("Wavelet", wavelets(), {DEFAULT: None}),
-            "level": ("Levels", LEVELS, {"auto": None}),
-            "rule": ("Threshold rule", RULES.names(), {DEFAULT: None}),
-            "shrink": ("Threshold function", [*FUNCTIONS.names(), *ESTIMATORS], {DEFAULT: None}),
-            "sigma": ("Noise σ", (), noise),
-            "scope": ("Thresholds for each", SCOPES, {}),
-            "spins": ("Cycle spinning: shifts", SPINS, {}),
+        listed: dict[str, tuple[str, dict[str, Any]]] = {
+            "transform": ("Transform", _labelled(transforms.words())),
+            "wavelet": ("Wavelet", {DEFAULT: None, **_labelled(wavelets())}),
+            "level": ("Levels", {"auto": None, **_labelled(range(1, 13))}),
+            "rule": ("Threshold rule", {DEFAULT: None, **_labelled(RULES.names())}),
+            "shrink": ("Threshold function", {DEFAULT: None, **_labelled([*FUNCTIONS.names(), *ESTIMATORS])}),
+            "sigma": ("Noise σ", noise),
+            "scope": ("Thresholds for each", _labelled(SCOPES)),
+            "spins": ("Cycle spinning: shifts", _labelled([1, 2, 4, 8, 16])),
         }
         first = {"transform": "dwt", "sigma": "level", "scope": "trace", "spins": 1, **given}
         if isinstance(first["sigma"], tuple) and first["sigma"][0] in ("window", "seconds"):
-            self.window, first["sigma"] = first["sigma"], WINDOW
-        self.choices = {
-            name: Choice(label, values, first.get(name), labels) for name, (label, values, labels) in listed.items()
-        }
+            window: Any = in_samples(first["sigma"], traces.recording.clock(0))
+            self.window, first["sigma"] = window[1:], WINDOW
+        self.selects = {}
+        for name, (label, values) in listed.items():
+            value = first.get(name)
+            if not any(type(value) is type(known) and bool(value == known) for known in values.values()):
+                values[str(value)] = value
+            self.selects[name] = pn.widgets.Select(label=label, options=values, value=value, **WIDE)
         section = bool(given.get("two_dimensional"))
         self.section = pn.widgets.Checkbox(label="Section: transform traces together", value=section)
-        self.widgets = [*(choice.widget for choice in self.choices.values()), self.section]
+        self.widgets = [*self.selects.values(), self.section]
         for widget in self.widgets:
             widget.param.watch(lambda event: self.changed(), "value")
 
     @property
     def options(self) -> dict[str, Any]:
         """Options of `Recording.denoise`. Raises ValueError if a noise window is chosen and there is none."""
-        chosen = {name: choice.value for name, choice in self.choices.items()}
+        chosen = {name: select.value for name, select in self.selects.items()}
         if chosen["sigma"] == WINDOW:
             if self.window is None:
                 raise ValueError("no noise window yet: drag one over samples that contain only noise")
-            chosen["sigma"] = self.window
+            times = (rounded_seconds(sample, self.interval) for sample in self.window) if self.interval else ()
+            chosen["sigma"] = ("seconds", *times) if self.interval else ("window", *self.window)
         return {**self.given, **chosen, "two_dimensional": self.section.value}
 
     def drag(self, first: int, last: int) -> None:
-        """Take the noise from these samples, as seconds where the sampling interval is known."""
-        interval = self.interval
-        ends = (rounded_seconds(first, interval), rounded_seconds(last, interval)) if interval else (first, last)
-        self.window = ("seconds" if interval else "window", *ends)
-        widget = self.choices["sigma"].widget
-        if widget.value == WINDOW:
+        """Take the noise from these samples."""
+        self.window, select = (first, last), self.selects["sigma"]
+        if select.value == WINDOW:
             self.changed()
         else:
-            widget.value = WINDOW
+            select.value = WINDOW
 
     @property
-    def samples(self) -> tuple[int, int] | None:
-        """The noise window that is used, in samples."""
-        if self.window is None or self.choices["sigma"].value != WINDOW:
-            return None
-        unit, *ends = self.window
-        first, last = (round(end / (self.interval if unit == "seconds" else 1)) for end in ends)
-        return first, last
+    def used_window(self) -> tuple[int, int] | None:
+        """The noise window, if the noise is taken from it."""
+        return self.window if self.selects["sigma"].value == WINDOW else None
+
+
+def _labelled(values: Iterable[Any]) -> dict[str, Any]:
+    return {str(value): value for value in values}
 
 
 class Look:
@@ -176,8 +163,3 @@ class Look:
         if not self.shown.value.startswith("B"):
             return None
         return BandPass(float(self.low.value or 0), float(self.high.value or 0))
-
-
-def _same(value: Any, given: Any) -> bool:
-    """Return whether two values are equal and of one type: 1 is not True, and lists are compared as a whole."""
-    return type(value) is type(given) and bool(value == given)

@@ -141,7 +141,7 @@ def spectra(rows: Array, starts: NDArray[np.intp], length: int, peak: float) -> 
     return np.asarray(np.fft.rfft(centred * np.hanning(length + 2)[1:-1], 2 * length) / length)
 
 
-def mean_spectra(before: Sequence[Array], after: Sequence[Array], peak: float) -> dict[str, Floats]:
+def mean_spectra(before: Sequence[Array] | Array, after: Sequence[Array] | Array, peak: float) -> dict[str, Floats]:
     """Return the mean amplitude spectrum of each of `PARTS` over traces and at most 32 windows of each."""
     length = _power_of_two(max(map(len, before)) / 4, 2048)
     sums = dict.fromkeys(PARTS, np.zeros(length + 1))
@@ -400,12 +400,13 @@ class DrawnTraces:
         interval = self._intervals[self.strongest]
         alike = [int(i) for i in np.flatnonzero(self.energies > 0) if self._intervals[i] == interval]
         chosen = alike[:: math.ceil(len(alike) / AVERAGED) or 1]
-        pairs = ([self.samples(trace, part) for trace in chosen] for part in PARTS[:2])
-        return mean_spectra(*pairs, self.peak) if chosen else None
+        before, after = ([self.samples(trace, part) for trace in chosen] for part in PARTS[:2])
+        return mean_spectra(before, after, self.peak) if chosen else None
 
     def spectrograms(self) -> dict[str, Floats]:
         """Return the `spectrograms` of the strongest trace."""
-        return spectrograms(*(self.samples(self.strongest, part) for part in PARTS[:2]), self.peak)
+        before, after = (self.samples(self.strongest, part) for part in PARTS[:2])
+        return spectrograms(before, after, self.peak)
 
 
 def spacing(places: Floats) -> float:

@@ -64,31 +64,8 @@ def plot_denoising(
 ) -> None:
     """Draw ``before``, ``after`` and the residual on one amplitude scale, and write the figure to ``path``.
 
-    `Recording.plot` does the same, and draws a recording alone.
-
-    Parameters
-    ----------
-    before, after : Recording
-        The same traces, noisy and denoised. Wavelet, rule and thresholds are those of ``after.outcome``; the
-        energies by level need an outcome with a report (``before.apply(options, report=True)``).
-    path : str or Path
-        Ends in .png, .pdf or .svg. The file is complete or unchanged, never partial.
-    overwrite : bool
-        Replace ``path`` if it exists; otherwise that is a FileExistsError.
-    dpi : float
-        Dots per inch of png files, and of images in the others. The figure is 13 by 9.2 inches.
-    options : PlotOptions, optional
-        Panels, gain, clip and display.
-
-    Raises
-    ------
-    ValueError
-        For an unknown extension, recordings that are empty or not of the same shape, and options that need headers
-        which the recordings lack.
-    ImportError
-        If matplotlib is not installed.
-    FileExistsError, OSError
-        If the file exists or cannot be written.
+    `Recording.plot` does the same, and describes the parameters and errors. Wavelet, rule and thresholds are those of
+    ``after.outcome``; the energies by level need an outcome with a report (``before.apply(options, report=True)``).
     """
     save(lambda: draw(before, after, options or PlotOptions()), path, overwrite, dpi)
 
@@ -144,18 +121,20 @@ def check_target(path: str | Path) -> None:
 def draw(before: Recording, after: Recording | None, options: PlotOptions) -> Figure:
     """Return the figure of `Recording.plot`; `Axes.get_label` gives the names of its panels."""
     figure_class = _figure_class()
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     traces = DrawnTraces(before, after, options)
     heights = [height for height, drawn in ((TRACES, traces.panels), (OTHERS, traces.others)) if drawn]
-    figure = figure_class(figsize=(WIDTH, TITLE + sum(heights)), facecolor="white", layout="constrained")
-    rect = (0.005, 0, 0.985, 1 - TITLE / figure.get_figheight())
-    figure.get_layout_engine().set(rect=rect, w_pad=0.07, h_pad=0.07, wspace=0.01)
-    places = list(np.atleast_1d(figure.subfigures(len(heights), 1, height_ratios=heights)))
+    height = TITLE + sum(heights)
+    layout = ConstrainedLayoutEngine(rect=(0.005, 0, 0.985, 1 - TITLE / height), w_pad=0.07, h_pad=0.07, wspace=0.01)
+    figure = figure_class(figsize=(WIDTH, height), facecolor="white", layout=layout)
+    places: Any = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     if traces.panels:
         _draw_traces(places[0], traces)
     if traces.others:
         wide = [1 + 1.35 * (len(traces.parts) > 1) if panel == "spectrograms" else 1 for panel in traces.others]
-        places = np.atleast_1d(places[-1].subfigures(1, len(wide), width_ratios=wide))
-        for place, panel in zip(places, traces.others, strict=True):
+        lower = places[-1].subfigures(1, len(wide), width_ratios=wide, squeeze=False)[0]
+        for place, panel in zip(lower, traces.others, strict=True):
             if panel == "spectrograms":
                 _draw_spectrograms(place, traces)
             elif panel == "spectra":
@@ -248,8 +227,9 @@ def _draw_traces(figure: SubFigure, traces: DrawnTraces) -> None:
     count, horizontal = len(traces.panels), traces.display == "seismogram"
     panels: list[Axes] = []
     for i, part in enumerate(traces.panels):
-        shared = {"sharex": panels[0], "sharey": panels[0]} if panels else {}
-        axes = figure.add_subplot(*((count, 1) if horizontal else (1, count)), i + 1, label=part, **shared)
+        shared: dict[str, Any] = {"sharex": panels[0], "sharey": panels[0]} if panels else {}
+        rows, columns = (count, 1) if horizontal else (1, count)
+        axes = figure.add_subplot(rows, columns, i + 1, label=part, **shared)
         panels.append(axes)
         _draw_part(axes, traces, part)
         caption = "residual  (before − after, same scale)" if part == "residual" else part
@@ -257,8 +237,8 @@ def _draw_traces(figure: SubFigure, traces: DrawnTraces) -> None:
         if horizontal:
             axes.tick_params(labelbottom=i == count - 1)
             box = {"facecolor": "white", "alpha": 0.8 if caption else 0, "edgecolor": "none", "pad": 1.5}
-            shared = {"transform": axes.transAxes, "fontsize": MEDIUM, "fontweight": "bold", "color": COLORS[part]}
-            axes.text(0.006, 0.95, caption, va="top", bbox=box, **shared)
+            look: dict[str, Any] = {"fontsize": MEDIUM, "fontweight": "bold", "color": COLORS[part]}
+            axes.text(0.006, 0.95, caption, va="top", bbox=box, transform=axes.transAxes, **look)
         else:
             axes.set_title(caption, fontsize=MEDIUM + 1, color=COLORS[part], fontweight="bold", pad=5)
             axes.tick_params(labelleft=i == 0)
@@ -360,7 +340,7 @@ def _label_traces(axes: Axes, traces: DrawnTraces) -> None:
 def _clipping(traces: DrawnTraces) -> str:
     """Return the percentile of each trace that is drawn as 1, in words."""
     number = traces.percentile
-    ending = "th" if 10 < number < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    ending = "th" if 10 < number < 14 else {1.0: "st", 2.0: "nd", 3.0: "rd"}.get(number % 10, "th")
     scaled = "clipped at" if traces.display == "density" else "scaled by"
     return f"{scaled} the {number:g}{ending} percentile{f' with {traces.gain}' if traces.gain else ''}"
 
@@ -416,7 +396,7 @@ def _set_time_axis(axis: Axis, traces: DrawnTraces, first: float, last: float, m
         fraction = f":{rest % 60:0{3 + digits if digits else 2}.{digits}f}" if step < 60 else ""
         labels.append(f"{date}{int(rest // 3600):02}:{int(rest // 60 % 60):02}{fraction}")
     axis.set_ticks(places, labels)
-    if axis.axis_name == "x" and places.size:  # labels at the ends must not reach into the next panel
+    if axis is axis.axes.xaxis and places.size:  # labels at the ends must not reach into the next panel
         first_label, last_label = axis.get_ticklabels()[0], axis.get_ticklabels()[-1]
         last_label.set_horizontalalignment("right" if last - places[-1] < 0.05 * (last - first) else "center")
         first_label.set_horizontalalignment("left" if places[0] - first < 0.05 * (last - first) else "center")

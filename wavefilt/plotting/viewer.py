@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import panel as pn
 from bokeh.server.server import BaseServer
 from bokeh.server.tornado import BokehTornado
@@ -33,7 +32,7 @@ from wavefilt.denoising.pipeline import Outcome
 from wavefilt.errors import BackendUnavailable
 from wavefilt.options import Options
 from wavefilt.recording import Recording
-from wavefilt.report import transformed, unchanged
+from wavefilt.report import energy_removed, transformed, unchanged
 from wavefilt.trust.page import badge
 
 from .bokeh_figures import PALETTE, DetailFigures, SectionFigures
@@ -76,11 +75,8 @@ class Result:
 
     def summary(self) -> str:
         """Return the method, the share of the residual in the energy, and the time, in a line."""
-        before, outcome, rows = self.traces.recording, self.outcome, self.traces.rows
-        known = np.isfinite(rows)
-        scale = np.abs(rows).max(where=known, initial=0) or 1
-        residual, given = (np.where(known, x / scale, 0).ravel() for x in (rows - outcome.samples, rows))
-        share = 100 * float(np.vdot(residual, residual).real / (np.vdot(given, given).real or 1))
+        before, outcome = self.traces.recording, self.outcome
+        share = 100 * energy_removed(before, self.after)
         used = outcome.method.summary(outcome.level)
         note = "" if outcome.estimates else f"; {unchanged(outcome.method, min(transformed(before, outcome.method)))}"
         time = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"
@@ -226,7 +222,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         self.answer.object = ""
         self.question.disabled = self.button.disabled = band_pass is not None
         self.section.show(rows)
-        self.section.mark(self.controls.samples)
+        self.section.mark(self.controls.used_window)
         self.python.value = band_pass.python(self.traces) if band_pass else self.result.python()
         self.command.value = "" if band_pass else self.result.command(self.target)
         pn.state.execute(lambda: self._draw_details(rows, band_pass), schedule=True)
