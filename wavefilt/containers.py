@@ -14,11 +14,9 @@ from wavefilt import arrays
 from wavefilt.arrays import Array, Mask
 from wavefilt.backends import registry
 from wavefilt.denoising import frames
-from wavefilt.denoising.noise_times import in_samples, on_coordinate
 from wavefilt.errors import NonFiniteSample
-from wavefilt.options import to_argv, to_call
+from wavefilt.options import Clock, NoiseForm, to_argv, to_call
 from wavefilt.recording import Recording
-from wavefilt.vocabulary import Noise
 
 if TYPE_CHECKING:
     from obspy import Stream, Trace
@@ -52,7 +50,7 @@ class Container:
 
     rows: Array
     recording: Recording
-    sigmas: tuple[Noise, ...]
+    sigmas: tuple[NoiseForm, ...]
     shape: tuple[int, ...]
     function: str
     arguments: tuple[str, ...] = ()
@@ -102,7 +100,7 @@ class Container:
         """Return the call that denoises with these options; of a ``section``, by default that of the `rows`."""
         section = self.dimensions == 2 if section is None else section
         if self.counted and self.interval and "sigma" in options:
-            options = {**options, "sigma": in_samples(options["sigma"], self.recording.clock(0))}
+            options = {**options, "sigma": self.recording.clock(0).in_samples(options["sigma"])}
         words = [*self.arguments, to_call(options), self.words[section]]
         return f"{self.function}({', '.join(filter(None, words))})"
 
@@ -117,7 +115,7 @@ class Container:
 
 def traces_of(
     x: Any,
-    sigma: Noise = "level",
+    sigma: NoiseForm = "level",
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     interval: float | None = None,
@@ -168,9 +166,9 @@ def traces_of(
 
 def of_recording(
     recording: Recording,
-    sigma: Noise = "level",
+    sigma: NoiseForm = "level",
     axes: tuple[int, int] | None = None,
-    sigmas: Sequence[Noise] | None = None,
+    sigmas: Sequence[NoiseForm] | None = None,
     **call: Any,
 ) -> Container:
     """Return the traces of a recording, with ``sigmas`` if they are in samples already.
@@ -180,7 +178,7 @@ def of_recording(
     if axes is not None and len({len(trace) for trace in recording.traces}) > 1:
         raise ValueError(f"{recording.source}: a section needs traces of one length")
     if sigmas is None:
-        sigmas = [in_samples(sigma, recording.clock(i)) for i in range(len(recording.traces))]
+        sigmas = [recording.clock(i).in_samples(sigma) for i in range(len(recording.traces))]
     rows = recording.rows() if len(recording.traces) else np.empty((0, 0))
     name = f"wavefilt.read({recording.source!r})" if recording.source else "recording"
     call = {"function": f"{name}.denoise", "samples": f"{name}.samples", "words": ("", "two_dimensional=True")} | call
@@ -199,14 +197,14 @@ def of_file(path: str, recording: Recording, layout: Mapping[str, Any], **more: 
     return of_recording(recording, function=f"{name}.denoise", samples=f"{name}.samples", file=tuple(words), **more)
 
 
-def _of_path(path: str, sigma: Noise, axes: tuple[int, int] | None) -> Container:
+def _of_path(path: str, sigma: NoiseForm, axes: tuple[int, int] | None) -> Container:
     from wavefilt.io import read
 
     return of_file(path, read(path), {}, sigma=sigma, axes=axes)
 
 
 def _of_array(
-    x: Any, along: tuple[int, ...], sigma: Noise, interval: float | None, format: str, name: str = "", **call: Any
+    x: Any, along: tuple[int, ...], sigma: NoiseForm, interval: float | None, format: str, name: str = "", **call: Any
 ) -> Container:
     """Return the traces along one axis of an array, or the sections along two."""
     home: Any = registry.home(x)
@@ -221,7 +219,7 @@ def _of_array(
     return Container(rows, recording, (sigma,) * len(rows), (*batch, *rows.shape[1:-1]), **call)
 
 
-def _of_coordinates(x: Any, kind: str, sigma: Noise, axis: int, axes: tuple[int, int] | None) -> Container:
+def _of_coordinates(x: Any, kind: str, sigma: NoiseForm, axis: int, axes: tuple[int, int] | None) -> Container:
     """Return the traces of a DataArray or a Patch, with the interval of the coordinate along them."""
     dims = [*x.dims]
     time = dims[axes[1]] if axes else "time" if "time" in dims else dims[axis]
@@ -233,16 +231,12 @@ def _of_coordinates(x: Any, kind: str, sigma: Noise, axis: int, axes: tuple[int,
         coordinate = x[time].values if time in x.coords else np.array([])
     along = (dims.index(time),) if axes is None else axes
     first = dims[axes[0]] if axes else others[-1] if others else time
-    interval = None
-    if len(coordinate) > 1 and coordinate.dtype.kind in "iufmM":
-        span = coordinate[-1] - coordinate[0]
-        seconds = span / np.timedelta64(1, "s") if coordinate.dtype.kind in "mM" else span
-        interval = float(seconds) / (len(coordinate) - 1) if seconds > 0 else None
+    clock = Clock.of_coordinate(coordinate, str(time))
     return _of_array(
         samples,
         along,
-        on_coordinate(sigma, coordinate, time),
-        interval,
+        clock.in_samples(sigma),
+        clock.interval,
         kind.partition(".")[0],
         str(getattr(x, "name", "") or ""),
         function=f"{name}.wavefilt.denoise",
@@ -252,7 +246,7 @@ def _of_coordinates(x: Any, kind: str, sigma: Noise, axis: int, axes: tuple[int,
     )
 
 
-def _of_stream(x: Stream | Trace, sigma: Noise, axes: tuple[int, int] | None) -> Container:
+def _of_stream(x: Stream | Trace, sigma: NoiseForm, axes: tuple[int, int] | None) -> Container:
     from wavefilt.obspy import noise_in_samples
 
     stream = [x] if arrays.kind_of(x) == "obspy.Trace" else list(x)

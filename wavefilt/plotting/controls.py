@@ -12,7 +12,6 @@ import panel as pn
 from wavefilt import transforms
 from wavefilt.arrays import Array
 from wavefilt.containers import Container
-from wavefilt.denoising.noise_times import in_samples
 from wavefilt.options import rounded_seconds
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
@@ -87,7 +86,7 @@ class Controls:
         }
         first = {"transform": "dwt", "sigma": "level", "scope": "trace", "spins": 1, **given}
         if isinstance(first["sigma"], tuple) and first["sigma"][0] in ("window", "seconds"):
-            window: Any = in_samples(first["sigma"], traces.recording.clock(0))
+            window: Any = traces.recording.clock(0).in_samples(first["sigma"])
             self.window, first["sigma"] = window[1:], WINDOW
         self.selects = {}
         for name, (label, values) in listed.items():

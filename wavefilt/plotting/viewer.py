@@ -25,12 +25,11 @@ from tornado.web import RequestHandler
 
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
-from wavefilt.backends.registry import REFERENCE
+from wavefilt.backends.registry import REFERENCE, check_name
 from wavefilt.containers import Container
-from wavefilt.denoising.options import check_names
 from wavefilt.denoising.pipeline import Outcome
 from wavefilt.errors import BackendUnavailable
-from wavefilt.options import Options
+from wavefilt.options import Options, check_names
 from wavefilt.recording import Recording
 from wavefilt.report import energy_removed, transformed, unchanged
 from wavefilt.trust.page import badge
@@ -105,7 +104,8 @@ def denoise(traces: Container, options: Mapping[str, Any], backend: str | Backen
     if backend == "auto":  # named, so that the lines to copy give the same samples to the last bit
         backend = COMPILED if traces.rows.size >= LARGE else REFERENCE
     given = {name: value for name, value in options.items() if value is not None}
-    check_names(given, backend, "wavelet", "two_dimensional")
+    check_names(given, "wavelet", "two_dimensional")
+    check_name(backend)
     plain = {name: value for name, value in given.items() if name not in ("sigma", "two_dimensional")}
     checked = Options(**plain, dimensions=2 if given.get("two_dimensional") else 1)
     start = time.perf_counter()
