@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from wavefilt.vocabulary import ESTIMATORS, SCOPES
 from wavefilt.wavelets.filters import names as wavelets
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
-DEFAULT, WINDOW = "default", "noise window"
+DEFAULT, AUTO, WINDOW = "default", "auto", "noise window"
+"""Words that stand for None, which Panel cannot show, and for a window in samples."""
 GAINS = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
 CORNERS = 4
 """Order of the band-pass filter, which ObsPy calls corners."""
@@ -75,14 +76,14 @@ class Controls:
         self.window: tuple[int, int] | None = None
         noise = {"of each level": "level", "of the finest level": "global", WINDOW: WINDOW}
         listed: dict[str, tuple[str, dict[str, Any]]] = {
-            "transform": ("Transform", _labelled(transforms.words())),
-            "wavelet": ("Wavelet", {DEFAULT: None, **_labelled(wavelets())}),
-            "level": ("Levels", {"auto": None, **_labelled(range(1, 13))}),
-            "rule": ("Threshold rule", {DEFAULT: None, **_labelled(RULES.names())}),
-            "shrink": ("Threshold function", {DEFAULT: None, **_labelled([*FUNCTIONS.names(), *ESTIMATORS])}),
+            "transform": ("Transform", _labelled(*transforms.words())),
+            "wavelet": ("Wavelet", _labelled(DEFAULT, *wavelets())),
+            "level": ("Levels", _labelled(AUTO, *range(1, 13))),
+            "rule": ("Threshold rule", _labelled(DEFAULT, *RULES.names())),
+            "shrink": ("Threshold function", _labelled(DEFAULT, *FUNCTIONS.names(), *ESTIMATORS)),
             "sigma": ("Noise σ", noise),
-            "scope": ("Thresholds for each", _labelled(SCOPES)),
-            "spins": ("Cycle spinning: shifts", _labelled([1, 2, 4, 8, 16])),
+            "scope": ("Thresholds for each", _labelled(*SCOPES)),
+            "spins": ("Cycle spinning: shifts", _labelled(1, 2, 4, 8, 16)),
         }
         first = {"transform": "dwt", "sigma": "level", "scope": "trace", "spins": 1, **given}
         if isinstance(first["sigma"], tuple) and first["sigma"][0] in ("window", "seconds"):
@@ -91,6 +92,7 @@ class Controls:
         self.selects = {}
         for name, (label, values) in listed.items():
             value = first.get(name)
+            value = next(iter(values.values())) if value is None else value
             if not any(type(value) is type(known) and bool(value == known) for known in values.values()):
                 values[str(value)] = value
             self.selects[name] = pn.widgets.Select(label=label, options=values, value=value, **WIDE)
@@ -104,7 +106,11 @@ class Controls:
     def options(self) -> dict[str, Any]:
         """Options of `Recording.denoise`. Raises ValueError if a noise window is chosen and there is none."""
         chosen = {name: select.value for name, select in self.selects.items()}
-        if chosen["sigma"] == WINDOW:
+        chosen = {
+            name: None if isinstance(value, str) and value in (DEFAULT, AUTO) else value
+            for name, value in chosen.items()
+        }
+        if self.selects["sigma"].value == WINDOW:
             if self.window is None:
                 raise ValueError("no noise window yet: drag one over samples that contain only noise")
             times = (rounded_seconds(sample, self.interval) for sample in self.window) if self.interval else ()
@@ -125,7 +131,7 @@ class Controls:
         return self.window if self.selects["sigma"].value == WINDOW else None
 
 
-def _labelled(values: Iterable[Any]) -> dict[str, Any]:
+def _labelled(*values: Any) -> dict[str, Any]:
     return {str(value): value for value in values}
 
 

@@ -206,7 +206,26 @@ def energies_by_level(estimates: Sequence[Estimate], bands: int) -> Floats | Non
 
 @dataclass(frozen=True)
 class PlotOptions:
-    """Options of `Recording.plot`, which describes them. Raises ValueError for an invalid value."""
+    """Options of `Recording.plot` and of ``wavefilt denoise --plot``. Raises ValueError for an invalid value.
+
+    Attributes
+    ----------
+    panels : sequence of str, or names with commas, optional
+        Panels to draw: ``"before"``, ``"after"``, ``"residual"``, ``"spectrograms"``, ``"spectra"``, ``"levels"``
+        (energies, noise and thresholds); by default all.
+    gain : str, optional
+        Amplification of the traces before, which all panels of samples share: ``"agc:0.25"``, division by the RMS in a
+        moving window of 0.25 s, or ``"tpow:2"``, a power of the time from the first sample. Spectra have no gain.
+    clip : float, optional
+        Percentile of the magnitudes of each trace before that is drawn at full scale; by default 100 for seismograms,
+        99.5 for wiggles and 99 for density.
+    display : {"seismogram", "wiggle", "density"}, optional
+        Lines along a horizontal time axis, by default for at most 16 rows in all panels together; lines with a filled
+        side, time downwards, by default for at most 60 traces; an image with a colour bar.
+    traces_by : {"trace", "offset", "id"}, optional
+        Place traces by number, by offset in metres, or by station id with all traces of an id in one row; by default
+        by id if there are ids.
+    """
 
     panels: str | Sequence[str] | None = None
     gain: str | None = None

@@ -64,7 +64,7 @@ def plot_denoising(
 ) -> None:
     """Draw ``before``, ``after`` and the residual on one amplitude scale, and write the figure to ``path``.
 
-    `Recording.plot` does the same, and describes the parameters and errors. Wavelet, rule and thresholds are those of
+    `Recording.plot` does the same, and raises the same errors. Wavelet, rule and thresholds are those of
     ``after.outcome``; the energies by level need an outcome with a report (``before.apply(options, report=True)``).
     """
     save(lambda: draw(before, after, options or PlotOptions()), path, overwrite, dpi)
@@ -294,8 +294,8 @@ def _finish_seismograms(panels: list[Axes], traces: DrawnTraces) -> None:
         panels[len(panels) // 2].set_ylabel(f"amplitude ({traces.unit})", fontsize=MEDIUM)
         panels[0].set_ylim(*_limits(panels, traces))
         return
-    scale = f"on the right: amplitude of half a row ({traces.unit})"
-    panels[-1].set_xlabel(f"{traces.time_label}{SEPARATOR}{scale}", fontsize=MEDIUM, labelpad=1)
+    unit = f"on the right: amplitude of half a row ({traces.unit})"
+    panels[-1].set_xlabel(f"{traces.time_label}{SEPARATOR}{unit}", fontsize=MEDIUM, labelpad=1)
     scales = [f"±{scale:.0f}" if 100 <= scale < 1e6 else f"±{scale:.3g}" for _, scale in traces.scales.values()]
     for axes in panels:
         twin = axes.secondary_yaxis("right")

@@ -78,8 +78,8 @@ class Result:
         share = 100 * energy_removed(before, self.after)
         used = outcome.method.summary(outcome.level)
         note = "" if outcome.estimates else f"; {unchanged(outcome.method, min(transformed(before, outcome.method)))}"
-        time = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"
-        return f"{used}; residual: {share:.2g} % of the energy; {time}{note}"
+        took = f"{1e3 * self.seconds:.0f} ms ({outcome.backend})"
+        return f"{used}; residual: {share:.2g} % of the energy; {took}{note}"
 
     def python(self) -> str:
         """Return the lines of Python that give the denoised samples."""
