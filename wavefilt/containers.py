@@ -13,7 +13,6 @@ import numpy as np
 from wavefilt import arrays
 from wavefilt.arrays import Array, Mask
 from wavefilt.backends import registry
-from wavefilt.denoising import frames
 from wavefilt.errors import NonFiniteSample
 from wavefilt.options import Clock, NoiseForm, to_argv, to_call
 from wavefilt.recording import Recording
@@ -149,7 +148,7 @@ def traces_of(
         return _of_coordinates(x, kind, sigma, axis, axes)
     words = ("" if axis == -1 else f"axis={axis}", f"axes={axes or (-2, -1)}")
     if kind in ("pandas.DataFrame", "pandas.Series"):
-        samples, along = frames.samples_of(x, axis, axes), (0,) if axes is None else axes
+        samples, along = arrays.take_pandas(x, axis, axes).samples.original, (0,) if axes is None else axes
         words, python = ("", f"axes={axes or (1, 0)}"), "x.to_numpy().T"
     else:
         arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)

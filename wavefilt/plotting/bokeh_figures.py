@@ -15,7 +15,7 @@ from panel.io import hold
 
 from wavefilt.arrays import Array
 from wavefilt.containers import Container
-from wavefilt.denoising.pipeline import Outcome
+from wavefilt.engine import Outcome
 
 from . import data
 

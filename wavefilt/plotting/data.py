@@ -18,7 +18,7 @@ from wavefilt.report import SECOND, energies, finite, utc
 from wavefilt.vocabulary import DISPLAYS, PANELS, TRACES_BY, Display, TracesBy, check
 
 if TYPE_CHECKING:
-    from wavefilt.denoising.estimation import Estimate
+    from wavefilt.engine import Estimate
     from wavefilt.recording import Recording
 
 PARTS, OTHERS = PANELS[:3], PANELS[3:]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure, SubFigure
 
-    from wavefilt.denoising.pipeline import Outcome
+    from wavefilt.engine import Outcome
     from wavefilt.recording import Recording
 
 FILE_TYPES = ("png", "pdf", "svg")

@@ -27,7 +27,7 @@ from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.backends.registry import REFERENCE, check_name
 from wavefilt.containers import Container
-from wavefilt.denoising.pipeline import Outcome
+from wavefilt.engine import Outcome
 from wavefilt.errors import BackendUnavailable
 from wavefilt.options import Options, check_names
 from wavefilt.recording import Recording

@@ -8,10 +8,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from wavefilt.api import run
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend, registry
 from wavefilt.containers import traces_of
-from wavefilt.denoising.pipeline import run
 from wavefilt.options import Keywords, NoiseForm, Options, check_names
 from wavefilt.wavelets.filters import WaveletLike
 
