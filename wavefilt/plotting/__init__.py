@@ -31,6 +31,10 @@ def view(
     In a notebook, the page is shown if the call is the last line of a cell. Elsewhere, ``view(data).servable()`` is a
     page of ``panel serve``, ``view(data).show()`` opens one, and the command ``wavefilt view FILE`` does so for a file.
 
+    Raises ImportError without Panel; TypeError for other objects; ValueError for an array of more than two dimensions
+    or without samples, an invalid ``interval`` and options that `Recording.denoise` refuses; FormatError or OSError if
+    the file cannot be read; BackendUnavailable if the requested backend cannot run here.
+
     Parameters
     ----------
     data : array_like, path, Recording, or object of pandas, ObsPy, xarray or DASCore
@@ -55,20 +59,6 @@ def view(
     -------
     wavefilt.plotting.viewer.Viewer
         A Panel object; its ``options`` and ``denoised`` (a Recording) are the current options and their result.
-
-    Raises
-    ------
-    ImportError
-        If Panel is not installed.
-    TypeError
-        For other objects.
-    ValueError
-        For an array of more than two dimensions or without samples, an interval that is not a positive number or that
-        is given for data that have their own, and options that `Recording.denoise` refuses.
-    FormatError, OSError
-        If the file cannot be read.
-    BackendUnavailable
-        If the requested backend cannot run here.
     """
     check_installed()
     import panel

@@ -13,22 +13,8 @@ import numpy as np
 
 from wavefilt.arrays import Floats
 
-from .data import (
-    BINS,
-    COLORS,
-    COLUMNS,
-    GAP_COLOR,
-    POINTS,
-    RANGE_DB,
-    SIGMA_COLOR,
-    THRESHOLD_COLOR,
-    DrawnTraces,
-    PlotOptions,
-    decibels,
-    energies_by_level,
-    noise_and_thresholds,
-    spacing,
-)
+from . import data
+from .data import DrawnTraces, PlotOptions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -237,10 +223,10 @@ def _draw_traces(figure: SubFigure, traces: DrawnTraces) -> None:
         if horizontal:
             axes.tick_params(labelbottom=i == count - 1)
             box = {"facecolor": "white", "alpha": 0.8 if caption else 0, "edgecolor": "none", "pad": 1.5}
-            look: dict[str, Any] = {"fontsize": MEDIUM, "fontweight": "bold", "color": COLORS[part]}
+            look: dict[str, Any] = {"fontsize": MEDIUM, "fontweight": "bold", "color": data.COLORS[part]}
             axes.text(0.006, 0.95, caption, va="top", bbox=box, transform=axes.transAxes, **look)
         else:
-            axes.set_title(caption, fontsize=MEDIUM + 1, color=COLORS[part], fontweight="bold", pad=5)
+            axes.set_title(caption, fontsize=MEDIUM + 1, color=data.COLORS[part], fontweight="bold", pad=5)
             axes.tick_params(labelleft=i == 0)
             _label_traces(axes, traces)
     if horizontal:
@@ -273,7 +259,7 @@ def _draw_part(axes: Axes, traces: DrawnTraces, part: str) -> None:
 
 def _draw_seismograms(axes: Axes, traces: DrawnTraces, part: str) -> None:
     """Draw each row to its own scale, and a single one in its own units."""
-    look: dict[str, Any] = {"color": COLORS[part], "label": part}
+    look: dict[str, Any] = {"color": data.COLORS[part], "label": part}
     if len(traces) == 1:
         times, samples = traces.line(0, part)
         axes.plot(times, samples, linewidth=0.8, marker=_marker(times), **look)
@@ -347,7 +333,7 @@ def _clipping(traces: DrawnTraces) -> str:
 
 def _draw_wiggles(axes: Axes, traces: DrawnTraces, part: str) -> None:
     """Draw traces as lines with their positive side filled."""
-    look: dict[str, Any] = {"color": COLORS[part], "rasterized": _rasterized(traces)}
+    look: dict[str, Any] = {"color": data.COLORS[part], "rasterized": _rasterized(traces)}
     for row, (place, (mean, scale)) in enumerate(zip(traces.places, traces.scales.values(), strict=True)):
         times, values = traces.line(row, part)
         swing = traces.spacing * np.clip((values - (part != "residual") * mean) / scale, -1.6, 1.6)
@@ -359,26 +345,26 @@ def _draw_image(axes: Axes, traces: DrawnTraces, part: str) -> None:
     """Draw traces as columns of an image, each up to the middle between its neighbours."""
     shown = list(traces.scales)
     places = traces.places[shown]
-    step = max(spacing(places), (places[-1] - places[0]) / COLUMNS)
+    step = max(data.spacing(places), (places[-1] - places[0]) / data.COLUMNS)
     grid = np.arange(places[0], places[-1] + step / 2, step)
     nearest = np.searchsorted((places[1:] + places[:-1]) / 2, grid)
     columns = np.array([traces.column(row, part) for row in shown])
     means, scales = np.array([traces.scales[row] for row in shown]).T[..., None]
     image = ((columns - (part != "residual") * means) / scales)[nearest]
     image[np.abs(grid - places[nearest]) > 0.75 * step] = np.nan  # where there is no trace
-    axes.set_facecolor(GAP_COLOR)
+    axes.set_facecolor(data.GAP_COLOR)
     extent = (grid[0] - step / 2, grid[-1] + step / 2, traces.stop, traces.start)
     axes.imshow(image.T, "RdBu_r", aspect="auto", extent=extent, interpolation="nearest").set_clim(-1, 1)
 
 
 def _marker(times: Floats) -> str | None:
-    return "." if len(times) <= POINTS else None
+    return "." if len(times) <= data.POINTS else None
 
 
 def _rasterized(traces: DrawnTraces) -> bool:
     """Return whether lines and fillings have too many points for a file of paths."""
     paths = len(traces) * len(traces.panels) * (3 if traces.display == "wiggle" else 1)
-    return paths * min(traces.longest, 2 * BINS) > VERTICES
+    return paths * min(traces.longest, 2 * data.BINS) > VERTICES
 
 
 def _set_time_axis(axis: Axis, traces: DrawnTraces, first: float, last: float, most: int = 7) -> None:
@@ -423,8 +409,8 @@ def _draw_spectrograms(figure: SubFigure, traces: DrawnTraces) -> None:
             continue
         look: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "bilinear"}
         extent = (start, stop, 0, traces.nyquist)
-        image = axes.imshow(decibels(amplitudes[part], largest), "magma", extent=extent, **look)
-        image.set_clim(-RANGE_DB, 0)
+        image = axes.imshow(data.decibels(amplitudes[part], largest), "magma", extent=extent, **look)
+        image.set_clim(-data.RANGE_DB, 0)
         axes.locator_params(axis="x", nbins=4)
         _set_time_axis(axes.xaxis, traces, start, stop, 3)
     panels[0].set_ylabel(traces.frequency_label, fontsize=MEDIUM)
@@ -448,9 +434,11 @@ def _draw_spectra(axes: Axes, traces: DrawnTraces) -> None:
         return
     frequencies = np.linspace(0, traces.nyquist, len(spectra["before"]))
     for part in traces.parts:
-        axes.plot(frequencies, decibels(spectra[part], largest), color=COLORS[part], linewidth=1.4, label=part)
+        axes.plot(
+            frequencies, data.decibels(spectra[part], largest), color=data.COLORS[part], linewidth=1.4, label=part
+        )
     axes.set_xlim(0, frequencies[-1])
-    axes.set_ylim(-RANGE_DB - 5, 9)  # room for the legend
+    axes.set_ylim(-data.RANGE_DB - 5, 9)  # room for the legend
     if len(traces.parts) > 1:
         _legend(axes, columns=3)
 
@@ -466,13 +454,13 @@ def _draw_levels(figure: SubFigure, outcome: Outcome | None) -> None:
     energies.set_ylabel("energy (%)", fontsize=MEDIUM, labelpad=1)
     thresholds.set_ylabel("data units", fontsize=MEDIUM, labelpad=1)
     thresholds.set_xlabel("level (1 = finest)", fontsize=MEDIUM, labelpad=1)
-    medians = noise_and_thresholds(outcome.estimates if outcome else [])
+    medians = data.noise_and_thresholds(outcome.estimates if outcome else [])
     depth = medians.shape[1]
     if outcome is None or depth == 0:
         _write_instead(energies, "no levels:\nnothing was shrunk")
         _write_instead(thresholds, "no thresholds")
         return
-    _draw_energies(energies, energies_by_level(outcome.estimates, depth))
+    _draw_energies(energies, data.energies_by_level(outcome.estimates, depth))
     _draw_thresholds(thresholds, *medians)
     places = np.arange(1, depth + 1, math.ceil(depth / 10))
     thresholds.set_xticks(places)
@@ -490,8 +478,8 @@ def _draw_energies(axes: Axes, energies: Floats | None) -> None:
         return
     energy, noise = 100 * energies / energies[0].sum()
     levels = np.arange(1, len(energy) + 1)
-    axes.bar(levels, energy, width=0.62, color=COLORS["before"], alpha=0.55, label="before")
-    axes.plot(levels, noise, "o-", color=SIGMA_COLOR, **LINE, label="noise, σ²")
+    axes.bar(levels, energy, width=0.62, color=data.COLORS["before"], alpha=0.55, label="before")
+    axes.plot(levels, noise, "o-", color=data.SIGMA_COLOR, **LINE, label="noise, σ²")
     axes.set_ylim(0, 1.35 * min(max(energy.max(), noise.max()), 3 * energy.max()))
     _legend(axes)
 
@@ -501,8 +489,8 @@ def _draw_thresholds(axes: Axes, sigma: Floats, threshold: Floats) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     levels = np.arange(1, len(sigma) + 1)
-    axes.plot(levels, threshold, "s-", color=THRESHOLD_COLOR, **LINE, label="threshold")
-    axes.plot(levels, sigma, "o-", color=SIGMA_COLOR, **LINE, label="noise σ")
+    axes.plot(levels, threshold, "s-", color=data.THRESHOLD_COLOR, **LINE, label="threshold")
+    axes.plot(levels, sigma, "o-", color=data.SIGMA_COLOR, **LINE, label="noise σ")
     low, high = min(sigma.min(), threshold.min()), max(sigma.max(), threshold.max())
     if low > 0:
         axes.set_yscale("log")
