@@ -95,11 +95,12 @@ class Container:
             raise NonFiniteSample(trace, sample, "; replace it, or set it to NaN to have it treated as a gap")
         return self
 
-    def python(self, options: Mapping[str, Any], section: bool | None = None) -> str:
-        """Return the call that denoises with these options; of a ``section``, by default that of the `rows`."""
-        section = self.dimensions == 2 if section is None else section
+    def python(self, options: Mapping[str, Any]) -> str:
+        """Return the call that denoises with these options; ``two_dimensional`` is by default as in `rows`."""
+        options = dict(options)
+        section = bool(options.pop("two_dimensional", self.dimensions == 2))
         if self.counted and self.interval and "sigma" in options:
-            options = {**options, "sigma": self.recording.clock(0).in_samples(options["sigma"])}
+            options["sigma"] = self.recording.clock(0).in_samples(options["sigma"])
         words = [*self.arguments, to_call(options), self.words[section]]
         return f"{self.function}({', '.join(filter(None, words))})"
 

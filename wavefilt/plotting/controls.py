@@ -105,10 +105,9 @@ class Controls:
     @property
     def options(self) -> dict[str, Any]:
         """Options of `Recording.denoise`. Raises ValueError if a noise window is chosen and there is none."""
-        chosen = {name: select.value for name, select in self.selects.items()}
         chosen = {
-            name: None if isinstance(value, str) and value in (DEFAULT, AUTO) else value
-            for name, value in chosen.items()
+            name: None if str(select.value) in (DEFAULT, AUTO) else select.value
+            for name, select in self.selects.items()
         }
         if self.selects["sigma"].value == WINDOW:
             if self.window is None:

@@ -278,7 +278,10 @@ def _finish_seismograms(panels: list[Axes], traces: DrawnTraces) -> None:
     if len(traces) == 1:
         panels[-1].set_xlabel(traces.time_label, fontsize=MEDIUM, labelpad=1)
         panels[len(panels) // 2].set_ylabel(f"amplitude ({traces.unit})", fontsize=MEDIUM)
-        panels[0].set_ylim(*_limits(panels, traces))
+        if traces.clip is not None:
+            ((mean, scale),) = traces.scales.values()
+            low, high = panels[0].get_ylim()
+            panels[0].set_ylim(max(low, min(mean, 0) - 1.06 * scale), min(high, max(mean, 0) + 1.06 * scale))
         return
     unit = f"on the right: amplitude of half a row ({traces.unit})"
     panels[-1].set_xlabel(f"{traces.time_label}{SEPARATOR}{unit}", fontsize=MEDIUM, labelpad=1)
@@ -290,18 +293,6 @@ def _finish_seismograms(panels: list[Axes], traces: DrawnTraces) -> None:
         twin.spines["right"].set_visible(False)
 
 
-def _limits(panels: list[Axes], traces: DrawnTraces) -> tuple[float, float]:
-    """Return the limits of the amplitudes of a single row: all of them, or up to the clip."""
-    known = np.concatenate([np.asarray(axes.lines[0].get_ydata(), np.float64) for axes in panels])
-    known = known[np.isfinite(known)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (-1.0, 1.0)
-    if traces.clip is not None:
-        ((mean, scale),) = traces.scales.values()
-        low, high = max(low, min(mean, 0) - scale), min(high, max(mean, 0) + scale)
-    margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0  # also where all samples are equal
-    return low - margin, high + margin
-
-
 def _label_traces(axes: Axes, traces: DrawnTraces) -> None:
     from matplotlib.ticker import MaxNLocator
 
@@ -309,18 +300,14 @@ def _label_traces(axes: Axes, traces: DrawnTraces) -> None:
     if traces.display == "wiggle":
         label += f"\n{_clipping(traces)}"
     axes.set_xlabel(label, fontsize=MEDIUM, labelpad=2)
-    axes.xaxis.set_major_locator(MaxNLocator(9, integer=traces.by != "offset"))
     if traces.by == "offset":
+        axes.xaxis.set_major_locator(MaxNLocator(9))
         return
     ticks = MaxNLocator(6 if traces.by == "id" else 9, integer=True).tick_values(0, len(traces) - 1)
     places = [int(tick) for tick in ticks if 0 <= tick < len(traces)]
-    if traces.by == "trace":
-        axes.set_xticks(places)
-        return
+    names = [traces.labels[place] if traces.by == "id" else str(place) for place in places]
     room = axes.get_window_extent().width / axes.figure.dpi / (len(traces) + 2.2) * max(np.diff(places), default=1)
-    wide = 0.08 * max(map(len, traces.labels)) > room
-    turned: dict[str, Any] = {"rotation": 18, "ha": "right", "rotation_mode": "anchor"} if wide else {}
-    axes.set_xticks(places, [traces.labels[place] for place in places], **turned)
+    axes.set_xticks(places, names, rotation=90 if 0.08 * max(map(len, names)) > room else 0)
 
 
 def _clipping(traces: DrawnTraces) -> str:

@@ -83,9 +83,7 @@ class Result:
 
     def python(self) -> str:
         """Return the lines of Python that give the denoised samples."""
-        section = bool(self.options.get("two_dimensional"))
-        options = {name: value for name, value in self._named().items() if name != "two_dimensional"}
-        return f"{self.traces.imports}\ndenoised = {self.traces.python(options, section)}"
+        return f"{self.traces.imports}\ndenoised = {self.traces.python(self._named())}"
 
     def command(self, target: str | None = None) -> str:
         """Return the command that denoises the file and writes to ``target``; "" for objects."""
