@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,8 +107,6 @@ class Container:
 
     def command(self, options: Mapping[str, Any], target: str | None = None) -> str:
         """Return the command that denoises the file with these options and writes to ``target``; "" for objects."""
-        import shlex
-
         words = ["wavefilt", "denoise", *self.file, *(["-o", target] if target else [])]
         interval = self.interval or (1.0 if "--dt" in self.file else None)
         return shlex.join(words + to_argv(options, interval)) if self.file else ""
