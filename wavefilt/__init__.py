@@ -29,7 +29,7 @@ TYPE_CHECKING = False  # importing typing would take longer than all else here
 if TYPE_CHECKING:
     from typing import Any
 
-    from wavefilt import backends, extending, plot, quality, ske, trust
+    from wavefilt import backends, extending, plotting, quality, ske, trust
     from wavefilt.api import denoise
     from wavefilt.decomposition import (
         dwt,
@@ -79,7 +79,7 @@ __all__ = [
     "iwavelet_packets",
     "modwt",
     "modwt2",
-    "plot",
+    "plotting",
     "quality",
     "read",
     "set_num_threads",

@@ -148,13 +148,13 @@ def formats() -> Cases:
 def plot() -> Cases:
     """Figures: the same data give the same file."""
     import wavefilt
-    from wavefilt import plot
+    from wavefilt import plotting
 
     def draw(make: Callable[[], Written], kind: str, **options: Any) -> Any:
         source, layout = make()
         before = wavefilt.read(source, **layout)
         after = before.denoise(backend="pywavelets", **options)
-        plot.plot_denoising(before, after, f"p.{kind}", dpi=60)
+        plotting.plot_denoising(before, after, f"p.{kind}", dpi=60)
         return contents(f"p.{kind}")
 
     def labels(make: Callable[[], Written]) -> Any:
