@@ -17,6 +17,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 import wavefilt
+from tests.plotting.test_viewer import less_mean
 from tests.support.browser import Tab, browser, program, serving
 from tests.support.checkout import SAMPLES, run, run_cli
 
@@ -104,10 +105,6 @@ def test_a_port_in_use_is_one_line(capsys):
 
 
 # --------------------------------------------------------------------------------------------------- in the browser
-
-
-def less_mean(rows, before):
-    return rows - before.mean(axis=1, keepdims=True)
 
 
 @CHROMIUM

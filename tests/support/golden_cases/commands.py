@@ -159,7 +159,8 @@ def plot() -> Cases:
 
     def labels(make: Callable[[], Written]) -> Any:
         before = wavefilt.read(make()[0])
-        return [(axes.get_label(), axes.get_title()) for axes in figure.draw(before, before.denoise(), PlotOptions()).axes]
+        drawn = figure.draw(before, before.denoise(), PlotOptions())
+        return [(axes.get_label(), axes.get_title()) for axes in drawn.axes]
 
     some = {name: files()[name] for name in ("ascii-column", "npy-c8", "ascii-gaps")}
     yield from sweep("draw", draw, make=some, kind=["png"], rule=["bayes", 7.5])
