@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from wavefilt.denoising.api import denoise
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
-    from wavefilt.io import read
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.outofcore.streaming import denoise_file
     from wavefilt.packets import iwavelet_packets, wavelet_packets
-    from wavefilt.recording import Recording
+    from wavefilt.recording import Recording, read
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
     from wavefilt.tuning import compare, estimate_sigma, tune
@@ -80,10 +79,9 @@ _HOMES = {
     "denoising.api": ("denoise",),
     "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
-    "io": ("read",),
     "online": ("OnlineDenoiser",),
     "packets": ("iwavelet_packets", "wavelet_packets"),
-    "recording": ("Recording",),
+    "recording": ("Recording", "read"),
     "streaming": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),

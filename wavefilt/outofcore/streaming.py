@@ -27,9 +27,7 @@ from wavefilt.denoising import options as plugins
 from wavefilt.denoising.estimation import spread
 from wavefilt.denoising.pipeline import run
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
-from wavefilt.io.dataset_paths import split
-from wavefilt.io.layout import Layout
-from wavefilt.io.sources import Source, open_source
+from wavefilt.io import Layout, Source, open_source, split
 from wavefilt.options import Options
 from wavefilt.outofcore.device_staging import Noise
 from wavefilt.outofcore.file_rows import FileRows

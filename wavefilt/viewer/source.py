@@ -110,7 +110,7 @@ def of_file(path: str, recording: Recording, layout: dict[str, Any]) -> Source:
 
 
 def _of_path(path: Any) -> Source:
-    from wavefilt.io import read
+    from wavefilt.recording import read
 
     return of_file(os.fsdecode(path), read(path), {})
 
