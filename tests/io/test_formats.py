@@ -11,6 +11,7 @@ import pickle
 import struct
 import sys
 import tarfile
+import tracemalloc
 import warnings
 import zipfile
 from dataclasses import replace
@@ -184,6 +185,30 @@ def test_what_a_format_cannot_hold_is_an_error(tmp_path, name, changes):
     assert not list(tmp_path.iterdir())
 
 
+# ---- headers
+
+
+def test_headers_are_mappings_with_the_names_of_the_format_and_shared_attributes(tmp_path):
+    strings = ["DELAY -0.010", "RECEIVER_LOCATION 1 2 3.5", "SOURCE_LOCATION 4 6 -1", "DESCALING_FACTOR 2.5E-5"]
+    data = make_seg2([np.arange(64, dtype="<f4").tobytes()], 4, lines=["SAMPLE_INTERVAL 0.00025", *strings])
+    recording = replace(read(data), starts=(np.datetime64("2024-06-11T10:42:17", "ns"),), ids=("A.B..C",))
+    assert recording.headers["NOTE"] == "two words"
+    assert recording.headers.traces[0]["DELAY"] == "-0.010"
+    for suffix, name in (("sgy", "DelayRecordingTime"), ("su", "DelayRecordingTime"), ("sac", "b")):
+        again = read(written(recording, tmp_path, f"x.{suffix}"))
+        (header,) = again.headers.traces
+        assert name in header
+        assert str(header.first_sample).startswith("2024-06-11T10:42:1")
+        if suffix != "sac":
+            assert (header[name], header.delay, header.offset) == (-10, -0.01, -5)
+            assert (header.source, header.receiver) == ((4, 6, -1), (1, 2, 3.5))
+            assert (header.units, header.factor) == ("mV", pytest.approx(2.5e-5))
+    assert read(written(recording, tmp_path, "x.sgy")).headers["Interval"] == 250
+    assert "x" not in recording.headers
+    with pytest.raises(TypeError):
+        recording.headers["NOTE"] = "other"
+
+
 # ---- SEG-2
 
 
@@ -260,6 +285,18 @@ def test_npz_keeps_the_other_arrays(tmp_path, rng, save):
     out = np.load(io.BytesIO(written(read(stream.getvalue(), component="data").denoise("db2"), tmp_path)))
     assert_array_equal(out["data"], wavefilt.denoise(x, "db2"))
     assert_array_equal(out["other"], np.arange(5))
+
+
+def test_a_member_without_the_header_of_an_array_is_not_decompressed():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.npy", "w") as member:
+        for _ in range(64):
+            member.write(bytes(1 << 20))
+    tracemalloc.start()
+    with pytest.raises(FormatError, match="header"):
+        read(out.getvalue())
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
 
 
 SCIPY_WAVES = sorted(Path(importlib.util.find_spec("scipy").origin).parent.glob("io/tests/data/*Hz*.wav"))

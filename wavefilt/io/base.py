@@ -286,7 +286,7 @@ class Format:
         raise NotImplementedError
 
     def write(self, contents: Contents) -> bytes:
-        """Return the file that was read, with the samples of ``contents``. Raises FormatError if it cannot hold them."""
+        """Return the file that was read with other samples. Raises FormatError if it cannot hold them."""
         raise NotImplementedError
 
     def convert(self, contents: Contents) -> bytes:
@@ -380,7 +380,7 @@ def _refusal(probe: Probe) -> tuple[str, str] | None:
     if re.match(rb"\x80[\x02-\x05][}c\x95(\]]", head):
         return "pickle", "a Python pickle, which is never opened because loading one can run any program"
     if all(key in head for key in (b"data_format=", b"n1=", b"in=")):
-        return "rsf", f"a Madagascar header without samples. For the binary file named after in=: {AS_RAW}"
+        return "rsf", f"a Madagascar header without samples; read the file named after in= instead. {AS_RAW}"
     if head[257:262] == b"ustar":
         return "tar", "an archive; unpack it first: tar xf FILE"
     if _is_css(probe):

@@ -226,4 +226,9 @@ def write(contents: Contents, path: Path, *, overwrite: bool = False) -> None:
             source.check_unchanged()
         return
     check_destination(path, overwrite=overwrite)
-    write_atomically(path, converted(contents, other) if other else encode(contents), overwrite=overwrite)
+    try:
+        data = converted(contents, other) if other else encode(contents)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk, in a temporary file of ObsPy's
+        raise
+    write_atomically(path, data, overwrite=overwrite)

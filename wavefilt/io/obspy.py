@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from wavefilt.arrays import Array
 from wavefilt.errors import FormatError, reason
 from wavefilt.io.base import Contents, Format, Header, Headers, Layout, Probe
 from wavefilt.io.contiguous import rounded, smallest

@@ -20,16 +20,20 @@ from wavefilt.io.sources import StreamedFormat, opened
 
 HEADER = 632
 UNDEFINED = -12345
-FLOATS = (
-    "delta depmin depmax scale odelta b e o a - t0 t1 t2 t3 t4 t5 t6 t7 t8 t9 f resp0 resp1 resp2 resp3 resp4 resp5 "
-    "resp6 resp7 resp8 resp9 stla stlo stel stdp evla evlo evel evdp mag user0 user1 user2 user3 user4 user5 user6 "
-    "user7 user8 user9 dist az baz gcarc - - depmen cmpaz cmpinc xminimum xmaximum yminimum ymaximum"
-).split()
-INTEGERS = (
-    "nzyear nzjday nzhour nzmin nzsec nzmsec nvhdr norid nevid npts - nwfid nxsize nysize - iftype idep iztype - iinst "
-    "istreg ievreg ievtyp iqual isynth imagtyp imagsrc - - - - - - - - leven lpspol lovrok lcalda"
-).split()
-TEXTS = "kstnm kevnm - khole ko ka kt0 kt1 kt2 kt3 kt4 kt5 kt6 kt7 kt8 kt9 kf kuser0 kuser1 kuser2 kcmpnm knetwk".split()
+_FLOATS = """
+delta depmin depmax scale odelta b e o a - t0 t1 t2 t3 t4 t5 t6 t7 t8 t9 f resp0 resp1 resp2 resp3 resp4 resp5 resp6
+resp7 resp8 resp9 stla stlo stel stdp evla evlo evel evdp mag user0 user1 user2 user3 user4 user5 user6 user7 user8
+user9 dist az baz gcarc - - depmen cmpaz cmpinc xminimum xmaximum yminimum ymaximum
+"""
+_INTEGERS = """
+nzyear nzjday nzhour nzmin nzsec nzmsec nvhdr norid nevid npts - nwfid nxsize nysize - iftype idep iztype - iinst
+istreg ievreg ievtyp iqual isynth imagtyp imagsrc - - - - - - - - leven lpspol lovrok lcalda
+"""
+_TEXTS = """
+kstnm kevnm - khole ko ka kt0 kt1 kt2 kt3 kt4 kt5 kt6 kt7 kt8 kt9 kf kuser0 kuser1 kuser2 kcmpnm knetwk
+"""
+FLOATS, INTEGERS, TEXTS = _FLOATS.split(), _INTEGERS.split(), _TEXTS.split()
+"""Names of the header fields in their order; the others are unused or internal."""
 TYPES = {1: "a time series", 4: "x and y", UNDEFINED: "of no type"}
 """Types of file (``iftype``) that hold one component of samples."""
 UNITS = {6: "nm", 7: "nm/s", 8: "nm/s^2", 50: "V"}
@@ -105,7 +109,7 @@ class Sac(StreamedFormat):
         return waveform_bytes(contents, "SAC", ("f4",))
 
     def headers(self, contents: Contents) -> Headers:
-        """Return the defined fields by their names in the manual; the delay is counted from the origin time if given."""
+        """Return the defined fields by their names in the manual; the delay counts from the origin time, if given."""
         fields = contents.origin.fields
         source, receiver = (
             (fields[f"{end}lo"], fields[f"{end}la"], fields.get(f"{end}el", 0.0))

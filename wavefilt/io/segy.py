@@ -42,30 +42,31 @@ SCALES = (1000, 100, 10, 1)
 """Factors of coordinates in new files: the first with which they fit in four bytes is taken."""
 
 BINARY = "3i2h4H18h2iI2d3I200x2B2hih2Qi68x"
-BINARY_NAMES = (
-    "JobID LineNumber ReelNumber Traces AuxTraces Interval IntervalOriginal Samples SamplesOriginal Format "
-    "EnsembleFold SortingCode VerticalSum SweepFrequencyStart SweepFrequencyEnd SweepLength Sweep SweepChannel "
-    "SweepTaperStart SweepTaperEnd Taper CorrelatedTraces BinaryGainRecovery AmplitudeRecovery MeasurementSystem "
-    "ImpulseSignalPolarity VibratoryPolarity ExtTraces ExtAuxTraces ExtSamples ExtInterval ExtIntervalOriginal "
-    "ExtSamplesOriginal ExtEnsembleFold IntegerConstant SEGYRevision SEGYRevisionMinor TraceFlag ExtendedHeaders "
-    "MaxExtTraceHeaders SurveyType ExtTraceCount FirstTrace Trailers"
-).split()
+_BINARY_NAMES = """
+JobID LineNumber ReelNumber Traces AuxTraces Interval IntervalOriginal Samples SamplesOriginal Format EnsembleFold
+SortingCode VerticalSum SweepFrequencyStart SweepFrequencyEnd SweepLength Sweep SweepChannel SweepTaperStart
+SweepTaperEnd Taper CorrelatedTraces BinaryGainRecovery AmplitudeRecovery MeasurementSystem ImpulseSignalPolarity
+VibratoryPolarity ExtTraces ExtAuxTraces ExtSamples ExtInterval ExtIntervalOriginal ExtSamplesOriginal ExtEnsembleFold
+IntegerConstant SEGYRevision SEGYRevisionMinor TraceFlag ExtendedHeaders MaxExtTraceHeaders SurveyType ExtTraceCount
+FirstTrace Trailers
+"""
 TRACE = "7i4h8i2h4i13h2H31h5i2hi5h22x"
-TRACE_NAMES = (
-    "TRACE_SEQUENCE_LINE TRACE_SEQUENCE_FILE FieldRecord TraceNumber EnergySourcePoint CDP CDP_TRACE "
-    "TraceIdentificationCode NSummedTraces NStackedTraces DataUse offset ReceiverGroupElevation SourceSurfaceElevation "
-    "SourceDepth ReceiverDatumElevation SourceDatumElevation SourceWaterDepth GroupWaterDepth ElevationScalar "
-    "SourceGroupScalar SourceX SourceY GroupX GroupY CoordinateUnits WeatheringVelocity SubWeatheringVelocity "
-    "SourceUpholeTime GroupUpholeTime SourceStaticCorrection GroupStaticCorrection TotalStaticApplied LagTimeA "
-    "LagTimeB DelayRecordingTime MuteTimeStart MuteTimeEND TRACE_SAMPLE_COUNT TRACE_SAMPLE_INTERVAL GainType "
-    "InstrumentGainConstant InstrumentInitialGain Correlated SweepFrequencyStart SweepFrequencyEnd SweepLength "
-    "SweepType SweepTraceTaperLengthStart SweepTraceTaperLengthEnd TaperType AliasFilterFrequency AliasFilterSlope "
-    "NotchFilterFrequency NotchFilterSlope LowCutFrequency HighCutFrequency LowCutSlope HighCutSlope YearDataRecorded "
-    "DayOfYear HourOfDay MinuteOfHour SecondOfMinute TimeBaseCode TraceWeightingFactor GeophoneGroupNumberRoll1 "
-    "GeophoneGroupNumberFirstTraceOrigField GeophoneGroupNumberLastTraceOrigField GapSize OverTravel CDP_X CDP_Y "
-    "INLINE_3D CROSSLINE_3D ShotPoint ShotPointScalar TraceValueMeasurementUnit TransductionConstantMantissa "
-    "TransductionConstantPower TransductionUnit TraceIdentifier ScalarTraceHeader SourceType"
-).split()
+_TRACE_NAMES = """
+TRACE_SEQUENCE_LINE TRACE_SEQUENCE_FILE FieldRecord TraceNumber EnergySourcePoint CDP CDP_TRACE
+TraceIdentificationCode NSummedTraces NStackedTraces DataUse offset ReceiverGroupElevation SourceSurfaceElevation
+SourceDepth ReceiverDatumElevation SourceDatumElevation SourceWaterDepth GroupWaterDepth ElevationScalar
+SourceGroupScalar SourceX SourceY GroupX GroupY CoordinateUnits WeatheringVelocity SubWeatheringVelocity
+SourceUpholeTime GroupUpholeTime SourceStaticCorrection GroupStaticCorrection TotalStaticApplied LagTimeA LagTimeB
+DelayRecordingTime MuteTimeStart MuteTimeEND TRACE_SAMPLE_COUNT TRACE_SAMPLE_INTERVAL GainType InstrumentGainConstant
+InstrumentInitialGain Correlated SweepFrequencyStart SweepFrequencyEnd SweepLength SweepType
+SweepTraceTaperLengthStart SweepTraceTaperLengthEnd TaperType AliasFilterFrequency AliasFilterSlope
+NotchFilterFrequency NotchFilterSlope LowCutFrequency HighCutFrequency LowCutSlope HighCutSlope YearDataRecorded
+DayOfYear HourOfDay MinuteOfHour SecondOfMinute TimeBaseCode TraceWeightingFactor GeophoneGroupNumberRoll1
+GeophoneGroupNumberFirstTraceOrigField GeophoneGroupNumberLastTraceOrigField GapSize OverTravel CDP_X CDP_Y INLINE_3D
+CROSSLINE_3D ShotPoint ShotPointScalar TraceValueMeasurementUnit TransductionConstantMantissa
+TransductionConstantPower TransductionUnit TraceIdentifier ScalarTraceHeader SourceType
+"""
+BINARY_NAMES, TRACE_NAMES = _BINARY_NAMES.split(), _TRACE_NAMES.split()
 
 
 @dataclass(frozen=True)
@@ -494,7 +495,7 @@ def _packed(form: str, names: list[str], order: str, fields: Mapping[str, int | 
 
 
 def from_ibm(words: Array) -> NDArray[np.float32]:
-    """Convert IBM's 4-byte floats: sign, exponent of 16 plus 64, 24 bits of fraction. Too large ones become infinite."""
+    """Convert IBM's 4-byte floats: sign, exponent of 16 plus 64, 24 bits of fraction; beyond float32 infinite."""
     exponent = (words >> 24 & 0x7F).astype(np.int32)
     size = np.ldexp((words & 0xFFFFFF).astype(np.float64), 4 * exponent - 4 * 64 - 24)
     with np.errstate(over="ignore", under="ignore"):

@@ -105,7 +105,11 @@ def _sample_type(order: str, tag: int, width: int) -> tuple[DType, DType, Codec 
     wide = np.dtype(f"{order}i{2 if width == 2 else 4 if width <= 4 else 8}")
     if wide.itemsize == width:
         return wide, wide, Codec(lambda x: x, partial(rounded, dtype=wide))
-    return np.dtype(f"V{width}"), wide, Codec(partial(_widened, dtype=wide), partial(_narrowed, dtype=wide, width=width))
+    return (
+        np.dtype(f"V{width}"),
+        wide,
+        Codec(partial(_widened, dtype=wide), partial(_narrowed, dtype=wide, width=width)),
+    )
 
 
 def _unsigned(samples: Array) -> Array:
