@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from wavefilt import arrays, io
 from wavefilt.arrays import Array
-from wavefilt.backends import Backend
-from wavefilt.denoising.noise_times import Clock, in_samples
-from wavefilt.denoising.options import Keywords, check_names
+from wavefilt.backends import Backend, registry
 from wavefilt.denoising.pipeline import Outcome, run
 from wavefilt.errors import OptionError
-from wavefilt.options import Options
-from wavefilt.vocabulary import Display, Noise, TracesBy, Window
+from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
+from wavefilt.vocabulary import Display, TracesBy, Window
 from wavefilt.wavelets.filters import WaveletLike
 
 if TYPE_CHECKING:
@@ -163,16 +161,16 @@ class Recording(io.Contents):
         start = self.starts[trace] if self.starts else None
         return Clock(self.intervals[trace], start, len(self.traces[trace]), self.source)
 
-    def methods(self, options: Options, sigma: Noise) -> list[tuple[Options, list[int]]]:
+    def methods(self, options: Options, sigma: NoiseForm) -> list[tuple[Options, list[int]]]:
         """Return the options with ``sigma`` in samples, and the traces for which they hold.
 
         A running window is in samples if no trace has a sampling interval, as in arrays. Raises ValueError if the noise
         does not fit a trace, or is at different samples of the traces of a record.
         """
-        traces: dict[Noise, list[int]] = {}
+        traces: dict[NoiseForm, list[int]] = {}
         in_seconds = not isinstance(sigma, tuple) or sigma[:1] != ("running",) or any(self.intervals)
         for trace in range(len(self.traces)):
-            traces.setdefault(in_samples(sigma, self.clock(trace)) if in_seconds else sigma, []).append(trace)
+            traces.setdefault(self.clock(trace).in_samples(sigma) if in_seconds else sigma, []).append(trace)
         if options.scope == "record" and len(traces) > 1:
             raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
         return [(replace(options, sigma=one), rows) for one, rows in traces.items()] or [(options, [])]
@@ -202,13 +200,14 @@ class Recording(io.Contents):
         each trace, or times (`datetime`, `numpy.datetime64`, or text as 2020-01-31T12:30:00) if the recording has the
         times of its traces; so are the ends of ``("window", start, stop)``, unless they are whole numbers (samples).
         """
-        check_names(options, backend, "two_dimensional")
+        check_names(options, "two_dimensional")
+        registry.check_name(backend)
         others: Keywords = {**options, "sigma": "level"}
         chosen = Options(wavelet, **others, dimensions=2 if two_dimensional else 1)
         return self.apply(chosen, backend, sigma=options.get("sigma", "level"))
 
     def apply(
-        self, options: Options, backend: str | Backend = "auto", report: bool = False, sigma: Noise | None = None
+        self, options: Options, backend: str | Backend = "auto", report: bool = False, sigma: NoiseForm | None = None
     ) -> Recording:
         """Denoise with `Options`; ``report`` as in `wavefilt.denoising.pipeline.run`.
 
@@ -250,7 +249,7 @@ class Recording(io.Contents):
         """Return `wavefilt.trust.report` of this denoised recording: does the residual from ``noisy`` contain signal?
 
         Noise is denoised in the same way. ``denoised.trust(noisy).write("report.html")`` writes the report. Traces of
-        several lengths end in gaps. Raises ValueError for recordings of different shapes, TypeError for complex samples.
+        several lengths end in gaps. Raises ValueError for recordings of different shapes, TypeError for complex ones.
         """
         from wavefilt.trust import report
 
@@ -258,7 +257,7 @@ class Recording(io.Contents):
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
         before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
         outcome = self.outcome
-        window = None if outcome is None else outcome.method.window
+        window = None if outcome is None else outcome.method.noise.window
 
         def again(rows: Array) -> Array:
             assert outcome is not None
@@ -269,7 +268,7 @@ class Recording(io.Contents):
             after,
             None if outcome is None else again,
             interval=self.intervals[0] if len(set(self.intervals)) == 1 else None,
-            noise_window=None if window is None or window.stop - window.start < 32 else (window.start, window.stop),
+            noise_window=None if window is None or window[1] - window[0] < 32 else window,
             name=Path(noisy.source).name,
             samples=samples,
             seed=seed,
@@ -293,8 +292,8 @@ class Recording(io.Contents):
         The options are those of `wavefilt.plot.PlotOptions` and of ``wavefilt denoise --plot``. The figure is also
         written to ``path``, if given, which ends in .png, .pdf or .svg.
 
-        Raises ValueError for an invalid option, an unknown extension, and recordings that are empty, of different shapes
-        or without the headers that an option needs; ImportError if matplotlib (extra ``plot``) is not installed;
+        Raises ValueError for an invalid option, an unknown extension, and recordings that are empty, of different
+        shapes or without the headers that an option needs; ImportError if matplotlib (extra ``plot``) is not installed;
         FileExistsError or OSError if the file exists and ``overwrite`` is not set, or cannot be written.
         """
         from wavefilt import plot
@@ -308,8 +307,8 @@ class Recording(io.Contents):
         """Write in the format it was read from, headers kept, or in the format that the ending of ``path`` asks for.
 
         Raises FileExistsError if ``path`` exists and ``overwrite`` is not set, FormatError if the format cannot hold
-        these samples or the ending is unknown, OSError if the file cannot be written. ``path`` is complete or unchanged,
-        never partial: a temporary file in the same folder takes its place.
+        these samples or the ending is unknown, OSError if the file cannot be written. ``path`` is complete or
+        unchanged: a temporary file in the same folder takes its place.
         """
         io.write(self, Path(path), overwrite=overwrite)
 
