@@ -97,13 +97,8 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
-<<<<<<< HEAD
-    from wavefilt.denoising.noise_times import Clock, in_samples
     from wavefilt.io import NotStreamed
-=======
-    from wavefilt.io.sources import NotStreamed
     from wavefilt.options import Clock
->>>>>>> main
     from wavefilt.outofcore.streaming import stream
     from wavefilt.report import resolved, unchanged, versions
 

@@ -26,15 +26,8 @@ from wavefilt.chunking import passes
 from wavefilt.denoising.estimation import spread
 from wavefilt.denoising.pipeline import run
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
-<<<<<<< HEAD
 from wavefilt.io import Layout, Source, open_source, split
-from wavefilt.options import Options
-=======
-from wavefilt.io.dataset_paths import split
-from wavefilt.io.layout import Layout
-from wavefilt.io.sources import Source, open_source
 from wavefilt.options import Keywords, Options
->>>>>>> main
 from wavefilt.outofcore.device_staging import Noise
 from wavefilt.outofcore.file_rows import FileRows
 from wavefilt.outofcore.memory_budget import Chunks, DeviceResident, Plan, WholeTraces
