@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 
 from wavefilt.cli.failure import Failure, is_folder, usage_errors
-from wavefilt.io import MARK, is_store, refuse_dataset, split
+from wavefilt.io.base import MARK, is_store, refuse_dataset
+from wavefilt.io.files import split
 
 from .options import Options
 

@@ -16,7 +16,7 @@ import click
 from wavefilt import stages
 from wavefilt.cli.failure import read_errors, run_errors, tell
 from wavefilt.cli.progress import line, shown
-from wavefilt.io import split
+from wavefilt.io.files import split
 
 from .options import METHOD, Options
 

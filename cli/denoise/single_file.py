@@ -38,7 +38,7 @@ def denoise(source: str, target: str, options: Options) -> Facts:
     def more_memory() -> str:
         return "" if streaming.samples_bytes(source, options) is None else "; use --max-memory SIZE"
 
-    from wavefilt.io import check_output
+    from wavefilt.io.files import check_output
 
     with run_errors(source, more_memory=more_memory):
         with stages.stage(f"reading {source}"):

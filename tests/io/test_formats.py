@@ -91,7 +91,7 @@ def test_every_format_becomes_every_other(tmp_path, source):
         out.unlink()
     for ending in (".zarr", ".npz", ".foo", ".sgy.gz"):
         if source != ending[1:]:
-            with pytest.raises(FormatError, match="written|no format"):
+            with pytest.raises(FormatError, match=r"written|no format"):
                 recording.write(tmp_path / f"out{ending}")
     assert not list(tmp_path.iterdir())
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -32,20 +32,7 @@ COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz")
 
 @dataclass(frozen=True)
 class Layout:
-    """What the user says about a file that the file does not record itself; None where nothing was said.
-
-    dtype, endian, ns
-        Raw binary: ``"f4" "f8" "i2" "i4"``, ``"little" "big"``, samples per trace.
-    dt
-        Sampling interval in seconds, for formats that do not record one (or ASCII without a time column).
-    columns
-        ASCII: the columns that are traces, counted from 1; all others are kept as they are.
-    delimiter
-        ASCII: ``","``, ``";"``, ``"\\t"`` or ``" "`` (any blanks).
-    component
-        npz, HDF5, Zarr: the name of the array to denoise.
-    axis
-        npy, npz, HDF5, Zarr: the axis of the samples, the last by default.
+    """The user's description of a file, with the options of `wavefilt.read`; None if not given.
 
     Raises ValueError for invalid values.
     """
@@ -261,8 +248,8 @@ class Format:
 
     name: str
     label: str = ""
-    endings: ClassVar[tuple[str, ...]] | tuple[str, ...] = ()
-    shared_endings: ClassVar[tuple[str, ...]] | tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+    shared_endings: tuple[str, ...] = ()
     keeps: str = ""
     may_be_raw: bool = False
     datasets: bool = False
@@ -427,6 +414,12 @@ def folder_format(path: str, name: str | None) -> Format:
         if format.name == name or (name is None and format.recognise_folder(path)):
             return format
     raise FormatError(f"is a folder and not a {' or '.join(format.name for format in folders)} store")
+
+
+def refuse_dataset(target: Path) -> None:
+    """Raise ValueError for a result that is named ``path::dataset``."""
+    if MARK in target.name:
+        raise ValueError(f"{target}: leave {MARK} out; the array keeps its name in the result")
 
 
 def looks_like_text(head: bytes) -> bool:

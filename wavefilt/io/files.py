@@ -25,6 +25,7 @@ from wavefilt.io.base import (
     named,
     other_format,
     recognised,
+    refuse_dataset,
     resembled,
 )
 from wavefilt.io.obspy import MISSING, ObspyFormat, has_writer, recognised_by_obspy
@@ -61,12 +62,6 @@ def resolve(path: str | bytes | os.PathLike[str], layout: Layout) -> tuple[str, 
     if layout.component not in (None, dataset):
         raise LayoutError(f"{os.fsdecode(path)}: `component` {layout.component} is another dataset")
     return file, replace(layout, component=dataset)
-
-
-def refuse_dataset(target: Path) -> None:
-    """Raise ValueError for a result that is named ``path::dataset``."""
-    if MARK in target.name:
-        raise ValueError(f"{target}: name the file alone; the array keeps its name in it")
 
 
 # --------------------------------------------------------------------------------------------------------- reading
@@ -126,11 +121,11 @@ def _decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
     import zlib
 
     file.seek(0)
-    openers = zip(COMPRESSED, (gzip.open, bz2.open, lzma.open), strict=True)
-    opener = next(opener for mark, opener in openers if head.startswith(mark))
+    packed = file.read()
     try:
-        with opener(file) as content:
-            return io.BytesIO(content.read())
+        if head.startswith(COMPRESSED[0]):
+            return io.BytesIO(gzip.decompress(packed))
+        return io.BytesIO((bz2 if head.startswith(COMPRESSED[1]) else lzma).decompress(packed))
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise FormatError(f"a damaged or truncated compressed file ({reason(error)})") from error
 

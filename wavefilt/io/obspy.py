@@ -33,7 +33,7 @@ BY_NAME = ("DMX", "PDAS", "REFTEK130", "SEISAN", "WIN", "Y")
 COMPRESSED_GSE = re.compile(rb"(?ms)^WID[12][^\n]*\bCM.*?^DAT[12]\b(.*?)(?:^CHK|\Z)")
 LONGEST_GSE_LINE = 82
 """Characters of a line of compressed samples: on longer ones ObsPy's decoder crashes."""
-HEAD = 1 << 20
+HEAD = 1 << 18
 """Bytes of a file that ObsPy's tests are given: some of them read up to the end of a line."""
 WRITTEN_AS = {"SAC": "f4", "GSE2": "i4", "GCF": "i4"}
 """Sample type of the formats that have one; all others take floats."""

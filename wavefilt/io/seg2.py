@@ -201,19 +201,18 @@ def _header(strings: dict[str, str], time: np.datetime64 | None, unit: str) -> H
         offset = math.copysign(math.hypot(x - other_x, y - other_y), x - other_x) * (FOOT if unit == "ft" else 1.0)
     return Header(
         strings,
-        first.get("DELAY"),
-        time,
-        False,
-        source,
-        receiver,
-        offset,
-        unit,
-        "mV" if "DESCALING_FACTOR" in first else None,
-        first.get("DESCALING_FACTOR"),
-        whole.get("SHOT_SEQUENCE_NUMBER"),
-        whole.get("CHANNEL_NUMBER", whole.get("RECEIVER_STATION_NUMBER")),
-        whole.get("SOURCE_STATION_NUMBER"),
-        whole.get("CDP_NUMBER"),
+        delay=first.get("DELAY"),
+        time=time,
+        source=source,
+        receiver=receiver,
+        offset=offset,
+        length_unit=unit,
+        units="mV" if "DESCALING_FACTOR" in first else None,
+        factor=first.get("DESCALING_FACTOR"),
+        shot=whole.get("SHOT_SEQUENCE_NUMBER"),
+        channel=whole.get("CHANNEL_NUMBER", whole.get("RECEIVER_STATION_NUMBER")),
+        station=whole.get("SOURCE_STATION_NUMBER"),
+        cdp=whole.get("CDP_NUMBER"),
     )
 
 

@@ -143,7 +143,8 @@ class SegyFile(ContiguousFile):
 
 
 class Segy(StreamedFormat):
-    name, label, endings, may_be_raw = "segy", "SEG-Y", (".sgy", ".segy"), True
+    name, label, may_be_raw = "segy", "SEG-Y", True
+    endings: tuple[str, ...] = (".sgy", ".segy")
     keeps = (
         "samples (codes 2, 3, 5, 6), sampling interval, times to the second; from SEG-2 also coordinates, elevations, "
         "shot and channel numbers, delay, descaling factor, units and notes; from SU all trace headers"
@@ -397,32 +398,32 @@ def _traces(body: int, samples: int, trace: int, first: str) -> int:
 
 def _header(row: Mapping[str, int], feet: bool) -> Header:
     """Return a trace header with the values that all formats share."""
-    scalar, degrees = row["SourceGroupScalar"], row["CoordinateUnits"] in (2, 3)
+    kind = row["CoordinateUnits"]  # lengths, seconds of arc, degrees, or degrees with minutes and seconds
     source, receiver = (
         (
-            *(_scaled(row[f"{end}{axis}"], scalar) / (3600 if row["CoordinateUnits"] == 2 else 1) for axis in "XY"),
+            *(_scaled(row[f"{end}{axis}"], row["SourceGroupScalar"]) / (3600 if kind == 2 else 1) for axis in "XY"),
             _scaled(row[elevation], row["ElevationScalar"]),
         )
         for end, elevation in (("Source", "SourceSurfaceElevation"), ("Group", "ReceiverGroupElevation"))
     )
-    known = any((*source, *receiver)) and row["CoordinateUnits"] != 4
+    known = any((*source, *receiver)) and kind != 4
     mantissa, power = row["TransductionConstantMantissa"], row["TransductionConstantPower"]
     factor = mantissa * 10.0**power if mantissa and abs(power) < 100 else None
     return Header(
         row,
-        _scaled(row["DelayRecordingTime"], row["ScalarTraceHeader"]) / 1000,
-        _time(row),
-        row["TimeBaseCode"] in (GREENWICH, UTC),
-        source if known else (),
-        receiver if known else (),
-        (FOOT if feet else 1.0) * row["offset"],
-        "deg" if degrees else "ft" if feet else "m",
-        UNITS.get(row["TransductionUnit"] if factor else row["TraceValueMeasurementUnit"]),
-        factor,
-        row["FieldRecord"] or None,
-        row["TraceNumber"] or None,
-        row["EnergySourcePoint"] or None,
-        row["CDP"] or None,
+        delay=_scaled(row["DelayRecordingTime"], row["ScalarTraceHeader"]) / 1000,
+        time=_time(row),
+        utc=row["TimeBaseCode"] in (GREENWICH, UTC),
+        source=source if known else (),
+        receiver=receiver if known else (),
+        offset=(FOOT if feet else 1.0) * row["offset"],
+        length_unit="deg" if kind in (2, 3) else "ft" if feet else "m",
+        units=UNITS.get(row["TransductionUnit"] if factor else row["TraceValueMeasurementUnit"]),
+        factor=factor,
+        shot=row["FieldRecord"] or None,
+        channel=row["TraceNumber"] or None,
+        station=row["EnergySourcePoint"] or None,
+        cdp=row["CDP"] or None,
     )
 
 

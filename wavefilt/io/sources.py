@@ -15,7 +15,7 @@ import numpy as np
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
 from wavefilt.io.atomic import replacing
-from wavefilt.io.base import MARK, Contents, Format, Layout, named, other_format
+from wavefilt.io.base import Contents, Format, Layout, named, other_format, refuse_dataset
 
 
 class Source(Protocol):
@@ -120,8 +120,8 @@ def refuse_conversion(format: str, source: str, target: Path) -> None:
     """Raise FormatError for a name that asks for another format of a file that is denoised in parts."""
     if (other := other_format(format, source, target)) is not None:
         raise FormatError(f"{target}: a file is written as {other} in memory alone; convert the result afterwards")
-    if MARK in target.name and named(format).datasets:
-        raise ValueError(f"{target}: name the file alone; the array keeps its name in it")
+    if named(format).datasets:
+        refuse_dataset(target)
 
 
 def contents_of(source: Source, path: str = "") -> Contents:

@@ -7,6 +7,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
@@ -16,7 +17,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError, OutputExists
 from wavefilt.io.atomic import temporary
-from wavefilt.io.base import Contents, Format, Headers, Layout
+from wavefilt.io.base import Contents, Format, Headers, Layout, refuse_dataset
 from wavefilt.io.chunked import ChunkedArray, chosen, notes
 from wavefilt.io.npy import written
 from wavefilt.io.sources import refuse_conversion, unchanged_since
@@ -111,10 +112,9 @@ def reading(path: str) -> Iterator[None]:
 
 def _zarr() -> ModuleType:
     try:
-        import zarr
+        return import_module("zarr")
     except ImportError as error:
         raise FormatError(f'Zarr needs zarr ({error}): pip install "wavefilt[formats]"') from error
-    return zarr
 
 
 def opened(path: str | Path, component: str | None = None) -> tuple[str, zarr.Array]:
@@ -180,8 +180,7 @@ def copied(source: str | Path, name: str, array: zarr.Array, target: Path, *, ov
 
 def check_folder(source: Path, target: Path, *, overwrite: bool) -> None:
     """Raise an OSError or ValueError if `copied` would refuse these folders."""
-    if "::" in target.name:
-        raise ValueError(f"{target}: name the folder alone; the array keeps its name in it")
+    refuse_dataset(target)
     a, b = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if a == b or a in b.parents or b in a.parents:
         raise ValueError(f"{target} is the input, or lies in it, or around it; choose another output")

@@ -26,7 +26,9 @@ from wavefilt.chunking import passes
 from wavefilt.denoising.estimation import spread
 from wavefilt.denoising.pipeline import run
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
-from wavefilt.io import Layout, Source, open_source, split
+from wavefilt.io.base import Layout
+from wavefilt.io.files import open_source, split
+from wavefilt.io.sources import Source
 from wavefilt.options import Keywords, Options
 from wavefilt.outofcore.device_staging import Noise
 from wavefilt.outofcore.file_rows import FileRows
