@@ -53,12 +53,10 @@ class ChunkedArray:
         self.overhead = COPIES * max(prod(lengths) * self._samples * size, BLOCK)
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        """Implement `Source.read`."""
         for place, part in self._blocks(rows, first, out):
             part[:] = np.moveaxis(self.array[place], self._axis, -1)
 
     def write(self, rows: slice, first: int, values: Array) -> None:
-        """Implement `Target.write`."""
         for place, part in self._blocks(rows, first, values):
             self.array[place] = np.moveaxis(part, -1, self._axis).astype(self.array.dtype, copy=False)
 

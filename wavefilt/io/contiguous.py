@@ -85,7 +85,6 @@ class Samples:
         self._file, self._name, self._places, self._lock = file, name, places, threading.Lock()
 
     def read(self, rows: slice, first: int, out: Array) -> None:
-        """Implement `Source.read`."""
         places = self._places
         for run, offset, a, b in self._blocks(rows, first, out.shape[1]):
             part = out[run, a:b]
@@ -97,7 +96,6 @@ class Samples:
                 part[:] = samples if places.codec is None else places.codec.decode(samples)
 
     def write(self, rows: slice, first: int, values: Array) -> None:
-        """Implement `Target.write`."""
         places = self._places
         for run, offset, a, b in self._blocks(rows, first, values.shape[1]):
             part = values[run, a:b]

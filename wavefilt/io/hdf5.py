@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from wavefilt.arrays import Array
-from wavefilt.errors import FormatError
+from wavefilt.errors import FormatError, reason
 from wavefilt.io.base import Contents, Headers, Layout, Probe
 from wavefilt.io.chunked import ChunkedArray, chosen, notes
 from wavefilt.io.npy import written
@@ -46,7 +46,7 @@ class Hdf5File(FileSource):
         try:
             self._array.read(rows, first, out)
         except (OSError, RuntimeError) as error:
-            raise OSError(f"{self._name}: the file became shorter, or is damaged ({error})") from error
+            raise OSError(f"{self._name}: the file became shorter, or is damaged ({reason(error)})") from error
 
     @contextmanager
     def rewritten(self, file: BinaryIO) -> Iterator[ChunkedArray]:
@@ -103,7 +103,7 @@ def _opened(file: str | BinaryIO, mode: str) -> h5py.File:
     try:
         return h5py.File(file, mode)
     except (OSError, RuntimeError, ValueError) as error:
-        raise FormatError(f"damaged or truncated HDF5 file ({error})") from error
+        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
 
 
 def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
@@ -126,7 +126,7 @@ def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
             raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
         return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
     except (OSError, RuntimeError, KeyError) as error:
-        raise FormatError(f"damaged or truncated HDF5 file ({error})") from error
+        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
 
 
 def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:

@@ -6,7 +6,6 @@ import copy
 import io
 import shutil
 import warnings
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from wavefilt.arrays import Array, DType, compute_dtype
 from wavefilt.errors import FormatError, LayoutError, reason
 from wavefilt.io.base import Contents, Format, Layout, Probe
 from wavefilt.io.contiguous import ContiguousFile, Places
-from wavefilt.io.sources import StreamedFormat, opened
+from wavefilt.io.sources import StreamedFormat, contents_of, opened
 
 
 class NpyFile(ContiguousFile):
@@ -81,12 +80,12 @@ class Npz(Format):
         layout.only("npz", "dt", "axis", "component")
         name, content = _member(data, layout.component)
         npy = NpyFile(io.BytesIO(content), replace(layout, component=None))
-        traces = np.empty(npy.shape, npy.dtype)
-        npy.read(slice(0, len(traces)), 0, traces)
-        return Contents(traces, (layout.dt,) * len(traces), "npz", Member(npy, data, name))
+        return replace(contents_of(npy), format="npz", origin=Member(npy, data, name))
 
     def write(self, contents: Contents) -> bytes:
         """Return the archive with the new array; every other member is kept. Raises FormatError if one is damaged."""
+        import zipfile
+
         origin: Member = contents.origin
         new_array, out = _npy(origin.npy.array(contents.samples)), io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(origin.archive)) as old, zipfile.ZipFile(out, "w") as new:
@@ -164,6 +163,8 @@ def _header_of(shape: tuple[int, ...], fortran: bool, dtype: DType) -> bytes:
 
 def _member(data: bytes, component: str | None) -> tuple[str, bytes]:
     """Return name and bytes of the array to denoise; only a member with the header of an array is decompressed."""
+    import zipfile
+
     with _packing("damaged or encrypted archive"), zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [name for name in archive.namelist() if name.endswith(".npy")]
         if not members:

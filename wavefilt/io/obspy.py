@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -197,6 +196,8 @@ def _is_win(head: bytes) -> bool:
 @cache
 def _tests() -> dict[str, Callable[[str], bool]]:
     """Return ObsPy's test for each of its formats, and those of packages that plug into it."""
+    from importlib.metadata import entry_points  # takes 20 ms to import
+
     if importlib.util.find_spec("obspy") is None:
         return {}
     names = [plugin.name for plugin in entry_points(group="obspy.plugin.waveform")]
@@ -211,6 +212,8 @@ def _tests() -> dict[str, Callable[[str], bool]]:
 
 def has_writer(format: str) -> bool:
     """Return whether ObsPy, or a package that plugs into it, writes its format of this name."""
+    from importlib.metadata import entry_points
+
     return bool(entry_points(group=f"obspy.plugin.waveform.{format.upper()}", name="writeFormat"))
 
 

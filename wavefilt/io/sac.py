@@ -121,8 +121,8 @@ class Sac(StreamedFormat):
         origin = origin if abs(origin) < LONGEST else 0.0
         time = None if time is None else time + np.timedelta64(round(origin * 1e6), "us")
         units = UNITS.get(fields.get("idep", 0))
-        delay, place = begin - origin, {"source": source, "receiver": receiver, "length_unit": "deg"}
-        return Headers({}, (Header(fields, delay=delay, time=time, utc=True, units=units, **place),))
+        header = Header(fields, begin - origin, time, True, source, receiver, length_unit="deg", units=units)
+        return Headers({}, (header,))
 
 
 def byte_order(probe: Probe) -> str | None:

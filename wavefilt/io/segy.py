@@ -159,10 +159,10 @@ class Segy(StreamedFormat):
         """Return whether the file has 40 lines of text, each beginning with C, or headers whose numbers agree."""
         lines = probe.head[:TEXT:80]
         for endian in "<>":
-            samples, code, extended = _main_fields(probe, endian)
-            first = probe.unpack(endian + "2H", FILE_HEADERS + TEXT * extended + 114)
-            interval = probe.unpack(endian + "H", 3216)
-            if samples > 1 and code in (*DTYPES, *NOT_READ) and first == (samples, *interval) and first[1]:
+            fields = _binary_header(probe, endian)
+            samples, interval = fields["Samples"], fields["Interval"]
+            first = probe.unpack(endian + "2H", FILE_HEADERS + TEXT * (fields["ExtendedHeaders"] & 0xFFFF) + 114)
+            if samples > 1 and interval and fields["Format"] in (*DTYPES, *NOT_READ) and first == (samples, interval):
                 return True
         return len(lines) > 30 and max(lines.count(b"C"), lines.count(b"\xc3")) > 30
 
@@ -270,10 +270,8 @@ class Su(Segy):
 # -------------------------------------------------------------------------------------------------- sizes of a file
 
 
-def _main_fields(probe: Probe, endian: str) -> tuple[int, int, int]:
-    """Return samples per trace, sample format code and number of extended textual headers by the binary header."""
-    (samples, _, code), (extended,) = probe.unpack(endian + "3H", 3220), probe.unpack(endian + "H", 3504)
-    return samples, code, extended
+def _binary_header(probe: Probe, endian: str) -> dict[str, Any]:
+    return dict(zip(BINARY_NAMES, probe.unpack(endian + BINARY, TEXT), strict=True))
 
 
 def _segy(probe: Probe) -> Sizes:
@@ -281,74 +279,66 @@ def _segy(probe: Probe) -> Sizes:
     if probe.size < FILE_HEADERS + TRACE_HEADER:
         least = f"its headers take {FILE_HEADERS} and a trace {TRACE_HEADER} more"
         raise FormatError(f"truncated SEG-Y file: {probe.size} bytes, where {least}")
-    found = {endian: _main_fields(probe, endian) for endian in "><"}
-    orders = [endian for endian, (_, code, _) in found.items() if code in DTYPES or code in NOT_READ]
-    if not orders:
+    found = {endian: _binary_header(probe, endian) for endian in "><"}
+    endian = next((endian for endian, fields in found.items() if fields["Format"] in (*DTYPES, *NOT_READ)), None)
+    if endian is None:
         known = ", ".join(map(str, DTYPES))
-        raise FormatError(f"unknown sample format code {found['>'][1]} (bytes 3225-3226); supported are {known}")
-    endian = orders[0]
-    samples, code, extended = found[endian]
+        raise FormatError(f"unknown sample format code {found['>']['Format']} (bytes 3225-3226); supported are {known}")
+    fields = found[endian]
+    code, revision = fields["Format"], (fields["SEGYRevision"], fields["SEGYRevisionMinor"])
     if code in NOT_READ:
         raise FormatError(f"samples of format code {code} ({NOT_READ[code]}) are not read; convert the file first")
-    major, minor = probe.unpack("2B", 3500)
-    written_as_one_number = endian == "<" and (major, minor) == (0, 2)
-    second = _Second(probe, endian) if major == 2 or written_as_one_number else None
-    begin = second.begin if second and second.begin else FILE_HEADERS + TEXT * _text_headers(probe, extended)
-    samples = second.samples if second and second.samples else samples
+    second = revision[0] == 2 or (endian == "<" and revision == (0, 2))  # written as one number
+    if not second:
+        fields |= dict.fromkeys(("ExtSamples", "ExtInterval", "IntegerConstant", "FirstTrace"), 0)
+    if fields["IntegerConstant"] not in (0, 0x01020304):
+        constant = f"the byte order constant (bytes 3297-3300) is {fields['IntegerConstant']:#010x}"
+        raise FormatError(f"{constant}, which contradicts the rest")
+    begin = fields["FirstTrace"] or FILE_HEADERS + TEXT * _text_headers(probe, fields["ExtendedHeaders"])
+    if fields["FirstTrace"] and not FILE_HEADERS <= begin < probe.size:
+        raise FormatError(f"the first trace is said to begin at byte {begin} (bytes 3521-3528)")
+    samples = fields["ExtSamples"] or fields["Samples"]
     (stated,) = probe.unpack(endian + "H", begin + 114)
     first = f"; the first trace header says {stated}" if stated != samples else ""
     if samples == 0:
         raise FormatError(f"the binary header says 0 samples a trace (bytes 3221-3222){first}")
-    interval = _interval(probe, endian, begin, second.interval if second else 0)
-    body, width = probe.size - begin, samples * int(DTYPES[code][1])
-    if second is None:
-        header, traces = TRACE_HEADER, _traces(body, samples, TRACE_HEADER + width, first)
+    header, body, width = TRACE_HEADER, probe.size - begin, samples * int(DTYPES[code][1])
+    if second:
+        # additional trace headers: four bytes in revision 2.0, where some files have two, as all have in 2.1
+        additional = [probe.unpack(endian + kind, 3506)[0] for kind in ("H" if revision > (2, 0) else "IH")]
+        header, traces = _second_traces(fields, additional, body, width, first)
     else:
-        header, traces = second.traces_in(body, samples, width, first)
-    return Sizes(endian, code, begin, samples, traces, header, interval)
+        traces = _traces(body, samples, header + width, first)
+    return Sizes(endian, code, begin, samples, traces, header, _interval(probe, endian, begin, fields["ExtInterval"]))
 
 
-class _Second:
-    """The fields that revision 2 adds to the binary header; 0 if not given. Raises FormatError if they are wrong."""
-
-    def __init__(self, probe: Probe, endian: str) -> None:
-        (self.samples,), (self.interval,) = probe.unpack(endian + "I", 3268), probe.unpack(endian + "d", 3272)
-        (order,), (self.begin,) = probe.unpack(endian + "I", 3296), probe.unpack(endian + "Q", 3520)
-        if order not in (0, 0x01020304):
-            raise FormatError(f"the byte order constant (bytes 3297-3300) is {order:#010x}, which contradicts the rest")
-        if self.begin and not FILE_HEADERS <= self.begin < probe.size:
-            raise FormatError(f"the first trace is said to begin at byte {self.begin} (bytes 3521-3528)")
-        # four bytes in revision 2.0, where some files have two, as all have in 2.1
-        kinds = "H" if probe.unpack("2B", 3500) > (2, 0) else "IH"
-        self.additional = [probe.unpack(endian + kind, 3506)[0] for kind in kinds]
-        (self.traces,), (self.trailer,) = probe.unpack(endian + "Q", 3512), probe.unpack(endian + "i", 3528)
-
-    def traces_in(self, body: int, samples: int, width: int, first: str) -> tuple[int, int]:
-        """Return the bytes of the headers of a trace, and the number of traces, in a body of traces and trailer."""
-        if self.trailer < 0 and not self.traces:
-            raise FormatError("a data trailer of unknown length (bytes 3529-3532) and no number of traces")
-        for additional in self.additional:
-            trace = TRACE_HEADER * (1 + additional) + width
-            end = self.traces * trace if self.trailer < 0 else body - TEXT * self.trailer
-            if 0 < end <= body and end % trace == 0 and self.traces in (0, end // trace):
-                return TRACE_HEADER * (1 + additional), end // trace
-        raise FormatError(
-            f"{body} bytes are not {self.traces or 'a whole number of'} traces of {samples} samples with "
-            f"{self.additional[-1]} additional trace headers each (bytes 3507-3510, 3513-3520) and {self.trailer} "
-            f"records of trailer (bytes 3529-3532){first}"
-        )
+def _second_traces(
+    fields: Mapping[str, Any], additional: list[int], body: int, width: int, first: str
+) -> tuple[int, int]:
+    """Return the bytes of the headers of a trace, and the number of traces, in ``body`` bytes of revision 2."""
+    count, trailer = fields["ExtTraceCount"], fields["Trailers"]
+    if trailer < 0 and not count:
+        raise FormatError("a data trailer of unknown length (bytes 3529-3532) and no number of traces")
+    for more in additional:
+        trace = TRACE_HEADER * (1 + more) + width
+        end = count * trace if trailer < 0 else body - TEXT * trailer
+        if 0 < end <= body and end % trace == 0 and count in (0, end // trace):
+            return TRACE_HEADER * (1 + more), end // trace
+    raise FormatError(
+        f"{body} bytes are not {count or 'a whole number of'} traces of {fields['ExtSamples'] or fields['Samples']} "
+        f"samples with {additional[-1]} additional trace headers each (bytes 3507-3510, 3513-3520) and {trailer} "
+        f"records of trailer (bytes 3529-3532){first}"
+    )
 
 
 def _text_headers(probe: Probe, stated: int) -> int:
     """Return the number of extended textual headers; -1 in the file means all up to the one that ends them."""
-    if stated == 0xFFFF:
-        for count in range(MOST_EXTENDED):
-            record = probe.bytes(FILE_HEADERS + TEXT * count, TEXT)
-            if any("((SEG:ENDTEXT))" in record.decode(c).replace(" ", "").upper() for c in ("latin-1", "cp037")):
-                return count + 1
-    if stated > MOST_EXTENDED:
-        signed = stated - (stated >> 15 << 16)
-        raise FormatError(f"{signed} extended textual headers (bytes 3505-3506) are not read")
+    for count in range(MOST_EXTENDED if stated == -1 else 0):
+        record = probe.bytes(FILE_HEADERS + TEXT * count, TEXT)
+        if any("((SEG:ENDTEXT))" in record.decode(c).replace(" ", "").upper() for c in ("latin-1", "cp037")):
+            return count + 1
+    if not 0 <= stated <= MOST_EXTENDED:
+        raise FormatError(f"{stated} extended textual headers (bytes 3505-3506) are not read")
     return stated
 
 

@@ -18,7 +18,7 @@ from wavefilt.io.atomic import replacing
 from wavefilt.io.base import Contents, Format, Layout, named, other_format, refuse_dataset
 
 
-class Source(Protocol):
+class Source(ABC):
     """Traces of one length in a file, and the way to write denoised ones. Called from one thread at a time."""
 
     format: str
@@ -26,28 +26,34 @@ class Source(Protocol):
     """Traces, samples."""
     dtype: DType
     """As stored."""
-    neighbours: int
+    neighbours: int = 1
     """Traces in the same chunks of the file, best read and written together; 1 without chunks."""
-    overhead: int
+    overhead: int = 0
     """Bytes of memory that reading and writing take in addition to the samples requested."""
-    interval: float | None
+    interval: float | None = None
     """Sampling interval in seconds, None if the file does not give it."""
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     """Remarks for the user about reading or writing this file."""
+    ids: tuple[str, ...] = ()
+    starts: tuple[np.datetime64, ...] = ()
+    """Ids and times of the traces, as in `wavefilt.Recording`."""
 
+    @abstractmethod
     def read(self, rows: slice, first: int, out: Array) -> None:
         """Fill ``out`` (traces, samples), of a dtype of computation, with the samples from ``first``.
 
         Raises OSError if the file has become shorter.
         """
 
-    def check_unchanged(self) -> None:
-        """Raise OSError if the file was written to since it was opened."""
-
+    @abstractmethod
     def create(self, path: Path, *, overwrite: bool) -> AbstractContextManager[Target]:
         """Make a file like this one for the result, which appears at ``path``, complete, on a normal exit."""
 
-    def close(self) -> None:
+    @abstractmethod
+    def check_unchanged(self) -> None:
+        """Raise OSError if the file was written to since it was opened."""
+
+    def close(self) -> None:  # noqa: B027  # not all sources keep a file open
         """Close the file."""
 
 
@@ -74,15 +80,8 @@ def opened(file: str | BinaryIO) -> AbstractContextManager[BinaryIO]:
     return open(file, "rb") if isinstance(file, str) else nullcontext(file)
 
 
-class FileSource(ABC):
-    """A `Source` of a file on disk or in memory; a subclass adds ``shape``, ``dtype``, `read` and `rewritten`."""
-
-    shape: tuple[int, int]
-    dtype: DType
-    neighbours, overhead = 1, 0
-    notes: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
-    starts: tuple[np.datetime64, ...] = ()
+class FileSource(Source):
+    """A file on disk or in memory; a subclass adds ``shape``, ``dtype``, `read` and `rewritten`."""
 
     def __init__(self, file: str | BinaryIO, format: str, interval: float | None) -> None:
         self.format, self.interval, self._name = format, interval, file if isinstance(file, str) else "the file"
@@ -101,16 +100,11 @@ class FileSource(ABC):
         return status.st_size, status.st_mtime_ns, status.st_ino
 
     @abstractmethod
-    def read(self, rows: slice, first: int, out: Array) -> None:
-        """Implement `Source.read`."""
-
-    @abstractmethod
     def rewritten(self, file: BinaryIO) -> AbstractContextManager[Target]:
         """Copy this file, except its samples, to an empty one."""
 
     @contextmanager
     def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
-        """Implement `Source.create`."""
         refuse_conversion(self.format, self._name, path)
         with replacing(path, overwrite=overwrite) as file, self.rewritten(file) as target:
             yield target
@@ -128,7 +122,8 @@ def contents_of(source: Source, path: str = "") -> Contents:
     """Return all traces of a file or folder; ``origin`` is the source, through which they are written back."""
     traces = np.empty(source.shape, source.dtype)
     source.read(slice(0, len(traces)), 0, traces)
-    return Contents(traces, (source.interval,) * len(traces), source.format, source, path, source.notes)
+    intervals = (source.interval,) * len(traces)
+    return Contents(traces, intervals, source.format, source, path, source.notes, source.ids, source.starts)
 
 
 class StreamedFormat(Format):
@@ -138,13 +133,9 @@ class StreamedFormat(Format):
 
     def read(self, data: bytes, layout: Layout) -> Contents:
         try:
-            source = self.open(io.BytesIO(data), layout)
-            contents = contents_of(source)
+            return contents_of(self.open(io.BytesIO(data), layout))
         except OSError as error:  # the error for damage in a file that is read in parts
             raise FormatError(f"damaged or truncated ({error})") from error
-        if isinstance(source, FileSource):
-            contents = Contents(**{**vars(contents), "ids": source.ids, "starts": source.starts})
-        return contents
 
     def write(self, contents: Contents) -> bytes:
         source: FileSource = contents.origin

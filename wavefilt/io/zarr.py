@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.errors import FormatError, OutputExists
+from wavefilt.errors import FormatError, OutputExists, reason
 from wavefilt.io.atomic import temporary
 from wavefilt.io.base import Contents, Format, Headers, Layout, refuse_dataset
 from wavefilt.io.chunked import ChunkedArray, chosen, notes
 from wavefilt.io.npy import written
-from wavefilt.io.sources import refuse_conversion, unchanged_since
+from wavefilt.io.sources import Source, refuse_conversion, unchanged_since
 
 if TYPE_CHECKING:
     import zarr
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
-class Store:
-    """A `Source` of an array. Raises FormatError for a folder that is no Zarr store, or has no such array."""
+class Store(Source):
+    """A source of an array. Raises FormatError for a folder that is no Zarr store, or has no such array."""
 
     format = "zarr"
 
@@ -42,7 +42,10 @@ class Store:
         traces = self._traces = _traces(self.array, layout.axis)
         self.shape, self.dtype, self.notes = traces.shape, traces.dtype, notes(traces.dtype)
         self.neighbours, self.overhead = traces.neighbours, traces.overhead
-        self.check_unchanged = array_unchanged(path, self._name)
+        self._check = array_unchanged(path, self._name)
+
+    def check_unchanged(self) -> None:
+        self._check()
 
     def read(self, rows: slice, first: int, out: Array) -> None:
         with reading(self._path):
@@ -53,9 +56,6 @@ class Store:
         refuse_conversion("zarr", self._path, path)
         with copied(self._path, self._name, self.array, path, overwrite=overwrite) as array:
             yield _traces(array, self._axis)
-
-    def close(self) -> None:
-        """Do nothing: no file stays open."""
 
 
 class Zarr(Format):
@@ -68,9 +68,6 @@ class Zarr(Format):
 
     def open(self, file: str | BinaryIO, layout: Layout) -> Store:
         return Store(str(file), layout)
-
-    def read(self, data: bytes, layout: Layout) -> Contents:
-        raise FormatError("a Zarr store is a folder of many files, not one file")
 
     def write(self, contents: Contents) -> bytes:
         raise FormatError("a Zarr store is a folder of many files: give a folder name for the result")
@@ -107,7 +104,7 @@ def reading(path: str) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:  # codecs raise anything on a damaged chunk
-        raise OSError(f"{path}: a chunk became shorter, or is damaged ({error})") from error
+        raise OSError(f"{path}: a chunk became shorter, or is damaged ({reason(error)})") from error
 
 
 def _zarr() -> ModuleType:
@@ -130,7 +127,7 @@ def opened(path: str | Path, component: str | None = None) -> tuple[str, zarr.Ar
     except MemoryError:
         raise
     except Exception as error:  # the errors of zarr for a damaged or foreign folder change between its versions
-        raise FormatError(f"{path}: is a folder and not a zarr array or group ({error})") from error
+        raise FormatError(f"{path}: is a folder and not a zarr array or group ({reason(error)})") from error
     if isinstance(node, zarr.Array):
         if component is not None:
             raise FormatError(f"{path}: an array, not a group: there is no array {component!r} in it")
