@@ -120,7 +120,7 @@ class Header(_Fields):
         Numbers of the shot, the channel, the source station and the common depth point.
     """
 
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
     delay: float | None = None
     time: np.datetime64 | None = None
     utc: bool = False
@@ -145,7 +145,7 @@ class Header(_Fields):
 class Headers(_Fields):
     """The headers of a file: a mapping with the format's own names; ``traces`` has the `Header` of each trace."""
 
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
     traces: tuple[Header, ...] = ()
 
 
@@ -344,7 +344,7 @@ def other_format(format: str, source: str, target: Path) -> str | None:
         return asked.name
     if asked is None and any(ending in format.shared_endings for format in FORMATS.values()):
         return None
-    what = f"the ending {ending} is of no format" if asked is None else f"recordings are not written as {asked.name}"
+    what = f"no format has the ending {ending}" if asked is None else f"recordings are not written as {asked.name}"
     raise FormatError(f"{target}: {what}; use {', '.join(endings())}")
 
 
