@@ -350,7 +350,7 @@ def other_format(format: str, source: str, target: Path) -> str | None:
 
 # ---------------------------------------------------------------------------------------------------- recognition
 
-AS_RAW = "If it is raw binary, give `format` (raw), `dtype`, `endian` and `ns`"
+AS_RAW = "If it is raw binary, give `format` raw with `dtype`, `endian` and `ns`"
 _READ_BOTH = 'ObsPy reads both and writes one: obspy.read("FILE").write("NAME.mseed", format="MSEED")'
 
 
