@@ -26,6 +26,7 @@ from wavefilt.vocabulary import (
     ESTIMATORS,
     SCOPES,
     SIGMAS,
+    Basis,
     Detrend,
     Estimator,
     Mode,
@@ -40,7 +41,7 @@ from wavefilt.vocabulary import (
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.filters import WaveletLike
+from wavefilt.wavelets.filters import WaveletLike, with_levels
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """The fractional parts of its multiples are spread evenly from 0 to 1, for any number of multiples."""
@@ -91,21 +92,21 @@ class Noise:
             if is_number(sigma) and 0 <= sigma < math.inf:
                 return cls(sigma)
             forms = f"{', '.join(SIGMAS)}, a finite number of at least 0, or, in samples, {', '.join(FORMS.values())}"
-            raise OptionError(f"`sigma`={sigma!r} must be one of {forms}")
+            raise OptionError(f"`sigma={sigma!r}` must be one of {forms}")
         form, values = _form(sigma)
         if form == "seconds":
             raise OptionError(
-                '`sigma`=("seconds", ...) needs samples with a known interval; give ("window", start, stop)'
+                '`sigma=("seconds", ...)` needs samples with a known interval; give ("window", start, stop)'
             )
         if form == "intervals":
             points = _change_points(values[0])
             return cls((form, points), intervals=points)
         if not all(is_number(value) and value % 1 == 0 for value in values):
-            raise OptionError(f"`sigma`={sigma!r} must be {FORMS[form]}, in samples")
+            raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, in samples")
         if form == "running":
             length = int(values[0])
             if length < FEWEST:
-                raise OptionError(f"`sigma`={sigma!r}: the window of running noise must have {FEWEST} samples or more")
+                raise OptionError(f"`sigma={sigma!r}`: the window of running noise must have {FEWEST} samples or more")
             return cls((form, length), running=length)
         first, last = map(int, values)
         start, stop = (first, last) if form == "window" else (first - last, first)
@@ -131,7 +132,7 @@ def _form(sigma: tuple[Any, ...]) -> tuple[str, list[Moment]]:
     """Return the name of a form and its values. Raises OptionError for an unknown form, or a wrong number of values."""
     form, *values = sigma or ("",)
     if form not in FORMS or len(values) != FORMS[form].count(","):
-        raise OptionError(f"`sigma`={sigma!r} must be {FORMS.get(str(form)) or ' or '.join(FORMS.values())}")
+        raise OptionError(f"`sigma={sigma!r}` must be {FORMS.get(str(form)) or ' or '.join(FORMS.values())}")
     return form, values
 
 
@@ -238,7 +239,7 @@ class Clock:
             return form, points if points is None or isinstance(points, str) else self._points(points)
         lengths = values if form == "seconds" else values[-1:]
         if not all(is_number(length) and math.isfinite(length) for length in lengths):
-            raise OptionError(f"`sigma`={sigma!r} must be {FORMS[form]}, with lengths in seconds")
+            raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, with lengths in seconds")
         if form == "seconds":
             return self.window(*map(float, values))
         if form == "running":
@@ -272,7 +273,7 @@ def _utc(moment: Moment) -> np.datetime64:
 def check_whole(name: str, value: object, least: int) -> None:
     """Raise OptionError unless the value of an option is a whole number of at least ``least``."""
     if not is_number(value) or value % 1 != 0 or value < least:
-        raise OptionError(f"`{name}`={value!r} must be a whole number of at least {least}")
+        raise OptionError(f"`{name}={value!r}` must be a whole number of at least {least}")
 
 
 class Common(TypedDict, total=False):
@@ -294,6 +295,7 @@ class Keywords(Common, total=False):
 
     rule: rules.Rule | RuleName | float | Sequence[float] | None
     transform: Transform | TransformName
+    basis: Basis | None
 
 
 class Along(TypedDict, total=False):
@@ -329,6 +331,7 @@ class Options:
     dimensions: Literal[1, 2] = 1
     detrend: Detrend | None = None
     blend: float = 0.0
+    basis: Basis | None = None
     filters: Any = field(init=False, repr=False, compare=False)
     """The filters that ``wavelet`` means, as `Transform.filters` returns them."""
     noise: Noise = field(init=False, repr=False, compare=False)
@@ -351,22 +354,23 @@ class Options:
             dimensions: Literal[1, 2] = 1,
             detrend: Detrend | None = None,
             blend: float = 0.0,
+            basis: Basis | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions))
+        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions, self.basis))
         if self.wavelet is None:
             object.__setattr__(self, "wavelet", self.transform.default_wavelet)
         assert self.wavelet is not None
         object.__setattr__(self, "filters", self.transform.filters(self.wavelet))
-        boundary.EXTENSIONS.check(self.mode)
+        check("mode", self.mode, boundary.EXTENSIONS)
         check("scope", self.scope, SCOPES)
         rule = self.transform.default_rule if self.rule is None else self.rule
         object.__setattr__(self, "rule", rules.find(rule))
         if self.transform.parts == 2 and self.rule.magnitudes is None:
             others = ", ".join(rules.RULES.where(lambda spec: spec.magnitudes is not None))
             raise OptionError(
-                f"`rule`={self.rule.option!r} is for real coefficients, and `transform`={self.transform.word!r} has "
+                f"`rule={self.rule.option!r}` is for real coefficients, and `transform={self.transform.word!r}` has "
                 f"complex ones: use {others}"
             )
         self._check_shrink()
@@ -375,7 +379,7 @@ class Options:
         if self.noise.changing and self.rule.values:
             named = ", ".join(rules.RULES.names())
             raise OptionError(
-                f"`rule`={self.rule.option!r} is a threshold in the units of the samples, to which noise that changes "
+                f"`rule={self.rule.option!r}` is a threshold in the units of the samples, to which noise that changes "
                 f"does not apply: use one of the rules {named}, or leave `sigma` out"
             )
         if self.level is not None:
@@ -386,7 +390,7 @@ class Options:
         if self.detrend is not None:
             check("detrend", self.detrend, DETRENDS)
         if not is_number(self.blend) or not 0 <= self.blend < 1:
-            raise OptionError(f"`blend`={self.blend!r} must be a number of at least 0, and less than 1")
+            raise OptionError(f"`blend={self.blend!r}` must be a number of at least 0, and less than 1")
 
     def _check_shrink(self) -> None:
         if self.shrink is None:
@@ -394,12 +398,12 @@ class Options:
         if self.shrink not in ESTIMATORS and self.shrink not in shrinkage.FUNCTIONS:
             check("shrink", self.shrink, (*shrinkage.FUNCTIONS.names(), *ESTIMATORS))
         if self.rule.own_function:
-            what = f"shrinks {self.rule.own_function} in its own way: leave `shrink`={self.shrink!r} out"
-            raise OptionError(f"`rule`={self.rule.option!r} {what}")
+            what = f"shrinks {self.rule.own_function} in its own way: leave `shrink={self.shrink!r}` out"
+            raise OptionError(f"`rule={self.rule.option!r}` {what}")
         if self.shrink in ESTIMATORS and not self.rule.prior:
             allowed = " and ".join(rules.RULES.where(lambda spec: spec.prior))
             what = f"is for rules with a posterior, {allowed}, not {self.rule.option!r}"
-            raise OptionError(f"`shrink`={self.shrink!r} {what}")
+            raise OptionError(f"`shrink={self.shrink!r}` {what}")
 
     @classmethod
     def of(
@@ -424,14 +428,14 @@ class Options:
     @cached_property
     def host_only(self) -> bool:
         """Whether only backends in host memory do it at all."""
-        return (
-            self.noise.changing or not self.transform.on_device(self.rule) or (self.dimensions == 2 and self.spins > 1)
-        )
+        name, rule = self.transform.name, self.rule
+        on_device = name not in ("modwt2", "wp") and (rule.together is None or (rule.local and name != "dwt2"))
+        return self.noise.changing or not on_device or (self.dimensions == 2 and self.spins > 1)
 
     @cached_property
     def shrinks_approximation(self) -> bool:
         """Whether the approximation is a band as well, with noise and a threshold, the last."""
-        return self.rule.local and self.transform.shrinks_approximation
+        return self.rule.local and self.dimensions == 1
 
     @cached_property
     def known(self) -> bool:
@@ -505,11 +509,7 @@ class Options:
 
     def halo(self, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, as `Transform.halo`."""
-        halo = self.transform.halo(self.filters.dec_len, level)
-        if halo is None or self.rule.together is None:
-            return halo
-        lag = math.ceil(abs(self.transform.lag(self.filters)))
-        return halo + (REACH + lag + 2 << level)  # coefficients of the last level, to the nearest ones and their means
+        return self.transform.halo(self.filters, level, 0 if self.rule.together is None else REACH)
 
     def blended(self, x: Array, y: Array) -> Array:
         """The denoised samples ``y``, with the share of the samples ``x`` as they were that ``blend`` asks for."""
@@ -522,18 +522,16 @@ class Options:
         are given for another number of levels.
         """
         deepest, samples = self.deepest(*shape), min(shape)
-        level = (
-            int(self.level)
-            if self.level is not None
-            else min(self.transform.auto_level or self.rule.auto_level, self.transform.usual_level(shape, self.filters))
-        )
+        level = self.transform.usual_level(shape, self.filters) if self.level is None else int(self.level)
+        if self.level is None and self.transform.has_levels:
+            level = min(level, self.rule.auto_level)
         if level > deepest:
             size = "samples" if self.dimensions == 1 else "traces or samples"
             filters = f"{self.filters.name} ({self.filters.dec_len} taps)"
             limit = f"is above the maximum of {deepest} for {samples} {size} and {filters}"
-            others = self.transform.with_levels(samples, self.filters, deepest)
+            others = with_levels(samples, self.filters, deepest)
             hint = f"use a lower level or a shorter filter{others and ': '}{others}"
-            raise OptionError(f"`level`={level} {limit}; {hint}")
+            raise OptionError(f"`level={level}` {limit}; {hint}")
         if len(self.rule.values) not in (0, 1, level):
             raise OptionError(f"`rule` gives {len(self.rule.values)} thresholds for {level} levels")
         return level
@@ -602,10 +600,7 @@ class Options:
 
         These have the noise of the details of the last level, but where the transform knows more.
         """
-        details = self.transform.bands(level, self.filters)
-        if not self.shrinks_approximation:
-            return details
-        return (*details, self.transform.approximation_band(level, self.filters))
+        return self.transform.bands(level, self.filters, self.shrinks_approximation)
 
     def bands_of(self, count: int) -> tuple[Band, ...]:
         """`bands`, of which there are so many."""
@@ -618,10 +613,8 @@ class Options:
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
-        details = self.transform.counted(coefficients, analysis, shape)
-        if not self.shrinks_approximation:
-            return details
-        return (*details, self.transform.counted_approximation(coefficients[0], analysis, shape))
+        bands = self.transform.counted(coefficients, analysis, shape)
+        return bands if self.shrinks_approximation else bands[:-1]
 
     def cut(self, numbers: Floats, level: int) -> Floats:
         """Noise or thresholds (bands, groups) of fewer levels.

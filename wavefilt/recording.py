@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays, io
+from wavefilt.api import run
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
-from wavefilt.denoising.pipeline import Outcome, run
+from wavefilt.engine import Outcome
 from wavefilt.errors import OptionError
 from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
 from wavefilt.vocabulary import Display, TracesBy, Window
@@ -209,7 +210,7 @@ class Recording(io.Contents):
     def apply(
         self, options: Options, backend: str | Backend = "auto", report: bool = False, sigma: NoiseForm | None = None
     ) -> Recording:
-        """Denoise with `Options`; ``report`` as in `wavefilt.denoising.pipeline.run`.
+        """Denoise with `Options`; ``report`` as in `wavefilt.api.run`.
 
         ``sigma``, in seconds, times and picks as in `denoise`, replaces that of the options. Traces of a sequence are
         returned each in its own dtype of computation. Raises ValueError for a section of traces of several lengths.

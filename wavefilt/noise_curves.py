@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
-from wavefilt.chunking.chunks import Chunk
+from wavefilt.chunks import Chunk
 from wavefilt.options import Options
 from wavefilt.statistics.change_points import find
 from wavefilt.statistics.changing_noise import LEAST, Curve, at_samples, half_window, in_intervals, running
@@ -88,7 +88,7 @@ def half_windows(method: Options, analysis: Analysis, shape: tuple[int, ...]) ->
 
 def scales(method: Options, level: int) -> list[float]:
     """The noise of each of `Options.bands` over the median of its magnitudes."""
-    return [method.transform.median_to_sigma(band) for band in method.bands(level)]
+    return [band.median_to_sigma for band in method.bands(level)]
 
 
 def _in_intervals(
@@ -106,7 +106,7 @@ def _in_intervals(
     found = []
     for band, (first, step), own in zip(bands, grids, method.bands(analysis.level), strict=True):
         edges = at_samples(points, first, step, band.shape[1])
-        found.append(in_intervals(band, edges, (LEAST << own.level) // step, method.transform.median_to_sigma(own)))
+        found.append(in_intervals(band, edges, (LEAST << own.level) // step, own.median_to_sigma))
     return tuple(found)
 
 
