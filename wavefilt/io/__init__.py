@@ -1,7 +1,7 @@
 """Reading and writing recordings: one module per format; a format is recognised by content, never by name."""
 
 from wavefilt.io.atomic import check_destination, write_atomically
-from wavefilt.io.base import FORMATS, Contents, Format, Header, Headers, Layout, Probe, is_store, register_format
+from wavefilt.io.base import FORMATS, Contents, Format, Headers, Layout, Probe, is_store, register_format
 from wavefilt.io.files import encode, read, write
 from wavefilt.io.hdf5 import Hdf5
 from wavefilt.io.npy import Npy, Npz
@@ -19,7 +19,6 @@ __all__ = [
     "FORMATS",
     "Contents",
     "Format",
-    "Header",
     "Headers",
     "Layout",
     "Probe",

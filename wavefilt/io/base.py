@@ -81,31 +81,16 @@ class Probe:
         return self.file.read(count)
 
 
-class _Fields(Mapping[str, Any]):
-    """A read-only mapping of the header fields of a format, by the names that the format gives them."""
-
-    fields: Mapping[str, Any]
-
-    def __getitem__(self, name: str) -> Any:
-        return self.fields[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.fields)
-
-    def __len__(self) -> int:
-        return len(self.fields)
-
-
 @dataclass(frozen=True, eq=False)
-class Header(_Fields):
-    """The header of a trace: a mapping with the format's own names, and attributes that all formats share.
+class Headers(Mapping[str, Any]):
+    """Headers of a file or of a trace: a read-only mapping with the format's own names, and shared attributes.
 
     An attribute is None, or an empty tuple, if the file does not give it.
 
     Attributes
     ----------
-    fields : Mapping
-        The fields by the format's own names.
+    traces : tuple of Headers
+        The headers of each trace, if these are the headers of a file.
     delay : float
         Seconds from the trigger to the first sample; negative if the recording began before the trigger.
     time : numpy.datetime64
@@ -121,6 +106,7 @@ class Header(_Fields):
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    traces: tuple[Headers, ...] = field(default=(), repr=False)
     delay: float | None = None
     time: np.datetime64 | None = None
     utc: bool = False
@@ -140,13 +126,14 @@ class Header(_Fields):
         """Date and time of the first sample."""
         return None if self.time is None else self.time + np.timedelta64(round(1e9 * (self.delay or 0)), "ns")
 
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
 
-@dataclass(frozen=True, eq=False)
-class Headers(_Fields):
-    """The headers of a file: a mapping with the format's own names; ``traces`` has the `Header` of each trace."""
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
 
-    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    traces: tuple[Header, ...] = ()
+    def __len__(self) -> int:
+        return len(self.fields)
 
 
 @dataclass(frozen=True)

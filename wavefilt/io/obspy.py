@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from wavefilt.errors import FormatError, reason
-from wavefilt.io.base import Contents, Format, Header, Headers, Layout, Probe
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe
 from wavefilt.io.contiguous import rounded, smallest
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ObspyFormat(Format):
         traces = []
         for trace in contents.origin.stream:
             start = np.datetime64(trace.stats.starttime.ns, "ns")
-            traces.append(Header(dict(trace.stats), time=start if start.astype(int) else None, utc=True))
+            traces.append(Headers(dict(trace.stats), time=start if start.astype(int) else None, utc=True))
         return Headers({}, tuple(traces))
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from wavefilt.errors import FormatError
-from wavefilt.io.base import Contents, Header, Headers, Layout, Probe
+from wavefilt.io.base import Contents, Headers, Layout, Probe
 from wavefilt.io.contiguous import ContiguousFile, Places, Samples
 from wavefilt.io.obspy import waveform_bytes
 from wavefilt.io.sources import StreamedFormat, opened
@@ -121,8 +122,8 @@ class Sac(StreamedFormat):
         origin = origin if abs(origin) < LONGEST else 0.0
         time = None if time is None else time + np.timedelta64(round(origin * 1e6), "us")
         units = UNITS.get(fields.get("idep", 0))
-        header = Header(fields, begin - origin, time, True, source, receiver, length_unit="deg", units=units)
-        return Headers({}, (header,))
+        place = Headers(source=source, receiver=receiver, length_unit="deg", units=units)
+        return Headers(traces=(replace(place, fields=fields, delay=begin - origin, time=time, utc=True),))
 
 
 def byte_order(probe: Probe) -> str | None:

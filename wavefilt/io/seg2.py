@@ -17,7 +17,7 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError, LayoutError
-from wavefilt.io.base import FOOT, Contents, Format, Header, Headers, Layout, Probe
+from wavefilt.io.base import FOOT, Contents, Format, Headers, Layout, Probe
 
 DTYPES = {1: "i2", 2: "i4", 4: "f4", 5: "f8"}
 """NumPy type of each sample code; code 3 packs four 20-bit samples into ten bytes."""
@@ -190,7 +190,7 @@ def _interval(strings: dict[str, str], given: float | None) -> float | None:
     return value
 
 
-def _header(strings: dict[str, str], time: np.datetime64 | None, unit: str) -> Header:
+def _header(strings: dict[str, str], time: np.datetime64 | None, unit: str) -> Headers:
     numbers = {key: _numbers(value) for key, value in strings.items()}
     first = {key: value[0] for key, value in numbers.items() if value}
     whole = {key: int(value) for key, value in first.items() if abs(value) < 1 << 31}
@@ -199,7 +199,7 @@ def _header(strings: dict[str, str], time: np.datetime64 | None, unit: str) -> H
     if receiver and source:
         (x, y), (other_x, other_y) = ((*place, 0.0)[:2] for place in (receiver, source))
         offset = math.copysign(math.hypot(x - other_x, y - other_y), x - other_x) * (FOOT if unit == "ft" else 1.0)
-    return Header(
+    return Headers(
         strings,
         delay=first.get("DELAY"),
         time=time,

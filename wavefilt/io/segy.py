@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
-from wavefilt.io.base import FOOT, Contents, Header, Headers, Layout, Probe
+from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe
 from wavefilt.io.contiguous import Codec, ContiguousFile, Places, smallest
 from wavefilt.io.sources import StreamedFormat, opened
 
@@ -186,7 +186,7 @@ class Segy(StreamedFormat):
             if raw:
                 header = raw[i]
             else:
-                fields = _trace_fields(i + 1, headers[i] if headers else Header())
+                fields = _trace_fields(i + 1, headers[i] if headers else Headers())
                 if contents.starts:
                     fields |= _clock(contents.starts[i], UTC)
                 header = _packed(TRACE, TRACE_NAMES, order, fields | shared)
@@ -386,7 +386,7 @@ def _traces(body: int, samples: int, trace: int, first: str) -> int:
 # ------------------------------------------------------------------------------------------------- fields of headers
 
 
-def _header(row: Mapping[str, int], feet: bool) -> Header:
+def _header(row: Mapping[str, int], feet: bool) -> Headers:
     """Return a trace header with the values that all formats share."""
     kind = row["CoordinateUnits"]  # lengths, seconds of arc, degrees, or degrees with minutes and seconds
     source, receiver = (
@@ -399,7 +399,7 @@ def _header(row: Mapping[str, int], feet: bool) -> Header:
     known = any((*source, *receiver)) and kind != 4
     mantissa, power = row["TransductionConstantMantissa"], row["TransductionConstantPower"]
     factor = mantissa * 10.0**power if mantissa and abs(power) < 100 else None
-    return Header(
+    return Headers(
         row,
         delay=_scaled(row["DelayRecordingTime"], row["ScalarTraceHeader"]) / 1000,
         time=_time(row),
@@ -442,7 +442,7 @@ def _clock(time: np.datetime64 | None, basis: int) -> dict[str, int]:
     return date | clock | {"TimeBaseCode": basis}
 
 
-def _trace_fields(number: int, header: Header) -> dict[str, int]:
+def _trace_fields(number: int, header: Headers) -> dict[str, int]:
     """Return the fields of a new trace header; a coordinate that is not known is 0."""
     fields = {"TRACE_SEQUENCE_LINE": number, "TRACE_SEQUENCE_FILE": number, "TraceNumber": number}
     fields["TraceIdentificationCode"] = 1
