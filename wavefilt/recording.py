@@ -20,7 +20,7 @@ from wavefilt.backends import Backend, registry
 from wavefilt.engine import Outcome
 from wavefilt.errors import OptionError
 from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
-from wavefilt.vocabulary import Display, TracesBy, Window
+from wavefilt.vocabulary import Display, TracesBy
 from wavefilt.wavelets.filters import WaveletLike
 
 if TYPE_CHECKING:
@@ -149,13 +149,6 @@ class Recording(io.Contents):
             return f"{text}<br>{as_html(thumbnail(self))}"
         except (ImportError, ValueError):
             return text
-
-    def window(self, start: float, stop: float) -> Window:
-        """Return seconds from the beginning of every trace as a noise window in samples, for ``sigma`` of `denoise`.
-
-        Raises ValueError unless all traces have one known sampling interval and the window lies in them.
-        """
-        return Clock(self.interval, None, min(map(len, self.traces), default=0), self.source).window(start, stop)
 
     def clock(self, trace: int) -> Clock:
         """Return when a trace was sampled."""

@@ -187,21 +187,23 @@ class Contents:
             return ()
         return tuple(offset or 0.0 for offset in offsets)
 
-    def equal_lengths(self, format: str) -> Array:
-        """Return the samples as one array. Raises FormatError if ``format`` cannot hold them."""
-        lengths = {len(trace) for trace in self.traces}
-        if len(lengths) > 1:
-            raise FormatError(f"{format} holds traces of one length, not of {min(lengths)} to {max(lengths)} samples")
-        return np.asarray(self.traces)
 
-    def one_interval(self, format: str) -> float:
-        """Return the sampling interval of all traces. Raises FormatError if there is none."""
-        known = set(self.intervals)
-        if not known or None in known:
-            raise FormatError(f"{format} needs the sampling interval in seconds: give `dt`")
-        if len(known) > 1:
-            raise FormatError(f"{format} holds traces of one sampling interval")
-        return float(known.pop() or 0)
+def equal_lengths(contents: Contents, format: str) -> Array:
+    """Return the samples as one array. Raises FormatError if ``format`` cannot hold them."""
+    lengths = {len(trace) for trace in contents.traces}
+    if len(lengths) > 1:
+        raise FormatError(f"{format} holds traces of one length, not of {min(lengths)} to {max(lengths)} samples")
+    return np.asarray(contents.traces)
+
+
+def known_interval(contents: Contents, format: str) -> float:
+    """Return the sampling interval of all traces. Raises FormatError if there is none."""
+    intervals = set(contents.intervals)
+    if not intervals or None in intervals:
+        raise FormatError(f"{format} needs the sampling interval in seconds: give `dt`")
+    if len(intervals) > 1:
+        raise FormatError(f"{format} holds traces of one sampling interval")
+    return float(intervals.pop() or 0)
 
 
 class Format:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError, reason
-from wavefilt.io.base import Contents, Headers, Layout, Probe
+from wavefilt.io.base import Contents, Headers, Layout, Probe, equal_lengths, known_interval
 from wavefilt.io.chunked import ChunkedArray, chosen, notes
 from wavefilt.io.npy import written
 from wavefilt.io.sources import FileSource, StreamedFormat
@@ -72,11 +72,11 @@ class Hdf5(StreamedFormat):
         return Hdf5File(file, layout)
 
     def convert(self, contents: Contents) -> bytes:
-        samples, intervals, out = contents.equal_lengths("HDF5"), set(contents.intervals), io.BytesIO()
+        samples, intervals, out = equal_lengths(contents, "HDF5"), set(contents.intervals), io.BytesIO()
         with _opened(out, "w") as file:
             dataset = file.create_dataset("traces", data=samples)
             if len(intervals) == 1 and None not in intervals:
-                dataset.attrs[INTERVAL] = contents.one_interval("HDF5")
+                dataset.attrs[INTERVAL] = known_interval(contents, "HDF5")
         return out.getvalue()
 
     def headers(self, contents: Contents) -> Headers:

@@ -16,7 +16,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, DType, compute_dtype
 from wavefilt.errors import FormatError, LayoutError, reason
-from wavefilt.io.base import Contents, Format, Layout, Probe
+from wavefilt.io.base import Contents, Format, Layout, Probe, equal_lengths
 from wavefilt.io.contiguous import ContiguousFile, Places
 from wavefilt.io.sources import StreamedFormat, contents_of, opened
 
@@ -58,7 +58,7 @@ class Npy(StreamedFormat):
         return _npy(contents.origin.array(contents.samples))
 
     def convert(self, contents: Contents) -> bytes:
-        return _npy(contents.equal_lengths("npy"))
+        return _npy(equal_lengths(contents, "npy"))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from wavefilt.errors import FormatError, reason
-from wavefilt.io.base import Contents, Format, Headers, Layout, Probe
+from wavefilt.io.base import Contents, Format, Headers, Layout, Probe, known_interval
 from wavefilt.io.contiguous import rounded, smallest
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def waveform_bytes(contents: Contents, format: str, dtypes: tuple[str, ...]) -> 
     except ImportError as error:
         raise FormatError(f"{format} needs ObsPy: {MISSING}") from error
     if None in contents.intervals:
-        contents.one_interval(format)
+        known_interval(contents, format)
     traces, origin, headers = obspy.Stream(), contents.origin, contents.headers.traces
     width = len(str(len(contents.traces)))
     stations = [f"{i:0{width}}"[-5:] for i in range(1, len(contents.traces) + 1)]

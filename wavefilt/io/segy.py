@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from wavefilt.arrays import Array
 from wavefilt.errors import FormatError
-from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe
+from wavefilt.io.base import FOOT, Contents, Headers, Layout, Probe, equal_lengths, known_interval
 from wavefilt.io.contiguous import Codec, ContiguousFile, Places, smallest
 from wavefilt.io.sources import StreamedFormat, opened
 
@@ -171,8 +171,8 @@ class Segy(StreamedFormat):
 
     def convert(self, contents: Contents) -> bytes:
         """Return a new file, big-endian unless its headers come from a little-endian one; SU is little-endian."""
-        interval = 1e6 * contents.one_interval(self.label)
-        content = smallest(contents.equal_lengths(self.label), self._dtypes(), self.label)
+        interval = 1e6 * known_interval(contents, self.label)
+        content = smallest(equal_lengths(contents, self.label), self._dtypes(), self.label)
         traces, count = content.shape
         whole, kind = abs(interval - round(interval)) < 1e-6 and interval < 1 << 15, content.dtype.str[1:]
         raw, order, headers = [], self._order(), contents.headers.traces

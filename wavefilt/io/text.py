@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from wavefilt.arrays import Counts, Floats
 from wavefilt.errors import FormatError, LayoutError
-from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, looks_like_text
+from wavefilt.io.base import HEAD, Contents, Format, Layout, Probe, equal_lengths, known_interval, looks_like_text
 
 BLANKS = b" \t\r\n"
 BLOCK, SHARE = (1 << 12, 1 << 16), 12
@@ -111,14 +111,14 @@ class Ascii(Format):
         return b"".join([origin.head, b"\n".join(written), origin.tail])
 
     def convert(self, contents: Contents) -> bytes:
-        samples, intervals = contents.equal_lengths("ASCII"), set(contents.intervals)
+        samples, intervals = equal_lengths(contents, "ASCII"), set(contents.intervals)
         if samples.dtype.kind == "c":
             raise FormatError("ASCII holds no complex samples")
         digits = 8 if np.can_cast(samples.dtype, np.float32) else 16
         names, columns = [f"trace_{i + 1}" for i in range(len(samples))], list(samples)
         forms = [f"%.{digits}e"] * len(samples)
         if len(intervals) == 1 and None not in intervals:
-            step = contents.one_interval("ASCII")
+            step = known_interval(contents, "ASCII")
             names, columns = ["time_s", *names], [step * np.arange(samples.shape[1]), *columns]
             forms = ["%.12e", *forms]
         form = ",".join(forms)

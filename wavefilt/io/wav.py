@@ -14,7 +14,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, DType
 from wavefilt.errors import FormatError
-from wavefilt.io.base import Contents, Layout, Probe
+from wavefilt.io.base import Contents, Layout, Probe, equal_lengths, known_interval
 from wavefilt.io.contiguous import Codec, ContiguousFile, Places, rounded, smallest
 from wavefilt.io.sources import StreamedFormat, opened
 
@@ -59,7 +59,7 @@ class Wav(StreamedFormat):
         return source
 
     def convert(self, contents: Contents) -> bytes:
-        samples, interval = contents.equal_lengths("WAV"), contents.one_interval("WAV")
+        samples, interval = equal_lengths(contents, "WAV"), known_interval(contents, "WAV")
         rate = round(1 / interval)
         if not 0 < rate < 1 << 32 or abs(rate * interval - 1) > 1e-6:
             raise FormatError(f"WAV holds whole sampling rates in Hz, not {1 / interval:.7g}")
