@@ -144,7 +144,7 @@ class Recording(io.Contents):
         source, *others = map(html.escape, in_words(self))
         text = f"<b>{source or 'Recording'}</b>: {', '.join(filter(None, others))}"
         try:
-            from wavefilt.plot import as_html, thumbnail
+            from wavefilt.plotting.figure import as_html, thumbnail
 
             return f"{text}<br>{as_html(thumbnail(self))}"
         except (ImportError, ValueError):
@@ -283,19 +283,19 @@ class Recording(io.Contents):
     ) -> Figure:
         """Draw the traces; with ``after``, these traces denoised, also those and the residual, on one amplitude scale.
 
-        The options are those of `wavefilt.plot.PlotOptions` and of ``wavefilt denoise --plot``. The figure is also
+        The options are those of `wavefilt.plotting.PlotOptions` and of ``wavefilt denoise --plot``. The figure is also
         written to ``path``, if given, which ends in .png, .pdf or .svg.
 
         Raises ValueError for an invalid option, an unknown extension, and recordings that are empty, of different
         shapes or without the headers that an option needs; ImportError if matplotlib (extra ``plot``) is not installed;
         FileExistsError or OSError if the file exists and ``overwrite`` is not set, or cannot be written.
         """
-        from wavefilt import plot
+        from wavefilt.plotting import PlotOptions, figure
 
-        chosen = plot.PlotOptions(panels, gain, clip, display, traces_by)
+        options = PlotOptions(panels, gain, clip, display, traces_by)
         if path is None:
-            return plot.draw(self, after, chosen)
-        return plot.save(lambda: plot.draw(self, after, chosen), path, overwrite, dpi)
+            return figure.draw(self, after, options)
+        return figure.save(lambda: figure.draw(self, after, options), path, overwrite, dpi)
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write in the format it was read from, headers kept, or in the format that the ending of ``path`` asks for.
