@@ -6,37 +6,38 @@ import io
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from wavefilt.arrays import Array, DType
-from wavefilt.errors import FormatError
-from wavefilt.io.arrays.chunked import ChunkedArray, chosen
-from wavefilt.io.dataset_paths import refuse_dataset
-from wavefilt.io.file_source import FileSource
-from wavefilt.io.layout import Layout
-
-from . import npy
+from wavefilt.arrays import Array
+from wavefilt.errors import FormatError, reason
+from wavefilt.io.base import Contents, Headers, Layout, Probe, equal_lengths, known_interval
+from wavefilt.io.chunked import ChunkedArray, chosen, notes
+from wavefilt.io.npy import written
+from wavefilt.io.sources import FileSource, StreamedFormat
 
 if TYPE_CHECKING:
     import h5py
 
-    from wavefilt.io.sources import Target
+INTERVAL = "sampling_interval"
+"""Attribute of a dataset: seconds."""
 
 
 class Hdf5File(FileSource):
-    """A `wavefilt.io.sources.Source`. Raises FormatError for a damaged file, and a dataset that cannot be denoised."""
+    """A `Source` of a dataset. Raises FormatError for a damaged file, and a dataset that cannot be denoised."""
 
-    def __init__(self, file: str | BinaryIO, layout: Layout, format: str = "hdf5") -> None:
+    def __init__(self, file: str | BinaryIO, layout: Layout) -> None:
         layout.only("hdf5", "dt", "axis", "component")
         self._axis = layout.axis
         self._hdf5 = _opened(file, "r")
         try:
             self._dataset, self._array = _found(self._hdf5, layout)
+            self.attributes = _attributes(self._array.array)
         except BaseException:
             self._hdf5.close()
             raise
-        super().__init__(file, "hdf5", layout.dt)
+        interval = self.attributes.get(INTERVAL)
+        interval = float(interval) if isinstance(interval, float) and 0 < interval < float("inf") else None
+        super().__init__(file, "hdf5", layout.dt or interval)
         array = self._array
         self.shape, self.dtype, self.notes = array.shape, array.dtype, notes(array.dtype)
         self.neighbours, self.overhead = array.neighbours, array.overhead
@@ -45,7 +46,7 @@ class Hdf5File(FileSource):
         try:
             self._array.read(rows, first, out)
         except (OSError, RuntimeError) as error:
-            raise OSError(f"{self._name}: the file became shorter, or is damaged ({error})") from error
+            raise OSError(f"{self._name}: the file became shorter, or is damaged ({reason(error)})") from error
 
     @contextmanager
     def rewritten(self, file: BinaryIO) -> Iterator[ChunkedArray]:
@@ -55,20 +56,43 @@ class Hdf5File(FileSource):
         with _opened(file if isinstance(file, io.BytesIO) else file.name, "r+") as copy:
             yield _rewritten(copy, self._dataset, self._axis)
 
-    @contextmanager
-    def create(self, path: Path, *, overwrite: bool) -> Iterator[Target]:
-        refuse_dataset(path)
-        with super().create(path, overwrite=overwrite) as target:
-            yield target
-
     def close(self) -> None:
         self._hdf5.close()
         self._file.close()
 
 
-def notes(dtype: DType) -> tuple[str, ...]:
-    """What a user should know about an array of this dtype in HDF5 or Zarr."""
-    return (f"integer samples are written as {npy.written(dtype)}",) if dtype.kind in "iu" else ()
+class Hdf5(StreamedFormat):
+    name, label, endings, datasets = "hdf5", "HDF5", (".h5", ".hdf5"), True
+    keeps = f"samples, as dataset `traces`, and the sampling interval in seconds, as its attribute `{INTERVAL}`"
+
+    def recognise(self, probe: Probe) -> bool:
+        return probe.head.startswith(b"\x89HDF\r\n\x1a\n")
+
+    def open(self, file: str | BinaryIO, layout: Layout) -> Hdf5File:
+        return Hdf5File(file, layout)
+
+    def convert(self, contents: Contents) -> bytes:
+        samples, intervals, out = equal_lengths(contents, "HDF5"), set(contents.intervals), io.BytesIO()
+        with _opened(out, "w") as file:
+            dataset = file.create_dataset("traces", data=samples)
+            if len(intervals) == 1 and None not in intervals:
+                dataset.attrs[INTERVAL] = known_interval(contents, "HDF5")
+        return out.getvalue()
+
+    def headers(self, contents: Contents) -> Headers:
+        """Return the attributes of the dataset."""
+        return Headers(contents.origin.attributes)
+
+
+def _attributes(dataset: h5py.Dataset) -> dict[str, object]:
+    """Return the attributes that h5py can read."""
+    found: dict[str, object] = {}
+    for name in dataset.attrs:
+        try:
+            found[name] = dataset.attrs[name]
+        except (OSError, TypeError, RuntimeError):
+            continue
+    return found
 
 
 def _opened(file: str | BinaryIO, mode: str) -> h5py.File:
@@ -79,11 +103,11 @@ def _opened(file: str | BinaryIO, mode: str) -> h5py.File:
     try:
         return h5py.File(file, mode)
     except (OSError, RuntimeError, ValueError) as error:
-        raise FormatError(f"damaged or truncated HDF5 file ({error})") from error
+        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
 
 
 def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
-    """The name and samples of the dataset asked for, or the only one. Raises FormatError where there is none."""
+    """Return name and samples of the dataset asked for, or of the only one. Raises FormatError if there is none."""
     import h5py
 
     names: list[str] = []
@@ -102,13 +126,13 @@ def _found(file: h5py.File, layout: Layout) -> tuple[str, ChunkedArray]:
             raise FormatError(f"the samples of {asked} are stored in other files; copy the dataset into this one first")
         return asked, ChunkedArray(dataset, layout.axis, dataset.chunks)
     except (OSError, RuntimeError, KeyError) as error:
-        raise FormatError(f"damaged or truncated HDF5 file ({error})") from error
+        raise FormatError(f"damaged or truncated HDF5 file ({reason(error)})") from error
 
 
 def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
-    """The dataset, for denoised samples; one of integers is replaced by one of floats that is like it otherwise."""
+    """Return the dataset for denoised samples; one of integers is replaced by one of floats, otherwise like it."""
     old = file[name]
-    dtype = npy.written(old.dtype)
+    dtype = written(old.dtype)
     if dtype != old.dtype:
         new = file.create_dataset_like(None, old, dtype=dtype, scaleoffset=None)
         for key in old.attrs:
@@ -126,7 +150,7 @@ def _rewritten(file: h5py.File, name: str, axis: int | None) -> ChunkedArray:
 
 
 def _hard_links(file: h5py.File, name: str) -> list[str]:
-    """Every name that the dataset of this name has, except soft links, which follow."""
+    """Return every name of the dataset except soft links, which follow."""
     import h5py
 
     dataset, found = file[name], []
@@ -139,6 +163,3 @@ def _hard_links(file: h5py.File, name: str) -> list[str]:
         return [name]  # a file of many groups takes long to search
     file.visititems_links(note)
     return found
-
-
-open_source = Hdf5File
