@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from typing import Any, cast
 
-from wavefilt import stages
+from wavefilt import stages, threads
 from wavefilt.arrays import on_gpu
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Backend, DeviceBackend, accelerates
@@ -30,10 +31,9 @@ def _pywavelets() -> Backend:
 
 def _numba() -> Backend:
     try:
-        from wavefilt.backends.numba_cpu import NumbaCPU
+        return threads.load(lambda: import_module("wavefilt.backends.numba_cpu")).NumbaCPU()  # type: ignore[no-any-return]
     except ImportError as error:
         raise BackendUnavailable(f"backend 'numba' needs numba ({error}): pip install numba") from error
-    return NumbaCPU()
 
 
 def _cuda(**options: Any) -> Backend:

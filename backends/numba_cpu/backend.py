@@ -6,8 +6,7 @@ One compilation serves every filter, mode, length and level; only float32 and fl
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import zip_longest
 
 import numpy as np
@@ -18,12 +17,12 @@ from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Again, Backend
 from wavefilt.errors import BackendUnavailable
 from wavefilt.method import Method
-from wavefilt.statistics.interface import NOTHING, Wanted
+from wavefilt.statistics.interface import NOTHING, Measured, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import entries, launching, memory, native, partial_sums, prepared, wavelet_packets, whole
+from . import entries, launching, memory, native, partial_sums, prepared, wavelet_packets
 from .dual_tree import rows as dual_tree_rows
 from .dual_tree import transform as dual_tree
 from .dwt import plan
@@ -34,13 +33,10 @@ from .local import shrinkage as local_shrinkage
 from .modwt import planes as modwt2
 from .modwt import transform as modwt
 from .peaks import GRAIN, Peak
-from .selection import NumbaStatistics, cut_from
+from .selection import NumbaStatistics
 
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
 
-
-_ROWS = {"dwt": (dwt.analysing, dwt.synthesising), "modwt": (modwt.analysing, modwt.synthesising)}
-"""What plans are made of."""
 _TRANSFORMS: dict[str, tuple[launching.Decompose, launching.Reconstruct]] = {
     "dwt": (dwt.decompose, dwt.reconstruct),
     "modwt": (modwt.decompose, modwt.reconstruct),
@@ -98,46 +94,34 @@ class NumbaCPU(Backend):
         dtype, name = self._check(x), analysis.transform.name
         if not analysis.level or not x.size:
             return self.peak(x), self.decompose(x, analysis)
-        x, samples = memory.packed(x), x.shape[-1]
-        long = name == "dwt" and samples > 2 * cut_from(len(x), samples)
-        native.load(entries.TRANSFORMS[name] + (entries.LONG if long and wanted.medians else ()), dtype)
-        if name in _ROWS:
-            key = self._key(x, analysis, wanted)
-            plan = memory.lend(key, prepared.Plan)
-            plan = plan or prepared.Plan(x, analysis, self._tile, wanted, *_ROWS[name])
-            peak = plan.analyse(x)
-            pyramid: Pyramid = prepared.Lent(plan, key)
-        else:
-            peak = Peak(x)
-            pyramid = _TRANSFORMS[name][0](x, analysis, self._tile, peak)
+        x = memory.packed(x)
+        native.load(entries.TRANSFORMS[name], dtype)
+        peak = Peak(x)
+        pyramid = _TRANSFORMS[name][0](x, analysis, self._tile, peak)
         numba_crossover.note(name, _DTYPES[dtype])
         return peak.value, pyramid if peak.finite else None
 
+    def denoise(
+        self, x: Array, options: Method, level: int, report: bool, out: Array | None = None, *, wait: bool = True
+    ) -> tuple[Array, Measured | None] | None:
+        """Denoise rows in a single launch; None where they have to be denoised step by step: see `prepared`."""
+        derived = type(self) is not NumbaCPU  # it may transform in another way
+        if report or derived or x.dtype not in _DTYPES or not (x.flags.c_contiguous and x.flags.aligned):
+            return None
+        y = prepared.denoise(x, options, level, self._tile, out)
+        return None if y is None else (y, None)
+
     def repeated(self, x: Array, method: Method, level: int) -> Again | None:
-        own = type(self) is NumbaCPU  # what is derived from it may transform in another way
-        possible = own and method.kind.name in _ROWS and whole.possible(x, method, level)
-        return partial(self._again, method, level, self._key(x, id(method), level)) if possible else None
+        def again(rows: Array) -> Array | None:
+            done = self.denoise(rows, method, level, report=False)
+            return None if done is None else done[0]
 
-    def _again(self, method: Method, level: int, key: Hashable, x: Array) -> Array | None:
-        denoise = memory.lend(key, whole.Whole)
-        if denoise is None:
-            memory.lend(self._key(x, method.analysis(level), method.wanted(level)), prepared.Plan)  # to have its memory
-            block = x[: whole.rows_at_once(x, method, level)]
-            denoise = whole.Whole(block, method, level, self._tile, *_ROWS[method.kind.name])
-        y = denoise.run(x)
-        memory.keep(key, denoise)
-        return y
-
-    def _key(self, x: Array, *options: Hashable) -> Hashable:
-        """What is kept for arrays of one shape by the same options."""
-        return x.shape, x.dtype.char, self._tile, threads.get_num_threads(), *options
+        return again
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
         first = pyramids[0]
-        if len(pyramids) == 1 and isinstance(first, prepared.Lent) and (scope == "trace" or len(first.details[0]) == 1):
-            return first.plan.statistics
-        if len(pyramids) == 1 and isinstance(pyramids[0], Packed) and pyramids[0].analysis.transform.name == "dwt":
-            return NumbaStatistics([[d] for d in pyramids[0].details], scope, pyramids[0].addresses)
+        if len(pyramids) == 1 and isinstance(first, Packed) and first.analysis.transform.name == "dwt":
+            return NumbaStatistics([[d] for d in first.details], scope, first.addresses)
         bands = zip_longest(*(pyramid.details for pyramid in pyramids))
         return NumbaStatistics([[d for d in details if d is not None] for details in bands], scope)
 
@@ -159,10 +143,7 @@ class NumbaCPU(Backend):
         own = pyramid.analysis.transform.chooses_basis
         if shrinkage is not None and not own and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
-        if isinstance(pyramid, prepared.Lent):
-            y = pyramid.plan.synthesise(*launching.shrinking(shrinkage, pyramid), out)
-        else:
-            y = _TRANSFORMS[name][1](pyramid, shrinkage, out, self._tile)
+        y = _TRANSFORMS[name][1](pyramid, shrinkage, out, self._tile)
         numba_crossover.note(name, _DTYPES[dtype])
         return y
 
@@ -170,7 +151,8 @@ class NumbaCPU(Backend):
         return memory.placed(shape, dtype, result=True)[0]
 
     def release(self) -> None:
-        memory.trim()
+        prepared.release()
+        memory.release()
 
     def peak(self, x: Array) -> float:
         """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""

@@ -6,8 +6,6 @@ benchmarks do, they are compiled by numba for the types of the call and cached b
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -27,7 +25,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.typing import Signature
 
-from wavefilt import interrupts, limits, stages
+from wavefilt import stages, threads
 from wavefilt.arrays import DType
 from wavefilt.backends.front_end import quick
 
@@ -64,34 +62,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # numba has no types
             super().save_overload(signature, data)
 
 
-_loading = threading.RLock()
-"""Taken around numba's lock, which an exception in numba may leave taken for ever."""
-_broken: list[MemoryError] = []
-
-
 def _to_the_end(compiled: Kernel, *arguments: object, **named: object) -> object:
-    """Compile or load a kernel for these arguments; no signal comes between.
-
-    Raises MemoryError for want of memory, and from then on, because numba may be left in any state.
-    """
-    with interrupts.deferred(), _loading:
-        if _broken:
-            raise _broken[0]
-        try:
-            limits.need(limits.TIGHT)
-            return compiled(*arguments, **named)
-        except Exception as error:
-            if limits.out_of_memory(error):
-                _broken.append(MemoryError("not enough memory to compile kernels"))
-                raise _broken[0] from error
-            raise
-
-
-# a fork while another thread compiles would leave the locks taken in the child for ever; the last one registered is
-# called first before the fork, and last after it
-if hasattr(os, "register_at_fork"):
-    for lock in (global_compiler_lock, _loading):
-        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    """Compile or load a kernel for these arguments; no signal comes between."""
+    return threads.load(lambda: compiled(*arguments, **named))
 
 
 _OPTIONS = {"error_model": "numpy", "fastmath": _FLAGS}

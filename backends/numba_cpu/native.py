@@ -7,19 +7,17 @@ cache does not.
 from __future__ import annotations
 
 import ctypes
-import os
 import struct
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 from llvmlite import binding
 
-from wavefilt import interrupts, stages
+from wavefilt import stages, threads
 from wavefilt.arrays import DType
 from wavefilt.backends import kernel_files
 
@@ -136,11 +134,6 @@ class Address:
             words[i] = address
 
 
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a fork while another thread loads would leave it taken in the child for ever
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
-
-
 def load(kernels: Sequence[Kernel], dtype: DType) -> None:
     """Make kernels ready, those that no cache has compiled side by side.
 
@@ -151,12 +144,14 @@ def load(kernels: Sequence[Kernel], dtype: DType) -> None:
             break
     else:
         return
-    with _lock:
-        missing = [kernel for kernel in kernels if dtype.char not in kernel.versions]
-        codes = compiled([(kernel, dtype) for kernel in missing])
-        with interrupts.deferred():
-            for kernel, _ in codes:
-                kernel.versions[dtype.char] = _linked(kernel, codes[kernel, dtype])
+    threads.load(partial(_load, kernels, dtype))
+
+
+def _load(kernels: Sequence[Kernel], dtype: DType) -> None:
+    missing = [kernel for kernel in kernels if dtype.char not in kernel.versions]
+    codes = compiled([(kernel, dtype) for kernel in missing])
+    for kernel, _ in codes:
+        kernel.versions[dtype.char] = _linked(kernel, codes[kernel, dtype])
 
 
 def cached(task: processes.Task) -> bool:

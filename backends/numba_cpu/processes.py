@@ -50,7 +50,7 @@ def compiled(
     running: list[subprocess.Popen[bytes]] = []
     try:
         for share in shares:
-            with suppress(OSError):
+            with suppress(OSError, RuntimeError):  # RuntimeError in subinterpreters
                 running.append(_started([(kernel.symbol, dtype.name) for kernel, dtype in share], folder))
         for process in running:
             while advance is not None and process.poll() is None:

@@ -150,11 +150,6 @@ class NumbaStatistics:
             self._summed.update(unsummed)
         return self.powers.copy()
 
-    def forget(self) -> None:
-        """The details have changed."""
-        self._surveyed.clear()
-        self._summed.clear()
-
     def _survey(self, levels: Sequence[int]) -> None:
         """Medians of these levels, those not known yet, and their mean squares unless one thread has to sum them."""
         if not self._surveyed.issuperset(levels):

@@ -8,7 +8,7 @@ from functools import cache
 
 from llvmlite import ir
 
-from wavefilt import interrupts
+from wavefilt import threads
 
 from . import memory, native
 
@@ -280,5 +280,4 @@ def _number(value: int) -> ir.Constant:
 
 @cache
 def functions() -> dict[str, int]:
-    with interrupts.deferred():
-        return native.addresses(str(_Program().module), ("launch", "serve"))
+    return threads.load(lambda: native.addresses(str(_Program().module), ("launch", "serve")))

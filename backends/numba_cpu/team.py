@@ -64,18 +64,20 @@ class _Team:
     def _start(self, helpers: int) -> None:
         library = ctypes.CDLL(None)
         if self._state is None:
-            self._state = memory.aligned([0] * serving.WORDS)
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._state))  # threads look at it to the very end
-            self._address = memory.address(self._state)
-            self._state[serving.SYSTEM_CALL] = ctypes.cast(library.syscall, ctypes.c_void_p).value or 0
+            state = memory.aligned([0] * serving.WORDS)
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(state))  # threads look at it to the very end
+            self._address = memory.address(state)
+            state[serving.SYSTEM_CALL] = ctypes.cast(library.syscall, ctypes.c_void_p).value or 0
             self._launch = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(serving.functions()["launch"])
+            self._state = state  # last: an interrupt before this leaves nothing half done
         serve, identity = ctypes.c_void_p(serving.functions()["serve"]), ctypes.c_ulong()
         while self._members < helpers:
+            self._members += 1  # before the start, so that an interrupt between the two leaves no uncounted thread
             if library.pthread_create(ctypes.byref(identity), None, serve, ctypes.c_void_p(self._address)):
+                self._members -= 1
                 self._failed = True  # to start more: those that run do the work
                 return
             library.pthread_detach(identity)
-            self._members += 1
 
     def run(self, program: Program, helpers: int) -> int:
         """All ranges of one job after the other; the highest result. Any of the threads may help."""
