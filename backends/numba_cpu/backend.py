@@ -16,7 +16,7 @@ from wavefilt.arrays import Array, DType
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Again, Backend
 from wavefilt.errors import BackendUnavailable
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.statistics.interface import NOTHING, Measured, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
@@ -102,7 +102,7 @@ class NumbaCPU(Backend):
         return peak.value, pyramid if peak.finite else None
 
     def denoise(
-        self, x: Array, options: Method, level: int, report: bool, out: Array | None = None, *, wait: bool = True
+        self, x: Array, options: Options, level: int, report: bool, out: Array | None = None, *, wait: bool = True
     ) -> tuple[Array, Measured | None] | None:
         """Denoise rows in a single launch; None where they have to be denoised step by step: see `prepared`."""
         derived = type(self) is not NumbaCPU  # it may transform in another way
@@ -111,7 +111,7 @@ class NumbaCPU(Backend):
         y = prepared.denoise(x, options, level, self._tile, out)
         return None if y is None else (y, None)
 
-    def repeated(self, x: Array, method: Method, level: int) -> Again | None:
+    def repeated(self, x: Array, method: Options, level: int) -> Again | None:
         def again(rows: Array) -> Array | None:
             done = self.denoise(rows, method, level, report=False)
             return None if done is None else done[0]

@@ -45,6 +45,7 @@ SMALLEST = 1 << 16  # bytes from which an array is worth keeping
 SMALL = 1 << 20  # bytes up to which several arrays share a block
 BLOCKS = 32  # that are searched for one of the right size
 
+_lock = threading.Lock()
 _blocks: dict[tuple[int, int], Array] = {}
 """The owners of the memory of recent arrays, by the arrays' size and address; the last used is at the end.
 
@@ -62,7 +63,6 @@ def _forget() -> None:
     _blocks.clear()
 
 
-_forget()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 

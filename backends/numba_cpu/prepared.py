@@ -17,7 +17,7 @@ from wavefilt import threads
 from wavefilt.arrays import Array
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.chunking import trend
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.thresholding import rules
 
 from . import entries, launching, memory, native, team
@@ -52,7 +52,7 @@ WAIT = 8
 
 _lock = threading.Lock()
 _idle: dict[Hashable, Run] = {}
-_in_vain: dict[Hashable, tuple[Method, int]] = {}
+_in_vain: dict[Hashable, tuple[Options, int]] = {}
 """Calls that are not tried. The options are kept, since they are found by their identity."""
 
 
@@ -74,7 +74,7 @@ def release() -> None:
         _in_vain.clear()
 
 
-def denoise(x: Array, options: Method, level: int, tile: int, out: Array | None = None) -> Array | None:
+def denoise(x: Array, options: Options, level: int, tile: int, out: Array | None = None) -> Array | None:
     """Return the rows denoised, in ``out`` if given, or None where this is not possible in one launch.
 
     It is not possible for rows with gaps, dead ones, those that stay as they are, errors, and for some options.
@@ -102,28 +102,28 @@ def denoise(x: Array, options: Method, level: int, tile: int, out: Array | None 
     return y
 
 
-def _note_in_vain(key: Hashable, options: Method, calls: int) -> None:
+def _note_in_vain(key: Hashable, options: Options, calls: int) -> None:
     with _lock:
         if len(_in_vain) >= KNOWN:
             _in_vain.pop(next(iter(_in_vain)))
         _in_vain[key] = options, calls
 
 
-def _copies(options: Method, level: int) -> int:
+def _copies(options: Options, level: int) -> int:
     """Return the values for each sample: coefficients, those shrunk by their neighbours, samples without a trend."""
-    coefficients = level if options.kind.name == "modwt" else 1
-    return coefficients * (2 if options.spec.local else 1) + (options.trend is not None)
+    coefficients = level if options.transform.name == "modwt" else 1
+    return coefficients * (2 if options.rule.local else 1) + (options.trend is not None)
 
 
-def _rows_at_once(x: Array, options: Method, level: int) -> int:
+def _rows_at_once(x: Array, options: Options, level: int) -> int:
     """Return how many of the rows are denoised together."""
     blocks = x.nbytes * _copies(options, level) // max(BLOCK, SHARE * threads.get_num_threads())
     return -(-len(x) // max(min(blocks, len(x)), 1))
 
 
-def _possible(x: Array, options: Method, level: int) -> bool:
+def _possible(x: Array, options: Options, level: int) -> bool:
     """Return whether a `Run` computes this."""
-    transform, rule = options.kind, options.known_rule
+    transform, rule = options.transform, options.known_rule
     plain = options.plain and options.known and options.scope == "trace" and not options.blend and x.size > 0
     builtin = options.rule_function.__module__ == rules.__name__  # a user's may be rounded in another way
     if not (plain and builtin and level and rule and transform.name in TRANSFORMS):
@@ -133,16 +133,16 @@ def _possible(x: Array, options: Method, level: int) -> bool:
     if x[:1].nbytes > BLOCK and transform.name == "dwt" and _copies(options, level) > 1:  # it would take more memory
         return False
     summed_alone = rule != "bayes" or max(transform.sizes(options.analysis(level), x.shape[1:])) <= SHORT
-    return summed_alone and (options.spec.local or options.function(x.shape[1]) in launching.FUNCTIONS)
+    return summed_alone and (options.rule.local or options.function(x.shape[1]) in launching.FUNCTIONS)
 
 
 class Run:
     """All steps for rows of one shape, as many at once as ``x`` has, with the memory of their coefficients."""
 
-    def __init__(self, x: Array, options: Method, level: int, tile: int) -> None:
+    def __init__(self, x: Array, options: Options, level: int, tile: int) -> None:
         self._options, (self._rows, samples), sigma = options, x.shape, options.sigma
         assert not isinstance(sigma, tuple)
-        name, local = options.kind.name, options.spec.local
+        name, local = options.transform.name, options.rule.local
         long = name == "dwt" and samples > 2 * cut_from(self._rows, samples)
         more = (*(entries.LONG if long else ()), *((entries.LOCAL,) if local else ()))
         native.load(entries.TRANSFORMS[name] + more, x.dtype)
@@ -173,7 +173,7 @@ class Run:
         y, back = synthesising(pyramid, function, thresholds, None, tile)
         self._program = team.Program([*jobs, *back], peak.infinite)
         self._samples, self._result = (native.Address(memory.address(a), self._program.works) for a in (x, y))
-        growth = options.kind.growth(options.bank, level) * (2 if options.trend else 1)
+        growth = options.transform.growth(options.filters, level) * (2 if options.trend else 1)
         self._most = np.finfo(x.dtype).max / growth  # in this dtype
         self._most_bits = peak.bits_of(self._most)
 
