@@ -35,19 +35,23 @@ LOCAL = Kernel("local.kernels", "shrink", "i[,] i[,] i[,] i i i i i[] i[] d[,] T
 LOCAL_PLANES = Kernel("local.plane_kernels", "shrink", "i[,] i i d[,] T[]")
 CHOOSE = Kernel("threshold_kernels", "choose", "i i i i d[,] d[,] i[] d d[] d[] d d[,] i T[]")
 ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
+LAUNCH = Kernel("team_kernels", "launch", "i")
+SERVE = Kernel("team_kernels", "serve", "i")
 
-TRANSFORMS = {
-    "dwt": (INVERSE, FORWARD, SHORT_ROWS, PEAK, CHOOSE),
-    "modwt": (MODWT_INVERSE, MODWT_FORWARD, SHORT_ROWS, PEAK, CHOOSE),
-    "modwt2": (MODWT_INVERSE, MODWT_FORWARD, SHORT_ROWS, PEAK),
-    "dwt2": (PANEL_INVERSE, PANEL_FORWARD, SHORT_ROWS, PEAK),
-    "dtcwt": (DUAL_ROWS_INVERSE, DUAL_ROWS, DUAL_ROWS_FIRST_INVERSE, DUAL_ROWS_FIRST, SHORT_ROWS, PEAK),
-    "dtcwt2": (DUAL_INVERSE, DUAL, DUAL_FIRST_INVERSE, DUAL_FIRST, SHORT_ROWS, PEAK),
-    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (INVERSE, FORWARD, SHORT_ROWS, PEAK)),
-}
-"""What a run of each transform calls, those first that take longest to compile."""
-
+TEAM = (LAUNCH, SERVE)
+"""The threads of `team` run these, whatever the dtype."""
+ALWAYS = (SHORT_ROWS, PEAK, *TEAM)
 LONG = (MIDDLES, BRACKETS, CLOSER, LONG_CHUNKS, LIST_AGAIN, DRAW, MEAN_SQUARES)
-"""What statistics of long rows call besides."""
-
+"""Statistics of long rows call these as well."""
+PACKETS = (INVERSE, FORWARD, *ALWAYS)
+TRANSFORMS = {
+    "dwt": (INVERSE, FORWARD, *ALWAYS, CHOOSE),
+    "modwt": (MODWT_INVERSE, MODWT_FORWARD, *ALWAYS, CHOOSE),
+    "modwt2": (MODWT_INVERSE, MODWT_FORWARD, *ALWAYS),
+    "dwt2": (PANEL_INVERSE, PANEL_FORWARD, *ALWAYS),
+    "dtcwt": (DUAL_ROWS_INVERSE, DUAL_ROWS, DUAL_ROWS_FIRST_INVERSE, DUAL_ROWS_FIRST, *ALWAYS),
+    "dtcwt2": (DUAL_INVERSE, DUAL, DUAL_FIRST_INVERSE, DUAL_FIRST, *ALWAYS),
+    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), PACKETS),
+}
+"""The kernels of a run of each transform, first those that take longest to compile."""
 ALL = tuple(dict.fromkeys([*chain(*TRANSFORMS.values()), *LONG, TABULATE, TABULATE_FEW, LOCAL, LOCAL_PLANES, ENERGIES]))

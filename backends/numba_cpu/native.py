@@ -160,7 +160,7 @@ def cached(task: processes.Task) -> bool:
 
 
 def compiled(
-    tasks: Sequence[processes.Task], advance: Callable[[int], None] | None = None
+    tasks: Sequence[processes.Task], advance: Callable[[int], None] = lambda done: None
 ) -> dict[processes.Task, bytes]:
     """The object files of kernels, from the cache or compiled and cached now. Raises MemoryError as `load`."""
     codes = {task: _read(task, kernel_files.folders(PACKAGE)) for task in tasks}
@@ -209,7 +209,8 @@ def _linked(kernel: Kernel, code: bytes) -> tuple[int, Callable[..., int]]:
 
 
 def _name(kernel: Kernel, dtype: DType) -> str:
-    return f"{kernel.symbol}-{dtype}-{key()}.o"
+    same = not {"T", "B"}.intersection(kernel.parameters)  # for every dtype
+    return f"{kernel.symbol}-{'all' if same else dtype}-{key()}.o"
 
 
 def _read(task: processes.Task, folders: Sequence[Path]) -> bytes | None:

@@ -6,12 +6,11 @@ import numpy as np
 
 from wavefilt.arrays import Array
 
-from .compiler import part
+from .adapter import part
 from .selection import DENSITY, DRAWN_AGAIN, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SPREAD, STEP
-from .selection_vectors import count_below, list_inside, list_inside_some, ranked, ranked_few
 from .target import GROUP_BYTES as RANKED
 from .target import VECTOR_BYTES
-from .vector import greater, lesser, tail, view
+from .vector import count_below, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
 
 
 def _squares(x: Array, count: int) -> float:
@@ -216,10 +215,11 @@ def draw(addresses, lengths, strides, places, sign_off, samples, workspace, begi
     """Every so manieth magnitude of chunks ``begin`` to ``end``, from the first, to their places in the samples."""
     for chunk in range(begin, end):
         bits = view(addresses[chunk], lengths[chunk], sign_off)
-        at = places[chunk]
-        for i in range(0, lengths[chunk], strides[chunk]):
+        at, i = places[chunk], 0
+        while i < lengths[chunk]:  # a range with a step may raise
             samples[at] = bits[i] & sign_off[0]
             at += 1
+            i += strides[chunk]
 
 
 @part
@@ -286,9 +286,11 @@ def closer(starts, sizes, sign_off, lows, highs, listed, inside, below, workspac
         drawn, at = view(workspace, DRAWN_AGAIN + (last - first), sign_off), 0
         for chunk in range(first, last):
             values = view(listed + chunk * (LISTED + 1) * sign_off.itemsize, inside[chunk], sign_off)
-            for i in range(0, inside[chunk], stride):
+            i = 0
+            while i < inside[chunk]:
                 drawn[at] = values[i]
                 at += 1
+                i += stride
         rank, reach = at * place // total, np.int64(2 * np.sqrt(at)) + 1
         low, high = _ends(drawn, at, rank, sign_off[0], 2.0, tail(drawn, at))
         lows[pool] = low if rank >= reach else lows[pool]

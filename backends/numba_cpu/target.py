@@ -60,6 +60,6 @@ def key() -> str:
         with suppress(OSError):  # an installation without sources does not change
             text.update(path.read_bytes())
     flags = "".join(name for name, there in sorted(_HOST.items()) if there)
-    own = {name: os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")}
+    own = {name: os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")}
     text.update(repr((binding.get_host_cpu_name(), flags, own)).encode())
     return text.hexdigest()[:20]

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
+import sys
 import threading
 import weakref
 from collections.abc import Sequence
@@ -21,10 +23,37 @@ import numpy as np
 from wavefilt import threads
 from wavefilt.arrays import Counts
 
-from . import memory, native, serving
-from .serving import PAUSES, PAUSES_OF_MANY, SUPPORTED
+from . import entries, memory, native
 
-RANGES = 6  # for each thread, so that one slowed down by other processes leaves its share to the rest
+_SYSTEM_CALLS = {"x86_64": (202, 24), "aarch64": (98, 124)}
+"""By processor the numbers of the system calls futex and sched_yield."""
+SUPPORTED = sys.platform == "linux" and platform.machine() in _SYSTEM_CALLS and sys.maxsize > 1 << 32
+FUTEX, GIVE_WAY = _SYSTEM_CALLS.get(platform.machine(), (0, 0))
+WAIT, WAKE = 128, 129  # of a futex of this process alone
+
+PAUSES = 1000
+"""Turns of the loop in which a single helper waits for the next job: about 50 us on a processor of today."""
+PAUSES_OF_MANY = 5000
+"""The same of several: sixteen take 0.2 ms to be woken, the Python between two launches 0.05 to 0.25 ms."""
+PAUSES_OF_THE_CALLER = 40 * PAUSES
+"""Turns in which the caller waits for threads that work, where each has a processor: it would get its own back late."""
+
+# words of 8 bytes in the state, those that several threads write to on cache lines of their own
+SELF, NUMBER, WORKING, SLEEPING, CALLER, MEMBERS, SYSTEM_CALL, PATIENCE, PROGRAM_AT, WORDS = (
+    0, 8, 16, 24, 25, 26, 32, 33, 34, 40
+)  # fmt: skip
+# of a program, and of each of its phases, which follow: with where each thread's own ranges go on
+HIGHEST, LIMIT, WORKSPACE, PITCH, PHASES, YIELD, PARTS, PATIENT, HEAD = 0, 8, 9, 10, 11, 12, 13, 14, 16
+FIRST, SECOND, RANGES, DONE, NEXT = 0, 3, 6, 8, 16
+LINE = memory.LINE // 8
+TICKET, WORKERS, WITHDRAWN = 1 << 32, (1 << 32) - 1, -1 << 63
+"""The word ``WORKING`` has the tickets left in its upper half and the threads that work in its lower: that a thread
+takes a ticket and begins to work is one step, so that the caller, which withdraws the rest, knows for whom to wait. It
+is negative once they are withdrawn. A thread that waits for others gives its ticket back before it lets other programs
+have its processor, which may keep it for 4 ms: nobody waits for it meanwhile, and it may take a ticket again.
+"""
+
+RANGES_EACH = 6  # for each thread, so that one slowed down by other processes leaves its share to the rest
 _MOST = 1024
 """Threads of the team at most."""
 
@@ -64,13 +93,17 @@ class _Team:
     def _start(self, helpers: int) -> None:
         library = ctypes.CDLL(None)
         if self._state is None:
-            state = memory.aligned([0] * serving.WORDS)
+            state = memory.aligned([0] * WORDS)
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(state))  # threads look at it to the very end
             self._address = memory.address(state)
-            state[serving.SYSTEM_CALL] = ctypes.cast(library.syscall, ctypes.c_void_p).value or 0
-            self._launch = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(serving.functions()["launch"])
+            state[SELF] = self._address
+            state[SYSTEM_CALL] = ctypes.cast(library.syscall, ctypes.c_void_p).value or 0
+            if not entries.LAUNCH.versions or not entries.SERVE.versions:
+                native.load(entries.TEAM, np.dtype("f8"))
+            _, self._launch = next(iter(entries.LAUNCH.versions.values()))
+            self._serve, _ = next(iter(entries.SERVE.versions.values()))
             self._state = state  # last: an interrupt before this leaves nothing half done
-        serve, identity = ctypes.c_void_p(serving.functions()["serve"]), ctypes.c_ulong()
+        serve, identity = ctypes.c_void_p(self._serve), ctypes.c_ulong()
         while self._members < helpers:
             self._members += 1  # before the start, so that an interrupt between the two leaves no uncounted thread
             if library.pthread_create(ctypes.byref(identity), None, serve, ctypes.c_void_p(self._address)):
@@ -88,10 +121,10 @@ class _Team:
         room = -(-memory.address(self._room) // memory.LINE) * memory.LINE
         words = program.words
         words[:] = program.template
-        words[serving.WORKSPACE], words[serving.YIELD] = room, self._state[serving.SYSTEM_CALL]
-        self._state[serving.PATIENCE] = PAUSES_OF_MANY if helpers > 1 else PAUSES
-        self._state[serving.PROGRAM_AT] = program.address
-        return int(self._launch(self._address, helpers))
+        words[WORKSPACE], words[YIELD] = room, self._state[SYSTEM_CALL]
+        self._state[PATIENCE] = PAUSES_OF_MANY if helpers > 1 else PAUSES
+        self._state[PROGRAM_AT] = program.address
+        return self._launch(self._address, 0, helpers, 0)
 
 
 class Job:
@@ -116,14 +149,14 @@ class Job:
 
     def cut(self, helpers: int) -> None:
         """Choose the number of ranges."""
-        spread = min(self.shares, RANGES * (helpers + 1)) if helpers else 1
+        spread = min(self.shares, RANGES_EACH * (helpers + 1)) if helpers else 1
         self.ranges = max(min(max(spread, self._least), self._count), 1)
 
     @property
     def words(self) -> list[int]:
         """What the program reads."""
         found = [word for work, count in self.works for word in (work.place, work.block, count)]
-        return found + [0] * (6 - len(found)) + [self.ranges] + [0] * (serving.NEXT - 7)
+        return found + [0] * (6 - len(found)) + [self.ranges] + [0] * (NEXT - 7)
 
     def run(self, limit: int, helpers: int) -> int:
         """As the program, by Python."""
@@ -179,9 +212,9 @@ class Program:
         """Choose the ranges for so many threads beside the caller."""
         for job in self.jobs:
             job.cut(helpers)
-        patient = serving.PAUSES_OF_THE_CALLER if helpers < threads.available_cpus() else PAUSES
+        patient = PAUSES_OF_THE_CALLER if helpers < threads.available_cpus() else PAUSES
         head = [0] * 8 + [self.limit, 0, self.pitch, len(self.jobs), 0, helpers + 1, patient, 0]
-        counters = [0] * (serving.LINE * (helpers + 1))
+        counters = [0] * (LINE * (helpers + 1))
         self.template = np.array(head + [word for job in self.jobs for word in job.words + counters], np.int64)
         self.words = memory.aligned(self.template)
         self.address, self._helpers = memory.address(self.words), helpers

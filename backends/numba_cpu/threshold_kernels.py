@@ -8,7 +8,7 @@ import numpy as np
 
 from wavefilt.thresholding.rules import bayes_formula
 
-from .compiler import part
+from .adapter import part
 from .prepared import BAYES, GIVEN, LEVEL, LINEAR
 from .vector import view
 

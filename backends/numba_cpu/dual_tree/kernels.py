@@ -10,7 +10,7 @@ are in complex coefficients, the numbers of places are twice those; sums do not 
 
 from __future__ import annotations
 
-from wavefilt.backends.numba_cpu.compiler import part
+from wavefilt.backends.numba_cpu.adapter import part
 from wavefilt.backends.numba_cpu.dwt.kernels import clear
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES, VECTOR_BYTES
 from wavefilt.backends.numba_cpu.vector import analyse, combine, greater, join, lesser, split, synthesise, tail, view

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from wavefilt.backends.numba_cpu.compiler import part
+from wavefilt.backends.numba_cpu.adapter import part
 from wavefilt.backends.numba_cpu.dwt.kernels import clear
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.backends.numba_cpu.vector import lesser, synthesise, view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.compiler import part
+from wavefilt.backends.numba_cpu.adapter import part
 from wavefilt.backends.numba_cpu.launching import GARROTE, HARD, KEEP, SOFT
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES, HALF, VECTOR_BYTES
 from wavefilt.backends.numba_cpu.vector import (

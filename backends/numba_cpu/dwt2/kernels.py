@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.compiler import part
+from wavefilt.backends.numba_cpu.adapter import part
 from wavefilt.backends.numba_cpu.dwt.kernels import clear, extension, shrink, split_row
 from wavefilt.backends.numba_cpu.dwt.plan import PADDING
 from wavefilt.backends.numba_cpu.target import GROUP_BYTES

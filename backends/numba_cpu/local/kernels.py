@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.compiler import part
+from wavefilt.backends.numba_cpu.adapter import part
 from wavefilt.backends.numba_cpu.dwt.kernels import clear
 from wavefilt.backends.numba_cpu.target import VECTOR_BYTES
 from wavefilt.backends.numba_cpu.vector import combine, greater, lesser, split, tail, view
