@@ -26,7 +26,7 @@ from .launching import Analysing, Synthesising
 from .local import shrinkage as local_shrinkage
 from .modwt import transform as modwt
 from .peaks import GRAIN, Peak
-from .selection import SHORT, NumbaStatistics, cut_from, no_samples
+from .selection import NumbaStatistics, cut_from, no_samples
 
 GIVEN, GLOBAL, LEVEL = range(3)
 NOISE_OF = {"global": GLOBAL, "level": LEVEL}
@@ -132,8 +132,7 @@ def _possible(x: Array, options: Options, level: int) -> bool:
         return False
     if x[:1].nbytes > BLOCK and transform.name == "dwt" and _copies(options, level) > 1:  # it would take more memory
         return False
-    summed_alone = rule != "bayes" or max(transform.sizes(options.analysis(level), x.shape[1:])) <= SHORT
-    return summed_alone and (options.rule.local or options.function(x.shape[1]) in launching.FUNCTIONS)
+    return options.rule.local or options.function(x.shape[1]) in launching.FUNCTIONS
 
 
 class Run:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import compress, pairwise
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -182,7 +182,7 @@ class NumbaStatistics:
         def take() -> None:
             self.medians[cut] = medians = chunks.medians.reshape(-1, self.groups)
             if any(long):
-                self.powers[list(compress(cut, long))] = chunks.mean_squares.reshape(-1, self.groups)[long]
+                self.powers[list(compress(cut, long))] = chunks.powers.reshape(-1, self.groups)[long]
             if summed:
                 self.powers[summed] = found.reshape(-1, self.groups)
             surveyed()
@@ -235,8 +235,8 @@ class NumbaStatistics:
         starts, sizes = (np.concatenate([own[i] for _, own in segments]) for i in range(2))
         own_pools = [own[2] + i * self.groups for i, (_, own) in enumerate(segments)]
         size = np.repeat(self.counts[places], self.groups)  # of each pool
-        medians = self._room(self.medians, places)
-        return _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype, segments, medians)
+        results = self._room(self.medians, places), self._room(self.powers, places)
+        return _Chunks(starts, sizes, np.concatenate(own_pools), size, self._dtype, segments, *results)
 
     def _room(self, numbers: Floats, places: Sequence[int]) -> Floats:
         """For a number of each group of these places: that of ``numbers`` itself where they follow one another."""
@@ -353,6 +353,7 @@ class _Chunks:
         dtype: DType,
         kept: object,
         medians: Floats,
+        powers: Floats,
     ) -> None:
         chunk = np.where(sizes > SHORT, CHUNK, FINE)[pools]
         counts = -(-lengths // chunk)
@@ -365,14 +366,15 @@ class _Chunks:
         """The first chunk of each pool, and the end of the last."""
         self.medians = medians
         """NaN where the sample misled, as it does where many magnitudes are equal."""
+        self.powers = powers
+        """The mean squares of pools that are not `SHORT`."""
         native.load(entries.LONG, dtype)
         self._draw, brackets, lows, highs = self._brackets(dtype)
-        survey_, (listed, inside, below, self._squares) = survey(
-            self.addresses, self.lengths, self.pools, dtype, lows, highs
-        )
+        chunks = self.addresses, self.lengths, self.pools
+        survey_, (listed, inside, below, squares) = survey(*chunks, dtype, lows, highs)
         known, ends = (self.first, sizes, sign_off(dtype)), (lows, highs)
         counted = memory.address(listed), inside, below
-        own = *known, no_samples(dtype), *ends, *counted, self.medians
+        own = *known, no_samples(dtype), *ends, *counted, squares, medians, powers
         self._middles = entries.MIDDLES.of(dtype, *own, workspace=memory.LINE, kept=listed)
         self._jobs = [brackets, survey_]
         if sizes.max() > LISTED_AGAIN:
@@ -387,11 +389,6 @@ class _Chunks:
         """What finds the medians; and so many of something else beside, which would leave threads idle by itself."""
         draw = team.Job(self._draw, len(self.pools), GRAIN // CHUNK, beside_draw, first)
         return [draw, *self._jobs, team.Job(self._middles, len(self.sizes), 1, beside_middles, second)]
-
-    @property
-    def mean_squares(self) -> Floats:
-        sums = [self._squares[a:b].sum() for a, b in pairwise(self.first)]
-        return np.array(sums) / self.sizes
 
     def _brackets(self, dtype: DType) -> tuple[native.Work, team.Job, Array, Array]:
         """Magnitudes around the median of each pool, by a sample."""

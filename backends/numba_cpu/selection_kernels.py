@@ -7,7 +7,7 @@ import numpy as np
 from wavefilt.arrays import Array
 
 from .adapter import part
-from .selection import DENSITY, DRAWN_AGAIN, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SPREAD, STEP
+from .selection import DENSITY, DRAWN_AGAIN, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
 from .target import GROUP_BYTES as RANKED
 from .target import VECTOR_BYTES
 from .vector import count_below, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
@@ -308,15 +308,40 @@ def list_again(pools, sign_off, lows, highs, listed, inside, below, workspace, b
 
 
 @part
-def middles(starts, sizes, sign_off, floats, lows, highs, listed, inside, below, medians, workspace, begin, end):
+def _sum(numbers, first, count):
+    """The sum of some numbers, added up as NumPy does: in halves, and up to 128 of them with eight sums."""
+    if count > 128:
+        half = count // 2 // 8 * 8
+        return _sum(numbers, first, half) + _sum(numbers, first + half, count - half)
+    total, last = 0.0, first + count
+    if count >= 8:
+        a, b, c, d = numbers[first], numbers[first + 1], numbers[first + 2], numbers[first + 3]
+        e, f, g, h = numbers[first + 4], numbers[first + 5], numbers[first + 6], numbers[first + 7]
+        first += 8
+        while first + 8 <= last:
+            a, b, c, d = a + numbers[first], b + numbers[first + 1], c + numbers[first + 2], d + numbers[first + 3]
+            e, f, g, h = e + numbers[first + 4], f + numbers[first + 5], g + numbers[first + 6], h + numbers[first + 7]
+            first += 8
+        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for i in range(first, last):
+        total += numbers[i]
+    return total
+
+
+@part
+def middles(
+    starts, sizes, sign_off, floats, lows, highs, listed, inside, below, squares, medians, powers, workspace, begin, end
+):
     """Medians of pools ``begin`` to ``end`` from the lists of their chunks, which are moved together.
 
     NaN where these do not hold it. Pools begin at the chunks ``starts`` and have so many magnitudes; ``listed`` is the
-    address of the first list.
+    address of the first list. The mean square of long ones is that of the sums of their chunks.
     """
     middle, found = view(workspace, 2, floats), view(workspace, 2, sign_off)
     for pool in range(begin, end):
         first, last = starts[pool], starts[pool + 1]
+        if sizes[pool] > SHORT:
+            powers[pool] = _sum(squares, first, last - first) / sizes[pool]
         under, total, most = _in_lists(starts, pool, inside, below)
         low, high = (sizes[pool] - 1) // 2 - under, sizes[pool] // 2 - under
         medians[pool] = np.nan
