@@ -13,10 +13,9 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from wavefilt import threads
+from wavefilt import threads, trend
 from wavefilt.arrays import Array
 from wavefilt.backends.crossover import numba_crossover
-from wavefilt.chunking import trend
 from wavefilt.options import Options
 from wavefilt.thresholding import rules
 
