@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from wavefilt.vocabulary import Scope
 
 if TYPE_CHECKING:
     from wavefilt.options import Options
-
-Again: TypeAlias = Callable[[Array], Array | None]
-"""``again(x)``, by `Backend.repeated`."""
 
 WHOLE_BYTES_FACTOR = 11.0
 """`Backend.whole_bytes_factor` of the backend that takes most."""
@@ -106,13 +103,6 @@ class Backend(Protocol):
 
         None where they have to be denoised step by step: gaps, dead rows, rows that stay as they are, errors, options
         it does not compute so, or a ``report`` without measurements.
-        """
-        return None
-
-    def repeated(self, x: Array, method: Options, level: int) -> Again | None:
-        """What denoises other traces of the shape (traces, samples) and dtype of ``x`` in one go, if anything does.
-
-        That gives None for traces with gaps, dead ones, those that stay as they are, and errors.
         """
         return None
 

@@ -499,9 +499,9 @@ def denoise(
         dead = constant(x, gaps=True)
         if dead.any():
             return _without_dead(x, dead, options, backend, level, report)
-    if level and x.size and options.plain and backend.device:
+    if level and x.size and options.plain and (backend.device or not options.blend):
         plain = replace(options, blend=0.0) if options.blend else options
-        done = backend.denoise(x, plain, level, report, out)  # type: ignore[attr-defined]
+        done = backend.denoise(x, plain, level, report, out)
         if done is not None:
             y, measured = done
             part = chunks.whole(x)[0]

@@ -14,7 +14,7 @@ import numpy as np
 from wavefilt import threads
 from wavefilt.arrays import Array, DType
 from wavefilt.backends.crossover import numba_crossover
-from wavefilt.backends.interface import Again, Backend
+from wavefilt.backends.interface import Backend
 from wavefilt.errors import BackendUnavailable
 from wavefilt.options import Options
 from wavefilt.statistics.interface import NOTHING, Measured, Wanted
@@ -110,13 +110,6 @@ class NumbaCPU(Backend):
             return None
         y = prepared.denoise(x, options, level, self._tile, out)
         return None if y is None else (y, None)
-
-    def repeated(self, x: Array, method: Options, level: int) -> Again | None:
-        def again(rows: Array) -> Array | None:
-            done = self.denoise(rows, method, level, report=False)
-            return None if done is None else done[0]
-
-        return again
 
     def statistics(self, pyramids: Sequence[Pyramid], scope: Scope) -> NumbaStatistics:
         first = pyramids[0]

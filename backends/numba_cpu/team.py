@@ -72,7 +72,7 @@ class _Team:
         self._lock, self._turn = threading.Lock(), weakref.ref(_Turn())
         self._state: Counts | None = None
         self._members, self._failed = 0, not SUPPORTED
-        self._room = np.empty(0, np.uint8)
+        self._room, self._room_at = np.empty(0, np.int64), 0
 
     def take(self, turn: _Turn) -> bool:
         """Whether the team works for this one alone now, as long as that lives."""
@@ -82,13 +82,13 @@ class _Team:
             return self._turn() is turn
 
     def hire(self, helpers: int) -> int:
-        """Have so many threads, or as many as can be started; how many there are."""
-        if self._members < helpers and not self._failed:
+        """Start threads until there are as many helpers, and return how many there are; -1 if none can be started."""
+        if (self._state is None or self._members < helpers) and not self._failed:
             try:
                 self._start(min(helpers, _MOST))
             except (OSError, RuntimeError, AttributeError):  # no such functions in this system's library
                 self._failed = True
-        return min(self._members, helpers)
+        return -1 if self._state is None else min(self._members, helpers)
 
     def _start(self, helpers: int) -> None:
         library = ctypes.CDLL(None)
@@ -113,15 +113,15 @@ class _Team:
             library.pthread_detach(identity)
 
     def run(self, program: Program, helpers: int) -> int:
-        """All ranges of one job after the other; the highest result. Any of the threads may help."""
+        """Work on all ranges of one job after the other, and return the highest result. Any thread may help."""
         assert self._state is not None
-        needed = program.pitch * (self._members + 1) + memory.LINE
-        if needed > self._room.nbytes:
-            self._room = np.empty(needed, np.uint8)
-        room = -(-memory.address(self._room) // memory.LINE) * memory.LINE
+        needed = program.pitch * (self._members + 1) // 8
+        if needed > len(self._room):
+            self._room = memory.aligned(np.empty(needed, np.int64))
+            self._room_at = memory.address(self._room)
         words = program.words
         words[:] = program.template
-        words[WORKSPACE], words[YIELD] = room, self._state[SYSTEM_CALL]
+        words[WORKSPACE], words[YIELD] = self._room_at, self._state[SYSTEM_CALL]
         self._state[PATIENCE] = PAUSES_OF_MANY if helpers > 1 else PAUSES
         self._state[PROGRAM_AT] = program.address
         return self._launch(self._address, 0, helpers, 0)
@@ -196,9 +196,9 @@ class Program:
         if helpers != self._helpers:
             self.cut(helpers)
         turn = _Turn()
-        if helpers and _team.take(turn):
+        if (helpers or len(self.jobs) > 1) and _team.take(turn):  # one call is quicker than several
             try:
-                if hired := _team.hire(helpers):
+                if (hired := _team.hire(helpers)) >= 0:
                     return _team.run(self, hired)
             finally:
                 del turn  # which the frame of an exception would keep
