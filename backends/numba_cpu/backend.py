@@ -22,18 +22,21 @@ from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
-from . import entries, launching, memory, native, partial_sums, prepared, wavelet_packets
-from .dual_tree import rows as dual_tree_rows
-from .dual_tree import transform as dual_tree
-from .dwt import plan
-from .dwt import transform as dwt
-from .dwt2 import transform as dwt2
+from . import (
+    dual_tree,
+    dwt,
+    dwt2,
+    entries,
+    launching,
+    local,
+    memory,
+    modwt,
+    native,
+    partial_sums,
+    prepared,
+)
 from .launching import Packed
-from .local import shrinkage as local_shrinkage
-from .modwt import planes as modwt2
-from .modwt import transform as modwt
-from .peaks import GRAIN, Peak
-from .selection import NumbaStatistics
+from .selection import GRAIN, NumbaStatistics, Peak
 
 _DTYPES = {np.dtype(name): name for name in numba_crossover.DTYPES}
 
@@ -41,10 +44,10 @@ _TRANSFORMS: dict[str, tuple[launching.Decompose, launching.Reconstruct]] = {
     "dwt": (dwt.decompose, dwt.reconstruct),
     "modwt": (modwt.decompose, modwt.reconstruct),
     "dwt2": (dwt2.decompose, dwt2.reconstruct),
-    "dtcwt": (dual_tree_rows.decompose, dual_tree_rows.reconstruct),
-    "dtcwt2": (dual_tree.decompose, dual_tree.reconstruct),
-    "modwt2": (modwt2.decompose, modwt2.reconstruct),
-    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (wavelet_packets.decompose, wavelet_packets.reconstruct)),
+    "dtcwt": (dual_tree.decompose, dual_tree.reconstruct),
+    "dtcwt2": (dual_tree.decompose_sections, dual_tree.reconstruct_sections),
+    "modwt2": (modwt.decompose_sections, modwt.reconstruct_sections),
+    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (dwt.decompose_packets, dwt.reconstruct_packets)),
 }
 """``decompose(x, analysis, tile, peak)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
 
@@ -62,7 +65,7 @@ class NumbaCPU(Backend):
     whole_bytes_factor, chunk_bytes_factor = 9.0, 5.8
     summation = partial_sums.ChunkSums()
 
-    def __init__(self, tile: int = plan.TILE) -> None:
+    def __init__(self, tile: int = dwt.TILE) -> None:
         """``tile``, in samples, changes how work is cut up and never a result.
 
         Raises BackendUnavailable if numba has been told to compile nothing.
@@ -119,10 +122,10 @@ class NumbaCPU(Backend):
         return NumbaStatistics([[d for d in details if d is not None] for details in bands], scope)
 
     def shrunk(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
-        if not local_shrinkage.compiled(shrinkage):
+        if not local.compiled(shrinkage):
             return pyramid.shrunk(shrinkage)
         native.load(entries.TRANSFORMS[pyramid.analysis.transform.name], self._check_coefficients(pyramid))
-        return local_shrinkage.shrunk(pyramid, shrinkage)
+        return local.shrunk(pyramid, shrinkage)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Array:
         """The samples again; those of traces into ``out``, C-contiguous and of the result's kind, if given.
@@ -131,8 +134,8 @@ class NumbaCPU(Backend):
         """
         dtype, name = self._check_coefficients(pyramid), pyramid.analysis.transform.name
         native.load(entries.TRANSFORMS[name], dtype)
-        if shrinkage is not None and local_shrinkage.compiled(shrinkage):
-            pyramid, shrinkage = local_shrinkage.shrunk(pyramid, shrinkage), None
+        if shrinkage is not None and local.compiled(shrinkage):
+            pyramid, shrinkage = local.shrunk(pyramid, shrinkage), None
         own = pyramid.analysis.transform.chooses_basis
         if shrinkage is not None and not own and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None

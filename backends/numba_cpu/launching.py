@@ -13,13 +13,15 @@ from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 
-from . import grains, memory, team
+from . import memory, team
 from .native import Constant, Kernel
-from .peaks import Peak
+from .selection import Peak
 
 KEEP, SOFT, HARD, GARROTE, FIRM = range(5)
 """What inverse kernels do to details."""
 LARGEST = {kind: float(np.finfo(kind).max) for kind in "fd"}
+GRAINS = {"dwt_kernels": 1 << 13, "modwt_kernels": 1 << 13, "dwt2_kernels": 1 << 17, "dual_tree_kernels": 1 << 15}
+"""Samples for each thread from which it pays, as measured; not measured for the dual tree."""
 FUNCTIONS = {"soft": SOFT, "hard": HARD, "garrote": GARROTE, "firm": FIRM}
 
 
@@ -59,8 +61,7 @@ def job(
     """
     workspace, jobs = launch.elements * dtype.itemsize + launch.more, rows * launch.tiles
     work = kernel.of(dtype, launch.arguments, *arguments, workspace=workspace, kept=kept)
-    transform, _, _ = kernel.module.partition(".")
-    grain = max(grains.SAMPLES[transform] // max(launch.work, 1), 1)
+    grain = max(GRAINS[kernel.module] // max(launch.work, 1), 1)
     return peak.along(work, jobs, grain) if peak else team.Job(work, jobs, grain)
 
 

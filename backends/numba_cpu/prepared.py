@@ -19,13 +19,9 @@ from wavefilt.backends.crossover import numba_crossover
 from wavefilt.options import Options
 from wavefilt.thresholding import rules
 
-from . import entries, launching, memory, native, team
-from .dwt import transform as dwt
+from . import dwt, entries, launching, local, memory, modwt, native, team
 from .launching import Analysing, Synthesising
-from .local import shrinkage as local_shrinkage
-from .modwt import transform as modwt
-from .peaks import GRAIN, Peak
-from .selection import NumbaStatistics, cut_from, no_samples
+from .selection import GRAIN, NumbaStatistics, Peak, cut_from, no_samples
 
 GIVEN, GLOBAL, LEVEL = range(3)
 NOISE_OF = {"global": GLOBAL, "level": LEVEL}
@@ -140,9 +136,9 @@ class Run:
     def __init__(self, x: Array, options: Options, level: int, tile: int) -> None:
         self._options, (self._rows, samples), sigma = options, x.shape, options.sigma
         assert not isinstance(sigma, tuple)
-        name, local = options.transform.name, options.rule.local
+        name, shrinks_locally = options.transform.name, options.rule.local
         long = name == "dwt" and samples > 2 * cut_from(self._rows, samples)
-        more = (*(entries.LONG if long else ()), *((entries.LOCAL,) if local else ()))
+        more = (*(entries.LONG if long else ()), *((entries.LOCAL,) if shrinks_locally else ()))
         native.load(entries.TRANSFORMS[name] + more, x.dtype)
         numba_crossover.note(name, x.dtype.name)
         analysing, synthesising = TRANSFORMS[name]
@@ -151,7 +147,7 @@ class Run:
         peak, most = Peak(source), launching.LARGEST[x.dtype.char]
         pyramid, jobs = analysing(source, options.analysis(level), tile, peak)
         assert isinstance(pyramid, launching.Packed)
-        self.size = self._detrended.nbytes + (2 if local else 1) * sum(c.nbytes for c in pyramid.coefficients)
+        self.size = self._detrended.nbytes + (2 if shrinks_locally else 1) * sum(c.nbytes for c in pyramid.coefficients)
         statistics = _statistics(pyramid, options.shrinks_approximation)
         bands = len(statistics.counts)
         wanted = {"level": range(1, bands + 1), "global": (1,)}.get(str(sigma), ())
@@ -160,11 +156,11 @@ class Run:
         where = memory.address(x), samples, noise_of, RULES[str(options.known_rule)]
         numbers = statistics.medians, statistics.powers, statistics.counts, scale, *options.factors(bands, samples)
         thresholds, function = np.empty((bands, self._rows)), launching.KEEP
-        limits = np.inf if local else most, thresholds, peak.infinite
+        limits = np.inf if shrinks_locally else most, thresholds, peak.infinite
         work = entries.CHOOSE.of(x.dtype, *where, *numbers, *limits, no_samples(x.dtype))
         jobs += [*counted, team.Job(work, self._rows, GRAIN)]
-        if local:
-            pyramid, shrink = local_shrinkage.of_rows(pyramid, thresholds)
+        if shrinks_locally:
+            pyramid, shrink = local.of_rows(pyramid, thresholds)
             jobs.append(shrink)
         else:
             function = launching.FUNCTIONS[str(options.function(samples))]

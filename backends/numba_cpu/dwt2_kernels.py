@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.adapter import part
-from wavefilt.backends.numba_cpu.dwt.kernels import clear, extension, shrink, split_row
-from wavefilt.backends.numba_cpu.dwt.plan import PADDING
-from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.backends.numba_cpu.vector import analyse, greater, lesser, synthesise, tail, view
+from .adapter import part
+from .dwt import PADDING
+from .dwt_kernels import clear, extension, shrink, split_row
+from .target import GROUP_BYTES
+from .vector import analyse, greater, lesser, synthesise, tail, view
 
 
 @part
@@ -43,7 +43,7 @@ def forward(
 ):  # fmt: skip
     """Tiles ``begin`` to ``end``, counted through all sections.
 
-    ``sizes`` and ``tile`` are those of `plan.launch`; ``source`` and ``bands`` (cA, cH, cV, cD) are addresses
+    ``sizes`` and ``tile`` are those of `dwt2.plan`; ``source`` and ``bands`` (cA, cH, cV, cD) are addresses
     of C-contiguous sections. ``lo`` and ``hi`` filter along a row, ``column_lo`` and ``column_hi`` from row to row;
     the first inputs and the modes likewise.
     """

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.adapter import part
-from wavefilt.backends.numba_cpu.launching import GARROTE, HARD, KEEP, SOFT
-from wavefilt.backends.numba_cpu.target import GROUP_BYTES, HALF, VECTOR_BYTES
-from wavefilt.backends.numba_cpu.vector import (
+from wavefilt.thresholding.shrinkage import FIRM_RATIO
+from wavefilt.wavelets import boundary
+from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
+
+from .adapter import part
+from .dwt import BLOCK, PADDING
+from .launching import GARROTE, HARD, KEEP, SOFT
+from .target import GROUP_BYTES, HALF, VECTOR_BYTES
+from .vector import (
     analyse,
     analyse_past,
     analyse_some,
@@ -22,11 +27,6 @@ from wavefilt.backends.numba_cpu.vector import (
     tail,
     view,
 )
-from wavefilt.thresholding.shrinkage import FIRM_RATIO
-from wavefilt.wavelets import boundary
-from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
-
-from .plan import BLOCK, PADDING
 
 extension = part(boundary.extension)
 
@@ -105,7 +105,7 @@ def clear(elements):
 
 @part
 def _own(piece, tile, left, right, step, end):
-    """One of the two pieces of a tile, as a range of the deepest level: see `plan.launches`."""
+    """One of the two pieces of a tile, as a range of the deepest level: see `dwt.plan`."""
     if tile == 0:
         return (0, left) if piece == 0 and left > 0 else (right, end)
     return (0, 0) if piece == 0 else (left + (tile - 1) * step, lesser(left + tile * step, right))
@@ -130,7 +130,7 @@ def forward(
 
     ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous (rows, length)
     arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`), and
-    ``workspace`` that of `plan.workspace`. Details of ``past`` coefficients or more are stored past the caches.
+    ``workspace`` that of `dwt.plan`. Details of ``past`` coefficients or more are stored past the caches.
     Returns the `peak` of rows of ``measured`` samples.
     """
     depth, taps, size, highest = len(lengths) - 1, len(lo), lo.itemsize, sign_off[0] & 0

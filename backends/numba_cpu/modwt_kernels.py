@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.adapter import part
-from wavefilt.backends.numba_cpu.dwt.kernels import clear, extension, shrink
-from wavefilt.backends.numba_cpu.dwt.plan import BLOCK
-from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.backends.numba_cpu.vector import analyse, combine, greater, lesser, tail, view
 from wavefilt.wavelets import boundary
+
+from .adapter import part
+from .dwt import BLOCK
+from .dwt_kernels import clear, extension, shrink
+from .target import GROUP_BYTES
+from .vector import analyse, combine, greater, lesser, tail, view
 
 
 @part

@@ -1,4 +1,4 @@
-"""Local James-Stein shrinkage, compiled: what it is, `wavefilt.thresholding.local_shrinkage`."""
+"""Local James-Stein shrinkage of rows and of sections, compiled: see `wavefilt.thresholding.local_shrinkage`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.backends.numba_cpu import entries, grains, launching, memory, team
-from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.local_shrinkage import Grid, Local, weights
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
+from wavefilt.transforms.planes import PlaneTransform
 
-from . import plane_shrinkage
+from . import entries, launching, memory, team
+from .target import GROUP_BYTES
 
 TILE = 1 << 13
 """Samples of a tile: the energies of all its bands, and what they are computed from, fit the second-level cache."""
@@ -89,7 +89,7 @@ def compiled(shrinkage: Shrinkage) -> bool:
 def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
     """`Pyramid.shrunk` of rows, or of panels."""
     if len(pyramid.shape) > 1:
-        return plane_shrinkage.shrunk(pyramid, shrinkage)
+        return _sections_shrunk(pyramid, shrinkage)
     grids = pyramid.analysis.transform.grids(pyramid.analysis, pyramid.shape)
     first = pyramid.coefficients[0]
     rows, parts = len(first), pyramid.analysis.transform.parts
@@ -111,6 +111,46 @@ def of_rows(pyramid: launching.Packed, thresholds: Floats) -> tuple[launching.Pa
     arguments = *plan, transform.parts, sources, targets, thresholds, _weights(grids[0].half, dtype)
     workspace = (4 * plan.longest + plan.needed) * dtype.itemsize
     work = entries.LOCAL.of(dtype, *arguments, workspace=workspace, kept=(pyramid, arrays))
-    grain = max(grains.SAMPLES["dwt"] * plan.tiles // max(sum(grid.count for grid in grids), 1), 1)
+    grain = max(launching.GRAINS["dwt_kernels"] * plan.tiles // max(sum(grid.count for grid in grids), 1), 1)
     job = team.Job(work, rows * plan.tiles, grain)
     return launching.Packed(tuple(arrays[::-1]), pyramid.analysis, pyramid.shape, targets), job
+
+
+SOURCE, TARGET, ROWS, COLUMNS, STRIP, STRIPS, FIRST, DOWN, ACROSS = range(9)
+"""Fields of a band: addresses, shape, rows of a strip, strips of a panel, the first strip, which axes go round."""
+TILE = 1 << 15
+"""Coefficients of a strip."""
+
+
+def _sections_shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
+    """`Pyramid.shrunk` of panels whose means take 3 x 3 neighbouring coefficients, real or complex."""
+    transform = pyramid.analysis.transform
+    assert isinstance(transform, PlaneTransform)
+    grids = transform.plane_grids(pyramid.analysis, pyramid.shape)
+    if any((grid.spacing, grid.half) != (1, 1) for pair in grids for grid in pair):
+        return pyramid.shrunk(shrinkage)
+    bands = [memory.packed(band) for band in pyramid.coefficients[:0:-1]]
+    targets = [memory.empty(band.shape, band.dtype) for band in bands]
+    table, strips = np.empty((len(bands), ACROSS + 1), np.int64), 0
+    places = zip(table, memory.addresses(bands), memory.addresses(targets), bands, grids, strict=True)
+    for fields, source, target, (panels, rows, columns), (down, across) in (
+        (fields, source, target, band.shape, pair) for fields, source, target, band, pair in places
+    ):
+        strip = max(TILE // max(columns, 1), 1)
+        fields[:] = source, target, rows, columns, strip, -(-rows // strip), strips, down.periodic, across.periodic
+        strips += panels * int(fields[STRIPS])
+    longest, floats = int(table[:, COLUMNS].max()), np.empty(0, bands[0].real.dtype)
+    thresholds = np.ascontiguousarray(shrinkage.thresholds, float)
+    parts = 2 if bands[0].dtype.kind == "c" else 1
+    work = entries.LOCAL_PLANES.of(
+        floats.dtype,
+        table,
+        parts,
+        longest,
+        thresholds,
+        floats,
+        workspace=(5 * longest + 2) * floats.itemsize,
+        kept=(bands, targets),
+    )
+    team.parallel(work, strips)
+    return Pyramid((pyramid.coefficients[0], *targets[::-1]), pyramid.analysis, pyramid.shape)

@@ -1,19 +1,54 @@
-"""Transforms of both axes of panels, one level at a time."""
+"""The decimated transform of both axes of sections, one level at a time: how it is cut up, arrays and launches."""
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.backends.numba_cpu import entries, launching, memory, team
-from wavefilt.backends.numba_cpu.dwt.plan import lengths
-from wavefilt.backends.numba_cpu.peaks import Peak
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.wavelets import boundary
 
-from . import plan
+from . import entries, launching, memory, team
+from .dwt import PADDING, level_lengths
+from .launching import Launch
+from .native import Constant
+from .selection import Peak
+from .target import GROUP_BYTES
+
+SCRATCH = 1 << 19
+"""Bytes of a tile's filtered rows: half of a second-level cache."""
+HEIGHT = 32  # rows of coefficients of a tile at least, and no fewer than twice the taps: its halo is filtered twice
+MARGIN = 64  # bytes between rows of the scratch: rows 4 KiB apart would evict each other
+
+
+@lru_cache(maxsize=256)
+def plan(
+    sizes: tuple[int, int, int, int], places: tuple[int, int], taps: tuple[int, int], itemsize: int, inverse: bool
+) -> Launch:
+    """The tiles of one level, of ``sizes`` (rows, columns, those of its bands), for all panels.
+
+    ``places`` are coefficients, or pairs of samples, down and across; ``taps`` likewise. Kernels are told the sizes,
+    and of tiles their height and width, how many lie down and across a panel, and elements between rows of the scratch.
+    """
+    taps_down, taps_across = taps
+    height = min(max(HEIGHT, 2 * taps_down), places[0])
+    group = GROUP_BYTES // itemsize
+    scratch_rows = height + taps_down // 2 - 1 if inverse else 2 * height + taps_down - 2
+    wide = 2 if inverse else 1  # elements of the scratch for each place across
+    width = max(SCRATCH // (2 * itemsize * wide * scratch_rows) // group, 1) * group
+    width = min(width, -(-places[1] // group) * group)
+    across = -(-places[1] // width)
+    width = -(-places[1] // across // group) * group  # alike
+    down, across = -(-places[0] // height), -(-places[1] // width)
+    pitch = wide * width + MARGIN // itemsize
+    tile = np.array([height, width, down, across, pitch], np.int64)
+    # blocks of a row, the filtered rows, and six rows more to add up
+    elements = 2 * (width + taps_across // 2 + PADDING) + (6 + 2 * scratch_rows) * pitch
+    arguments = Constant(np.array(sizes, np.int64), tile)
+    work = sizes[0] * sizes[1] // (down * across)
+    return Launch(arguments, down * across, work, elements=elements, more=8 * GROUP_BYTES)
 
 
 def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:
@@ -27,7 +62,7 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     )
     for j in range(analysis.level):
         sizes = down[j], across[j], down[j + 1], across[j + 1]
-        launch = plan.launch(sizes, sizes[2:], (wavelets[0].dec_len, wavelets[1].dec_len), x.itemsize, False)
+        launch = plan(sizes, sizes[2:], (wavelets[0].dec_len, wavelets[1].dec_len), x.itemsize, False)
         bands = [memory.empty((panels, *sizes[2:]), x.dtype) for _ in range(4)]
         arguments = memory.address(x), memory.addresses(bands), *rows, *columns
         kept, first = (x, bands), None if jobs else peak
@@ -53,7 +88,7 @@ def synthesising(
         sizes = down[j - 1], across[j - 1], down[j], across[j]
         places = [(n - shift + 1) // 2 - -shift // 2 for n, shift in zip(sizes, shifts, strict=False)]
         taps = wavelets[0].rec_len, wavelets[1].rec_len
-        launch = plan.launch(sizes, (places[0], places[1]), taps, dtype.itemsize, True)
+        launch = plan(sizes, (places[0], places[1]), taps, dtype.itemsize, True)
         bands, details = [y, *details[:3]], details[3:]
         place = panels, *sizes[:2]
         finer, target = memory.placed(place, dtype) if j > 1 else launching.destination(out, place, dtype)
@@ -71,7 +106,7 @@ reconstruct = partial(launching.reconstruct, synthesising)
 def _lengths(analysis: Analysis, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Rows and columns of the samples and of every level, finest first."""
     down, across = (
-        lengths(n, w.dec_len, mode, analysis.level)
+        level_lengths(n, w.dec_len, mode, analysis.level)
         for n, w, mode in zip(shape, analysis.wavelets, analysis.modes, strict=True)
     )
     return down, across
