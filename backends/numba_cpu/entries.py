@@ -26,8 +26,6 @@ MEAN_SQUARES = Kernel("selection_kernels", "mean_squares", "i[] i[] T[] d[]")
 DRAW = Kernel("selection_kernels", "draw", "i[] i[] i[] i[] B[] B[]")
 BRACKETS = Kernel("selection_kernels", "brackets", "i[] B[] B[] B[] B[]")
 LONG_CHUNKS = Kernel("selection_kernels", "long_chunks", "i[] i[] i[] B[] T[] B[] B[] B[,] i[] i[] d[]")
-CLOSER = Kernel("selection_kernels", "closer", "i[] i[] B[] B[] B[] i i[] i[]")
-LIST_AGAIN = Kernel("selection_kernels", "list_again", "i[] B[] B[] B[] B[,] i[] i[]")
 MIDDLES = Kernel("selection_kernels", "middles", "i[] i[] B[] T[] B[] B[] i i[] i[] d[] d[] d[]")
 TABULATE = Kernel("selection_kernels", "tabulate", "B[] B B B i i[]")
 TABULATE_FEW = Kernel("selection_kernels", "tabulate_few", "B[] B B B i u[]")
@@ -41,7 +39,7 @@ SERVE = Kernel("team_kernels", "serve", "i")
 TEAM = (LAUNCH, SERVE)
 """The threads of `team` run these, whatever the dtype."""
 ALWAYS = (SHORT_ROWS, PEAK, *TEAM)
-LONG = (MIDDLES, BRACKETS, CLOSER, LONG_CHUNKS, LIST_AGAIN, DRAW, MEAN_SQUARES)
+LONG = (MIDDLES, BRACKETS, LONG_CHUNKS, DRAW, MEAN_SQUARES)
 """Statistics of long rows call these as well."""
 PACKETS = (INVERSE, FORWARD, *ALWAYS)
 TRANSFORMS = {

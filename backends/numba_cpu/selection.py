@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums do not depend on the threads
 LISTED = CHUNK // 16  # magnitudes of a chunk that may lie inside the bracket
 SAMPLE = 1 << 14  # magnitudes drawn from a row that is cut into chunks at least: 3 % of it then lie inside the bracket
-LISTED_AGAIN, DRAWN_AGAIN = 1 << 22, 1 << 12
-"""Magnitudes of a pool from which the lists are listed again, inside a closer bracket, and how many of them lay it.
-
-One thread takes the median from the lists: 6 % of them are left, so that others wait less for it.
-"""
 SHORT = 1 << 20  # rows up to here have their squares summed in one go, longer ones by chunks
 SHARED = 1 << 15  # details from which several threads may be worth it for a row
 LONGER = 1.5  # times a thread's share of all details, a row is cut for all threads
@@ -410,11 +405,6 @@ class _Chunks:
         own = *known, no_samples(dtype), *ends, *counted, squares, medians, powers
         self._middles = entries.MIDDLES.of(dtype, *own, workspace=memory.LINE, kept=listed)
         self._jobs = [brackets, survey_]
-        if sizes.max() > LISTED_AGAIN:
-            room = 2 * (DRAWN_AGAIN + len(self.pools)) * dtype.itemsize + GROUP_BYTES
-            closer = entries.CLOSER.of(dtype, *known, *ends, *counted, workspace=room)
-            again = entries.LIST_AGAIN.of(dtype, self.pools, sign_off(dtype), *ends, listed, inside, below)
-            self._jobs += [team.Job(closer, len(sizes)), team.Job(again, len(self.pools), GRAIN // CHUNK)]
 
     def jobs(
         self, beside_draw: native.Work | None, first: int, beside_middles: native.Work | None, second: int

@@ -7,7 +7,7 @@ import numpy as np
 from wavefilt.arrays import Array
 
 from .adapter import part
-from .selection import DENSITY, DRAWN_AGAIN, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
+from .selection import DENSITY, GUESSES, LISTED, MAD, RATIOS, SAMPLED, SHORT, SPREAD, STEP
 from .target import GROUP_BYTES as RANKED
 from .target import VECTOR_BYTES
 from .vector import count_below, greater, lesser, list_inside, list_inside_some, ranked, ranked_few, tail, view
@@ -268,43 +268,6 @@ def _in_lists(starts, pool, inside, below):
         total += inside[chunk]
         most = greater(most, inside[chunk])
     return under, total, most
-
-
-@part
-def closer(starts, sizes, sign_off, lows, highs, listed, inside, below, workspace, begin, end):
-    """Lay the brackets of pools ``begin`` to ``end`` closer around their medians, by a sample of their lists.
-
-    ``listed`` is the address of the first list. A bracket whose lists do not hold the median stays.
-    """
-    for pool in range(begin, end):
-        first, last = starts[pool], starts[pool + 1]
-        under, total, most = _in_lists(starts, pool, inside, below)
-        place = (sizes[pool] - 1) // 2 - under
-        if place < 0 or place + 1 >= total or most >= LISTED - STEP:
-            continue
-        stride = total // DRAWN_AGAIN + 1
-        drawn, at = view(workspace, DRAWN_AGAIN + (last - first), sign_off), 0
-        for chunk in range(first, last):
-            values = view(listed + chunk * (LISTED + 1) * sign_off.itemsize, inside[chunk], sign_off)
-            i = 0
-            while i < inside[chunk]:
-                drawn[at] = values[i]
-                at += 1
-                i += stride
-        rank, reach = at * place // total, np.int64(2 * np.sqrt(at)) + 1
-        low, high = _ends(drawn, at, rank, sign_off[0], 2.0, tail(drawn, at))
-        lows[pool] = low if rank >= reach else lows[pool]
-        highs[pool] = high if rank + reach < at else highs[pool]
-
-
-@part
-def list_again(pools, sign_off, lows, highs, listed, inside, below, workspace, begin, end):
-    """Keep in the lists of chunks ``begin`` to ``end`` what is inside brackets that `closer` has laid."""
-    for chunk in range(begin, end):
-        if inside[chunk] < LISTED - STEP:
-            low, high, own = lows[pools[chunk]], highs[pools[chunk]], listed[chunk]
-            inside[chunk], less = _list_inside(own, 0, inside[chunk], sign_off[0], low, high, own, 0)
-            below[chunk] += less
 
 
 @part
