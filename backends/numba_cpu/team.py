@@ -38,7 +38,7 @@ PAUSES_OF_MANY = 5000
 PAUSES_OF_THE_CALLER = 40 * PAUSES
 """Turns in which the caller waits for threads that work, where each has a processor: it would get its own back late."""
 
-# words of 8 bytes in the state, those that several threads write to on cache lines of their own
+# words of 8 bytes in the state; a word that several threads write to has a cache line of its own
 SELF, NUMBER, WORKING, SLEEPING, CALLER, MEMBERS, SYSTEM_CALL, PATIENCE, PROGRAM_AT, WORDS = (
     0, 8, 16, 24, 25, 26, 32, 33, 34, 40
 )  # fmt: skip
@@ -59,11 +59,11 @@ _MOST = 1024
 
 
 class _Turn:
-    """Who has the team. A lock would stay taken by a call that an interrupt ended before it could release it."""
+    """The right to use the team, as long as this lives: an interrupted call could leave a lock taken."""
 
 
 class _Team:
-    """Threads that run until the process ends; a forked child starts anew."""
+    """Threads that run until the process ends; a forked child starts its own."""
 
     def __init__(self) -> None:
         self.forget()
@@ -72,17 +72,18 @@ class _Team:
         self._lock, self._turn = threading.Lock(), weakref.ref(_Turn())
         self._state: Counts | None = None
         self._members, self._failed = 0, not SUPPORTED
-        self._room, self._room_at = np.empty(0, np.int64), 0
+        self._room = np.empty(0, np.int64), 0
+        """Working memory of the kernels, and its address."""
 
     def take(self, turn: _Turn) -> bool:
-        """Whether the team works for this one alone now, as long as that lives."""
+        """Return whether the team works for this turn alone, as long as that lives."""
         with self._lock:
             if self._turn() is None:
                 self._turn = weakref.ref(turn)
             return self._turn() is turn
 
     def hire(self, helpers: int) -> int:
-        """Start threads until there are as many helpers, and return how many there are; -1 if none can be started."""
+        """Start threads if there are fewer than ``helpers``; return how many help, -1 where the system has no team."""
         if (self._state is None or self._members < helpers) and not self._failed:
             try:
                 self._start(min(helpers, _MOST))
@@ -108,7 +109,7 @@ class _Team:
             self._members += 1  # before the start, so that an interrupt between the two leaves no uncounted thread
             if library.pthread_create(ctypes.byref(identity), None, serve, ctypes.c_void_p(self._address)):
                 self._members -= 1
-                self._failed = True  # to start more: those that run do the work
+                self._failed = True  # no more are started
                 return
             library.pthread_detach(identity)
 
@@ -116,21 +117,21 @@ class _Team:
         """Work on all ranges of one job after the other, and return the highest result. Any thread may help."""
         assert self._state is not None
         needed = program.pitch * (self._members + 1) // 8
-        if needed > len(self._room):
-            self._room = memory.aligned(np.empty(needed, np.int64))
-            self._room_at = memory.address(self._room)
+        if needed > len(self._room[0]):
+            room = memory.aligned(np.empty(needed, np.int64))
+            self._room = room, memory.address(room)  # in one step, between whose halves no signal handler runs
         words = program.words
         words[:] = program.template
-        words[WORKSPACE], words[YIELD] = self._room_at, self._state[SYSTEM_CALL]
+        words[WORKSPACE], words[YIELD] = self._room[1], self._state[SYSTEM_CALL]
         self._state[PATIENCE] = PAUSES_OF_MANY if helpers > 1 else PAUSES
         self._state[PROGRAM_AT] = program.address
         return self._launch(self._address, 0, helpers, 0)
 
 
 class Job:
-    """A kernel over a count, and maybe another one before it over its own, in ranges that hold equal shares of both.
+    """A kernel over ``count``, cut into ranges; for each range another kernel may run before it, over its own count.
 
-    ``grain`` is what is worth a thread. Shares of ``before`` are ``at_once`` at most.
+    ``grain`` is the share that is worth a thread. Shares of ``before`` are ``at_once`` at most.
     """
 
     def __init__(
@@ -154,12 +155,12 @@ class Job:
 
     @property
     def words(self) -> list[int]:
-        """What the program reads."""
+        """Return the words of a phase of the program."""
         found = [word for work, count in self.works for word in (work.place, work.block, count)]
         return found + [0] * (6 - len(found)) + [self.ranges] + [0] * (NEXT - 7)
 
     def run(self, limit: int, helpers: int) -> int:
-        """As the program, by Python."""
+        """Do the same in Python, and return the highest result."""
         self._limit, self._found = limit, [0]
         if helpers:
             threads.parallel(self, self.ranges)
@@ -179,9 +180,9 @@ LIMITLESS = (1 << 63) - 1
 
 
 class Program:
-    """Jobs to be done one after the other, once or many times.
+    """Jobs to be done one after the other, once or many times, by ``most`` threads at most.
 
-    Nothing more is worked on once a result reaches the ``limit``. It gets ``most`` threads, or as many as are worth it.
+    Once a result reaches the ``limit``, the rest is left out.
     """
 
     def __init__(self, jobs: Sequence[Job], limit: int = LIMITLESS, most: int = LIMITLESS) -> None:
@@ -191,7 +192,7 @@ class Program:
         self.pitch = pages * 4096 + 3 * memory.LINE  # in different sets of the caches
 
     def run(self) -> int:
-        """The highest result."""
+        """Do all jobs, and return the highest result."""
         helpers = min(threads.worth(self._shares), self._most) - 1
         if helpers != self._helpers:
             self.cut(helpers)
@@ -209,7 +210,8 @@ class Program:
         return highest
 
     def cut(self, helpers: int) -> None:
-        """Choose the ranges for so many threads beside the caller."""
+        """Choose the ranges for ``helpers`` threads beside the caller."""
+        self._helpers = -1  # if an interrupt ends this, ranges are chosen again
         for job in self.jobs:
             job.cut(helpers)
         patient = PAUSES_OF_THE_CALLER if helpers < threads.available_cpus() else PAUSES
@@ -226,10 +228,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def parallel(work: native.Work, count: int, grain: int = 1) -> int:
-    """`wavefilt.threads.parallel` of a kernel; the highest of its results."""
+    """Call a kernel as `wavefilt.threads.parallel` does, and return the highest of its results."""
     return run([Job(work, count, grain)]) if count else 0
 
 
 def run(jobs: Sequence[Job], limit: int = LIMITLESS) -> int:
-    """A `Program` once."""
+    """Run a `Program` once, and return its highest result."""
     return Program(jobs, limit).run()
