@@ -145,4 +145,8 @@ def _ready(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Whether numba's kernels are compiled, or worth the seconds that this takes."""
     from wavefilt.backends.numba_cpu import backend as numba_cpu
 
-    return numba_crossover.worth_compiling(shape, analysis, dtype) or numba_cpu.compiled(analysis.transform.name, dtype)
+    name = analysis.transform.name
+    if not (numba_crossover.worth_compiling(shape, analysis, dtype) or numba_cpu.compiled(name, dtype)):
+        return False
+    numba_cpu.load(name, dtype)  # here, where the next backend is tried if this fails
+    return True

@@ -27,7 +27,7 @@ PATIENCE = 5.0  # seconds that the interpreter waits for a thread at its end
 
 
 class _Pool:
-    """Worker threads, started when first needed, which serve all later calls; a forked child starts anew."""
+    """Worker threads, started when first needed, which serve all later calls; a forked child starts its own."""
 
     def __init__(self) -> None:
         self.threads: int | None = None
@@ -40,7 +40,7 @@ class _Pool:
         self._workers = 0
 
     def submit(self, work: Callable[[], None], workers: int) -> None:
-        """Have up to ``workers`` threads call ``work``: as many as can be started."""
+        """Have up to ``workers`` threads call ``work``, fewer if no more can be started."""
         with self._lock:
             while self._workers < workers:
                 self._workers += 1  # before the start, so that an interrupt between the two leaves no uncounted thread
@@ -71,12 +71,12 @@ def _serve(tasks: SimpleQueue[Callable[[], None] | None], ended: SimpleQueue[Non
             break
         with suppress(BaseException):  # nobody waits for it
             work()
-        del work  # and what it holds, such as arrays
+        del work  # with the arrays it refers to
     ended.put(None)
 
 
 class _Job:
-    """The ranges of one call, handed out to whoever asks, and the helpers that work on them now."""
+    """The ranges of one call, which threads take one after the other, and the helpers that work on them now."""
 
     def __init__(self, work: Callable[[int, int], object], ranges: Iterator[tuple[int, int]]) -> None:
         self._work = work
@@ -97,7 +97,7 @@ class _Job:
             self._work(*bounds)
 
     def help(self) -> None:
-        """`drain` in a thread of the pool."""
+        """Work on ranges in a thread of the pool."""
         with self._lock:
             if self._stopped:
                 return
@@ -168,14 +168,14 @@ def load(work: Callable[[], T]) -> T:
 
 
 def available_cpus() -> int:
-    """CPUs this process may run on."""
+    """Return the number of CPUs this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def get_num_threads() -> int:
-    """Threads a call may use: `set_num_threads`, else WAVEFILT_NUM_THREADS, else the CPUs this process may run on.
+    """Return the threads a call may use: `set_num_threads`, else WAVEFILT_NUM_THREADS, else the CPUs of this process.
 
     Raises ValueError if the environment variable is not a whole number of at least 1.
     """
@@ -183,7 +183,7 @@ def get_num_threads() -> int:
 
 
 def requested() -> int | None:
-    """What the user asked for, None if nothing. Raises ValueError as `get_num_threads`."""
+    """Return the number of threads that the user chose, None by default. Raises ValueError as `get_num_threads`."""
     if _pool.threads is not None:
         return _pool.threads
     text = os.environ.get(ENVIRONMENT, "").strip()
@@ -205,12 +205,12 @@ def set_num_threads(threads: int | None) -> None:
 
 
 def begin(work: Callable[[], None]) -> None:
-    """Have a thread of the pool call ``work``, some time, and nobody wait for it; its exceptions are lost."""
+    """Have a thread of the pool call ``work`` later, without waiting for it; its exceptions are lost."""
     _pool.submit(work, 1)
 
 
 def worth(shares: int) -> int:
-    """Threads that so many shares of work get."""
+    """Return the number of threads for ``shares`` of work."""
     return 1 if shares < 2 else min(get_num_threads(), shares)
 
 

@@ -49,11 +49,16 @@ _TRANSFORMS: dict[str, tuple[launching.Decompose, launching.Reconstruct]] = {
     "modwt2": (modwt.decompose_sections, modwt.reconstruct_sections),
     **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (dwt.decompose_packets, dwt.reconstruct_packets)),
 }
-"""``decompose(x, analysis, tile, peak)`` for one level at least, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
+"""``decompose(x, analysis, tile, peak)`` for at least one level, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
+
+
+def load(transform: str, dtype: str) -> None:
+    """Load the kernels of a transform. Raises BackendUnavailable if numba cannot compile them."""
+    native.load(entries.TRANSFORMS[transform], np.dtype(dtype))
 
 
 def compiled(transform: str, dtype: str) -> bool:
-    """Whether the kernels of a transform and of long rows are in memory, or in the cache on disk."""
+    """Return whether the kernels of a transform and of long rows are in memory, or in the cache on disk."""
     kind, kernels = np.dtype(dtype), (*entries.TRANSFORMS[transform], *entries.LONG)
     return all(kind.char in kernel.versions or native.cached((kernel, kind)) for kernel in kernels)
 
@@ -66,7 +71,7 @@ class NumbaCPU(Backend):
     summation = partial_sums.ChunkSums()
 
     def __init__(self, tile: int = dwt.TILE) -> None:
-        """``tile``, in samples, changes how work is cut up and never a result.
+        """Create the backend; ``tile``, in samples, changes how work is cut up and never a result.
 
         Raises BackendUnavailable if numba has been told to compile nothing.
         """
@@ -128,7 +133,7 @@ class NumbaCPU(Backend):
         return local.shrunk(pyramid, shrinkage)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage | None = None, out: Array | None = None) -> Array:
-        """The samples again; those of traces into ``out``, C-contiguous and of the result's kind, if given.
+        """Return the reconstructed samples, for traces in ``out`` if given: C-contiguous, of the result's dtype.
 
         Raises ValueError for coefficients that do not belong together.
         """
@@ -151,7 +156,7 @@ class NumbaCPU(Backend):
         memory.release()
 
     def peak(self, x: Array) -> float:
-        """Largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
+        """Return the largest |x|: NaN if there is a NaN, else infinite if there is an infinity; 0 for no samples."""
         dtype = self._check(x)
         x = memory.packed(x)
         if dtype.char not in entries.PEAK.versions:  # which kernels this run will need is not known yet
@@ -168,7 +173,7 @@ class NumbaCPU(Backend):
         return peak.value
 
     def _check_coefficients(self, pyramid: Pyramid) -> DType:
-        """The dtype of the samples; only coefficients of transforms that make complex ones of them are complex."""
+        """Return the dtype of the samples of a pyramid, whose coefficients may be complex."""
         first = pyramid.coefficients[0]
         return self._check(first.real if pyramid.analysis.transform.parts == 2 else first)
 

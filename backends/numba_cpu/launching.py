@@ -218,7 +218,7 @@ def reconstruct(
 
 
 def checked(coefficients: Sequence[Array], pyramid: Pyramid, wanted: Sequence[tuple[int, ...]]) -> Packed:
-    """Return coefficients, packed, as a pyramid. Raises ValueError unless their shapes are ``wanted`` and dtypes equal."""
+    """Return coefficients, packed, as a pyramid. Raises ValueError for other shapes than wanted, or several dtypes."""
     if [c.shape for c in coefficients] == wanted and len({c.dtype for c in coefficients}) == 1:
         packed = tuple(memory.packed(c) for c in coefficients)
         return Packed(packed, pyramid.analysis, pyramid.shape, memory.addresses(packed[::-1]))

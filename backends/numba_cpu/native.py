@@ -20,6 +20,7 @@ from llvmlite import binding
 from wavefilt import stages, threads
 from wavefilt.arrays import DType
 from wavefilt.backends import kernel_files
+from wavefilt.errors import BackendUnavailable
 
 from . import memory, processes
 from .target import key, kinds
@@ -144,7 +145,17 @@ def load(kernels: Sequence[Kernel], dtype: DType) -> None:
             break
     else:
         return
-    threads.load(partial(_load, kernels, dtype))
+    if _failed:
+        raise _failed[0]
+    try:
+        threads.load(partial(_load, kernels, dtype))
+    except BackendUnavailable as error:
+        _failed.append(error)
+        raise
+
+
+_failed: list[BackendUnavailable] = []
+"""Why kernels cannot be compiled: they are not tried again."""
 
 
 def _load(kernels: Sequence[Kernel], dtype: DType) -> None:

@@ -1,4 +1,4 @@
-"""What the threads of the team run: see `team`, which has the words that they and Python share."""
+"""The functions that the threads of the team run: see `team`, which names the words that they and Python share."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _work(phase, job, workspace, i, ranges):
 
 @part
 def _drain(program, member):
-    """Work on the ranges of one phase after the other, and wait in between for those that others work on.
+    """Work on the ranges of one phase after the other; before the next phase, wait until all are done.
 
-    A thread begins with its own share of the ranges, whose data are in its cache from the phase before, and goes on
-    with those of the others. It returns 1 if it left while others worked, which the caller, number 0, never does.
+    A thread begins with its own share of the ranges, whose data are in its cache from the phase before, and continues
+    with the shares of others. It returns 1 if it left while others worked, which the caller, number 0, never does.
     """
     workspace = _word(program, team.WORKSPACE) + member * _word(program, team.PITCH)
     parts, limit = _word(program, team.PARTS), _word(program, team.LIMIT)
@@ -58,9 +58,8 @@ def _drain(program, member):
             if turn > patience:
                 if member != 0:
                     return 1
-                system_call(
-                    _word(program, team.YIELD), team.GIVE_WAY, 0, 0, 0
-                )  # who is waited for may have no processor
+                # a thread that others wait for may have no processor
+                system_call(_word(program, team.YIELD), team.GIVE_WAY, 0, 0, 0)
             turn += 1
         if shared(program + 8 * team.HIGHEST) >= limit:
             return 0
@@ -69,20 +68,20 @@ def _drain(program, member):
 
 @part
 def _wake(state, most):
-    """Wake two of those who sleep, who will wake two more each: all at once takes longer for the one who does it."""
+    """Wake two sleeping threads, which wake two more each: the caller would take longer to wake all."""
     if shared(state + 8 * team.SLEEPING) > 0 and most > 0:
         system_call(_word(state, team.SYSTEM_CALL), team.FUTEX, state + 8 * team.NUMBER, team.WAKE, 2)
 
 
 @part
 def _sleep(state, word, value):
-    """Sleep until another thread wakes those that sleep at a word, unless this is not of that value."""
+    """Sleep at a word, if it has this value, until another thread wakes the sleepers there."""
     system_call(_word(state, team.SYSTEM_CALL), team.FUTEX, state + 8 * word, team.WAIT, value)
 
 
 @part
 def launch(state, workspace, helpers, end):
-    """Run a program with so many ``helpers`` at most, and return its highest result: called by Python."""
+    """Run a program with at most ``helpers`` other threads, and return its highest result: called by Python."""
     exchange(state + 8 * team.WORKING, helpers * team.TICKET)
     add(state + 8 * team.NUMBER, 1)
     _wake(state, helpers)

@@ -314,3 +314,22 @@ def test_kernels_are_compiled_without_other_processes_or_a_folder(tmp_path, with
     file.write_text("")
     words = python(f"import sys, tempfile\n{without}\n{COMPILE}", NUMBA_CACHE_DIR=str(file))
     assert words == ["True", str("executable" in without)]
+
+
+def test_a_version_of_numba_that_cannot_compile_the_kernels(tmp_path):
+    """The error tells why; the automatic choice takes the reference instead."""
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['numba.np.arrayobj'] = None")
+    code = """
+import numpy as np, wavefilt
+from wavefilt.backends.crossover import numba_crossover
+numba_crossover.COMPILING, numba_crossover.FIRST = 0, {16: 1}
+x = np.random.default_rng(0).standard_normal((4, 2000))
+print(np.array_equal(wavefilt.denoise(x), wavefilt.denoise(x, backend="pywavelets")))
+for _ in range(2):
+    try:
+        wavefilt.denoise(x, backend="numba")
+    except wavefilt.BackendUnavailable as error:
+        print("arrayobj" in str(error))
+"""
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    assert python(code, PYTHONPATH=path, NUMBA_CACHE_DIR=str(tmp_path)) == ["True"] * 3
