@@ -47,7 +47,7 @@ _TRANSFORMS: dict[str, tuple[launching.Decompose, launching.Reconstruct]] = {
     "dtcwt": (dual_tree.decompose, dual_tree.reconstruct),
     "dtcwt2": (dual_tree.decompose_sections, dual_tree.reconstruct_sections),
     "modwt2": (modwt.decompose_sections, modwt.reconstruct_sections),
-    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), (dwt.decompose_packets, dwt.reconstruct_packets)),
+    "wp": (dwt.decompose_packets, dwt.reconstruct_packets),
 }
 """``decompose(x, analysis, tile, peak)`` for at least one level, and ``reconstruct(pyramid, shrinkage, out, tile)``."""
 
@@ -141,8 +141,7 @@ class NumbaCPU(Backend):
         native.load(entries.TRANSFORMS[name], dtype)
         if shrinkage is not None and local.compiled(shrinkage):
             pyramid, shrinkage = local.shrunk(pyramid, shrinkage), None
-        own = pyramid.analysis.transform.chooses_basis
-        if shrinkage is not None and not own and shrinkage.function not in launching.FUNCTIONS:
+        if shrinkage is not None and name != "wp" and shrinkage.function not in launching.FUNCTIONS:
             pyramid, shrinkage = pyramid.shrunk(shrinkage), None
         y = _TRANSFORMS[name][1](pyramid, shrinkage, out, self._tile)
         numba_crossover.note(name, _DTYPES[dtype])

@@ -10,7 +10,7 @@ from wavefilt import threads
 from wavefilt.arrays import Array, Floats
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.transforms.wp import PacketTransform, analysed, one_level
+from wavefilt.transforms.packets import PacketTransform, analysed, one_level
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.filters import detail_lengths
 

@@ -41,7 +41,6 @@ TEAM = (LAUNCH, SERVE)
 ALWAYS = (SHORT_ROWS, PEAK, *TEAM)
 LONG = (MIDDLES, BRACKETS, LONG_CHUNKS, DRAW, MEAN_SQUARES)
 """Statistics of long rows call these as well."""
-PACKETS = (INVERSE, FORWARD, *ALWAYS)
 TRANSFORMS = {
     "dwt": (INVERSE, FORWARD, *ALWAYS, CHOOSE),
     "modwt": (MODWT_INVERSE, MODWT_FORWARD, *ALWAYS, CHOOSE),
@@ -49,7 +48,7 @@ TRANSFORMS = {
     "dwt2": (PANEL_INVERSE, PANEL_FORWARD, *ALWAYS),
     "dtcwt": (DUAL_ROWS_INVERSE, DUAL_ROWS, DUAL_ROWS_FIRST_INVERSE, DUAL_ROWS_FIRST, *ALWAYS),
     "dtcwt2": (DUAL_INVERSE, DUAL, DUAL_FIRST_INVERSE, DUAL_FIRST, *ALWAYS),
-    **dict.fromkeys(("wp", "wp-entropy", "wp-full"), PACKETS),
+    "wp": (INVERSE, FORWARD, *ALWAYS),
 }
 """The kernels of a run of each transform, first those that take longest to compile."""
 ALL = tuple(dict.fromkeys([*chain(*TRANSFORMS.values()), *LONG, TABULATE, TABULATE_FEW, LOCAL, LOCAL_PLANES, ENERGIES]))

@@ -11,7 +11,6 @@ from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.thresholding.local_shrinkage import Grid, Local, weights
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
-from wavefilt.transforms.planes import PlaneTransform
 
 from . import entries, launching, memory, team
 from .target import GROUP_BYTES
@@ -125,8 +124,7 @@ TILE = 1 << 15
 def _sections_shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
     """`Pyramid.shrunk` of panels whose means take 3 x 3 neighbouring coefficients, real or complex."""
     transform = pyramid.analysis.transform
-    assert isinstance(transform, PlaneTransform)
-    grids = transform.plane_grids(pyramid.analysis, pyramid.shape)
+    grids = transform.grids(pyramid.analysis, pyramid.shape)
     if any((grid.spacing, grid.half) != (1, 1) for pair in grids for grid in pair):
         return pyramid.shrunk(shrinkage)
     bands = [memory.packed(band) for band in pyramid.coefficients[:0:-1]]

@@ -14,11 +14,9 @@ import pywt
 from wavefilt import threads
 from wavefilt.arrays import Array, DType, Floats
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms import Analysis, Pyramid
-from wavefilt.transforms.modwt import parts
-from wavefilt.transforms.modwt2 import axes, extended_samples, kept_part
+from wavefilt.transforms import MODWT, Analysis, Pyramid
+from wavefilt.transforms.separable import axes, parts
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets import modwt_boundary as margins
 
 from . import entries, launching, memory, team
 from .dwt import BLOCK
@@ -33,7 +31,7 @@ HALO_SHARE = 8  # levels are fused while the samples that only the windows need 
 @lru_cache(maxsize=256)
 def level_lengths(samples: int, taps: int, mode: str, level: int, start_level: int) -> tuple[int, ...]:
     """Coefficients of every level, finest first."""
-    return tuple(margins.length(samples, taps, mode, j, start_level) for j in range(1, level + 1))
+    return tuple(boundary.modwt_length(samples, taps, mode, j, start_level) for j in range(1, level + 1))
 
 
 @lru_cache(maxsize=256)
@@ -53,11 +51,11 @@ def plan(
             depth += 1
         last, span = first + depth, step * ((1 << depth) - 1) * (taps - 1)
         if inverse:
-            above, below = (margins.kept(taps, mode, i, start_level) for i in (first, last))
+            above, below = (boundary.modwt_kept(taps, mode, i, start_level) for i in (first, last))
         else:
-            above, below = (margins.needed(taps, mode, i, level, start_level) for i in (first, last))
+            above, below = (boundary.modwt_needed(taps, mode, i, level, start_level) for i in (first, last))
             above = above if first else (0, 0)  # the samples are extended when they are read
-        table = [above, *(margins.kept(taps, mode, i, start_level) for i in range(first + 1, last + 1)), below]
+        table = [above, *(boundary.modwt_kept(taps, mode, i, start_level) for i in range(first + 1, last + 1)), below]
         count = -(-samples // max(tile, span))
         size = -(-samples // count)
         count = -(-samples // size)
@@ -80,10 +78,10 @@ def synthesis_taps(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
 def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:
     """The pyramid of ``x`` (rows, samples), packed, and what computes it; at least one level."""
     (samples,), (wavelet, mode, level, start_level) = x.shape[1:], parts(analysis)
-    margins.check(samples, mode)
+    boundary.check_single(samples, mode)
     launches = plan(samples, wavelet.dec_len, mode, level, start_level, tile, False)
     lengths = level_lengths(samples, wavelet.dec_len, mode, level, start_level)
-    outside = boundary.PERIODIC if mode in margins.ROUND else boundary.code(mode)
+    outside = boundary.PERIODIC if mode in boundary.ROUND else boundary.code(mode)
     constants = outside, launching.analysis_filters(wavelet, x.dtype, 2**0.5)
     outputs = [*lengths, *(launch.rest for launch in launches)]
     return launching.analysing(entries.MODWT_FORWARD, x, analysis, launches, outputs, constants, peak)
@@ -100,7 +98,7 @@ def synthesising(
     shape = samples, wavelet.rec_len, mode, level, start_level
     if not isinstance(pyramid, launching.Packed):
         arrays, lengths = pyramid.coefficients, level_lengths(*shape)
-        deepest = margins.length(*shape)
+        deepest = boundary.modwt_length(*shape)
         pyramid = launching.checked(arrays, pyramid, [(len(arrays[0]), n) for n in (deepest, *reversed(lengths))])
     taps = synthesis_taps(wavelet, pyramid.coefficients[0].dtype)
     launches = plan(*shape, tile, True)
@@ -133,10 +131,10 @@ def _split(x: Array, analysis: Analysis, axis: int, j: int, tile: int, peak: Pea
     """Low-pass and high-pass coefficients of level j of panels along an axis."""
     wavelet, mode, _, start_level = parts(analysis)
     taps, step, shape = wavelet.dec_len, 1 << start_level + j - 1, list(x.shape)
-    if mode not in margins.ROUND:
+    if mode not in boundary.ROUND:
         shape[axis] -= step * (taps - 1)
     across = shape[2] if axis == 1 else 1
-    read = (0, 0) if mode in margins.ROUND else (step * (taps // 2 - 1) * across, step * (taps // 2) * across)
+    read = (0, 0) if mode in boundary.ROUND else (step * (taps // 2 - 1) * across, step * (taps // 2) * across)
     n = shape[1] * shape[2] if axis == 1 else shape[2]
     launch = _launch(step * across, n, step * across * (taps - 1), read, tile, False)
     low, high = (memory.empty(tuple(shape), x.dtype) for _ in range(2))
@@ -153,10 +151,10 @@ def _joined(
     """The inverse of `_split`, the high-pass coefficients shrunk by ``thresholds`` (1, rows)."""
     wavelet, mode, _, start_level = parts(analysis)
     taps, step, shape = wavelet.rec_len, 1 << start_level + j - 1, list(low.shape)
-    if mode not in margins.ROUND:
+    if mode not in boundary.ROUND:
         shape[axis] -= step * (taps - 1)
     across = shape[2] if axis == 1 else 1
-    read = (0, 0) if mode in margins.ROUND else (step * (taps // 2) * across, step * (taps // 2 - 1) * across)
+    read = (0, 0) if mode in boundary.ROUND else (step * (taps // 2) * across, step * (taps // 2 - 1) * across)
     n = shape[1] * shape[2] if axis == 1 else shape[2]
     launch = _launch(step * across, n, step * across * (taps - 1), read, tile, True)
     out, target = memory.placed(tuple(shape), low.dtype)
@@ -173,13 +171,13 @@ def decompose_sections(x: Array, analysis: Analysis, tile: int, peak: Peak | Non
     """The coefficients of ``x`` (panels, rows, columns); at least one level."""
     shape, along, details = x.shape[1:], axes(analysis), list[Array]()
     for axis, own in enumerate(along, 1):
-        x = extended_samples(x, own, axis)
+        x = MODWT.extend(x, own, axis)
     x = memory.packed(x)
     for j in range(1, analysis.level + 1):
         low, high = _split(x, along[1], 2, j, tile, peak)
         peak = None
         (x, horizontal), (vertical, diagonal) = (_split(c, along[0], 1, j, tile) for c in (low, high))
-        rows, columns = (kept_part(c, own, j) for c, own in zip(diagonal.shape[1:], along, strict=True))
+        rows, columns = (MODWT.kept(c, own, j) for c, own in zip(diagonal.shape[1:], along, strict=True))
         details += [memory.packed(c[:, rows, columns]) for c in (diagonal, vertical, horizontal)]
     return Pyramid((x, *reversed(details)), analysis, shape)
 
@@ -191,7 +189,7 @@ def reconstruct_sections(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Arr
     panels = len(pyramid.coefficients[0])
     wanted = []
     for j in levels:
-        more = (margins.length(0, own.taps, own.modes[0], j, own.start_level) for own in along)
+        more = (boundary.modwt_length(0, own.taps, own.modes[0], j, own.start_level) for own in along)
         wanted.append((panels, *(n + m for n, m in zip(shape, more, strict=True))))
     checked = launching.checked(pyramid.coefficients, pyramid, wanted)
     x, *details = checked.coefficients
