@@ -510,8 +510,7 @@ def denoise(
         done = backend.denoise(x, plain, level, report, out)
         if done is not None:
             y, measured = done
-            part = chunks.whole(x)[0]
-            found = [] if measured is None else [Estimate.of(measured, part, x, options, level)]
+            found = [] if measured is None else [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
             return options.blended(x, y), found
     least = LIGHT_BLOCK if _light(options) else BLOCK
     blocks = min(len(x), x.nbytes // least, BLOCKS)

@@ -82,6 +82,7 @@ def denoise(x: Array, options: Options, level: int, tile: int, out: Array | None
             if calls:
                 _in_vain[key] = own, calls - 1
                 return None
+    new = run is None
     if run is None:
         if not _possible(x, options, level):
             _note_in_vain(key, options, 1 << 62)
@@ -92,8 +93,9 @@ def denoise(x: Array, options: Options, level: int, tile: int, out: Array | None
         _note_in_vain(key, options, WAIT)
     with _lock:
         _idle[key] = run
-        while len(_idle) > IDLE or sum(own.size for own in _idle.values()) > memory.RETAINED // 2:
-            _idle.pop(next(iter(_idle)))
+        if new:
+            while len(_idle) > IDLE or sum(own.size for own in _idle.values()) > memory.RETAINED // 2:
+                _idle.pop(next(iter(_idle)))
     return y
 
 
@@ -176,22 +178,24 @@ class Run:
 
         If there are several blocks, the last one begins with rows of the one before.
         """
-        y, begin = launching.destination(out, x.shape, x.dtype)
-        last = len(x) - self._rows
-        for first in (*range(0, last, self._rows), last):
-            rows = slice(first, first + self._rows)
-            self._result.set(begin + first * y.strides[0])
-            if not self._denoise(x[rows], y[rows]):
-                return None
-        return y
+        y, target = launching.destination(out, x.shape, x.dtype)
+        source, pitch, first, last = memory.address(x), x.strides[0], 0, len(x) - self._rows
+        while True:
+            self._samples.set(source + first * pitch)
+            self._result.set(target + first * pitch)
+            own = slice(first, first + self._rows)
+            if self._options.trend:
+                done = self._without_trend(x[own], y[own])
+            else:
+                done = self._program.run() <= self._most_bits
+            if not done or first == last:
+                return y if done else None
+            first = min(first + self._rows, last)
 
-    def _denoise(self, x: Array, y: Array) -> bool:
-        """Denoise a block, and return whether this was possible."""
-        self._samples.set(memory.address(x))
-        if not self._options.trend:
-            return self._program.run() <= self._most_bits
+    def _without_trend(self, x: Array, y: Array) -> bool:
+        """Denoise a block without its trend, which is added again, and return whether this was possible."""
         with np.errstate(invalid="ignore", over="ignore"):
-            lines = trend.of_rows(x, self._options.trend)
+            lines = trend.of_rows(x, self._options.trend)  # type: ignore[arg-type]
             if not lines.highest <= self._most:
                 return False
             lines.remove(x, 0, self._detrended)
