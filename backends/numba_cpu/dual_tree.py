@@ -20,14 +20,14 @@ from .target import GROUP_BYTES
 SCRATCH = 3 << 18
 """Bytes of a tile's filtered rows: they fit the second-level cache."""
 ROW, LINES = 1 << 12, 16
-"""Complex coefficients of a tile of a row, and lines of so many that kernels work in."""
+"""Complex coefficients of a tile of a row, and lines of that length in the workspace."""
 PAD = 2 * GROUP_BYTES // 4 + 16
-"""Elements more than a line has: two groups are written at a time, and lines 4 KiB apart evict each other."""
+"""Elements added to a line: two groups are written at a time, and lines 4 KiB apart evict each other."""
 
 
 @lru_cache(maxsize=256)
 def plan(sizes: tuple[int, int, int, int], tree: DualTree, level: int, itemsize: int, inverse: bool) -> Launch:
-    """The tiles of one level of all panels: ``sizes`` are rows, columns, and complex coefficients down and across."""
+    """Return the tiles of one level of all sections: rows, columns, and complex coefficients down and across."""
     taps = max(len(low) for low in tree.first) if level == 1 else len(tree.later.dec_lo)
     places, group = sizes[2:], GROUP_BYTES // itemsize
     height = min(48 if level == 1 else 24, places[0])
@@ -49,7 +49,7 @@ def plan(sizes: tuple[int, int, int, int], tree: DualTree, level: int, itemsize:
 
 @lru_cache(maxsize=256)
 def row_plan(samples: int, n: int, tree: DualTree, itemsize: int) -> Launch:
-    """The tiles of one level of all rows, of so many samples, and complex coefficients at this level."""
+    """Return the tiles of one level of all rows: ``samples`` and ``n`` complex coefficients at this level."""
     taps = max(tree.dec_len, max(map(len, tree.first)))
     width = min(ROW, n)
     arguments = Constant(np.array([samples, n], np.int64), np.array([width, -(-n // width)], np.int64))
@@ -58,7 +58,7 @@ def row_plan(samples: int, n: int, tree: DualTree, itemsize: int) -> Launch:
 
 @lru_cache(maxsize=64)
 def analysis_taps(tree: DualTree, first: bool, dtype: DType) -> Constant:
-    """Low-pass and high-pass ones of `kernels.first_forward`, or of both trees of `kernels.forward`."""
+    """Return the low-pass and high-pass taps of `first_forward`, or of both trees of `forward`."""
     low, high = tree.first[:2] if first else tree.later[:2]
     if first:
         return Constant(*_alike(low, high, 1, dtype))
@@ -67,7 +67,7 @@ def analysis_taps(tree: DualTree, first: bool, dtype: DType) -> Constant:
 
 @lru_cache(maxsize=64)
 def synthesis_taps(tree: DualTree, first: bool, dtype: DType) -> Constant:
-    """Those of `kernels.first_inverse`, or those of `kernels.inverse` and its first coefficient."""
+    """Return the taps of `first_inverse`, or the taps of `inverse` and its first coefficient."""
     if first:
         return Constant(np.stack(_alike(*tree.first[2:], 0, dtype), 1).ravel())
     low, high = tree.later[:2]
@@ -85,14 +85,14 @@ def synthesis_taps(tree: DualTree, first: bool, dtype: DType) -> Constant:
 
 
 def _alike(low: Array, high: Array, more: int, dtype: DType) -> list[Array]:
-    """Symmetric taps about one middle, in arrays of one odd length and ``more``."""
+    """Return symmetric taps about one middle, in arrays of one odd length and ``more``."""
     length = max(len(low), len(high))
     sides = [(length - len(taps)) // 2 for taps in (low, high)]
     return [np.pad(taps, (side, side + more)).astype(dtype) for taps, side in zip((low, high), sides, strict=True)]
 
 
 def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
-    """The pyramid of ``x`` (rows, samples), packed; tiles have a size of their own."""
+    """Return the coefficients of ``x`` (rows, samples); tiles have a size of their own."""
     (rows, samples), level, tree = x.shape, analysis.level, analysis.wavelets[0]
     kind, source, details = np.result_type(x.dtype, np.complex64), x, list[Array]()
     whole = -(-samples >> level)
@@ -110,7 +110,7 @@ def decompose(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyr
 
 
 def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
-    """The rows again. Raises ValueError for coefficients that do not belong together: kernels check nothing."""
+    """Return the reconstructed rows. Raises ValueError for coefficients that do not belong together."""
     if shrinkage is not None:
         pyramid = pyramid.shrunk(shrinkage)
     (samples,), level, tree = pyramid.shape, pyramid.level, pyramid.analysis.wavelets[0]
@@ -131,17 +131,17 @@ def reconstruct(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None
 
 
 def decompose_sections(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
-    """The pyramid of ``x`` (panels, rows, columns), packed; tiles have a size of their own."""
-    panels, (rows, columns), tree = len(x), x.shape[1:], analysis.wavelets[0]
+    """Return the coefficients of ``x`` (sections, rows, columns); tiles have a size of their own."""
+    sections, (rows, columns), tree = len(x), x.shape[1:], analysis.wavelets[0]
     kind, coefficients = np.result_type(x.dtype, np.complex64), list[Array]()
     low = x
     for j, (m, n) in enumerate(_planes(analysis, x.shape[1:]), 1):
         launch = plan((rows, columns, m, n), tree, j, x.itemsize, False)
-        bands = [memory.empty((panels, 2 * m, 2 * n), x.dtype)]
-        bands += [memory.empty((panels, m, n), kind) for _ in range(6)]
+        bands = [memory.empty((sections, 2 * m, 2 * n), x.dtype)]
+        bands += [memory.empty((sections, m, n), kind) for _ in range(6)]
         kernel = entries.DUAL_FIRST if j == 1 else entries.DUAL
         arguments = memory.address(low), memory.addresses(bands), analysis_taps(tree, j == 1, x.dtype)
-        launching.run(kernel, x.dtype, panels, launch, arguments, (low, bands), peak)
+        launching.run(kernel, x.dtype, sections, launch, arguments, (low, bands), peak)
         low, peak = bands[0], None
         rows, columns = 2 * m, 2 * n
         coefficients = [*bands[1:], *coefficients]
@@ -149,40 +149,40 @@ def decompose_sections(x: Array, analysis: Analysis, tile: int, peak: Peak | Non
 
 
 def reconstruct_sections(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
-    """The panels again. Raises ValueError for coefficients that do not belong together: kernels check nothing."""
+    """Return the reconstructed sections. Raises ValueError for coefficients that do not belong together."""
     if shrinkage is not None:
         pyramid = pyramid.shrunk(shrinkage)
     analysis, tree = pyramid.analysis, pyramid.analysis.wavelets[0]
     planes = _planes(analysis, pyramid.shape)
     low, *details = _checked(pyramid, planes)
-    panels, dtype = len(low), low.dtype
+    sections, dtype = len(low), low.dtype
     for j in range(len(planes), 0, -1):
         (m, n), first = planes[j - 1], j == 1
         rows, columns = pyramid.shape if first else (4 * m, 4 * n)
         launch = plan((rows, columns, m, n), tree, j, dtype.itemsize, True)
         bands, details = [low, *details[:6]], details[6:]
-        finer, target = memory.placed((panels, rows, columns), dtype, result=first)
+        finer, target = memory.placed((sections, rows, columns), dtype, result=first)
         kernel = entries.DUAL_FIRST_INVERSE if first else entries.DUAL_INVERSE
         arguments = target, memory.addresses(bands), synthesis_taps(tree, first, dtype)
-        launching.run(kernel, dtype, panels, launch, arguments, (bands, finer))
+        launching.run(kernel, dtype, sections, launch, arguments, (bands, finer))
         low = finer
     return low
 
 
 def _planes(analysis: Analysis, shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Complex coefficients down and across at each level, finest first."""
+    """Return the complex coefficients down and across at each level, finest first."""
     level = analysis.level
     m, n = (-(-samples >> level) for samples in shape)
     return [(m << level - j, n << level - j) for j in range(1, level + 1)]
 
 
 def _checked(pyramid: Pyramid, planes: list[tuple[int, int]]) -> list[Array]:
-    """The coefficients as kernels need them."""
+    """Return the coefficients as kernels need them. Raises ValueError if they do not belong together."""
     found, (m, n) = pyramid.coefficients, planes[-1]
-    panels, dtype = len(found[0]), found[0].dtype
-    wanted = [(panels, 2 * m, 2 * n), *((panels, *plane) for plane in planes[::-1] for _ in range(6))]
+    sections, dtype = len(found[0]), found[0].dtype
+    wanted = [(sections, 2 * m, 2 * n), *((sections, *plane) for plane in planes[::-1] for _ in range(6))]
     kinds = [dtype, *[np.result_type(dtype, np.complex64)] * (len(wanted) - 1)]
     if [c.shape for c in found] != wanted or [c.dtype for c in found] != kinds:
         given = ", ".join(f"{c.dtype} {c.shape}" for c in found)
-        raise ValueError(f"coefficients {given} do not belong together: a panel {pyramid.shape} has {wanted}")
+        raise ValueError(f"coefficients {given} do not belong together: a section {pyramid.shape} has {wanted}")
     return [memory.packed(c) for c in found]

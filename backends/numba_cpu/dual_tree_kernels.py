@@ -1,7 +1,7 @@
 """One level of the dual-tree transform, of rows and of sections, tile by tile.
 
-A sequence has an even and an odd place for each complex coefficient: the low-pass one those of tree a and tree b, the
-high-pass one those of tree b and tree a. Beyond the ends places are reflected, which exchanges even and odd ones. The
+A sequence has an even and an odd place for each complex coefficient. In the low-pass sequence they belong to tree a and
+tree b, in the high-pass one to tree b and tree a. Beyond the ends places are reflected: even and odd change over. The
 first level filters by one symmetric filter, all others by that of tree a and, for tree b, the same reversed. Sizes are
 in complex coefficients, the numbers of places are twice those; sums do not depend on tiles.
 
@@ -206,7 +206,7 @@ def rows_inverse(sizes, tile, target, low, high, a_even, a_odd, b_even, b_odd, f
 
 @part
 def _directions(a, b, c, d, count, parts, pitch, first, second):
-    """Two complex bands from places of an even row, even and odd (a, b), and of an odd row (c, d)."""
+    """Make two complex bands from places of an even row, even and odd (a, b), and of an odd row (c, d)."""
     scale = a.dtype.type(HALF)
     u, v = parts, tail(parts, pitch)
     for p in range(count):
@@ -223,7 +223,7 @@ def _directions(a, b, c, d, count, parts, pitch, first, second):
 
 @part
 def _place(first, second, k, odd, other, out, at):
-    """The even place of a coefficient k, or the ``other``, in row ``odd`` of a pair: the inverse of `_directions`."""
+    """Store the even place of a coefficient k, or the ``other``, in row ``odd`` of a pair: undo `_directions`."""
     scale = out.dtype.type(HALF)
     if odd == other:  # both trees alike: real parts
         out[at] = (second[2 * k] - first[2 * k] if odd else first[2 * k] + second[2 * k]) * scale
@@ -233,9 +233,9 @@ def _place(first, second, k, odd, other, out, at):
 
 @part
 def _places(bands, band, own, n, at, count, odd, even, other, parts, pitch):
-    """Even and ``other`` places of row ``odd`` of a pair of a plane, from its two complex bands.
+    """Store even and ``other`` places of row ``odd`` of a pair of a plane, from its two complex bands.
 
-    They are those of ``count`` coefficients from ``at`` on, which may be beyond the ends of row ``own`` of the bands.
+    They belong to ``count`` coefficients from ``at`` on, which may be beyond the ends of row ``own`` of the bands.
     ``parts`` are four lines, ``pitch`` apart, to work in.
     """
     size, scale = even.itemsize, even.dtype.type(HALF)

@@ -24,20 +24,20 @@ TILE = 1 << 15
 """Samples of a tile: two of its approximations fit the second-level cache."""
 
 LEAST = 1 << 13
-"""The smallest that a tile becomes so that there are enough for all threads."""
+"""The smallest size of a tile where there are fewer tiles than threads need."""
 SHARES = 4  # tiles for each thread: one more than the others have makes a call longer by a quarter of it
 
 BLOCK = 512
 """Coefficients computed at a time: their inputs and sums stay in the first-level cache."""
 PADDING = 80
-"""Elements more than a power of two: buffers a multiple of 4 KiB apart would evict each other."""
+"""Elements added to a power of two: buffers a multiple of 4 KiB apart would evict each other."""
 
 HALO_SHARE = 16  # levels are fused while the samples computed twice stay below this share of a tile
 
 
 @lru_cache(maxsize=256)
 def level_lengths(samples: int, taps: int, mode: str, level: int) -> tuple[int, ...]:
-    """Samples, and coefficients of every level, finest first.
+    """Return the number of samples, and of coefficients of every level, finest first.
 
     Raises ValueError where PyWavelets does: a single sample cannot be reflected about itself.
     """
@@ -48,7 +48,7 @@ def level_lengths(samples: int, taps: int, mode: str, level: int) -> tuple[int, 
 
 
 def fitting(tile: int, samples: int, number: int) -> int:
-    """The size of tiles of so many samples in all, for a number of threads."""
+    """Return the size of tiles for a total number of samples and of threads."""
     while number > 1 and tile > LEAST and samples < SHARES * number * tile:
         tile //= 2
     return tile
@@ -56,14 +56,14 @@ def fitting(tile: int, samples: int, number: int) -> int:
 
 @lru_cache(maxsize=256)
 def outputs(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[int, ...]:
-    """Lengths of what a forward transform writes: details, finest first, and the approximation of every launch."""
+    """Return the lengths of the details, finest first, and of the approximation of every launch."""
     rest = (launch.rest for launch in plan(samples, taps, mode, level, tile))
     return (*level_lengths(samples, taps, mode, level)[1:], *rest)
 
 
 @lru_cache(maxsize=256)
 def plan(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[Launch, ...]:
-    """The launches of a forward transform, in order; an inverse takes them in reverse.
+    """Return the launches of a forward transform, in order; an inverse takes them in reverse.
 
     Tiles are counted in coefficients of a launch's deepest level: tile 0 is both ends of the row, [0, left) and
     [right, end), since a boundary mode may join them; the others lie between, ``step`` each. A row of one tile has
@@ -96,7 +96,7 @@ def plan(samples: int, taps: int, mode: str, level: int, tile: int) -> tuple[Lau
 
 
 def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:
-    """The pyramid of ``x`` (rows, samples), packed, and what computes it; at least one level."""
+    """Return the pyramid of ``x`` (rows, samples) for at least one level, and the jobs that compute it."""
     wavelet, mode = analysis.wavelets[0], analysis.modes[0]
     tile = fitting(tile, x.size, threads.get_num_threads())
     shape = x.shape[1], wavelet.dec_len, mode, analysis.level, tile
@@ -111,7 +111,7 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
 def synthesising(
     pyramid: Pyramid, function: int, thresholds: Floats, out: Array | None, tile: int
 ) -> tuple[Array, list[team.Job]]:
-    """The rows again, and what computes them.
+    """Return the reconstructed rows, and the jobs that compute them.
 
     Raises ValueError for coefficients that do not belong together: kernels check nothing.
     """
@@ -135,7 +135,7 @@ reconstruct = partial(launching.reconstruct, synthesising)
 
 
 def decompose_packets(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
-    """The nodes of all levels of ``x`` (rows, samples); those of a level are rows of one batch."""
+    """Return the nodes of all levels of ``x`` (rows, samples); the nodes of a level are rows of one batch."""
     peaks = [peak]  # of the samples, which the first level reads
 
     def split(rows: Array, one: Analysis) -> tuple[Array, ...]:
@@ -145,7 +145,7 @@ def decompose_packets(x: Array, analysis: Analysis, tile: int, peak: Peak | None
 
 
 def reconstruct_packets(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
-    """The rows again, from the best basis where they are shrunk."""
+    """Return the reconstructed rows, from the best basis if they are shrunk."""
     one, transform = one_level(pyramid.analysis), pyramid.analysis.transform
     assert isinstance(transform, PacketTransform)
 

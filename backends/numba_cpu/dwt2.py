@@ -27,10 +27,11 @@ MARGIN = 64  # bytes between rows of the scratch: rows 4 KiB apart would evict e
 def plan(
     sizes: tuple[int, int, int, int], places: tuple[int, int], taps: tuple[int, int], itemsize: int, inverse: bool
 ) -> Launch:
-    """The tiles of one level, of ``sizes`` (rows, columns, those of its bands), for all panels.
+    """Return the tiles of one level for all sections; ``sizes`` are rows and columns, of the samples and of a band.
 
-    ``places`` are coefficients, or pairs of samples, down and across; ``taps`` likewise. Kernels are told the sizes,
-    and of tiles their height and width, how many lie down and across a panel, and elements between rows of the scratch.
+    ``places`` are coefficients, or pairs of samples, down and across; ``taps`` likewise. Kernels get the sizes, and
+    for tiles their height and width, their number down and across a section, and the elements between rows of the
+    scratch.
     """
     taps_down, taps_across = taps
     height = min(max(HEIGHT, 2 * taps_down), places[0])
@@ -52,8 +53,8 @@ def plan(
 
 
 def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:
-    """The pyramid of ``x`` (panels, rows, columns), packed, and what computes it; tiles have a size of their own."""
-    (panels, *shape), (wavelets, modes) = x.shape, (analysis.wavelets, analysis.modes)
+    """Return the pyramid of ``x`` (sections, rows, columns), and the jobs that compute it; ``tile`` is not used."""
+    (sections, *shape), (wavelets, modes) = x.shape, (analysis.wavelets, analysis.modes)
     coefficients, jobs = list[Array](), list[team.Job]()
     down, across = _lengths(analysis, tuple(shape))
     columns, rows = (
@@ -63,10 +64,10 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
     for j in range(analysis.level):
         sizes = down[j], across[j], down[j + 1], across[j + 1]
         launch = plan(sizes, sizes[2:], (wavelets[0].dec_len, wavelets[1].dec_len), x.itemsize, False)
-        bands = [memory.empty((panels, *sizes[2:]), x.dtype) for _ in range(4)]
+        bands = [memory.empty((sections, *sizes[2:]), x.dtype) for _ in range(4)]
         arguments = memory.address(x), memory.addresses(bands), *rows, *columns
         kept, first = (x, bands), None if jobs else peak
-        jobs.append(launching.job(entries.PANEL_FORWARD, x.dtype, panels, launch, arguments, kept, first))
+        jobs.append(launching.job(entries.PANEL_FORWARD, x.dtype, sections, launch, arguments, kept, first))
         x = bands[0]
         coefficients = [*bands[1:], *coefficients]
     return Pyramid((x, *coefficients), analysis, tuple(shape)), jobs
@@ -75,12 +76,12 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
 def synthesising(
     pyramid: Pyramid, function: int, thresholds: Floats, out: Array | None, tile: int
 ) -> tuple[Array, list[team.Job]]:
-    """The panels again, and what computes them. Raises ValueError as those of rows."""
+    """Return the reconstructed sections, and the jobs that compute them. Raises ValueError as `dwt.synthesising`."""
     analysis, level = pyramid.analysis, pyramid.level
     wavelets, modes = analysis.wavelets, analysis.modes
     down, across = _lengths(analysis, pyramid.shape)
     y, *details = _checked(pyramid, down, across)
-    panels, dtype = len(y), y.dtype
+    sections, dtype = len(y), y.dtype
     shifts = [w.rec_len // 2 - 1 if mode == "periodization" else 0 for w, mode in zip(wavelets, modes, strict=True)]
     columns, rows = ((shift, launching.synthesis_filters(w, dtype)) for w, shift in zip(wavelets, shifts, strict=True))
     jobs = list[team.Job]()
@@ -90,11 +91,11 @@ def synthesising(
         taps = wavelets[0].rec_len, wavelets[1].rec_len
         launch = plan(sizes, (places[0], places[1]), taps, dtype.itemsize, True)
         bands, details = [y, *details[:3]], details[3:]
-        place = panels, *sizes[:2]
+        place = sections, *sizes[:2]
         finer, target = memory.placed(place, dtype) if j > 1 else launching.destination(out, place, dtype)
         own = np.ascontiguousarray(thresholds[3 * (j - 1) : 3 * j])
         arguments = target, memory.addresses(bands), *rows, *columns, launching.KEEP, function, own
-        jobs.append(launching.job(entries.PANEL_INVERSE, dtype, panels, launch, arguments, (bands, finer)))
+        jobs.append(launching.job(entries.PANEL_INVERSE, dtype, sections, launch, arguments, (bands, finer)))
         y = finer
     return y, jobs
 
@@ -104,7 +105,7 @@ reconstruct = partial(launching.reconstruct, synthesising)
 
 
 def _lengths(analysis: Analysis, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Rows and columns of the samples and of every level, finest first."""
+    """Return the rows and columns of the samples and of every level, finest first."""
     down, across = (
         level_lengths(n, w.dec_len, mode, analysis.level)
         for n, w, mode in zip(shape, analysis.wavelets, analysis.modes, strict=True)

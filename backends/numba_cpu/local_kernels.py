@@ -1,4 +1,4 @@
-"""The loops of `shrinkage`.
+"""Local James-Stein shrinkage, compiled: see `local`.
 
 Sums are added in the same order wherever a coefficient lies, so that results do not depend on tiles or threads.
 """
@@ -35,7 +35,7 @@ from .vector import combine, greater, lesser, split, tail, view
 
 @part
 def square(source, parts, scale, count, out):
-    """|W scale|² of ``count`` coefficients of one part or two, so large at most that sums of 16 are finite."""
+    """Store |W scale|² of ``count`` coefficients of one part or two, limited so that sums of 16 are finite."""
     most = out.dtype.type(np.finfo(out.dtype).max / 16)
     if parts == 1:
         for p in range(count):
@@ -51,7 +51,7 @@ def square(source, parts, scale, count, out):
 
 @part
 def multiply(source, parts, gains, count, target):
-    """``count`` coefficients by their gains."""
+    """Multiply ``count`` coefficients by their gains."""
     if parts == 1:
         for p in range(count):
             target[p] = source[p] * gains[p]
@@ -62,10 +62,9 @@ def multiply(source, parts, gains, count, target):
 
 @part
 def _energy(source, parts, scale, lo, hi, band, weights, out, squares):
-    """The mean of |W scale|² around the coefficients ``lo`` to ``hi``, which may lie beyond the ends of the row.
+    """Average |W scale|² around the coefficients ``lo`` to ``hi``, which may lie beyond the ends of the row.
 
-    ``source`` and ``out`` are addresses; whole groups of ``out`` are written. ``weights`` are those of the mean, and a
-    last one of 0.
+    ``source`` and ``out`` are addresses; whole groups of ``out`` are written. The last of the ``weights`` is 0.
     """
     count, spacing, half, periodic = band[COUNT], band[SPACING], band[HALF], band[PERIODIC] != 0
     first, last = (lo, hi) if periodic else (greater(lo, 0), lesser(hi, count))
@@ -85,7 +84,7 @@ def _energy(source, parts, scale, lo, hi, band, weights, out, squares):
     for p in range(0, last - first, MEANS // size):
         combine(squares, p, squares, p + spacing, 2 * spacing, weights, means, first - lo + p)
     if not periodic:
-        left = greater(lesser(reach, last), first)  # neighbours of those before it lie before the row
+        left = greater(lesser(reach, last), first)  # before this, neighbours lie before the row
         right = greater(count - reach, left)
         for q in range(left - first + greater(last - right, 0)):
             k = first + q if q < left - first else right + q - (left - first)
@@ -164,9 +163,9 @@ def shrink_rows(
     """Shrink tiles ``begin`` to ``end``, counted through all rows.
 
     ``bands`` (bands, 5), ``links`` (2 bands, 5), to the finer and the coarser band of each, and ``places`` (tiles, 4
-    bands) are those of `shrinkage.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count)
-    arrays of coefficients of so many ``parts``, ``thresholds`` (bands, rows) in float64, those of |W|, and ``weights``
-    those of the means.
+    bands) come from `local.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count)
+    arrays of coefficients of one or two ``parts``, ``thresholds`` (bands, rows) in float64 limit |W|, and ``weights``
+    belong to the means.
     """
     depth, size = len(bands), weights.itemsize
     clear(view(workspace, 4 * longest + needed, weights))
@@ -213,7 +212,7 @@ def shrink_rows(
 
 @part
 def _neighbour(i, count, periodic):
-    """A place beyond the ends, in the band: reflected, or round it."""
+    """Return the place in the band for a place beyond its ends: reflected, or periodic."""
     if periodic:
         return i % count
     return -1 - i if i < 0 else 2 * count - 1 - i if i >= count else i
@@ -221,7 +220,7 @@ def _neighbour(i, count, periodic):
 
 @part
 def _shrink_section_row(source, target, parts, above, own, below, total, gains, periodic):
-    """A row, by the sums of nine squares around each coefficient."""
+    """Shrink a row by the sums of nine squares around each coefficient."""
     count, one, zero = len(own), total.dtype.type(1), total.dtype.type(0)
     number = total.dtype.type(9 * parts)
     for p in range(count):
@@ -236,9 +235,9 @@ def _shrink_section_row(source, target, parts, above, own, below, total, gains, 
 
 @part
 def shrink_sections(bands, parts, longest, thresholds, floats, workspace, begin, end):
-    """Shrink strips of rows, counted through all panels and bands, ``begin`` to ``end``.
+    """Shrink strips of rows, counted through all sections and bands, ``begin`` to ``end``.
 
-    ``bands`` (bands, 9) have the fields of `plane_shrinkage`, ``thresholds`` (bands, panels) are in float64, ``floats``
+    ``bands`` (bands, 9) have the fields of `local`, ``thresholds`` (bands, sections) are in float64, ``floats``
     tells the dtype, and a row of coefficients has ``longest`` at most.
     """
     size, highest = floats.itemsize, np.finfo(floats.dtype).max
@@ -247,12 +246,12 @@ def shrink_sections(bands, parts, longest, thresholds, floats, workspace, begin,
         while i + 1 < len(bands) and job >= bands[i + 1, FIRST]:
             i += 1
         rows, columns, strips = bands[i, ROWS], bands[i, COLUMNS], bands[i, STRIPS]
-        panel, top = (job - bands[i, FIRST]) // strips, (job - bands[i, FIRST]) % strips * bands[i, STRIP]
+        section, top = (job - bands[i, FIRST]) // strips, (job - bands[i, FIRST]) % strips * bands[i, STRIP]
         bottom, width = lesser(top + bands[i, STRIP], rows), columns * parts
-        source = bands[i, SOURCE] + panel * rows * width * size
-        target = bands[i, TARGET] + panel * rows * width * size
-        if thresholds[i, panel] > 0:
-            scale = 1 / thresholds[i, panel]
+        source = bands[i, SOURCE] + section * rows * width * size
+        target = bands[i, TARGET] + section * rows * width * size
+        if thresholds[i, section] > 0:
+            scale = 1 / thresholds[i, section]
             scale = floats.dtype.type(scale if scale < highest else highest)
             total, gains = view(workspace, columns + 2, floats), view(workspace + (longest + 2) * size, columns, floats)
             squares = workspace + (2 * longest + 2) * size

@@ -130,21 +130,21 @@ def _block(size: int, result: bool) -> tuple[int, Array]:
 
 
 def packed(array: Array) -> Array:
-    """The array if its elements lie aligned and in C order, as kernels need them, else a copy in which they do."""
+    """Return the array if its elements are aligned and in C order, as kernels need them, else such a copy."""
     if array.flags.c_contiguous and array.flags.aligned:
         return array
     return np.require(array, requirements=["C", "A"])
 
 
 def packed_rows(array: Array) -> Array:
-    """A 2-D array if the elements of each row lie aligned and side by side, else a copy in which all do."""
+    """Return a 2-D array if the elements of each row are aligned and consecutive, else a packed copy."""
     if array.strides[1] == array.itemsize and array.flags.aligned:
         return array
     return packed(array)
 
 
 def address(array: Array) -> int:
-    """Where an array begins; in a third of the time that ``array.ctypes.data`` takes."""
+    """Return the address of an array, in a third of the time that ``array.ctypes.data`` takes."""
     buffer: Any = array  # that an array is one is known to types from Python 3.12 on
     try:
         return addressof(c_char.from_buffer(buffer))
@@ -154,12 +154,12 @@ def address(array: Array) -> int:
 
 
 def addresses(arrays: Sequence[Array]) -> Counts:
-    """Where each array begins."""
+    """Return the address of each array."""
     return np.array([address(array) for array in arrays], dtype=np.int64)
 
 
 def aligned(words: Sequence[int] | Counts) -> Counts:
-    """Words of 8 bytes that begin at a cache line."""
+    """Return a copy of words of 8 bytes that begins at a cache line."""
     room = np.empty(len(words) + LINE // 8, np.int64)
     found = room[-address(room) % LINE // 8 :][: len(words)]
     found[:] = words
@@ -167,10 +167,10 @@ def aligned(words: Sequence[int] | Counts) -> Counts:
 
 
 def several(rows: int, lengths: Sequence[int], dtype: DType) -> tuple[list[Array], Counts]:
-    """Arrays (rows, length), and where each begins.
+    """Return arrays (rows, length), and their addresses.
 
-    Small ones share a block: to allocate and address each for itself takes as long as to transform 16 Ki samples.
-    Of large ones a caller may keep one and let go of the others.
+    Small ones share a block, which saves the time of transforming 16 Ki samples. Large ones have a block each, so that
+    a caller may keep one without the others.
     """
     size = dtype.itemsize
     if rows * sum(lengths) * size > SMALL:

@@ -30,7 +30,7 @@ HALO_SHARE = 8  # levels are fused while the samples that only the windows need 
 
 @lru_cache(maxsize=256)
 def level_lengths(samples: int, taps: int, mode: str, level: int, start_level: int) -> tuple[int, ...]:
-    """Coefficients of every level, finest first."""
+    """Return the number of coefficients of every level, finest first."""
     return tuple(boundary.modwt_length(samples, taps, mode, j, start_level) for j in range(1, level + 1))
 
 
@@ -38,11 +38,11 @@ def level_lengths(samples: int, taps: int, mode: str, level: int, start_level: i
 def plan(
     samples: int, taps: int, mode: str, level: int, start_level: int, tile: int, inverse: bool
 ) -> tuple[Launch, ...]:
-    """The launches of a forward transform in order, or of an inverse, which takes them in reverse.
+    """Return the launches of a forward transform in order, or of an inverse, which takes them in reverse.
 
-    Kernels are told the distance of the first level's taps, the samples, the margins (depth + 2, 2) of what the first
-    level reads, of each level's details and of the last approximation, the samples and number of the tiles, and the
-    elements of the longest buffer.
+    Kernels get the distance of the first level's taps, the samples, the margins (depth + 2, 2) of the input, of each
+    level's details and of the last approximation, the samples and number of the tiles, and the elements of the longest
+    buffer.
     """
     found, first = [], 0
     while first < level:
@@ -70,13 +70,13 @@ def plan(
 
 @lru_cache(maxsize=64)
 def synthesis_taps(wavelet: pywt.Wavelet, dtype: DType) -> Constant:
-    """The filters of `kernels.inverse`, low and high in turn."""
+    """Return the filters of the inverse kernel, low and high in turn."""
     bank = np.array([wavelet.rec_lo[::-1], wavelet.rec_hi[::-1]]) / np.sqrt(2)
     return Constant(np.array(bank.T.ravel(), dtype))
 
 
 def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tuple[Pyramid, list[team.Job]]:
-    """The pyramid of ``x`` (rows, samples), packed, and what computes it; at least one level."""
+    """Return the pyramid of ``x`` (rows, samples) for at least one level, and the jobs that compute it."""
     (samples,), (wavelet, mode, level, start_level) = x.shape[1:], parts(analysis)
     boundary.check_single(samples, mode)
     launches = plan(samples, wavelet.dec_len, mode, level, start_level, tile, False)
@@ -90,7 +90,7 @@ def analysing(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> tup
 def synthesising(
     pyramid: Pyramid, function: int, thresholds: Floats, out: Array | None, tile: int
 ) -> tuple[Array, list[team.Job]]:
-    """The rows again, and what computes them.
+    """Return the reconstructed rows, and the jobs that compute them.
 
     Raises ValueError for coefficients that do not belong together: kernels check nothing.
     """
@@ -116,7 +116,7 @@ GRAIN = 1 << 15
 
 @lru_cache(maxsize=256)
 def _launch(step: int, n: int, span: int, read: tuple[int, int], tile: int, inverse: bool) -> Launch:
-    """One level of rows of n results, computed from ``read`` more elements before and after them."""
+    """Return one level of rows of n results, computed from ``read`` more elements before and after them."""
     count = -(-n // max(tile, span))
     size = -(-n // count)
     count = -(-n // size)
@@ -128,7 +128,7 @@ def _launch(step: int, n: int, span: int, read: tuple[int, int], tile: int, inve
 
 
 def _split(x: Array, analysis: Analysis, axis: int, j: int, tile: int, peak: Peak | None = None) -> tuple[Array, Array]:
-    """Low-pass and high-pass coefficients of level j of panels along an axis."""
+    """Return the low-pass and high-pass coefficients of level j of sections along an axis."""
     wavelet, mode, _, start_level = parts(analysis)
     taps, step, shape = wavelet.dec_len, 1 << start_level + j - 1, list(x.shape)
     if mode not in boundary.ROUND:
@@ -148,7 +148,7 @@ def _split(x: Array, analysis: Analysis, axis: int, j: int, tile: int, peak: Pea
 def _joined(
     low: Array, high: Array, analysis: Analysis, axis: int, j: int, tile: int, function: int, thresholds: Floats
 ) -> Array:
-    """The inverse of `_split`, the high-pass coefficients shrunk by ``thresholds`` (1, rows)."""
+    """Undo `_split`, with the high-pass coefficients shrunk by ``thresholds`` (1, rows)."""
     wavelet, mode, _, start_level = parts(analysis)
     taps, step, shape = wavelet.rec_len, 1 << start_level + j - 1, list(low.shape)
     if mode not in boundary.ROUND:
@@ -168,7 +168,7 @@ def _joined(
 
 
 def decompose_sections(x: Array, analysis: Analysis, tile: int, peak: Peak | None) -> Pyramid:
-    """The coefficients of ``x`` (panels, rows, columns); at least one level."""
+    """Return the coefficients of ``x`` (sections, rows, columns) for at least one level."""
     shape, along, details = x.shape[1:], axes(analysis), list[Array]()
     for axis, own in enumerate(along, 1):
         x = MODWT.extend(x, own, axis)
@@ -183,14 +183,14 @@ def decompose_sections(x: Array, analysis: Analysis, tile: int, peak: Peak | Non
 
 
 def reconstruct_sections(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Array | None, tile: int) -> Array:
-    """The panels again. Raises ValueError for coefficients that do not belong together: kernels check nothing."""
+    """Return the reconstructed sections. Raises ValueError for coefficients that do not belong together."""
     analysis, level, shape = pyramid.analysis, pyramid.level, pyramid.shape
     along, levels = axes(analysis), [pyramid.level, *(j for j in range(level, 0, -1) for _ in range(3))]
-    panels = len(pyramid.coefficients[0])
+    sections = len(pyramid.coefficients[0])
     wanted = []
     for j in levels:
         more = (boundary.modwt_length(0, own.taps, own.modes[0], j, own.start_level) for own in along)
-        wanted.append((panels, *(n + m for n, m in zip(shape, more, strict=True))))
+        wanted.append((sections, *(n + m for n, m in zip(shape, more, strict=True))))
     checked = launching.checked(pyramid.coefficients, pyramid, wanted)
     x, *details = checked.coefficients
     function, thresholds = launching.shrinking(shrinkage, checked)
@@ -202,7 +202,7 @@ def reconstruct_sections(pyramid: Pyramid, shrinkage: Shrinkage | None, out: Arr
         own = [np.ascontiguousarray(thresholds[i : i + 1]) for i in (place + 2, place)]
         low = _joined(x, horizontal, along[0], 1, j, tile, function, own[0])
         high = _joined(vertical, diagonal, along[0], 1, j, tile, function, own[1])
-        kept = np.empty((1, panels * low.shape[1]))
+        kept = np.empty((1, sections * low.shape[1]))
         x = _joined(low, high, along[1], 2, j, tile, launching.KEEP, kept)
     return np.asarray(x)
 

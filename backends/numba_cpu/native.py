@@ -185,7 +185,7 @@ def compiled(
 
 @cache
 def _machine() -> binding.TargetMachine:
-    with suppress(RuntimeError):  # deprecated where LLVM does it by itself
+    with suppress(RuntimeError):  # deprecated in versions that need no call
         binding.initialize()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()

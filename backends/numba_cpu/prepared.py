@@ -72,7 +72,7 @@ def release() -> None:
 def denoise(x: Array, options: Options, level: int, tile: int, out: Array | None = None) -> Array | None:
     """Return the rows denoised, in ``out`` if given, or None where this is not possible in one launch.
 
-    It is not possible for rows with gaps, dead ones, those that stay as they are, errors, and for some options.
+    It is not possible for rows with gaps, dead ones, unchanged ones, errors, and for some options.
     """
     key = x.shape, x.dtype.char, tile, threads.get_num_threads(), id(options), level
     with _lock:
@@ -133,7 +133,7 @@ def _possible(x: Array, options: Options, level: int) -> bool:
 
 
 class Run:
-    """All steps for rows of one shape, as many at once as ``x`` has, with the memory of their coefficients."""
+    """All steps for a block of rows of the shape of ``x``, with the memory of their coefficients."""
 
     def __init__(self, x: Array, options: Options, level: int, tile: int) -> None:
         self._options, (self._rows, samples), sigma = options, x.shape, options.sigma
@@ -207,7 +207,10 @@ class Run:
 
 def _statistics(pyramid: launching.Packed, with_approximation: bool) -> NumbaStatistics:
     """Return the statistics of each row."""
-    begins = [*pyramid.addresses[: pyramid.level], pyramid.addresses[-1]]  # between them are those of each launch
+    begins = [
+        *pyramid.addresses[: pyramid.level],
+        pyramid.addresses[-1],
+    ]  # between them are the approximations of each launch
     counted = pyramid.with_approximation if with_approximation else pyramid
     known = np.array(begins) if pyramid.analysis.transform.name == "dwt" else None
     return NumbaStatistics([[d] for d in counted.details], "trace", known)

@@ -55,7 +55,7 @@ def compiled(
 ) -> dict[Task, bytes]:
     """Return the object file of each kernel, which is also kept in a folder.
 
-    Tasks go to the processes in turn and back, so give those that take longest first. Kernels that these do not
+    Tasks go to the processes in turn and back, so give the longest ones first. Kernels that these do not
     compile, as where none can be started, are compiled in this process. ``advance`` gets the number of finished
     kernels, several times a second. Raises MemoryError where there is not enough, and BackendUnavailable.
     """

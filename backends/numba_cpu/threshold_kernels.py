@@ -1,4 +1,4 @@
-"""Thresholds by what was counted of the details, so that a whole denoise is one launch."""
+"""Thresholds from statistics of the details, within a prepared run."""
 
 from __future__ import annotations
 
