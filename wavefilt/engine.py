@@ -507,9 +507,9 @@ def denoise(
             return _without_dead(x, dead, options, backend, level, report)
     if level and x.size and options.plain and (backend.device or (samples_only and not options.blend)):
         plain = replace(options, blend=0.0) if options.blend else options
-        done = backend.denoise(x, plain, level, report, out)
-        if done is not None:
-            y, measured = done
+        whole = backend.denoise(x, plain, level, report, out)
+        if whole is not None:
+            y, measured = whole
             found = [] if measured is None else [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
             return options.blended(x, y), found
     least = LIGHT_BLOCK if _light(options) else BLOCK

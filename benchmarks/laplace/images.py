@@ -188,7 +188,7 @@ def by_scipy(x: Image) -> Image:
     return np.asarray(np.clip(sums, 0, 255, out=sums), np.uint8)
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@njit(error_model="numpy", nogil=True, cache=True)  # type: ignore[untyped-decorator]  # numba has no types
 def plain(bordered: Any, y: Any, start: int, stop: int) -> None:
     """The sum of 25 pixels after the other. Both are (height, width, 3), x with two pixels of zeros on every side."""
     width = y.shape[1]
