@@ -1,4 +1,4 @@
-"""What a backend is: two verbs and the statistics. Rules and public functions know nothing else of it."""
+"""The interface of backends: two transforms and the statistics, all that rules and public functions use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Backend(Protocol):
 
     @property
     def device(self) -> bool:
-        """Whether it computes in memory of its own: then it is a `DeviceBackend`."""
+        """True for a backend that computes in memory of its own: a `DeviceBackend`."""
         return False
 
     @property
@@ -52,7 +52,7 @@ class Backend(Protocol):
 
     @property
     def chunk_bytes_factor(self) -> float | None:
-        """The same of chunks: two buffers, coefficients, a result and the one before it, and the backend's own.
+        """The same for chunks: two buffers, coefficients, two results, and memory of the backend itself.
 
         None if it computes no chunks in host memory.
         """
@@ -137,7 +137,7 @@ class DeviceBackend(Backend, Protocol):
     def denoise(
         self, x: Any, options: Options, level: int, report: bool, out: Array | None = None, *, wait: bool = True
     ) -> tuple[Any, Measured | None] | None:
-        """All five steps for a batch (batch, *shape), in host or device memory, and what was measured on request.
+        """Denoise a batch (batch, *shape), in host or device memory; return the result and measurements on request.
 
         The result is in ``out`` if that is given: contiguous memory of the kind of ``x`` that is none of it. Without
         ``wait`` an array on the device may be returned before it is computed, whatever its samples are.

@@ -158,7 +158,7 @@ def _machine() -> binding.TargetMachine:
 def object_code(function: Function, symbol: str, kinds: Sequence[types.Type]) -> bytes:
     """Return an object file with ``function(*arguments, workspace, begin, end)`` as ``symbol``.
 
-    It takes a pointer to the packed arguments, of these kinds; all other parameters and the result are int64.
+    It takes a pointer to the packed arguments of these kinds, and all other parameters and the result are int64.
     Raises RuntimeError if the code needs something that only a process with numba has.
     """
     take = _arguments(kinds)
