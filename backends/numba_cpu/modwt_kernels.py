@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.compiler import part
-from wavefilt.backends.numba_cpu.dwt.kernels import clear, extension, shrink
-from wavefilt.backends.numba_cpu.dwt.plan import BLOCK
-from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.backends.numba_cpu.vector import analyse, combine, greater, lesser, tail, view
 from wavefilt.wavelets import boundary
+
+from .adapter import part
+from .dwt import BLOCK
+from .dwt_kernels import clear, extension, shrink
+from .target import GROUP_BYTES
+from .vector import analyse, combine, greater, lesser, tail, view
 
 
 @part
 def _copy(out, to, source, at, count):
     target, found = tail(out, to), tail(source, at)
-    for i in range(count):  # as an assignment of slices ten times slower
+    for i in range(count):  # an assignment of slices is ten times slower
         target[i] = found[i]
 
 
 @part
 def _fill(out, at, count, row, before, n, mode):
-    """Elements ``at`` to ``at + count`` of an extended row of n; ``row`` holds those from ``-before`` on.
+    """Copy elements ``at`` to ``at + count`` of an extended row of n; ``row`` holds those from ``-before`` on.
 
     A row with margins holds all that is asked for. Else the extension consists of runs forwards and backwards.
     """
@@ -56,19 +57,19 @@ def _fill(out, at, count, row, before, n, mode):
 
 @part
 def _own(margins, i, n, tile, tiles, t):
-    """Where a tile's own coefficients of a level begin and end: those at the ends have the margins too."""
+    """Return the range of a tile's own coefficients of a level: the tiles at the ends have the margins too."""
     return (-margins[i, 0] if t == 0 else t * tile), (n + margins[i, 1] if t == tiles - 1 else (t + 1) * tile)
 
 
 @part
 def _length(margins, i, n):
-    """Elements of a row of an array of this level."""
+    """Return the elements of a row of an array of this level."""
     return margins[i, 0] + n + margins[i, 1]
 
 
 @part
 def forward(step, n, margins, tile, tiles, scratch, rows, details, approximation, mode, lo, hi, workspace, begin, end):
-    """Fused levels of tiles ``begin`` to ``end``, counted through all rows; the first level's taps lie ``step`` apart.
+    """Transform tiles ``begin`` to ``end``, counted through all rows; the first level's taps are ``step`` apart.
 
     ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous arrays of n columns and
     their ``margins``, in this order; ``mode`` says how rows without margins go on; ``lo`` and ``hi`` are the reversed
@@ -111,7 +112,7 @@ def inverse(
     step, n, margins, tile, tiles, scratch, rows, details, approximation, function, thresholds, mode, taps,
     workspace, begin, end,
 ):  # fmt: skip
-    """Fused levels of tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
+    """Reconstruct tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
 
     Addresses, margins and mode as in `forward`; ``thresholds`` (levels, rows) in float64; ``taps`` are the reversed
     filters, low and high in turn.

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.compiler import part
-from wavefilt.backends.numba_cpu.dwt.kernels import clear, extension, shrink, split_row
-from wavefilt.backends.numba_cpu.dwt.plan import PADDING
-from wavefilt.backends.numba_cpu.target import GROUP_BYTES
-from wavefilt.backends.numba_cpu.vector import analyse, greater, lesser, synthesise, tail, view
+from .adapter import part
+from .dwt import PADDING
+from .dwt_kernels import clear, extension, shrink, split_row
+from .target import GROUP_BYTES
+from .vector import analyse, greater, lesser, synthesise, tail, view
 
 
 @part
 def _columns(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at, ends):
-    """`vector.analyse` of ``count`` places: whole groups where they fit, the rest by way of ``ends``."""
+    """Compute `vector.analyse` of ``count`` places: whole groups where they fit, the rest by way of ``ends``."""
     group = GROUP_BYTES // lo.itemsize
     whole = count // group * group
     for p in range(0, whole, group):
@@ -30,7 +30,7 @@ def _columns(u, u_at, v, v_at, step, count, lo, hi, s, s_at, r, r_at, ends):
 
 @part
 def _rows(row, n, at, count, first, mode, none, even, odd, lo, hi, low, low_at, high, high_at):
-    """Coefficients ``at`` to ``at + count``, and more to fill a group, of a row of n samples."""
+    """Compute coefficients ``at`` to ``at + count``, and more to fill a group, of a row of n samples."""
     split_row(even, odd, 2 * at + first, count + len(lo) // 2 - 1, row, 0, n, row, 0, n, mode, none, lo)
     for p in range(0, count, GROUP_BYTES // lo.itemsize):
         analyse(even, p, odd, p, 1, lo, hi, low, low_at + p, high, high_at + p)
@@ -41,9 +41,9 @@ def forward(
     sizes, tile, source, bands, row_first, row_mode, lo, hi, column_first, column_mode, column_lo, column_hi,
     workspace, begin, end,
 ):  # fmt: skip
-    """Tiles ``begin`` to ``end``, counted through all sections.
+    """Transform tiles ``begin`` to ``end``, counted through all sections.
 
-    ``sizes`` and ``tile`` are those of `plan.launch`; ``source`` and ``bands`` (cA, cH, cV, cD) are addresses
+    ``sizes`` and ``tile`` come from `dwt2.plan`; ``source`` and ``bands`` (cA, cH, cV, cD) are addresses
     of C-contiguous sections. ``lo`` and ``hi`` filter along a row, ``column_lo`` and ``column_hi`` from row to row;
     the first inputs and the modes likewise.
     """
@@ -99,7 +99,7 @@ def forward(
 
 @part
 def _shrunk(band, n, at, count, function, threshold, out):
-    """Coefficients ``at`` to ``at + count`` of a row of n that goes round, shrunk."""
+    """Shrink coefficients ``at`` to ``at + count`` of a periodic row of n."""
     if at >= 0 and at + count <= n:
         shrink(tail(band, at), count, out, function, threshold)
     else:
@@ -113,10 +113,10 @@ def inverse(
     sizes, tile, target, bands, shift, even_taps, odd_taps, column_shift, column_even, column_odd,
     keep, function, thresholds, workspace, begin, end,
 ):  # fmt: skip
-    """Tiles ``begin`` to ``end``, counted through all sections, with the details shrunk on load.
+    """Reconstruct tiles ``begin`` to ``end``, counted through all sections, with the details shrunk on load.
 
     As in `forward`; tiles are of pairs of samples that begin at the output sample of coefficient 0, ``shift``.
-    ``thresholds`` (3, sections) in float64 are those of cD, cV and cH; ``keep`` is the function that leaves cA alone.
+    ``thresholds`` (3, sections) in float64 are for cD, cV and cH; ``keep`` is the function that leaves cA unchanged.
     """
     rows, columns, m, n = sizes[0], sizes[1], sizes[2], sizes[3]
     height, width, down, across, pitch = tile[0], tile[1], tile[2], tile[3], tile[4]

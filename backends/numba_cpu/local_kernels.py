@@ -1,4 +1,4 @@
-"""The loops of `shrinkage`.
+"""Local James-Stein shrinkage, compiled: see `local`.
 
 Sums are added in the same order wherever a coefficient lies, so that results do not depend on tiles or threads.
 """
@@ -7,18 +7,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.compiler import part
-from wavefilt.backends.numba_cpu.dwt.kernels import clear
-from wavefilt.backends.numba_cpu.target import VECTOR_BYTES
-from wavefilt.backends.numba_cpu.vector import combine, greater, lesser, split, tail, view
 from wavefilt.thresholding.local_shrinkage import OWN
 
-from .shrinkage import COUNT, FINER, HALF, MEANS, PERIODIC, SAME, SPACING
+from .adapter import part
+from .dwt_kernels import clear
+from .local import (
+    ACROSS,
+    COLUMNS,
+    COUNT,
+    DOWN,
+    FINER,
+    FIRST,
+    HALF,
+    MEANS,
+    PERIODIC,
+    ROWS,
+    SAME,
+    SOURCE,
+    SPACING,
+    STRIP,
+    STRIPS,
+    TARGET,
+)  # fmt: skip
+from .target import VECTOR_BYTES
+from .vector import combine, greater, lesser, split, tail, view
 
 
 @part
 def square(source, parts, scale, count, out):
-    """|W scale|² of ``count`` coefficients of one part or two, so large at most that sums of 16 are finite."""
+    """Store |W scale|² of ``count`` coefficients of one part or two, limited so that sums of 16 are finite."""
     most = out.dtype.type(np.finfo(out.dtype).max / 16)
     if parts == 1:
         for p in range(count):
@@ -34,7 +51,7 @@ def square(source, parts, scale, count, out):
 
 @part
 def multiply(source, parts, gains, count, target):
-    """``count`` coefficients by their gains."""
+    """Multiply ``count`` coefficients by their gains."""
     if parts == 1:
         for p in range(count):
             target[p] = source[p] * gains[p]
@@ -45,10 +62,9 @@ def multiply(source, parts, gains, count, target):
 
 @part
 def _energy(source, parts, scale, lo, hi, band, weights, out, squares):
-    """The mean of |W scale|² around the coefficients ``lo`` to ``hi``, which may lie beyond the ends of the row.
+    """Average |W scale|² around the coefficients ``lo`` to ``hi``, which may lie beyond the ends of the row.
 
-    ``source`` and ``out`` are addresses; whole groups of ``out`` are written. ``weights`` are those of the mean, and a
-    last one of 0.
+    ``source`` and ``out`` are addresses; whole groups of ``out`` are written. The last of the ``weights`` is 0.
     """
     count, spacing, half, periodic = band[COUNT], band[SPACING], band[HALF], band[PERIODIC] != 0
     first, last = (lo, hi) if periodic else (greater(lo, 0), lesser(hi, count))
@@ -68,7 +84,7 @@ def _energy(source, parts, scale, lo, hi, band, weights, out, squares):
     for p in range(0, last - first, MEANS // size):
         combine(squares, p, squares, p + spacing, 2 * spacing, weights, means, first - lo + p)
     if not periodic:
-        left = greater(lesser(reach, last), first)  # neighbours of those before it lie before the row
+        left = greater(lesser(reach, last), first)  # before this, neighbours lie before the row
         right = greater(count - reach, left)
         for q in range(left - first + greater(last - right, 0)):
             k = first + q if q < left - first else right + q - (left - first)
@@ -118,7 +134,7 @@ def _add(total, count, energy, links, link, start, even, odd):
 
 
 @part
-def _shrink(source, parts, target, around, count, number):
+def _shrink_row(source, parts, target, around, count, number):
     """Multiply ``count`` coefficients by max(0, 1 - number/around), which is left in ``around``."""
     one, zero = around.dtype.type(1), around.dtype.type(0)
     for p in range(count):
@@ -141,15 +157,15 @@ def _copy(source, target):
 
 
 @part
-def shrink(
+def shrink_rows(
     bands, links, places, tiles, longest, needed, parts, sources, targets, thresholds, weights, workspace, begin, end
 ):
     """Shrink tiles ``begin`` to ``end``, counted through all rows.
 
     ``bands`` (bands, 5), ``links`` (2 bands, 5), to the finer and the coarser band of each, and ``places`` (tiles, 4
-    bands) are those of `shrinkage.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count)
-    arrays of coefficients of so many ``parts``, ``thresholds`` (bands, rows) in float64, those of |W|, and ``weights``
-    those of the means.
+    bands) come from `local.Plan`; ``sources`` and ``targets`` are addresses of C-contiguous (rows, count)
+    arrays of coefficients of one or two ``parts``, ``thresholds`` (bands, rows) in float64 limit |W|, and ``weights``
+    belong to the means.
     """
     depth, size = len(bands), weights.itemsize
     clear(view(workspace, 4 * longest + needed, weights))
@@ -188,7 +204,72 @@ def shrink(
                     beyond = places[tile, 4 * i + 6] * size
                     _add(total, count, after - beyond, links, 2 * i + 1, start, even, odd)
                     number += 1
-                _shrink(source, parts, target, total, count, weights.dtype.type(number))
+                _shrink_row(source, parts, target, total, count, weights.dtype.type(number))
             else:
                 _copy(source, target)
             before, at = at, after
+
+
+@part
+def _neighbour(i, count, periodic):
+    """Return the place in the band for a place beyond its ends: reflected, or periodic."""
+    if periodic:
+        return i % count
+    return -1 - i if i < 0 else 2 * count - 1 - i if i >= count else i
+
+
+@part
+def _shrink_section_row(source, target, parts, above, own, below, total, gains, periodic):
+    """Shrink a row by the sums of nine squares around each coefficient."""
+    count, one, zero = len(own), total.dtype.type(1), total.dtype.type(0)
+    number = total.dtype.type(9 * parts)
+    for p in range(count):
+        total[p + 1] = above[p] + own[p] + below[p]
+    total[0] = total[count] if periodic else total[1]
+    total[count + 1] = total[1] if periodic else total[count]
+    for p in range(count):
+        gain = one - number / (total[p] + total[p + 1] + total[p + 2])
+        gains[p] = gain if gain > zero else zero
+    multiply(source, parts, gains, count, target)
+
+
+@part
+def shrink_sections(bands, parts, longest, thresholds, floats, workspace, begin, end):
+    """Shrink strips of rows, counted through all sections and bands, ``begin`` to ``end``.
+
+    ``bands`` (bands, 9) have the fields of `local`, ``thresholds`` (bands, sections) are in float64, ``floats``
+    tells the dtype, and a row of coefficients has ``longest`` at most.
+    """
+    size, highest = floats.itemsize, np.finfo(floats.dtype).max
+    for job in range(begin, end):
+        i = 0
+        while i + 1 < len(bands) and job >= bands[i + 1, FIRST]:
+            i += 1
+        rows, columns, strips = bands[i, ROWS], bands[i, COLUMNS], bands[i, STRIPS]
+        section, top = (job - bands[i, FIRST]) // strips, (job - bands[i, FIRST]) % strips * bands[i, STRIP]
+        bottom, width = lesser(top + bands[i, STRIP], rows), columns * parts
+        source = bands[i, SOURCE] + section * rows * width * size
+        target = bands[i, TARGET] + section * rows * width * size
+        if thresholds[i, section] > 0:
+            scale = 1 / thresholds[i, section]
+            scale = floats.dtype.type(scale if scale < highest else highest)
+            total, gains = view(workspace, columns + 2, floats), view(workspace + (longest + 2) * size, columns, floats)
+            squares = workspace + (2 * longest + 2) * size
+            for r in range(top - 1, bottom + 1):
+                place = _neighbour(r, rows, bands[i, DOWN] != 0)
+                row = view(source + place * width * size, width, floats)
+                square(row, parts, scale, columns, view(squares + (r + 3) % 3 * longest * size, columns, floats))
+                if r > top:
+                    above, own, below = (
+                        view(squares + (r + 1) % 3 * longest * size, columns, floats),
+                        view(squares + (r + 2) % 3 * longest * size, columns, floats),
+                        view(squares + (r + 3) % 3 * longest * size, columns, floats),
+                    )
+                    at = (r - 1) * width * size
+                    before, after = view(source + at, width, floats), view(target + at, width, floats)
+                    _shrink_section_row(before, after, parts, above, own, below, total, gains, bands[i, ACROSS] != 0)
+        else:
+            before = view(source + top * width * size, (bottom - top) * width, floats)
+            after = view(target + top * width * size, (bottom - top) * width, floats)
+            for p in range((bottom - top) * width):
+                after[p] = before[p]

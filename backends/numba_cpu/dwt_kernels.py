@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.numba_cpu.compiler import part
-from wavefilt.backends.numba_cpu.launching import GARROTE, HARD, KEEP, SOFT
-from wavefilt.backends.numba_cpu.target import GROUP_BYTES, HALF, VECTOR_BYTES
-from wavefilt.backends.numba_cpu.vector import (
+from wavefilt.thresholding.shrinkage import FIRM_RATIO
+from wavefilt.wavelets import boundary
+from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
+
+from .adapter import part
+from .dwt import BLOCK, PADDING
+from .launching import GARROTE, HARD, KEEP, SOFT
+from .target import GROUP_BYTES, HALF, VECTOR_BYTES
+from .vector import (
     analyse,
     analyse_past,
     analyse_some,
@@ -22,20 +27,15 @@ from wavefilt.backends.numba_cpu.vector import (
     tail,
     view,
 )
-from wavefilt.thresholding.shrinkage import FIRM_RATIO
-from wavefilt.wavelets import boundary
-from wavefilt.wavelets.boundary import ANTIREFLECT, SMOOTH
-
-from .plan import BLOCK, PADDING
 
 extension = part(boundary.extension)
 
 
 @part
 def tabulate(places, factors, n, reach, mode):
-    """For samples -reach to 0 and n - 1 to n - 1 + reach of an extended row of n the only ones that they are made of.
+    """Tabulate place and factor of samples -reach to 0 and n - 1 to n - 1 + reach of an extended row of n.
 
-    The modes that extrapolate have no such table: of length 0 it is none.
+    In modes that extrapolate, such a sample is made of several: they have no table, which then has length 0.
     """
     for i in range(2 * (reach + 1)):
         at = i - reach if i <= reach else n + i - reach - 2
@@ -44,7 +44,7 @@ def tabulate(places, factors, n, reach, mode):
 
 @part
 def _tabulated(places, factors, entry, near, start, stop, far, far_start):
-    """One sample outside; numba does not look whether numbers without a sign are negative."""
+    """Return a sample outside; numba does not test whether unsigned indices are negative."""
     j, factor = places[np.uint64(entry)], factors[np.uint64(entry)]
     k = np.uint64(j - start)
     value = near[k] if k < np.uint64(stop - start) else far[np.uint64(j - far_start)]
@@ -53,10 +53,10 @@ def _tabulated(places, factors, entry, near, start, stop, far, far_start):
 
 @part
 def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mode, places, factors):
-    """Samples first + 2p and first + 2p + 1 of an extended row of n samples into even[p] and odd[p].
+    """Copy samples first + 2p and first + 2p + 1 of an extended row of n samples to even[p] and odd[p].
 
-    Two pieces of the row are at hand: near, which holds [start, stop), and far, which holds the rest that is needed.
-    ``places`` and ``factors`` are those of `tabulate`, or of length 0.
+    Two pieces of the row are in memory: near, which holds [start, stop), and far, with the rest that is needed.
+    ``places`` and ``factors`` are made by `tabulate`, or have length 0.
     """
     lanes = VECTOR_BYTES // near.itemsize
     inside = lesser(greater((start - first + 1) // 2, 0), pairs)
@@ -98,14 +98,14 @@ def split_row(even, odd, first, pairs, near, start, stop, far, far_start, n, mod
 
 @part
 def clear(elements):
-    """Of the workspace: whole groups are computed, and denormals left in memory are slow."""
+    """Set elements of the workspace to 0: whole groups are computed, and denormals left in memory are slow."""
     for i in range(len(elements)):
         elements[i] = 0
 
 
 @part
 def _own(piece, tile, left, right, step, end):
-    """One of the two pieces of a tile, as a range of the deepest level: see `plan.launches`."""
+    """Return one of the two pieces of a tile, as a range of the deepest level: see `dwt.plan`."""
     if tile == 0:
         return (0, left) if piece == 0 and left > 0 else (right, end)
     return (0, 0) if piece == 0 else (left + (tile - 1) * step, lesser(left + tile * step, right))
@@ -113,7 +113,7 @@ def _own(piece, tile, left, right, step, end):
 
 @part
 def peak(address, sign_off, workspace, begin, end):
-    """Largest magnitude of elements ``begin`` to ``end``, as bits: a NaN's exceed infinity's, and these all others."""
+    """Return the largest magnitude of some elements, as bits: a NaN is above infinity, and that above all others."""
     bits = view(address + begin * sign_off.itemsize, end - begin, sign_off)
     highest = sign_off[0] & 0
     for i in range(end - begin):
@@ -126,11 +126,14 @@ def forward(
     lengths, left, right, step, tiles, scratch, rows, details, approximation, first, mode, measured, sign_off, past,
     lo, hi, workspace, begin, end,
 ):  # fmt: skip
-    """Fused levels of tiles ``begin`` to ``end``, counted through all rows.
+    """Transform tiles ``begin`` to ``end``, counted through all rows, through several levels.
+
+        samples  -> split_row -> even, odd -> analyse -> approximation: in the workspace, at the last level the result
+                                                      -> details: stored, for the tile's own range alone
 
     ``rows``, ``details`` (finest first) and ``approximation`` are addresses of C-contiguous (rows, length)
-    arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`), and
-    ``workspace`` that of `plan.workspace`. Details of ``past`` coefficients or more are stored past the caches.
+    arrays, ``lo`` and ``hi`` the reversed filters, ``first`` the input of coefficient 0 (`boundary.first_input`); see
+    `dwt.plan` for the workspace. Details of ``past`` coefficients or more are stored past the caches.
     Returns the `peak` of rows of ``measured`` samples.
     """
     depth, taps, size, highest = len(lengths) - 1, len(lo), lo.itemsize, sign_off[0] & 0
@@ -224,7 +227,7 @@ def forward(
 
 @part
 def shrink(d, count, out, function, t):
-    """Formulas of `wavefilt.thresholding.shrinkage`, in the data's dtype, of ``count`` details."""
+    """Apply the formulas of `wavefilt.thresholding.shrinkage`, in the data's dtype, to ``count`` details."""
     zero, one = d.dtype.type(0), d.dtype.type(1)
     if function == KEEP:
         for i in range(count):
@@ -255,7 +258,7 @@ def shrink(d, count, out, function, t):
 
 @part
 def _copy(source, at, count, out, to):
-    """``count`` elements from ``at`` on."""
+    """Copy ``count`` elements from ``at`` on."""
     lanes = VECTOR_BYTES // source.itemsize
     i = 0
     while i + lanes <= count:
@@ -269,7 +272,7 @@ def _copy(source, at, count, out, to):
 
 @part
 def _gather(out, at, count, near, start, stop, far, far_start, n):
-    """Coefficients ``at`` to ``at + count`` of a row of n that goes round, from two pieces as in `split_row`."""
+    """Copy coefficients ``at`` to ``at + count`` of a periodic row of n, from two pieces as in `split_row`."""
     inside = lesser(greater(start - at, 0), count)
     outside = lesser(greater(stop - at, inside), count)
     _copy(near, at + inside - start, outside - inside, out, inside)
@@ -287,7 +290,7 @@ def inverse(
     lengths, left, right, step, tiles, scratch, rows, details, approximation, function, thresholds, shift, past,
     even_taps, odd_taps, workspace, begin, end,
 ):  # fmt: skip
-    """Fused levels of tiles ``begin`` to ``end``, counted through all rows, with the details shrunk on load.
+    """Reconstruct tiles ``begin`` to ``end``, counted through all rows, through several levels; shrink on load.
 
     Addresses as in `forward`; ``thresholds`` (levels, rows) in float64; ``shift`` is coefficient 0's output sample.
     Rows of ``past`` samples or more are stored past the caches.
@@ -304,7 +307,7 @@ def inverse(
     smooth, shrunk = view(blocks, stride, even_taps), view(blocks + stride * size, stride, even_taps)
     gathered = view(blocks + 2 * stride * size, stride, even_taps)
     levels = blocks + 4 * stride * size  # as in `forward`
-    for j in range(1, depth if tiles == 1 else 0):  # whole groups of these are read
+    for j in range(1, depth if tiles == 1 else 0):  # they are read in whole groups
         for piece in range(2):
             clear(view(levels + ((2 * piece + (j & 1)) * pitch + lengths[j]) * size, PADDING, even_taps))
     origin = np.int64(0)  # numba compiles a function for a number in its source apart
@@ -357,7 +360,7 @@ def inverse(
                     else:
                         d, d_at = gathered, 0
                         _gather(gathered, at, window, detail, origin, m, detail, origin, m)
-                        window = -(-window // half) * half  # those that are not are finite numbers
+                        window = -(-window // half) * half  # the elements beyond are finite
                     if function != KEEP:
                         shrink(tail(d, d_at), window, shrunk, function, t)
                         d, d_at = shrunk, 0

@@ -1,4 +1,4 @@
-"""Local James-Stein shrinkage, compiled: what it is, `wavefilt.thresholding.local_shrinkage`."""
+"""Local James-Stein shrinkage of rows and of sections, compiled: see `wavefilt.thresholding.local_shrinkage`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.backends.numba_cpu import entries, grains, launching, memory, team
-from wavefilt.backends.numba_cpu.target import GROUP_BYTES
 from wavefilt.thresholding.local_shrinkage import Grid, Local, weights
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 
-from . import plane_shrinkage
+from . import entries, launching, memory, team
+from .target import GROUP_BYTES
 
 TILE = 1 << 13
 """Samples of a tile: the energies of all its bands, and what they are computed from, fit the second-level cache."""
@@ -25,11 +24,11 @@ MEANS = 2 * GROUP_BYTES
 
 
 class Plan(NamedTuple):
-    """What the kernel is told of all rows.
+    """The arguments of the kernel that are the same for all rows.
 
-    ``bands`` (bands, 5) are count, mean and part of a tile, ``links`` (2 bands, 5) where the coefficients of the finer
-    and the coarser band are, ``places`` (tiles, 4 bands) of each band the own coefficients of a tile, and those whose
-    energies it needs; ``longest`` and ``needed`` are elements of the workspace.
+    ``bands`` (bands, 5) has count, mean and part of a tile, ``links`` (2 bands, 5) the places of coefficients in the
+    finer and the coarser band, ``places`` (tiles, 4 bands) for each band the range of a tile's own coefficients and the
+    range whose energies it needs; ``longest`` and ``needed`` are elements of the workspace.
     """
 
     bands: Counts
@@ -66,7 +65,7 @@ def _plan(grids: tuple[Grid, ...], itemsize: int) -> Plan:
 
 
 def _range(link: Counts, start: Counts, stop: Counts) -> tuple[Counts, Counts]:
-    """Which coefficients of a neighbouring band are asked for by some of a band's own."""
+    """Return the range of a neighbouring band's coefficients that a range of a band's own needs."""
     step, a, b, c, d = link.tolist()
     if step == SAME:
         return start + a, stop + b
@@ -77,19 +76,19 @@ def _range(link: Counts, start: Counts, stop: Counts) -> tuple[Counts, Counts]:
 
 @lru_cache(maxsize=64)
 def _weights(half: int, dtype: DType) -> Array:
-    """Those of a mean, as many as filters have: even in number."""
+    """Return the weights of a mean, and a 0 that makes their number even, as that of filters."""
     return np.append(weights(half), 0).astype(dtype)
 
 
 def compiled(shrinkage: Shrinkage) -> bool:
-    """Whether there are kernels for it: not for functions of coefficients and their parents."""
+    """Return whether there are kernels for it: there are none for functions of coefficients and their parents."""
     return isinstance(shrinkage.function, Local)
 
 
 def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
-    """`Pyramid.shrunk` of rows, or of panels."""
+    """Shrink the coefficients of rows or of sections, as `Pyramid.shrunk` does."""
     if len(pyramid.shape) > 1:
-        return plane_shrinkage.shrunk(pyramid, shrinkage)
+        return _sections_shrunk(pyramid, shrinkage)
     grids = pyramid.analysis.transform.grids(pyramid.analysis, pyramid.shape)
     first = pyramid.coefficients[0]
     rows, parts = len(first), pyramid.analysis.transform.parts
@@ -102,7 +101,7 @@ def shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
 
 
 def of_rows(pyramid: launching.Packed, thresholds: Floats) -> tuple[launching.Packed, team.Job]:
-    """The pyramid of rows shrunk, and what computes it, with ``thresholds`` (bands, rows) of |W| as they are then."""
+    """Return the pyramid of rows shrunk, and the job that computes it by ``thresholds`` (bands, rows) of |W|."""
     transform, first = pyramid.analysis.transform, pyramid.coefficients[0]
     grids, rows, dtype = transform.grids(pyramid.analysis, pyramid.shape), len(first), first.real.dtype
     plan = _plan(grids, dtype.itemsize)
@@ -111,6 +110,45 @@ def of_rows(pyramid: launching.Packed, thresholds: Floats) -> tuple[launching.Pa
     arguments = *plan, transform.parts, sources, targets, thresholds, _weights(grids[0].half, dtype)
     workspace = (4 * plan.longest + plan.needed) * dtype.itemsize
     work = entries.LOCAL.of(dtype, *arguments, workspace=workspace, kept=(pyramid, arrays))
-    grain = max(grains.SAMPLES["dwt"] * plan.tiles // max(sum(grid.count for grid in grids), 1), 1)
+    grain = max(launching.GRAINS["dwt_kernels"] * plan.tiles // max(sum(grid.count for grid in grids), 1), 1)
     job = team.Job(work, rows * plan.tiles, grain)
     return launching.Packed(tuple(arrays[::-1]), pyramid.analysis, pyramid.shape, targets), job
+
+
+SOURCE, TARGET, ROWS, COLUMNS, STRIP, STRIPS, FIRST, DOWN, ACROSS = range(9)
+"""Fields of a band: addresses, shape, rows of a strip, strips of a section, the first strip, which axes go round."""
+TILE = 1 << 15
+"""Coefficients of a strip."""
+
+
+def _sections_shrunk(pyramid: Pyramid, shrinkage: Shrinkage) -> Pyramid:
+    """Shrink sections whose means take 3 x 3 neighbouring coefficients, real or complex."""
+    transform = pyramid.analysis.transform
+    grids = transform.grids(pyramid.analysis, pyramid.shape)
+    if any((grid.spacing, grid.half) != (1, 1) for pair in grids for grid in pair):
+        return pyramid.shrunk(shrinkage)
+    bands = [memory.packed(band) for band in pyramid.coefficients[:0:-1]]
+    targets = [memory.empty(band.shape, band.dtype) for band in bands]
+    table, strips = np.empty((len(bands), ACROSS + 1), np.int64), 0
+    places = zip(table, memory.addresses(bands), memory.addresses(targets), bands, grids, strict=True)
+    for fields, source, target, (sections, rows, columns), (down, across) in (
+        (fields, source, target, band.shape, pair) for fields, source, target, band, pair in places
+    ):
+        strip = max(TILE // max(columns, 1), 1)
+        fields[:] = source, target, rows, columns, strip, -(-rows // strip), strips, down.periodic, across.periodic
+        strips += sections * int(fields[STRIPS])
+    longest, floats = int(table[:, COLUMNS].max()), np.empty(0, bands[0].real.dtype)
+    thresholds = np.ascontiguousarray(shrinkage.thresholds, float)
+    parts = 2 if bands[0].dtype.kind == "c" else 1
+    work = entries.LOCAL_PLANES.of(
+        floats.dtype,
+        table,
+        parts,
+        longest,
+        thresholds,
+        floats,
+        workspace=(5 * longest + 2) * floats.itemsize,
+        kept=(bands, targets),
+    )
+    team.parallel(work, strips)
+    return Pyramid((pyramid.coefficients[0], *targets[::-1]), pyramid.analysis, pyramid.shape)
