@@ -46,7 +46,6 @@ class Denoiser:
         self._layout = plan.all_counted if local else plan.layout
         self._bands = s.level + local  # those that have a threshold
         self._trends = None if method.trend is None else Trends(plan, method.trend)
-        self._high_pass = plan.high_pass if self._trends is None else None  # a sample is drawn from rows as they are
         self._means = self._trends.means if self._trends is not None and self._trends.fused else None
         self._samples = s.samples * (s.rows if self._pooled else 1)
         self._function = method.function(s.samples)
@@ -100,16 +99,13 @@ class Denoiser:
 
     def _analyse(self, x: DeviceArray, stream: Stream) -> None:
         """Coefficients, and what the rule has to know of them."""
-        plan, found, median, high_pass = self.plan, self.found, self._medians > 0, self._high_pass
+        plan, found, median = self.plan, self.found, self._medians > 0
         measuring = median or self._energy
-        drawing = high_pass is not None and self.quick and median and not self._energy and found.beside_forward
         beside = measuring and found.depth <= plan.early < plan.shape.level and not SIMULATED
         before, after = self._events
 
         def measure(on: Stream) -> None:
-            if drawing:
-                found.settle(on)
-            elif measuring:
+            if measuring:
                 side = plan.side_stream() if found.mixed and not (beside or SIMULATED) else None
                 found.run(self._medians, self._energy, on, self.quick, side)
 
@@ -122,9 +118,7 @@ class Denoiser:
                 measure(side)
                 after.record(side)
 
-        if drawing and high_pass is not None:
-            found.draw(x, plan.shape.samples, high_pass, stream)
-        plan.forward(x, stream, Beside(fork, found if drawing else None, self._flags, self._means))
+        plan.forward(x, stream, Beside(fork, self._flags, self._means))
         if beside:
             after.wait(stream)
         else:

@@ -19,7 +19,6 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.memory import Buffers
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
 from wavefilt.backends.cuda.statistics.search_window import MEDIAN
-from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import kernels
 from wavefilt.backends.cuda.thresholding.functions import KNOWN
 from wavefilt.thresholding.local_shrinkage import Grid
@@ -106,14 +105,13 @@ class Shrinking(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What goes on beside a forward transform: its first launch takes part in a ``search`` whose windows are drawn.
+    """What goes on beside a forward transform: ``after_first`` is called after its first launch.
 
-    ``after_first`` is called after it. ``flags`` tell of samples that are not finite, unless those of `Source` do.
-    ``means`` are taken off the rows, by a plan that `centres`.
+    ``flags`` tell of samples that are not finite, unless those of `Source` do. ``means`` are taken off the rows, by a
+    plan that `centres`.
     """
 
     after_first: Callable[[], None] = lambda: None
-    search: Selection | None = None
     flags: DeviceArray | None = None
     means: DeviceArray | None = None
 
@@ -138,7 +136,6 @@ class Plan(Buffers, ABC):
     launches: int  # of each transform, counted from the finest levels
     early = 0  # bands that are there after the first launch of `forward`, to be measured beside the others
     together = 1  # bands whose medians are searched when that of the finest is wanted and the energy of all
-    high_pass: DeviceArray | None = None  # reversed, where the first launch of `forward` can take part in a search
     noise = NoiseOf()
     copies = False  # whether the kernels of `inverse` copy the rows that are not live
     centres = False  # whether the first launch of `forward` takes means off rows, and the last of `inverse` adds them

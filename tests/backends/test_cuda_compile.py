@@ -45,12 +45,12 @@ def python(code, folder, *arguments, timeout=600):
 
 FAMILIES = """
 import json
-from wavefilt.backends.cuda import warming
+from tests.support import rehearsal
 options = {"wavelet": "haar", "level": 1, "rule": 0.5}
 methods = [options, {**options, "transform": "modwt"}, {**options, "dimensions": 2}]
 methods.append({**options, "wavelet": "legall,qshift_06", "transform": "dtcwt"})
-warming.SHAPES.update({1: [(1, (1 << 16,))], 2: [(1, (64, 64))]})
-launches = warming.needed(json.dumps(methods), ["float32"], (9, 0))
+rehearsal.SHAPES.update({1: [(1, (1 << 16,))], 2: [(1, (64, 64))]})
+launches = rehearsal.needed(json.dumps(methods), ["float32"], (9, 0))
 of_family = {kernel.py_func.__module__.split(".")[3]: (kernel, types) for kernel, types in launches}
 for family, (kernel, types) in of_family.items():
     assert kernel.compile(types)
@@ -62,32 +62,13 @@ def test_a_kernel_of_each_family_compiles(tmp_path):
     assert {"dwt", "modwt", "dwt2", "dual_tree"} <= set(python(FAMILIES, tmp_path).split())
 
 
-WARM = """
-from wavefilt.backends.cuda import warming
-options = {"wavelet": "haar", "rule": "universal", "level": 1}
-warming.SHAPES[1] = [(1, (1 << 16,))]
-warming.warm_up([options], ["float32"], (9, 0))
-import json
-launches = warming.needed(json.dumps([options]), ["float32"], (9, 0))
-assert {"forward_kernel", "inverse_kernel", "choose_kernel"} <= {kernel.py_func.__name__ for kernel, _ in launches}
-print(all(kernel.compile.ready(types) for kernel, types in launches))
-"""
-
-
-@pytest.mark.sm_90
-def test_warm_up_without_a_gpu(tmp_path):
-    """Kernels compiled by other processes are found in the cache."""
-    assert python(WARM, tmp_path) == "True\n"
-
-
 TAPS = """
 import json
-from wavefilt import stages
-from wavefilt.backends.cuda import warming
-warming.SHAPES[1] = [(1, (1 << 16,))]
+from tests.support import rehearsal
+rehearsal.SHAPES[1] = [(1, (1 << 16,))]
 methods = [{"wavelet": name, "rule": "universal", "level": 2} for name in ("db4", "sym4")]
 of_inverse = [
-    launch for launch in warming.needed(json.dumps(methods), ["float32"], (9, 0))
+    launch for launch in rehearsal.needed(json.dumps(methods), ["float32"], (9, 0))
     if launch[0].py_func.__name__ == "inverse_kernel"
 ]
 codes = {kernel.compile.code(types)._codelibrary.get_lto_ptx((9, 0, "a")) for kernel, types in of_inverse}
@@ -99,36 +80,6 @@ print(len(of_inverse), len(codes))
 def test_filters_of_a_length_have_code_of_their_own(tmp_path):
     found, distinct = map(int, python(TAPS, tmp_path).split())
     assert found == distinct > 1
-
-
-RELEASED = """
-import json, sys
-from pathlib import Path
-from wavefilt.backends.cuda import releasing, warming
-from wavefilt.backends.cuda.runtime import stored
-warming.SHAPES[1] = [(1, (1 << 16,))]
-haar, db1 = (json.dumps([{"wavelet": name, "rule": "universal", "level": 1}]) for name in ("haar", "bior1.1"))
-
-def codes():
-    return [kernel.compile.code(types)._codelibrary.get_lto_ptx((9, 0, "a")) for kernel, types in launches]
-
-stored.RELEASED = Path(sys.argv[1])
-for taps, kernels in releasing.compiled((haar, "float32", False)).items():
-    assert stored.write(taps, kernels) > 0
-launches = [launch for launch in warming.needed(db1, ["float32"], (9, 0)) if launch[0].compile.taps]
-released = [kernel.compile._released.load(types) for kernel, types in launches]
-for path in stored.RELEASED.iterdir():
-    path.write_bytes(path.read_bytes()[:-40])
-stored._released.cache_clear()
-damaged = [kernel.compile._released.load(types) for kernel, types in launches]
-print(len(launches) > 1, None not in released, damaged == [None] * len(launches), all(codes()))
-"""
-
-
-@pytest.mark.sm_90
-def test_kernels_of_a_release(tmp_path):
-    """They are found for other wavelets with as many taps; a damaged file is as none."""
-    assert python(RELEASED, tmp_path, tmp_path / "released").split() == ["True"] * 4
 
 
 NO_ROW_STACK = """
@@ -148,10 +99,10 @@ def test_numpy_without_row_stack(tmp_path):
 PTX = """
 import json, sys
 from pathlib import Path
-from wavefilt.backends.cuda import warming
+from tests.support import rehearsal
 folder, dtype, methods, gpus = sys.argv[1:]
-warming.SHAPES.update({1: [(24, (1024,)), (1, (1 << 20,))], 2: [(1, (512, 512))]})
-for number, (kernel, types) in enumerate(warming.needed(methods, [dtype], (9, 0))):
+rehearsal.SHAPES.update({1: [(24, (1024,)), (1, (1 << 20,))], 2: [(1, (512, 512))]})
+for number, (kernel, types) in enumerate(rehearsal.needed(methods, [dtype], (9, 0))):
     library = kernel.compile.code(types)._codelibrary
     module = kernel.py_func.__module__.partition("cuda.")[2].replace(".", "-")
     for major, minor, suffix in json.loads(gpus):

@@ -50,16 +50,15 @@ def test_constants_of_the_counts_are_those_of_the_kernels():
     from wavefilt.backends.cuda.statistics import selection, short_rows
 
     for module, names in {
-        selection: ("BINS", "PARTS", "CLOSE", "DRAWN_AHEAD", "SAMPLERS"),
+        selection: ("BINS", "PARTS", "CLOSE", "SAMPLERS", "CHUNK", "BLOCKS", "WHOLE"),
         one_block: ("ROUNDS", "THREADS", "MOST_TAPS", "MOST_LEVELS", "MOST_SAMPLES"),
-        plan: ("MOST_TAPS_SEARCHED",),
         inverse: ("PAIRS",),
     }.items():
         for name in names:
             assert getattr(counts, name) == shipped(module, name), name
     assert (shipped(short_rows, "ROOMS")[0], shipped(short_rows, "DRAWN")) == (counts.ROW_ROOM, counts.ROW_DRAWN)
     options = plan.Options()
-    assert (options.select, options.row_threads(1 << 20)) == (counts.SELECT, counts.ROW)
+    assert (options.select, options.scan, options.row_threads(1 << 20)) == (counts.SELECT, counts.SCAN, counts.ROW)
 
 
 def test_counts_equal_those_of_the_compiled_kernels(tmp_path):
@@ -100,7 +99,7 @@ def _compile(folder: Path) -> None:
     f, i, t = (types.Array(kind, 1, "C") for kind in (types.float32, n, types.int32))
     lo, hi, rec_lo, rec_hi = (tuple(taps) for taps in pywt.Wavelet("db4").filter_bank)
     shape = False, "float32", 4, 4096, 256
-    ahead = f, n, yes, f, four, four, f, t, n, n, n, n, i, i, f, n, f
+    ahead = f, n, yes, f, four, four, f, t, n, n, n, n, f
     back = f, f, four, four, f, n, f, n, yes, n, n, n, t, f, t, yes, f
     for name, kernel, arguments in (
         ("chain", chain("fma"), (f, n, i, f)),

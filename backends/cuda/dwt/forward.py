@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
-from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn, registers_for
+from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import Term, filters, load4, store
 from wavefilt.wavelets import boundary
 
-from . import search_on_the_way
 from .tiling import ROWS, Filter, FusedLevels, Tiling, forward_tiling, up4
 
 
@@ -58,7 +57,6 @@ class _Forward:
     """What a kernel is compiled for, and where it keeps what in shared memory."""
 
     of: FusedLevels
-    searching: bool
 
     @cached_property
     def cut(self) -> Tiling:
@@ -142,12 +140,10 @@ def _interior(c: _Forward, level: int) -> DeviceFunction:
     first_group, last_group = start >> 2, (start + size) >> 2
     even, odd, next_even, next_odd = c.places(level)
     begins = (c.cut.left << coarser) - size - start
-    counting = c.searching and level == 1
     analyse = _analysis(c.of)
-    tally = search_on_the_way.tally
 
     @device
-    def four(buffer, details, target, approximation, coarse, v, search):
+    def four(buffer, details, target, approximation, coarse, v):
         s0, s1, s2, s3, d0, d1, d2, d3 = analyse(buffer, even + 4 * v, odd + 4 * v)
         if coarser > 0:
             store(buffer, quad(v, next_even, next_odd), (s0, s1, s2, s3))
@@ -155,54 +151,20 @@ def _interior(c: _Forward, level: int) -> DeviceFunction:
             store(details, target + 4 * v, (d0, d1, d2, d3))
             if coarser == 0:
                 store(approximation, coarse + 4 * v, (s0, s1, s2, s3))
-            if counting:
-                return tally(d0, d1, d2, d3, search)
-        return 0
 
     @device
-    def step(buffer, details, begin, stride, approximation, row, index, search):
+    def step(buffer, details, begin, stride, approximation, row, index):
         thread = cuda.threadIdx.x
         coarse = row * stride[this] + index * size + begins
         target = begin[this] + coarse
-        smaller = 0
         for j in range(rounds):  # constant, so that no warp computes when to stop
-            smaller += four(buffer, details, target, approximation, coarse, thread + j * threads, search)
+            four(buffer, details, target, approximation, coarse, thread + j * threads)
         if thread < rest:
-            smaller += four(buffer, details, target, approximation, coarse, thread + rounds * threads, search)
-        if counting:
-            cuda.atomic.add(search[0], 0, smaller)
+            four(buffer, details, target, approximation, coarse, thread + rounds * threads)
         if coarser > 0:
             cuda.syncthreads()
 
     return step
-
-
-def _steps(c: _Forward) -> DeviceFunction:
-    """Device function: all levels of an interior tile, and in between what takes part in a search.
-
-    It is the last warps who list, while they have no part in the coarsest levels.
-    """
-    levels, threads = c.of.levels, c.of.threads
-    steps = [_interior(c, level) for level in range(1, levels + 1)]
-    if not c.searching:
-        return in_turn(*steps)
-    reserve, deliver = search_on_the_way.reserving(threads), search_on_the_way.listing(threads)
-
-    @device
-    def reserving(buffer, details, begin, stride, approximation, row, index, search):
-        reserve(search)
-
-    @device
-    def listing(buffer, details, begin, stride, approximation, row, index, search):
-        deliver(search)
-
-    @device
-    def together(buffer, details, begin, stride, approximation, row, index, search):
-        cuda.syncthreads()
-
-    if levels > 2:
-        return in_turn(*steps[:-2], reserving, steps[-2], listing, steps[-1])
-    return in_turn(*steps, together, reserving, together, listing)
 
 
 @cache
@@ -249,15 +211,12 @@ def extending(f: Filter, dtype: str, threads: int) -> DeviceFunction:
 def _boundary(c: _Forward) -> DeviceFunction:
     """Device function: the boundary block, the row without its middle, extended at both ends level by level."""
     levels, tile, threads, periodized, taps = c.of.levels, c.of.tile, c.of.threads, c.of.periodized, c.of.filter.taps
-    left, seam, margin, lead4, searching = c.cut.left, c.cut.seam, c.cut.margin, up4(c.of.filter.lead), c.searching
-    places, nothing = c.places(1), np.dtype(c.of.dtype).type(np.nan)
+    left, seam, margin, lead4, places = c.cut.left, c.cut.seam, c.cut.margin, up4(c.of.filter.lead), c.places(1)
     load, analyse = _boundary_loading(c), _analysis(c.of)
     extend = extending(c.of.filter, c.of.dtype, threads)
-    listing = search_on_the_way.listing(threads)
-    tally, reserve = search_on_the_way.tally, search_on_the_way.reserving(threads)
 
     @device
-    def both_ends(buffer, x, where, details, begin, approximation, table, search):
+    def both_ends(buffer, x, where, details, begin, approximation, table):
         source, aligned, mean, first, n, row, rows, tiles = where
         thread = cuda.threadIdx.x
         even, odd, next_even, next_odd = places
@@ -293,76 +252,42 @@ def _boundary(c: _Forward) -> DeviceFunction:
                             details[begin + at + i] = d0 if i == 0 else d1 if i == 1 else d2
                             if coarser == 0:
                                 approximation[at + i] = s0 if i == 0 else s1 if i == 1 else s2
-            if searching and level == 1:  # apart, so that registers suffice; NaN is neither below a window nor inside
-                cuda.syncthreads()
-                smaller = 0
-                for i in range(thread, length, threads):
-                    if i < kept or i >= start:
-                        d = details[begin + target + (i if i < kept else i + gap)]
-                        smaller += tally(d, nothing, nothing, nothing, search)
-                cuda.atomic.add(search[0], 0, smaller)
             begin += rows * stride
             even, next_even = next_even, even
             odd, next_odd = next_odd, odd
-        if searching:
-            cuda.syncthreads()
-            reserve(search)
-            cuda.syncthreads()
-            listing(search)
 
     return both_ends
 
 
 @cache
-def forward(of: FusedLevels, fastmath: bool, searching: bool = False, centred: bool = False) -> Kernel:
+def forward(of: FusedLevels, fastmath: bool, centred: bool = False) -> Kernel:
     """Kernel of the levels ``of`` some filters, compiled with everything as constants.
 
-    With ``searching`` the finest details are counted and listed by the window of a search for their median; they are
-    those of rows less their means if ``centred``.
+    If ``centred``, of rows less their means.
     """
-    c = _Forward(of, searching)
+    c = _Forward(of)
     shared, number, tile = c.shared, np.dtype(of.dtype).type, of.tile
     origin = (c.cut.left << of.levels) - tile - c.halo
     load, both_ends = _loading(c), _boundary(c)
-    interior, begun = _steps(c), search_on_the_way.begun(of.dtype)
-    # small tiles, which are for few samples, would spill
-    limit = registers_for(of.dtype, of.filter.taps, of.periodized) if searching and of.tile > 1024 else None
-    taps = sum(of.numbered, ())
+    interior, taps = in_turn(*(_interior(c, level) for level in range(1, of.levels + 1))), sum(of.numbered, ())
 
-    @kernel(of.structure, searching, centred, taps=taps, registers=limit, since=(9, 0), fastmath=fastmath)
+    @kernel(of.structure, centred, taps=taps, fastmath=fastmath)
     def forward_kernel(
-        x,
-        pitch,
-        aligned,
-        details,
-        begin,
-        stride,
-        approximation,
-        table,
-        first,
-        samples,
-        rows,
-        tiles,
-        state,
-        counts,
-        edges,
-        ends,
-        means,
+        x, pitch, aligned, details, begin, stride, approximation, table, first, samples, rows, tiles, means
     ):
-        """Details of the levels are from ``begin``, a row takes ``stride`` elements; lists are from ``ends``."""
+        """Details of the levels are from ``begin``, a row takes ``stride`` elements."""
         buffer = cuda.shared.array(shared, number)
         index = cuda.blockIdx.x
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
-        search = begun(details, ends, stride[0], row, state, counts, edges) if searching else None
         source, mean = row * pitch, means[row] if centred else number(0)
         if index == 0:
             where = source, aligned, mean, first, samples, row, rows, tiles
-            both_ends(buffer, x, where, details, begin[0], approximation, table, search)
+            both_ends(buffer, x, where, details, begin[0], approximation, table)
             return
         load(buffer, x, source + (index * tile + origin), aligned, mean)
         cuda.syncthreads()
-        interior(buffer, details, begin, stride, approximation, row, index, search)
+        interior(buffer, details, begin, stride, approximation, row, index)
 
     return forward_kernel

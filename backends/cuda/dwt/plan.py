@@ -15,8 +15,6 @@ from .forward import extensions, forward
 from .inverse import inverse
 from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, suited_tile, up4
 
-MOST_TAPS_SEARCHED = 64
-
 
 class DwtPlan(Plan):
     """Launches of some fused levels each, the finest first.
@@ -50,7 +48,6 @@ class DwtPlan(Plan):
         self.layout = DetailLayout(self.details, bands, lists=end, listed=shape.level)
         # approximations near their median follow one another: no block has room to list them
         self.all_counted = DetailLayout(self.details, [*bands, coarsest], lists=end, listed=shape.level)
-        self._nothing = self.buffer("nothing", 1, np.int64)  # where a kernel wants an array and has no use for it
         self._approximations = list[DeviceArray]()
         self._compiled_for, self._tiles, self._where, tables = [], [], [], []
         for first, levels in zip(self.firsts, self.fused, strict=True):
@@ -69,8 +66,6 @@ class DwtPlan(Plan):
                 self._approximations.append(buffer)
         self._approximations.append(self._coarsest(self.details))
         self._table = cuda.to_device(np.concatenate(tables))
-        if f.taps <= MOST_TAPS_SEARCHED:  # the forward kernel has room in shared memory for a search
-            self.high_pass = cuda.to_device(np.array(hi[::-1], shape.dtype))
 
     def alone(self, rule: str, sigma_of: str, function: str) -> Alone | None:
         medians = self.shape.level if sigma_of == "level" else 1
@@ -79,9 +74,9 @@ class DwtPlan(Plan):
             return None
         return one_block.OneBlock(self.shape, self.lengths, threads, rule, sigma_of, function).launch
 
-    def forward_kernel(self, i: int, searching: bool = False, centred: bool = False) -> Kernel:
+    def forward_kernel(self, i: int, centred: bool = False) -> Kernel:
         """The kernel of the i-th launch of `forward`."""
-        return forward(self._compiled_for[i][0], self.options.fastmath, searching, centred)
+        return forward(self._compiled_for[i][0], self.options.fastmath, centred)
 
     def inverse_kernel(self, i: int, function: str, centred: bool = False) -> Kernel:
         """The kernel of the i-th launch of `inverse`, counted from the finest levels."""
@@ -94,14 +89,11 @@ class DwtPlan(Plan):
 
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         first, rows, tiles = self.firsts[i], self.shape.rows, self._tiles[i][0]
-        search = None if i else beside.search
-        searched = (self._nothing, self._nothing, self.details) if search is None else search.on_the_way
-        where, ends = (self.details, *self._where[i]), self.layout.lists
         means = None if i else beside.means
-        kernel = self.forward_kernel(i, search is not None, means is not None)
-        launch = kernel[grid(tiles + 1, rows), self.options.threads, stream]
+        launch = self.forward_kernel(i, means is not None)[grid(tiles + 1, rows), self.options.threads, stream]
         levels = self._approximations[i], self._table, first, self.lengths[first], rows, tiles
-        launch(*self._samples(i, x), *where, *levels, *searched, ends, self.details if means is None else means)
+        bands = self.details, *self._where[i]
+        launch(*self._samples(i, x), *bands, *levels, self.details if means is None else means)
 
     def approximation(self) -> Place:
         offset, pitch, length, rows = self.all_counted.bands[-1]

@@ -80,7 +80,7 @@ if not SIMULATED:
     from numba.cuda.cudadrv.driver import driver
     from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
-    from .stored import Cache, Released
+    from .stored import Cache
 
     class _Dispatcher(CUDADispatcher):  # type: ignore[misc]  # numba has no types
         """numba's, whose launches can be noted."""
@@ -126,7 +126,6 @@ if not SIMULATED:
             self._dispatcher, self._taps, self._registers = dispatcher, taps, registers
             self.room: dict[tuple[Types, int], int] = {}
             """Bytes of shared memory that blocks may have, by types and GPU."""
-            self._released = Released(dispatcher.py_func, constants, len(taps))
             self._binaries = Cache(dispatcher.py_func, (constants, taps))
             self._sources = Cache(dispatcher.py_func, constants) if taps else None
 
@@ -157,11 +156,6 @@ if not SIMULATED:
             self._dispatcher.add_overload(kernel, types)
             self._binaries.save(types, self._codegen(), kernel)
 
-        @property
-        def taps(self) -> int:
-            """How many the kernel has; 0 for one that all filters share."""
-            return len(self._taps)
-
         def _codegen(self) -> JITCUDACodegen:
             return self._dispatcher.targetctx.codegen()
 
@@ -174,7 +168,6 @@ if not SIMULATED:
             """The kernel as LLVM IR, which no GPU is needed for once its compute capability is known."""
             limit = self.limit(cuda.get_current_device().compute_capability)
             kernel = self._sources and self._sources.load(types, self._codegen())
-            kernel = kernel or self._released.load(types)
             if not kernel:
                 kernel = self._by_numba(types)
                 if self._sources:
@@ -183,10 +176,6 @@ if not SIMULATED:
             library._max_registers = limit
             library._llvm_strs = [not_negative(filled(code, self._taps)) for code in library.llvm_strs]
             return kernel
-
-        def release(self, types: Types) -> tuple[str, dict[str, Any]]:
-            """The kernel for `stored.Released`, and its name there, as it is before the taps are known."""
-            return self._released.packed(types, self._by_numba(types))
 
         def _by_numba(self, types: Types) -> _Kernel:
             """The kernel as numba makes it, with placeholders instead of taps.

@@ -1,23 +1,18 @@
-"""Kernels on disk: binaries and LLVM IR that calls on this machine made, and LLVM IR that a release comes with."""
+"""Kernels on disk: binaries and LLVM IR that were compiled on this machine."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import lzma
 import pickle
 import sys
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from numba.core.typing import signature
-from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.dispatcher import _Kernel
-from numba.types import void
 
 from wavefilt._version import __version__
 from wavefilt.backends import kernel_files
@@ -29,13 +24,8 @@ if TYPE_CHECKING:
     from numba.types import Type
 
     Types: TypeAlias = tuple[Type, ...]
-    Row: TypeAlias = dict[str, Any]
 
 PACKAGE = Path(__file__).parents[1]
-RELEASED = PACKAGE / "released"
-"""A file for each number of taps, made by `wavefilt.backends.cuda.releasing`."""
-STATE = ("name", "entry_name", "llvm_strs", "nvvm_options", "needs_cudadevrt", "nrt", "use_cooperative", "lto")
-"""What a library of numba's has beside what is made of it for a GPU."""
 
 
 @cache
@@ -83,53 +73,3 @@ class Cache:
         """Keep it, if that can be: a call gets on as well without."""
         with suppress(Exception), kernel_files.writable(PACKAGE) as folder:
             kernel_files.write(self._name(types, codegen), folder, cuda.serialize.dumps(kernel._reduce_states()))
-
-
-class Released:
-    """The LLVM IR of a kernel, from the file for its number of taps, where the release has it.
-
-    It is for the version of numba-cuda that made it, and for the sources that it was made of; any version of Python.
-    """
-
-    def __init__(self, function: Callable[..., Any], constants: Hashable, taps: int) -> None:
-        self._kernel, self._taps = _told(function, constants), taps
-
-    def _name(self, types: Types) -> str:
-        return f"{self._kernel} {types}"
-
-    def load(self, types: Types) -> _Kernel | None:
-        own = _released(self._taps).get(self._name(types))
-        if own is None:
-            return None
-        made: dict[str, Row] = {"ptx_cache": {}, "cubin_cache": {}, "linkerinfo_cache": {}}
-        library = CUDACodeLibrary._rebuild(codegen=None, max_registers=None, **own, **made)
-        return _Kernel._rebuild(
-            cooperative=False,
-            name=library._entry_name,
-            signature=signature(void, *types),
-            codelibrary=library,
-            debug=False,
-            lineinfo=False,
-            call_helper=None,  # of debugged kernels
-            extensions=[],
-        )
-
-    def packed(self, types: Types, kernel: _Kernel) -> tuple[str, Row]:
-        """Name and contents for `write`."""
-        state = kernel._codelibrary._reduce_states()
-        return self._name(types), {name: state[name] for name in STATE}
-
-
-@cache
-def _released(taps: int) -> Mapping[str, Row]:
-    with suppress(OSError, lzma.LZMAError, ValueError):
-        made_by, kernels = json.loads(lzma.decompress((RELEASED / f"{taps}.xz").read_bytes()))
-        if made_by == _made_by():
-            return kernels  # type: ignore[no-any-return]
-    return {}
-
-
-def write(taps: int, kernels: Mapping[str, Row]) -> int:
-    """Keep the kernels with a number of taps for a release; the bytes of their file."""
-    RELEASED.mkdir(exist_ok=True)
-    return (RELEASED / f"{taps}.xz").write_bytes(lzma.compress(json.dumps([_made_by(), kernels]).encode()))

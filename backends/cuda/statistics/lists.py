@@ -86,7 +86,6 @@ def settle(dtype: str, threads: int, share: float = window.MEDIAN) -> Kernel:
 def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -> Kernel:
     """Kernel of the last pass over the lists, ``parts`` blocks for each: the middle values.
 
-    Where a forward transform has ``counted`` by bin, every block finds the bin to be the window by itself.
     Those in the window, at most so many, are ``gathered``, and the last block finds the middle of them. Where they are
     more, or the window missed, it searches the whole row, and the ``state`` stays that of a search that has not ended.
     """
@@ -107,10 +106,10 @@ def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -
             values[i] = k
         return 0, closest
 
-    ranks, (_, _, locate, _) = window.ranking(share), window.histogram(threads)
+    ranks = window.ranking(share)
 
     @kernel(dtype, threads, close, share)
-    def finish(keys, bands, ends, rows, parts, state, counts, counted, gathered, middle):
+    def finish(keys, bands, ends, rows, parts, state, gathered, middle):
         histogram = cuda.shared.array(BINS, np.int32)
         workspace = cuda.shared.array(WORKSPACE, np.int32)
         values = cuda.shared.array(close, key)
@@ -130,14 +129,7 @@ def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -
         low, shift, listed = state[field + window.LOW], state[field + window.SHIFT], state[field + window.LISTED]
         known = 0 < listed <= window.room(pitch)
         wanted, even = ranks(n)
-        single, top = False, low if shift == window.DONE else low + (BINS << shift) - 1
-        if counted and known:
-            rank = wanted - state[field + window.BELOW]
-            bin_of_rank, _ = locate(counts, segment * BINS, rank, workspace)
-            known = rank >= 0 and bin_of_rank >= 0
-            low += bin_of_rank << shift
-            single, top = shift == 0, low + (1 << shift) - 1
-            shift = shift - 11 if shift > 11 else np.int64(0)
+        top = low if shift == window.DONE else low + (BINS << shift) - 1
         if not known:
             listed = np.int64(0)
         if thread == 0:
@@ -178,14 +170,12 @@ def finish(dtype: str, threads: int, close: int, share: float = window.MEDIAN) -
             return
         inside, above = state[field + window.INSIDE], state[field + window.ABOVE]
         rank = wanted - max(state[field + window.BASE], 0) - state[field + window.BELOW] - state[field + window.UNDER]
-        done = known and (shift == window.DONE or (0 <= rank < inside and (single or inside <= close)))
+        done = known and (shift == window.DONE or 0 <= rank < inside <= close)
         high = np.int64(infinity)
         if not done:
             low, high = select_all(
                 keys, source, n, np.int64(0), np.int64(widest), wanted, even, histogram, workspace, least
             )
-        elif single:
-            high = high if even and rank + 1 >= inside else low
         elif shift != window.DONE:
             i = thread
             while i < inside:

@@ -10,7 +10,7 @@ from wavefilt.backends.cuda.dwt.tiling import ROWS
 from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import bits_of, load4
+from wavefilt.backends.cuda.runtime.wide import load4
 
 from . import search_window as window
 from .layout import LENGTH, OFFSET, PITCH, PLACES
@@ -129,7 +129,8 @@ def _concluding(dtype: str, drawn: int, threads: int, share: float = window.MEDI
 def sample(dtype: str, drawn: int, threads: int, share: float = window.MEDIAN) -> Kernel:
     """Kernel of ``parts`` blocks for every row and band, which lay a first window from values of the band itself.
 
-    ``drawn_keys`` has room for samples, ``pitch`` elements from one to the next, ``coarse`` as in `draw`.
+    ``drawn_keys`` has room for samples, ``pitch`` elements from one to the next, and ``coarse`` for their bins, which are
+    0 before and after.
     """
     widest = window.first_shift(np.dtype(dtype).itemsize)
     conclude, scattered = _concluding(dtype, drawn, threads, share), scattering(drawn)
@@ -155,39 +156,3 @@ def sample(dtype: str, drawn: int, threads: int, share: float = window.MEDIAN) -
         conclude(drawn_keys, target, parts, segment, histogram, workspace, tally, state, counts, coarse, edge_keys)
 
     return sample
-
-
-@cache
-def draw(dtype: str, taps: int, drawn: int, threads: int) -> Kernel:
-    """Kernel that lays a first window for the finest details of every row before there are any.
-
-    It computes a sample of them from ``x``; ``high_pass`` is the analysis filter reversed, ``drawn_keys`` has room for
-    the samples of all rows, and ``coarse`` for their bins, which are 0 before and after.
-    """
-    number, widest = np.dtype(dtype).type, window.first_shift(np.dtype(dtype).itemsize)
-    conclude, scattered = _concluding(dtype, drawn, threads), scattering(drawn)
-    clear, _, _, _ = window.histogram(threads)
-
-    @kernel(dtype, taps, drawn, threads)
-    def draw(x, samples, rows, high_pass, drawn_keys, state, counts, coarse, edge_keys):
-        histogram = cuda.shared.array(BINS, np.int32)
-        workspace = cuda.shared.array(WORKSPACE, np.int32)
-        tally = cuda.shared.array(3, np.int32)
-        parts, row = cuda.gridDim.x, cuda.blockIdx.y + ROWS * cuda.blockIdx.z
-        if row >= rows:
-            return
-        clear(histogram, 0)
-        cuda.syncthreads()
-        source, target = row * samples, row * drawn
-        windows = (samples - taps) // 2
-        for i in range(cuda.blockIdx.x * threads + cuda.threadIdx.x, drawn, parts * threads):
-            first = source + 2 * scattered(i, windows)
-            value = number(0)
-            for k in range(taps):
-                value += high_pass[k] * x[first + k]
-            bits = bits_of(value)
-            drawn_keys[target + i] = bits
-            window.count_in_bin(bits, 0, widest, histogram)
-        conclude(drawn_keys, target, parts, row, histogram, workspace, tally, state, counts, coarse, edge_keys)
-
-    return draw

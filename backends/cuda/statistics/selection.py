@@ -5,7 +5,7 @@ holds the wanted rank is the next window, until bins are single values. Counts a
 so results do not depend on scheduling.
 
 The first window is laid around the middle of a sample (`sampling`). The values in it, 5 % of all, are listed by the
-one pass over all values (`scanning.scan`, or the forward transform), which counts them in their bins as well.
+one pass over all values (`scanning.scan`), which counts them in their bins as well.
 `lists.settle` makes passes over a very long list, until few values are in the window, of which `lists.finish` takes the
 middle.
 """
@@ -28,8 +28,6 @@ from .search_window import BASE, BINS, FIELDS, MEDIAN, NOT_YET, SHIFT, first_shi
 CHUNK = 1 << 13  # coefficients a block reads
 WHOLE = 36 << 10  # a row's band of at most this many is finished by one block
 SAMPLE = 1 << 15  # bytes, so that a block has room for them
-DRAWN_AHEAD = 1 << 15, 1 << 20
-"""Values in the sample that is drawn ahead of a forward transform, and the least that it is drawn from."""
 SAMPLERS = 528  # blocks that draw all samples, where their values suffice: four an H200's multiprocessor
 BLOCKS = 330  # for the finest level of an H200: about five a multiprocessor for all levels
 STAGE = 3072  # values listed at a time
@@ -42,12 +40,6 @@ CLOSE = 4096  # values in the last window at most, twice those that are expected
 def drawn(dtype: str) -> int:
     """Values in a sample."""
     return SAMPLE // np.dtype(dtype).itemsize
-
-
-def drawn_ahead(dtype: str, n: int) -> int:
-    """`drawn` of n values that are not computed yet."""
-    most, least = DRAWN_AHEAD
-    return most if n >= least else drawn(dtype)
 
 
 def samplers(segments: int, drawn: int, threads: int) -> int:
@@ -111,11 +103,7 @@ class Selection:
         self.edges = cuda.to_device(ends)
         key = key_dtype(self.dtype)
         self._edge_keys, self._middle_keys = self.edges.view(key), self.middle.view(key)
-        self.on_the_way = *self._search_arrays[1:], self.edges
-        """The states, bins and windows with which a forward transform takes part."""
-        ahead = self.beside_forward
-        self._drawing = drawn_ahead(self.dtype, first.bands[0].length) if ahead else drawn(self.dtype)
-        self._room = max(CLOSE, self._drawing)
+        self._room = max(CLOSE, drawn(self.dtype))
         self._drawn = cuda.device_array(self._room * big, key)  # samples, later the values of the last windows
         self._coarse = cuda.to_device(np.zeros(big * BINS, np.int64))
         self._events = [cuda.event() for _ in range(2)]
@@ -137,46 +125,22 @@ class Selection:
         """Whether there are bands of many coefficients and of few, or without lists, measured beside each other."""
         return 0 < self.big < self.depth or 0 < self.layouts[0].listed < self.big
 
-    @property
-    def beside_forward(self) -> bool:
-        """Whether a forward transform can search the finest details, the only ones wanted, while it computes them."""
-        return self.depth == self.big == 1 and not self._pooled
-
-    def draw(self, x: DeviceArray, samples: int, high_pass: DeviceArray, stream: Stream) -> None:
-        """Lay the windows that a forward transform then searches, from the rows of ``samples`` in ``x`` themselves."""
-        (layout,), threads, size = self.layouts, self.options.select, self._drawing
-        _, state, counts = self._search_arrays
-        draw = sampling.draw(self.dtype, len(high_pass), size, threads)
-        launch = draw[grid(samplers(layout.rows, size, threads), layout.rows), threads, stream]
-        launch(x, samples, layout.rows, high_pass, self._drawn, state, counts, self._coarse, self._edge_keys)
-
-    def settle(self, stream: Stream) -> None:
-        """Launch what fills ``middle`` of the finest band after a forward transform has counted and listed on its way.
-
-        As `_end`; so are searches whose list is too long.
-        """
-        self._end(1, self._drawing, stream, narrowed=False)
-
-    def _end(self, bands: int, drawn: int, stream: Stream, narrowed: bool = True) -> None:
-        """Launch what fills ``middle`` of the finest bands from their lists, by windows of ``drawn`` that are narrowed.
+    def _end(self, bands: int, stream: Stream) -> None:
+        """Launch what fills ``middle`` of the finest bands from the lists of their first window.
 
         The few searches that this does not end are made anew, each by one block; their state tells which.
         """
         (layout,), threads = self.layouts, self.options.select
-        inside = listed(layout.bands[0].length, drawn)
+        inside = listed(layout.bands[0].length, drawn(self.dtype))
         parts = max(min(-(-inside // (4 * threads)), PARTS), 1)
         where = grid(bands * parts, layout.rows), threads, stream
         inside //= BINS // 2  # the bins of a window that are used, at least
-        if inside > CLOSE // 2 and not narrowed:
-            self._narrow(bands * self.groups, (*self._search_arrays, self._edge_keys, self._middle_keys), stream)
-            narrowed = True
         while inside > CLOSE // 2:
             launch = lists.settle(self.dtype, threads, self._share)[where]
             launch(*layout.arguments[1:], self.groups, parts, *self._search_arrays, self._edge_keys, self._middle_keys)
             inside //= BINS // 2
         finish = lists.finish(self.dtype, threads, CLOSE, self._share)[where]
-        _, state, counts = self._search_arrays
-        finish(*layout.arguments[1:], parts, state, counts, not narrowed, self._drawn, self._middle_keys)
+        finish(*layout.arguments[1:], parts, self.state, self._drawn, self._middle_keys)
 
     def _narrow(self, segments: int, search: tuple[DeviceArray, ...], stream: Stream) -> None:
         """Launch a block for each segment that narrows its window by what was counted."""
@@ -215,7 +179,7 @@ class Selection:
                 self._events[1].record(beside)
         self._search(0, listed, self.big if energy else 0, listing, stream)
         if listing:
-            self._end(listed, drawn(self.dtype), stream)
+            self._end(listed, stream)
         if energy and not (listing and searched == self.big):
             self._gather(stream)
         if apart and beside is not stream:
