@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from wavefilt.backends import registry
-from wavefilt.method import Method
+from wavefilt.options import Options
 
 SHAPES: dict[int, list[tuple[int, ...]]] = {
     1: [(1, 1 << 16), (1, 1 << 20), (1, 1 << 24), (24, 1024), (240, 1 << 13), (64, 1 << 14), (4096, 1 << 14)],
@@ -27,7 +27,7 @@ def warm_up(
     """
     backend = registry.get("cuda")
     for options in methods:
-        method = Method(**options)
+        method = Options(**options)
         for dtype in dtypes:
             for shape in SHAPES[method.dimensions]:
                 backend.denoise(np.zeros(shape, dtype), method, method.level_for(*shape[1:]))

@@ -18,13 +18,13 @@ from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.denoiser import Denoiser
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Shape
 from wavefilt.backends.cuda.plans import FAMILIES
 from wavefilt.backends.cuda.runtime import compiler, graph
 from wavefilt.backends.cuda.runtime.compiler import Launch
 from wavefilt.backends.cuda.runtime.target import DeviceNDArray, cuda
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.ske.occupancy import CAPABILITIES
 
 SHAPES: dict[int, list[tuple[int, tuple[int, ...]]]] = {
@@ -109,14 +109,14 @@ def needed(methods: str, dtypes: Sequence[str], capability: tuple[int, int], **o
     """
     begin(capability)
     for own in json.loads(methods):
-        method = Method(**own)
+        method = Options(**own)
         for dtype in dtypes:
             for rows, size in SHAPES[method.dimensions]:
-                _rehearse(method, dtype, rows, size, Options(**options))
+                _rehearse(method, dtype, rows, size, KernelOptions(**options))
     return sorted(launches, key=lambda launch: -len(launch[1]))
 
 
-def _rehearse(method: Method, dtype: str, rows: int, size: tuple[int, ...], options: Options) -> None:
+def _rehearse(method: Options, dtype: str, rows: int, size: tuple[int, ...], options: KernelOptions) -> None:
     """Note all launches of a denoising run, and those that it makes if a search has not ended."""
     shape = Shape.of(method.analysis(method.level_for(*size)), dtype, rows, size)
     plan = FAMILIES[shape.transform](shape, options)
