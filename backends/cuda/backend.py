@@ -12,7 +12,6 @@ from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array, DType
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
-from wavefilt.backends.cuda.dwt import cycle_spinning
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.plans import FAMILIES, Plans
@@ -33,7 +32,7 @@ from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.transforms.base import AllCounted
 from wavefilt.vocabulary import Scope
 
-from . import chunked_rows
+from . import chunked_rows, cycle_spinning
 
 __all__ = ["Cuda", "CudaPyramid", "KernelOptions"]
 
@@ -88,9 +87,19 @@ class _AllCounted(AllCounted, CudaPyramid):
 class Cuda:
     """Transforms and denoising on the current CUDA device.
 
-    ``fastmath`` lets the compiler reorder and approximate arithmetic in the transforms. ``cache_bytes`` bounds the
-    device memory kept between calls; `clear` frees it. Arrays on a GPU are worked on where they are, on the caller's
-    stream, and give arrays of their own kind; arrays in host memory are moved there and back.
+    ``padding=False`` lays the tiles of the DWT out one element after the other in shared memory, so that threads meet in
+    banks. It is there to be measured: results are the same bit for bit. The tiles of other transforms have no conflicts
+    to avoid, and are the same.
+
+    ``fastmath=True`` compiles all kernels with approximate division and square root, subnormal numbers flushed to zero,
+    contraction and reassociation, but still with NaN and infinities, which mark samples that are not finite. It
+    matters for shrink functions with a division (garrote), magnitudes of the dual tree, and rule `ebayes`, whose
+    exponentials become those of float32. Kernels that multiply and add, count or compare, and all that is computed in
+    float64 (sums of squares, noise, thresholds), take as long as without. numba-cuda gives these options to its
+    compiler, but not to the linker that generates the code; here the linker has them too.
+
+    ``cache_bytes`` bounds the device memory kept between calls; `clear` frees it. Arrays on a GPU are denoised where they
+    are, on the caller's stream, and give arrays of their own kind; arrays in host memory are copied there and back.
 
     Raises BackendUnavailable if no GPU can be used. Everything else raises MemoryError (`OutOfMemory`) for want of
     device memory, after it was tried once more with the buffers freed that are kept.
@@ -101,11 +110,15 @@ class Cuda:
     whole_bytes_factor, chunk_bytes_factor = 9.0, None
 
     def __init__(
-        self, fastmath: bool = False, cache_bytes: int = CACHE_BYTES, options: KernelOptions | None = None
+        self,
+        padding: bool = True,
+        fastmath: bool = False,
+        cache_bytes: int = CACHE_BYTES,
+        options: KernelOptions | None = None,
     ) -> None:
         target.require()
-        self._options = options or KernelOptions(fastmath)
-        self._plans = Plans(cache_bytes, self._options)
+        self.options = options or KernelOptions(padding, fastmath)
+        self._plans = Plans(cache_bytes, self.options)
         self.ring = Ring()
         self._results = Results()
 
@@ -327,7 +340,8 @@ class Cuda:
     def spun(self, x: Samples, method: Options, level: int) -> Samples | None:
         """The mean of `Options.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
         once = partial(self.denoise, method=replace(method, spins=1), level=level)
-        return guarded(partial(cycle_spinning.denoise, once, x, method, level), self.clear)
+        build = self.options.build(interop.dtype_name(x))
+        return guarded(partial(cycle_spinning.denoise, once, x, method, level, build), self.clear)
 
     def whole(
         self, x: Samples, method: Options, level: int, report: bool, out: Samples | None, wait: bool = True

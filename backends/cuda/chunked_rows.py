@@ -11,7 +11,7 @@ from wavefilt.arrays import Array
 from wavefilt.backends.cuda import trend
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
+from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, Kernel
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.chunking import passes
@@ -27,11 +27,12 @@ from wavefilt.transforms import Pyramid
 if TYPE_CHECKING:
     from wavefilt.backends.cuda.backend import Cuda, CudaPyramid
 
+ANY = Build("", 0)
+"""These kernels are for any dtype and number of threads."""
 SHARE = 10
 """Parts of the free memory of which a chunk's samples are one: plans for chunks of two lengths take four each."""
 LEAST = 1 << 18
 """Bytes of samples in a chunk, below which there is no use in trying a smaller one."""
-BLOCKS, THREADS = 256, 256
 
 
 def denoise(
@@ -71,43 +72,41 @@ def _free(backend: Cuda) -> int:
 class DeviceTally:
     """`wavefilt.statistics.mergeable.Tally` of details on the device; every step is waited for."""
 
-    def __init__(self, state: State) -> None:
-        self._state, self._places = state, state.places
-        self._tables = [cuda.to_device(np.zeros(interval.bins, np.int64)) for _, _, interval in self._places]
+    def __init__(self, state: State, counting: tuple[int, int]) -> None:
+        self._state, self._counting = state, counting
+        self._tables = [cuda.to_device(np.zeros(interval.bins, np.int64)) for _, _, interval in state.places]
         levels = range(len(state.counts) if state.sums_squares else 0)
-        self._sums = [cuda.to_device(np.zeros(BLOCKS * THREADS)) for _ in levels]
+        self._sums = [cuda.to_device(np.zeros(counting[0] * counting[1])) for _ in levels]
         self._stream = cuda.stream()
 
     def add(self, details: Details) -> None:
-        for (level, _, interval), table in zip(self._places, self._tables, strict=True):
+        for (level, _, interval), table in zip(self._state.places, self._tables, strict=True):
             for _, part in details[level - 1]:
-                count(part, interval, table, self._stream)
+                count(part, interval, table, self._counting, self._stream)
         for sums, parts in zip(self._sums, details, strict=False):
             for _, part in parts:
-                _launch("add_squares", self._stream, part, sums)
+                add_squares()[(*self._counting, self._stream)](part, sums)
+                self._stream.synchronize()
 
     def result(self) -> Counted:
         sums = np.array([sums.copy_to_host().sum() for sums in self._sums])
         return Counted([table.copy_to_host() for table in self._tables], sums.reshape(-1, len(self._state.counts), 1))
 
 
-def count(details: Array, interval: Interval, table: Array, stream: Any) -> None:
+def count(details: Array, interval: Interval, table: Array, counting: tuple[int, int], stream: Any) -> None:
     """Count magnitudes inside the interval in its table."""
     keys = np.dtype(f"i{details.dtype.itemsize}")
     limits = np.iinfo(keys).max, interval.low, interval.high, interval.shift
-    _launch("count", stream, details.view(keys), *limits, table)
-
-
-def _launch(name: str, stream: Any, *arguments: Array | int) -> None:
-    _kernels()[name][BLOCKS, THREADS, stream](*arguments)
+    count_bits()[(*counting, stream)](details.view(keys), *limits, table)
     stream.synchronize()
 
 
 @cache
-def _kernels() -> dict[str, Any]:
-    @kernel()
-    def count(keys, sign_off, low, high, shift, counts):
-        """Count magnitudes from low to high, given by their bits, by those above the last ``shift``."""
+def count_bits() -> Kernel:
+    """Kernel that counts magnitudes from low to high, given by their bits, by those above the last ``shift``."""
+
+    @kernel(ANY)
+    def count_kernel(keys, sign_off, low, high, shift, counts):
         rows, n = keys.shape
         for row in range(rows):
             for i in range(cuda.grid(1), n, cuda.gridsize(1)):
@@ -115,9 +114,15 @@ def _kernels() -> dict[str, Any]:
                 if low <= bits <= high:
                     cuda.atomic.add(counts, (bits - low) >> shift, 1)
 
-    @kernel()
-    def add_squares(details, sums):
-        """Add squares to a sum for each thread, always in the same order."""
+    return count_kernel
+
+
+@cache
+def add_squares() -> Kernel:
+    """Kernel that adds squares to a sum for each thread, always in the same order."""
+
+    @kernel(ANY)
+    def add_kernel(details, sums):
         rows, n = details.shape
         thread, total = cuda.grid(1), 0.0
         for row in range(rows):
@@ -125,7 +130,7 @@ def _kernels() -> dict[str, Any]:
                 total += np.float64(details[row, i]) * np.float64(details[row, i])
         sums[thread] += total
 
-    return {"count": count, "add_squares": add_squares}
+    return add_kernel
 
 
 class HostRows(passes.Rows):
@@ -136,12 +141,12 @@ class HostRows(passes.Rows):
         return pyramid.plan.coefficients()
 
     def tally(self, state: State) -> DeviceTally:
-        return DeviceTally(state)
+        return DeviceTally(state, self.backend.options.counting)
 
     def finite(self, coefficients: Array) -> bool:
         beyond = Interval.not_finite(self.dtype)
         table = cuda.to_device(np.zeros(beyond.bins, np.int64))
-        count(coefficients, beyond, table, cuda.stream())
+        count(coefficients, beyond, table, self.backend.options.counting, cuda.stream())
         return not table.copy_to_host().any()
 
     def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: passes.Change) -> Array:
@@ -152,7 +157,9 @@ class HostRows(passes.Rows):
             for part in chunk.parts:
                 own = slice(begin, begin + part.last - part.first)
                 parts = source[own], target[own]
-                trend.change_part(self.trends[row], *parts, part.first, change is Trend.add, interop.current_stream(x))
+                restoring, options = change is Trend.add, self.backend.options
+                stream = interop.current_stream(x)
+                trend.change_part(self.trends[row], *parts, part.first, restoring, options, stream)
                 begin = own.stop
         return out
 

@@ -17,9 +17,8 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Samples, Stre
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.selection import Selection
-from wavefilt.backends.cuda.thresholding import choosing
-from wavefilt.backends.cuda.thresholding.functions import KNOWN
-from wavefilt.backends.cuda.thresholding.kernels import marking
+from wavefilt.backends.cuda import thresholding
+from wavefilt.backends.cuda.thresholding import KNOWN, Chosen, Found, Searches, marking
 from wavefilt.backends.cuda.trend import Trends
 from wavefilt.options import Options
 from wavefilt.statistics.interface import Measured
@@ -65,7 +64,7 @@ class Denoiser:
             self._medians = depth if self._sigma_of == "level" else min(depth, plan.together)
         self.quick = min(depth, self._bands - local) <= self._layout.listed
         """Whether the passes that a search hardly ever needs are left out, and one block does what is left to do."""
-        self._factors = cuda.to_device(choosing.factors(method, self._bands, self._samples, plan.noise))
+        self._factors = cuda.to_device(thresholding.factors(method, self._bands, self._samples, plan.noise))
         self._numbers = cuda.device_array(2 * self._bands * s.rows, np.float64)
         self._thresholds = cuda.device_array(self._bands * s.rows, s.dtype)
         self._live = cuda.device_array(s.rows, np.int32)  # whether anything is removed from a row
@@ -126,21 +125,21 @@ class Denoiser:
 
     def _mark_dead(self, x: DeviceArray, stream: Stream, target: DeviceArray, *where: int) -> None:
         """Write to ``target`` for each trace whose samples are all equal: the first place, the step, and the value."""
-        s, threads = self.plan.shape, self.plan.options.threads
+        s, build = self.plan.shape, self.plan.build
         traces = s.rows * s.samples // s.size[-1]
-        launch = marking(s.dtype, threads)[-(-traces // threads), threads, stream]
+        launch = marking(build)[-(-traces // build.threads), build.threads, stream]
         launch(x, s.size[-1], traces, target, *where)
 
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
-        """Noise and thresholds from what was found; searches that have not ended are told."""
-        s, threads, found = self.plan.shape, self.plan.options.threads, self.found
-        searched = min(self._medians, found.big) * found.groups
-        kernel = choosing.choose(str(self._rule), self._sigma_of, s.dtype, threads, self.plan.noise)
-        launch = kernel[-(-s.rows // choosing.rows_at_once(self._bands, threads)), threads, stream]
-        length = s.samples if len(s.size) == 1 else 0
-        measured = found.middle, found.energy, found.amounts, self._factors, self._given
-        numbers = self._numbers, self._thresholds, self._live, self._flags
-        launch(x, length, *measured, self._bands, s.rows, found.groups, found.state, searched, *numbers)
+        """Choose noise and thresholds by what was found; searches that have not ended are flagged."""
+        s, build, search = self.plan.shape, self.plan.build, self.found
+        kernel = thresholding.choose(str(self._rule), self._sigma_of, build, self.plan.noise)
+        blocks = -(-s.rows // thresholding.rows_at_once(self._bands, build.threads))
+        found = Found(search.middle, search.energy, search.amounts, self._factors, self._given)
+        searches = Searches(search.search.state, min(self._medians, search.big) * search.groups)
+        chosen, length = Chosen(self._numbers, self._thresholds, self._live), s.samples if len(s.size) == 1 else 0
+        launch = kernel[blocks, build.threads, stream]
+        launch(x, length, self._bands, s.rows, search.groups, found, searches, chosen, self._flags)
         if self.method.rule.local:
             return self.plan.shrunk_together(self._grids, self._thresholds, stream)
         return Shrinking(str(self._function), self._thresholds)

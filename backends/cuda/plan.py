@@ -17,10 +17,9 @@ from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.memory import Buffers
-from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
-from wavefilt.backends.cuda.statistics.search_window import MEDIAN
-from wavefilt.backends.cuda.thresholding import kernels
-from wavefilt.backends.cuda.thresholding.functions import KNOWN
+from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout, NoiseOf
+from wavefilt.backends.cuda import thresholding
+from wavefilt.backends.cuda.thresholding import KNOWN
 from wavefilt.thresholding.local_shrinkage import Grid
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis
@@ -68,17 +67,6 @@ class Place(NamedTuple):
         extent = 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
         own = self.array[self.offset : self.offset + extent]
         return interop.strided(own, self.shape, tuple(own.dtype.itemsize * n for n in self.strides))
-
-
-class NoiseOf(NamedTuple):
-    """How the noise is told from magnitudes: the ``share`` below the quantile, real ``parts`` of a coefficient.
-
-    Of the ``directions`` of a level, mirrored ones have the smaller noise of both.
-    """
-
-    share: float = MEDIAN
-    parts: int = 1
-    directions: int = 1
 
 
 class Source(NamedTuple):
@@ -143,6 +131,7 @@ class Plan(Buffers, ABC):
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape.dtype)
         self.shape, self.options = shape, options
+        self.build = options.build(shape.dtype)
         self.flags = self.buffer("flags", FLAGS, np.int32)  # for callers who do not ask what is wrong
 
     def aligned(self, flat: DeviceArray) -> bool:
@@ -170,7 +159,7 @@ class Plan(Buffers, ABC):
             self.inverse_launch(i, y, stream, by)
         if by.source is not None and not self.copies:
             s, source = self.shape, by.source
-            kernels.leave(source.x, y, s.samples, s.rows, source.live, self.options.threads, stream)
+            thresholding.leave(source.x, y, s.samples, s.rows, source.live, self.build, stream)
 
     @abstractmethod
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
@@ -218,10 +207,10 @@ class Plan(Buffers, ABC):
         if shrinkage is None:
             return KEPT
         if shrinkage.across_bands:
-            thresholds = kernels.sent(shrinkage, self.dtype, len(shrinkage.thresholds), self.shape.rows, stream)
+            thresholds = thresholding.sent(shrinkage, self.dtype, len(shrinkage.thresholds), self.shape.rows, stream)
             return self.shrunk_together(grids, thresholds, stream)
         if isinstance(shrinkage.function, str) and shrinkage.function in KNOWN:
-            sent = kernels.sent(shrinkage, self.dtype, self.shape.level, self.shape.rows, stream)
+            sent = thresholding.sent(shrinkage, self.dtype, self.shape.level, self.shape.rows, stream)
             return Shrinking(shrinkage.function, sent)
         return Shrinking(details=self.shrunk(shrinkage, stream))
 
@@ -247,5 +236,5 @@ class Plan(Buffers, ABC):
             return target
         sigma = shrinkage.thresholds if shrinkage.sigma is None else shrinkage.sigma
         for band, limits, noise in zip(self.bands, shrinkage.thresholds, sigma, strict=False):
-            kernels.shrink(shrinkage.function, details, target, band, limits, noise, self.options.threads, stream)
+            thresholding.shrink_band(shrinkage.function, details, target, band, limits, noise, self.build, stream)
         return target

@@ -12,7 +12,7 @@ from wavefilt.backends.cuda.dual_tree.panels_plan import DualTreePanelPlan
 from wavefilt.backends.cuda.dual_tree.traces_plan import DualTreePlan
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.dwt2.plan import PanelPlan
-from wavefilt.backends.cuda.modwt.plan import ModwtPlan
+from wavefilt.backends.cuda.modwt import ModwtPlan
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.runtime import interop

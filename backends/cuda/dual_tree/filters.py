@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wavefilt.backends.cuda.dwt.tiling import up4
+from wavefilt.backends.cuda.runtime.interfaces import Build
 from wavefilt.backends.cuda.runtime.target import device
 
 Terms = list[tuple[float, int]]
@@ -25,15 +26,14 @@ class Level:
     low: tuple[float, ...]
     high: tuple[float, ...]
     first: bool
-    dtype: str
-    threads: int
+    build: Build
 
     @staticmethod
-    def of(bank: Sequence[tuple[float, ...]], level: int, dtype: str, threads: int, back: bool) -> Level:
+    def of(bank: Sequence[tuple[float, ...]], level: int, build: Build, back: bool) -> Level:
         """A level, from 0 on, of `DualTree.filter_bank`; ``back`` for synthesis."""
         first = 0 if level == 0 else 4
         begin = first + 2 if back and level == 0 else first  # later ones are synthesised by the transpose
-        return Level(tuple(map(float, bank[begin])), tuple(map(float, bank[begin + 1])), level == 0, dtype, threads)
+        return Level(tuple(map(float, bank[begin])), tuple(map(float, bank[begin + 1])), level == 0, build)
 
     @property
     def wide(self) -> int:

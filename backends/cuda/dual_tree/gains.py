@@ -14,22 +14,23 @@ import numpy as np
 
 from wavefilt.backends.cuda.dwt2.columns import tile_of
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import Kernel
+from wavefilt.backends.cuda.runtime.interfaces import Build, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import load4, store
 from wavefilt.backends.cuda.statistics.layout import LENGTH, OFFSET, PITCH, PLACES
-from wavefilt.backends.cuda.thresholding.functions import shrink
+from wavefilt.backends.cuda.thresholding import shrink
 
 ROWS_EACH = 16
 """Coefficients of a column of a panel that a thread has."""
 
 
 @cache
-def of_panels(dtype: str, threads: int, width: int) -> Kernel:
+def of_panels(build: Build, width: int) -> Kernel:
     """Kernel of the gains of the bands of a level, from their magnitudes, a thread for 1 or 4 columns.
 
     Four if their number is a multiple of four.
     """
+    dtype, threads = build.dtype, build.threads
     number = np.dtype(dtype).type
     most, zero, one, share = number(np.finfo(dtype).max), number(0), number(1), number(1 / 18)
 
@@ -71,7 +72,7 @@ def of_panels(dtype: str, threads: int, width: int) -> Kernel:
 
     energies, put = (one_wide, put_one) if width == 1 else (four_wide, put_four)
 
-    @kernel(dtype, threads, width)
+    @kernel(build, width)
     def local_panels_kernel(magnitudes, gains, band_begin, squares, thresholds, limits, first_panel, across):
         (band, stride, apart), (rows, columns) = band_begin, squares
         tile_row, tile = tile_of(cuda.blockIdx.x, across)
@@ -99,15 +100,16 @@ def of_panels(dtype: str, threads: int, width: int) -> Kernel:
 
 
 @cache
-def pointwise(function: str, dtype: str, threads: int) -> Kernel:
+def pointwise(function: str, build: Build) -> Kernel:
     """Kernel of the gains by one of the functions of `shrink`, a thread for four coefficients of a row of a band."""
+    dtype, threads = build.dtype, build.threads
     shrunk, one, zero = shrink(function, dtype), np.dtype(dtype).type(1), np.dtype(dtype).type(0)
 
     @device
     def gain(m, t):
         return shrunk(m, t) / m if m > zero else one
 
-    @kernel(function, dtype, threads)
+    @kernel(build, function)
     def pointwise_kernel(magnitudes, gains, bands, thresholds, rows, first, first_band):
         band, row = first_band + cuda.blockIdx.z, first + cuda.blockIdx.y
         k = 4 * (cuda.blockIdx.x * threads + cuda.threadIdx.x)
@@ -121,10 +123,12 @@ def pointwise(function: str, dtype: str, threads: int) -> Kernel:
 
 
 @cache
-def measuring(dtype: str, threads: int) -> Kernel:
+def measuring(build: Build) -> Kernel:
     """Kernel of the magnitudes of coefficients."""
 
-    @kernel(dtype, threads)
+    threads = build.threads
+
+    @kernel(build)
     def magnitudes_kernel(bands, magnitudes, count):
         i = cuda.blockIdx.x * threads + cuda.threadIdx.x
         while i < count:

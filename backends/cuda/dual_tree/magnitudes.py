@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.backends.cuda.plan import NoiseOf, Plan, Shrinking
+from wavefilt.backends.cuda.plan import Plan, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
-from wavefilt.backends.cuda.statistics.layout import DetailLayout
+from wavefilt.backends.cuda.statistics.layout import DetailLayout, NoiseOf
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms.dtcwt import SHARE
 
@@ -32,7 +32,7 @@ class ComplexPlan(Plan):
     def fill(self, coefficients: Sequence[Array], stream: Stream) -> None:
         super().fill(coefficients, stream)
         threads, count = self.options.threads, self.complex.size
-        launch = measuring(self.shape.dtype, threads)[min(-(-count // threads), 4096), threads, stream]
+        launch = measuring(self.build)[min(-(-count // threads), 4096), threads, stream]
         launch(self.parts, self.magnitudes, count)
 
     @property

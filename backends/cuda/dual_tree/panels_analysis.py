@@ -28,7 +28,7 @@ GROUP = 4
 
 
 def registers(of: Level) -> int | None:
-    return 80 if of.dtype == "float32" and len(of.low) <= 16 else None
+    return 80 if of.build.dtype == "float32" and len(of.low) <= 16 else None
 
 
 @cache
@@ -40,7 +40,7 @@ def _along(of: Level) -> Along:
 
 def tile_width(of: Level) -> int:
     """Elements of a row that a tile takes to coefficients, one a thread with those around them."""
-    return _along(of).width(of.threads)
+    return _along(of).width(of.build.threads)
 
 
 def turn(of: Level) -> int:
@@ -126,9 +126,9 @@ def _loading() -> DeviceFunction:
 
 
 @cache
-def analysis(of: Level, fastmath: bool) -> Kernel:
+def analysis(of: Level) -> Kernel:
     """Kernel of one level; a thread has a column, then squares of four coefficients of each kind."""
-    number, threads, wide = np.dtype(of.dtype).type, of.threads, of.wide
+    number, threads, wide = np.dtype(of.build.dtype).type, of.build.threads, of.wide
     low, high = (repeated(part, NEW // wide, wide) for part in of.analysis)
     sliding, along, width = Sliding([[terms] for terms in low + high], NEW), _along(of), tile_width(of)
     lead, each, across, rows_a_turn = along.lead, GROUP // wide, width // GROUP, turn(of)
@@ -141,7 +141,7 @@ def analysis(of: Level, fastmath: bool) -> Kernel:
     filter_low, filter_high, write = _filtering(of, 1.0), _filtering(of, HALF), _writing(of)
     pairs, shared, advance, (kinds, rows_of) = OUT // 2, 2 * last, outputs // 2 * threads, _parting(of)
 
-    @kernel(of, registers=registers(of), fastmath=fastmath)
+    @kernel(of.build, of, registers=registers(of))
     def dual_tree_analysis_kernel(
         x, begin, rows, across_size, tiling, first_panel, lowpass, low_begin, bands, magnitudes, band_begin, squares
     ):
@@ -183,13 +183,13 @@ def analysis(of: Level, fastmath: bool) -> Kernel:
                     window = 2 * pair * threads + GROUP * i
                     place, there = band + r * across_out + c, across_out - c
                     even = across_out % 2 == 0
-                    first, second = kinds(filter_low(buffer, window, window + threads))
+                    first, second = kinds(filter_low(buffer, (window, window + threads)))
                     upper, lower = rows_of(first)
                     at = low_source + 2 * r * low_pitch + 2 * c
                     store(lowpass, at, upper)
                     store(lowpass, at + low_pitch, lower)
                     write(bands, magnitudes, place + 2 * apart, place + 3 * apart, there, even, second)
-                    first, second = kinds(filter_high(buffer, window + last, window + last + threads))
+                    first, second = kinds(filter_high(buffer, (window + last, window + last + threads)))
                     write(bands, magnitudes, place, place + 5 * apart, there, even, first)
                     write(bands, magnitudes, place + apart, place + 4 * apart, there, even, second)
             cuda.syncthreads()

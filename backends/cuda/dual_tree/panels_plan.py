@@ -9,7 +9,7 @@ from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
-from wavefilt.backends.cuda.thresholding.functions import KNOWN
+from wavefilt.backends.cuda.thresholding import KNOWN
 
 from . import gains, panels_analysis, panels_synthesis
 from .filters import Level, sizes
@@ -17,8 +17,8 @@ from .magnitudes import ComplexPlan
 from .shrinking import GAINS
 
 BANDS = 6
-BLOCKS, TURNS = 1056, 16
-"""How many blocks a launch keeps at least, eight a multiprocessor, and tiles that a block goes down at most."""
+TURNS = 16
+"""Tiles that a block goes down at most."""
 
 
 def synthesis_threads(dtype: str, threads: int) -> int:
@@ -45,12 +45,12 @@ class DualTreePanelPlan(ComplexPlan):
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
-        s, filters, threads = shape, shape.filters[0], options.threads
+        s, filters = shape, shape.filters[0]
         down, along = (sizes(n, s.depth) for n in s.size)
         self.launches, self._levels, start, end, found = s.depth, list[_At](), 0, 0, []
         for i in range(s.depth):
-            analysis = Level.of(filters, i, s.dtype, threads, False)
-            synthesis = Level.of(filters, i, s.dtype, synthesis_threads(s.dtype, threads), True)
+            analysis = Level.of(filters, i, self.build, False)
+            synthesis = Level.of(filters, i, self.build._replace(threads=synthesis_threads(s.dtype, options.threads)), True)
             rows, columns = down[i][1] // analysis.wide, along[i][1] // analysis.wide
             stride, pitch = up4(rows * columns), up4(2 * columns)
             apart, lowpass = s.rows * stride, (end, 2 * rows * pitch, pitch)
@@ -77,7 +77,7 @@ class DualTreePanelPlan(ComplexPlan):
     ) -> None:
         """Launch ``kernel`` for so many tiles across and down; a grid has only so many panels."""
         (across, down), panels = tiles, self.shape.rows
-        turns = max(min(across * down * panels // BLOCKS, TURNS), 1)
+        turns = max(min(across * down * panels // self.options.blocks[1], TURNS), 1)
         for first in range(0, panels, ROWS):
             launch = kernel[(across * -(-down // turns), min(panels - first, ROWS)), threads, stream]
             launch(*before, (across, turns), first, *after)
@@ -87,9 +87,9 @@ class DualTreePanelPlan(ComplexPlan):
         of, (down, along) = one.analysis, one.axes
         samples = (self._low, self._levels[i - 1].lowpass) if i else (x, (0, s.samples, s.size[1]))
         tiles = -(-along[1] // panels_analysis.tile_width(of)), -(-down[1] // panels_analysis.turn(of))
-        kernel = panels_analysis.analysis(of, self.options.fastmath)
+        kernel = panels_analysis.analysis(of)
         bands = self._low, one.lowpass, self.parts, self.magnitudes, one.bands, one.squares
-        self._launch(kernel, of.threads, tiles, stream, (*samples, *one.axes), bands)
+        self._launch(kernel, of.build.threads, tiles, stream, (*samples, *one.axes), bands)
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         one, s = self._levels[i], self.shape
@@ -100,10 +100,10 @@ class DualTreePanelPlan(ComplexPlan):
         details, weights, weighed = self.coefficients_for(by)
         rows_in = panels_synthesis.rows_in(of)
         tiles = -(-across // panels_synthesis.tile_width(of)), -(-2 * rows // rows_in)
-        kernel = panels_synthesis.synthesis(of, weighed, self.options.fastmath)
+        kernel = panels_synthesis.synthesis(of, weighed)
         source = self._low, one.lowpass, details, one.bands, one.squares, weights
         after = *samples, *one.axes, wide, flags, checks
-        self._launch(kernel, 2 * of.threads, tiles, stream, source, after)
+        self._launch(kernel, 2 * of.build.threads, tiles, stream, source, after)
 
     def inverse(self, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         super().inverse(y, stream, self.weighed(by, stream) if by.function in KNOWN else by)
@@ -111,7 +111,7 @@ class DualTreePanelPlan(ComplexPlan):
     def weighed(self, by: Shrinking, stream: Stream) -> Shrinking:
         """The same by gains in place of a function and its thresholds: two threads load each of them."""
         own, rows, threads = self.gains, self.shape.rows, self.options.threads
-        kernel = gains.pointwise(by.function, self.shape.dtype, threads)
+        kernel = gains.pointwise(by.function, self.build)
         for i in range(0, len(self.layout), BANDS):  # those of a level are equally long
             blocks = -(-self.layout.bands[i].length // (4 * threads))
             for first in range(0, rows, ROWS):
@@ -124,7 +124,7 @@ class DualTreePanelPlan(ComplexPlan):
         for i, one in enumerate(self._levels):
             (rows, columns), width = one.squares, 1 if one.squares[1] % 4 else 4
             across, down = -(-columns // (threads * width)), -(-rows // gains.ROWS_EACH)
-            kernel = gains.of_panels(s.dtype, threads, width)
+            kernel = gains.of_panels(self.build, width)
             for first in range(0, s.rows, ROWS):
                 launch = kernel[(across * down, min(s.rows - first, ROWS), BANDS), threads, stream]
                 limits = thresholds, self._limits(i)

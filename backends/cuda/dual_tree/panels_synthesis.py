@@ -45,7 +45,7 @@ def repeated_both(of: Level, times: int) -> list[list[Terms]]:
 
 def tile_width(of: Level) -> int:
     """Samples of a row that a tile computes, with a coefficient a thread."""
-    return _along(of).width(of.threads) * of.wide // 2
+    return _along(of).width(of.build.threads) * of.wide // 2
 
 
 @cache
@@ -54,7 +54,7 @@ def _pairing(of: Level, weighed: bool) -> DeviceFunction:
 
     ``odd`` says which column of two it is. Coefficients are multiplied by gains if they are ``weighed``.
     """
-    half = np.dtype(of.dtype).type(HALF)
+    half = np.dtype(of.build.dtype).type(HALF)
     load, load_gains = columns.pairs(STEP // 2), columns.column(STEP // 2)
 
     @device
@@ -118,13 +118,13 @@ def _plain() -> DeviceFunction:
 
 def registers(of: Level, weighed: bool) -> int | None:
     """So that two blocks fit, but where that many spill: the later levels without gains."""
-    return 96 if of.dtype == "float32" and len(of.low) <= 19 and (weighed or of.first) else None
+    return 96 if of.build.dtype == "float32" and len(of.low) <= 19 and (weighed or of.first) else None
 
 
 @cache
-def synthesis(of: Level, weighed: bool, fastmath: bool) -> Kernel:
+def synthesis(of: Level, weighed: bool) -> Kernel:
     """Kernel of one level for twice as many threads: a thread has a column of coefficients, then groups of samples."""
-    number, threads, rows_a_turn = np.dtype(of.dtype).type, of.threads, rows_in(of)
+    number, threads, rows_a_turn = np.dtype(of.build.dtype).type, of.build.threads, rows_in(of)
     sliding, along = Sliding(repeated_both(of, STEP // 2), STEP), _along(of)
     outputs, steps = len(sliding.outputs), rows_a_turn // STEP
     width, each = along.width(threads), 2 * GROUP // of.wide  # coefficients of a tile, and of a group
@@ -137,7 +137,7 @@ def synthesis(of: Level, weighed: bool, fastmath: bool) -> Kernel:
     top_low, top_high, end, warm = sliding.top(0), sliding.top(1), max(sliding.after), sliding.warm
     half, shared, all_threads = number(HALF), 2 * last, 2 * threads
 
-    @kernel(of, weighed, registers=registers(of, weighed), fastmath=fastmath)
+    @kernel(of.build, of, weighed, registers=registers(of, weighed))
     def dual_tree_synthesis_kernel(
         lowpass,
         low_begin,
@@ -202,7 +202,7 @@ def synthesis(of: Level, weighed: bool, fastmath: bool) -> Kernel:
                     r = item // across
                     i = item - r * across
                     window = r * threads + each * i
-                    p, q, e, f = synthesise(buffer, window, window + last)
+                    p, q, e, f = synthesise(buffer, (window, window + last))
                     r += row * ratio
                     c = (first + each * i) * ratio
                     if r < there and c < there_across:

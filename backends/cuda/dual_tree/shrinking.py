@@ -9,7 +9,7 @@ import numpy as np
 
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
 from wavefilt.backends.cuda.runtime.target import device
-from wavefilt.backends.cuda.thresholding.functions import shrink
+from wavefilt.backends.cuda.thresholding import shrink
 
 GAINS = "gains"
 """What `Shrinking` calls the function by which each coefficient has a factor of its own, in its details."""

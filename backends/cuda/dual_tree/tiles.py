@@ -11,13 +11,13 @@ from functools import cached_property
 
 from wavefilt.backends.cuda.dwt.tiling import up4
 
+from wavefilt.backends.cuda.runtime.interfaces import Build
+
 from .filters import Along, Level, repeated
 
 GROUP = 4
 """Elements that a thread takes to coefficients, or computes of them, at a time."""
 MOST_LEVELS = 4
-LEAST = 64
-"""Elements of a tile at its coarsest level."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,10 @@ class Fused:
 
     levels: tuple[Level, ...]
     tile: int
+
+    @property
+    def build(self) -> Build:
+        return self.levels[0].build
 
     @property
     def count(self) -> int:
@@ -80,12 +84,12 @@ class Fused:
         return found
 
 
-def fused(levels: list[Level], tile: int) -> list[tuple[Level, ...]]:
-    """The levels of each launch, finest first."""
+def fused(levels: list[Level], tile: int, least: int) -> list[tuple[Level, ...]]:
+    """Return the levels of each launch, finest first, with at least so many elements of a tile at the coarsest."""
     found, begin = [], 0
     while begin < len(levels):
         end = begin + 1
-        while end < min(begin + MOST_LEVELS, len(levels)) and tile >> end - begin >= LEAST:
+        while end < min(begin + MOST_LEVELS, len(levels)) and tile >> end - begin >= least:
             end += 1
         found.append(tuple(levels[begin:end]))
         begin = end

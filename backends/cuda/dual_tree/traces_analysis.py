@@ -97,7 +97,7 @@ def _level(of: Fused, i: int, coarsest: bool, places: tuple[int, int]) -> Device
     At a place lies the first element that the level needs.
     """
     level, along, (source, target) = of.levels[i], of.down[i], places
-    threads, ratio, tile, last = level.threads, level.wide // 2, of.tiles[i + 1], i == of.count - 1
+    threads, ratio, tile, last = level.build.threads, level.wide // 2, of.tiles[i + 1], i == of.count - 1
     before, after = of.around[i + 1]
     outputs = GROUP // ratio
     items, begin = (tile + before + after) // outputs, source + of.around[i][0] - along.lead - ratio * before
@@ -112,7 +112,7 @@ def _level(of: Fused, i: int, coarsest: bool, places: tuple[int, int]) -> Device
         for item in range(cuda.threadIdx.x, items, threads):
             o = item * outputs - before
             window = begin + item * GROUP
-            low, high = split(analyse(buffer, window, window))
+            low, high = split(analyse(buffer, (window,)))
             if 0 <= o < tile and own + o < count:
                 write(bands, magnitudes, start + o, count - own - o, high)
                 if last:
@@ -132,19 +132,19 @@ def _level(of: Fused, i: int, coarsest: bool, places: tuple[int, int]) -> Device
 
 
 @cache
-def analysis(of: Fused, coarsest: bool, centred: bool, fastmath: bool) -> Kernel:
+def analysis(of: Fused, coarsest: bool, centred: bool) -> Kernel:
     """Kernel of some levels; those of the ``coarsest`` launch have the low-pass coefficients counted as well.
 
     If ``centred``, of samples less their mean.
     """
-    dtype, threads = of.levels[0].dtype, of.levels[0].threads
+    dtype, threads = of.levels[0].build.dtype, of.levels[0].build.threads
     number, length = np.dtype(dtype).type, of.tile + sum(of.around[0])
     (before, _), place = of.around[0], (0, length)
     shared = length + (of.tiles[1] + sum(of.around[1]) if of.count > 1 else 0)
     load, tile = loading(threads, length, centred), of.tile
     compute = in_turn(*(_level(of, i, coarsest, (place[i % 2], place[1 - i % 2])) for i in range(of.count)))
 
-    @kernel(of, coarsest, centred, fastmath=fastmath)
+    @kernel(of.build, of, coarsest, centred)
     def dual_tree_traces_analysis_kernel(x, begin, aligned, rows, levels, bands, magnitudes, lowpass, low_place, means):
         """``levels`` have the place of a band and how far its rows are apart, and an axis as `inside` has it."""
         buffer = cuda.shared.array(shared, number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wavefilt.backends.cuda.dwt import local_shrinkage
+from wavefilt.backends.cuda import local_shrinkage
 from wavefilt.backends.cuda.dwt.tiling import grid, up4
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
@@ -23,11 +23,11 @@ class DualTreePlan(ComplexPlan):
 
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
-        s, (filters,), threads, tile = shape, shape.filters, options.threads, options.tile_for(shape.dtype)
+        s, (filters,), tile = shape, shape.filters, options.tile_for(shape.dtype)
         axis = sizes(s.samples, s.depth)
-        levels, back = ([Level.of(filters, i, s.dtype, threads, way) for i in range(s.depth)] for way in (False, True))
+        levels, back = ([Level.of(filters, i, self.build, way) for i in range(s.depth)] for way in (False, True))
         self._first, self._launches, self._places, start, found = [0], [], [], 0, []
-        for own in fused(levels, tile):
+        for own in fused(levels, tile, options.coarse):
             first, last = self._first[-1], self._first[-1] + len(own)
             self._launches.append((Fused(own, tile), Fused(tuple(back[first:last]), tile)))
             self._first.append(last)
@@ -65,7 +65,7 @@ class DualTreePlan(ComplexPlan):
 
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         (of, _), rows, low, means = self._launches[i], self.shape.rows, self._low[i], None if i else beside.means
-        kernel = traces_analysis.analysis(of, i == self.launches - 1, means is not None, self.options.fastmath)
+        kernel = traces_analysis.analysis(of, i == self.launches - 1, means is not None)
         launch = kernel[grid(self._blocks(i, of), rows), self.options.threads, stream]
         launch(
             *self._samples(i, x),
@@ -83,7 +83,7 @@ class DualTreePlan(ComplexPlan):
         thresholds = details if by.thresholds is None else by.thresholds
         flags, checks = self.flags if by.source is None else by.source.flags, by.source is not None and i == 0
         means, weighs_lowpass = None if i else by.means, last and by.approximation is not None
-        constants = of, by.function, weighs_lowpass, means is not None, self.options.fastmath
+        constants = of, by.function, weighs_lowpass, means is not None
         kernel = traces_synthesis.synthesis(*constants)
         launch = kernel[grid(self._blocks(i, of), rows), self.options.threads, stream]
         source = low, place, self._axis[self._first[i + 1]][0], details, weights, self._levels(i)
@@ -100,10 +100,11 @@ class DualTreePlan(ComplexPlan):
 
     def shrunk_together(self, grids: GridsOf, thresholds: DeviceArray, stream: Stream) -> Shrinking:
         s, threads, bands, gains = self.shape, self.options.threads, self.all_counted.bands, self.gains
-        for one in local_shrinkage.launches(grids(), s.dtype, threads, s.rows, self.noise.parts):
+        for one in local_shrinkage.launches(grids(), self.build, s.rows, self.options.local, self.noise.parts):
             begins, pitches, counts, _ = zip(*(bands[i] for i in one.bands), strict=True)
             launch = local_shrinkage.shrinking(one.tile)[grid(one.tiles, s.rows), threads, stream]
-            launch(self.magnitudes, gains, begins, pitches, counts, thresholds, one.first, s.rows)
+            places = local_shrinkage.Places(begins, pitches, counts)
+            launch(self.magnitudes, gains, places, thresholds, one.first, s.rows)
         return Shrinking(GAINS, details=gains, approximation=gains)
 
     def approximation(self) -> Place:

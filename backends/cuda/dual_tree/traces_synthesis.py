@@ -22,8 +22,8 @@ from .traces_analysis import loading, mending
 def _loading(of: Fused, i: int, function: str, target: int) -> DeviceFunction:
     """Device function: coefficients that a tile needs of the i-th level into shared memory, shrunk."""
     level, (before, after), tile = of.levels[i], of.back[i], of.tiles[i + 1]
-    threads, length = level.threads, tile + before + after
-    rounds, shrunk = -(-(length // GROUP) // threads), shrinking(level.dtype, function)
+    threads, length = level.build.threads, tile + before + after
+    rounds, shrunk = -(-(length // GROUP) // threads), shrinking(level.build.dtype, function)
 
     @device
     def load(buffer, bands, gains, start, count, begin, t):
@@ -55,12 +55,12 @@ def _level(of: Fused, i: int, function: str, centred: bool, places: tuple[int, i
     There lie the low-pass and the high-pass coefficients that it needs, and goes what the next finer level needs.
     """
     level, along, (source, high, target) = of.levels[i], of.up[i], places
-    threads, ratio, tile, coarse = level.threads, level.wide // 2, of.tiles[i], of.tiles[i + 1]
+    threads, ratio, tile, coarse = level.build.threads, level.wide // 2, of.tiles[i], of.tiles[i + 1]
     before, after = of.back[i - 1] if i else (0, 0)
     inputs, items, wide, back = GROUP // ratio, (tile + before + after) // GROUP, level.wide, of.back[i][0]
     skip = back - along.lead - before // ratio
     synthesise, load, mend = filters(along.outputs, inputs), _loading(of, i, function, high), mending(threads)
-    number, keeps = np.dtype(level.dtype).type, function in ("keep", GAINS)
+    number, keeps = np.dtype(level.build.dtype).type, function in ("keep", GAINS)
 
     @device
     def final(y, at, there, aligned, mean, values):
@@ -94,7 +94,7 @@ def _level(of: Fused, i: int, function: str, centred: bool, places: tuple[int, i
         total = number(0)
         for item in range(cuda.threadIdx.x, items, threads):
             o, window = item * GROUP - before, skip + item * inputs
-            values = synthesise(buffer, source + window, high + window)
+            values = synthesise(buffer, (source + window, high + window))
             if i:
                 store(buffer, target + before + o, values)
             else:
@@ -108,12 +108,12 @@ def _level(of: Fused, i: int, function: str, centred: bool, places: tuple[int, i
 
 
 @cache
-def synthesis(of: Fused, function: str, weighs_lowpass: bool, centred: bool, fastmath: bool) -> Kernel:
+def synthesis(of: Fused, function: str, weighs_lowpass: bool, centred: bool) -> Kernel:
     """Kernel of some levels of the inverse, ``function`` as for `shrinking`; low-pass ones may have gains too.
 
     If ``centred``, the mean is added to samples again.
     """
-    dtype, threads, last = of.levels[0].dtype, of.levels[0].threads, of.count - 1
+    dtype, threads, last = of.levels[0].build.dtype, of.levels[0].build.threads, of.count - 1
     number = np.dtype(dtype).type
     room = [of.tiles[i + 1] + sum(of.back[i]) for i in range(of.count)]
     low = 0, max(room[::2])  # the low-pass coefficients of even levels, and of odd ones
@@ -125,7 +125,7 @@ def synthesis(of: Fused, function: str, weighs_lowpass: bool, centred: bool, fas
     steps = (_level(of, i, function, centred, (low[i % 2], high, low[1 - i % 2])) for i in reversed(range(of.count)))
     compute, begin_of_low = in_turn(*steps), low[last % 2]
 
-    @kernel(of, function, weighs_lowpass, centred, fastmath=fastmath)
+    @kernel(of.build, of, function, weighs_lowpass, centred)
     def dual_tree_traces_synthesis_kernel(
         lowpass,
         low_place,

@@ -9,9 +9,10 @@ is a boundary block with nothing cut out. Lengths below are in samples of a laun
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
+from wavefilt.backends.cuda.runtime.interfaces import Build
 from wavefilt.backends.cuda.runtime.taps import Tap, numbered
 from wavefilt.wavelets.boundary import first_input
 from wavefilt.wavelets.filters import detail_length
@@ -81,15 +82,14 @@ class Filter:
 
 @dataclass(frozen=True)
 class FusedLevels:
-    """What the kernels of a launch of so many ``levels`` are compiled for; the taps are those of its direction."""
+    """What the kernels of a launch of ``levels`` are compiled for; the taps are those of its direction."""
 
     lo: tuple[float, ...]
     hi: tuple[float, ...]
     periodized: bool
-    dtype: str
+    build: Build
     levels: int
     tile: int
-    threads: int
 
     @cached_property
     def filter(self) -> Filter:
@@ -101,10 +101,9 @@ class FusedLevels:
         return numbered(self.lo, self.hi)
 
     @property
-    def structure(self) -> FusedLevels:
-        """The same for all filters of this length."""
-        nothing = (0.0,) * self.filter.taps
-        return replace(self, lo=nothing, hi=nothing)
+    def structure(self) -> tuple[int, bool, int, int]:
+        """What all filters of this length have in common."""
+        return self.filter.taps, self.periodized, self.levels, self.tile
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ take the place of what numba cannot generate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import Filter
-from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
+from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceFunction
 from wavefilt.backends.cuda.runtime.taps import Tap, constant, numbered
 from wavefilt.backends.cuda.runtime.target import SIMULATED, device
 
@@ -51,9 +51,8 @@ class PanelLevel:
     along: Bank
     periodized: tuple[bool, bool]
     several: tuple[bool, bool]
-    dtype: str
+    build: Build
     height: int
-    threads: int
 
     @cached_property
     def axes(self) -> tuple[Filter, Filter]:
@@ -65,10 +64,9 @@ class PanelLevel:
         return numbered(*self.down, *self.along)
 
     @property
-    def structure(self) -> PanelLevel:
-        """The same for all filters of these lengths."""
-        down, along = (((0.0,) * f.taps,) * 2 for f in self.axes)
-        return replace(self, down=down, along=along)
+    def structure(self) -> tuple[object, ...]:
+        """What all filters of these lengths have in common."""
+        return self.axes, self.several, self.height
 
     @property
     def taps(self) -> int:
@@ -78,13 +76,13 @@ class PanelLevel:
     def forward_width(self) -> int:
         """Coefficients across a tile whose samples are one a thread."""
         f = self.axes[1]
-        return (self.threads - f.lead - f.lead % 2 - f.lag) // 2
+        return (self.build.threads - f.lead - f.lead % 2 - f.lag) // 2
 
     @property
     def inverse_width(self) -> int:
         """Pairs of samples across a tile whose coefficients are one for every second thread."""
         f = self.axes[1]
-        return self.threads // 2 - f.low - f.high
+        return self.build.threads // 2 - f.low - f.high
 
 
 @device

@@ -54,7 +54,7 @@ def _edge(of: PanelLevel) -> DeviceFunction:
 
     They go by way of the places that what is computed of them will take.
     """
-    number, threads, last = np.dtype(of.dtype).type, of.threads, of.height * of.threads
+    number, threads, last = np.dtype(of.build.dtype).type, of.build.threads, of.height * of.build.threads
     (several_down, several_along), place_down = of.several, _places(of.axes[0], of.several[0])
     load = columns.column(STEP)
 
@@ -88,7 +88,7 @@ def _edge(of: PanelLevel) -> DeviceFunction:
 @cache
 def _along_rows(of: PanelLevel) -> DeviceFunction:
     """Device function: both filters along ``here`` rows of a tile, from shared memory to two bands."""
-    g, threads = of.axes[1], of.threads
+    g, threads = of.axes[1], of.build.threads
     lead = g.lead + g.lead % 2
     analyse = filters([[(h[::-1][k], 0, lead - g.lead + k) for k in range(g.taps)] for h in of.numbered[2:]], 2)
     put = columns.put([0])
@@ -96,7 +96,7 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
     @device
     def along_rows(buffer, bands, window, low, low_pitch, high, high_pitch, here):
         for _ in range(here):
-            lowpass, detail = analyse(buffer, window, window)
+            lowpass, detail = analyse(buffer, (window,))
             put(bands, low, (lowpass,))
             put(bands, high, (detail,))
             low += low_pitch
@@ -107,10 +107,10 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
 
 
 @cache
-def forward(of: PanelLevel, fastmath: bool) -> Kernel:
+def forward(of: PanelLevel) -> Kernel:
     """Kernel of one level; a thread has a column of samples, then a column of two bands."""
-    (f, g), threads, height, steps = of.axes, of.threads, of.height, of.height // STEP
-    number, half, width = np.dtype(of.dtype).type, threads // 2, of.forward_width
+    (f, g), threads, height, steps = of.axes, of.build.threads, of.height, of.height // STEP
+    number, half, width = np.dtype(of.build.dtype).type, threads // 2, of.forward_width
     kept = f.taps - 2
     warm = -(-kept // ROWS_NEW)  # steps that fill the window
     above = f.lead + warm * ROWS_NEW - kept  # the first row read, before the first under the tile
@@ -122,7 +122,7 @@ def forward(of: PanelLevel, fastmath: bool) -> Kernel:
     put = columns.put([i * threads + w * last for i in range(STEP) for w in range(2)])
     place_along, edge, along_rows = _places(g, of.several[1]), _edge(of), _along_rows(of)
 
-    @kernel(of.structure, taps=sum(of.numbered, ()), registers=registers(of.dtype, of.taps), fastmath=fastmath)
+    @kernel(of.build, of.structure, taps=sum(of.numbered, ()), registers=registers(of.build.dtype, of.taps))
     def panels_forward_kernel(x, begin, samples, bands, layout, sizes, first_panel, tiling, table, entries):
         """Samples are from ``source`` on, ``plane`` from panel to panel, ``pitch`` from row to row.
 

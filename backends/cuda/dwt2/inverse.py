@@ -11,7 +11,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import filters, store
-from wavefilt.backends.cuda.thresholding.functions import shrink
+from wavefilt.backends.cuda.thresholding import shrink
 
 from . import columns
 from .columns import STEP, PanelLevel, tile_of
@@ -61,8 +61,8 @@ def _within(i, n, periodized):
 @cache
 def _edge(of: PanelLevel, function: str) -> DeviceFunction:
     """Device function: coefficients of four rows at an edge, shrunk, by way of the places of what comes of them."""
-    half, round_down = of.threads // 2, of.periodized[0]
-    (shrunk, _), load = _shrinking(of.dtype, function), columns.column(2 * STEP)
+    half, round_down = of.build.threads // 2, of.periodized[0]
+    (shrunk, _), load = _shrinking(of.build.dtype, function), columns.column(2 * STEP)
 
     @device
     def edge(buffer, target, bands, low, low_pitch, high, high_pitch, s, t, row, rows):
@@ -81,7 +81,7 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
 
     It returns their sum, in which it shows if one is not finite.
     """
-    g, number, half = of.axes[1], np.dtype(of.dtype).type, of.threads // 2
+    g, number, half = of.axes[1], np.dtype(of.build.dtype).type, of.build.threads // 2
     last, taps = 2 * of.height * half, range(g.taps // 2)
     terms = [
         [(h[2 * j + (g.lead + s) % 2], w, g.low + top - j) for j in taps for w, h in enumerate(of.numbered[2:])]
@@ -93,7 +93,7 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
     def along_rows(buffer, y, window, at, pitch, aligned, single, here):
         total = number(0)
         for _ in range(here):
-            p, q = synthesise(buffer, window, window + last)
+            p, q = synthesise(buffer, (window, window + last))
             total += p + q
             if aligned:  # the rows of an approximation have room for a pair more than they need
                 store(y, at, (p, q))
@@ -109,10 +109,10 @@ def _along_rows(of: PanelLevel) -> DeviceFunction:
 
 
 @cache
-def inverse(of: PanelLevel, function: str, fastmath: bool) -> Kernel:
+def inverse(of: PanelLevel, function: str) -> Kernel:
     """Kernel of one level; a thread has a column of two bands, then of pairs of samples, which ``height`` counts."""
-    (f, g), threads, height, steps = of.axes, of.threads, of.height, of.height // STEP
-    number, half, width, low_along = np.dtype(of.dtype).type, threads // 2, of.inverse_width, g.low
+    (f, g), threads, height, steps = of.axes, of.build.threads, of.height, of.height // STEP
+    number, half, width, low_along = np.dtype(of.build.dtype).type, threads // 2, of.inverse_width, g.low
     kept = f.low + f.high
     warm = -(-kept // STEP)
     above = f.low + warm * STEP - kept
@@ -122,10 +122,10 @@ def inverse(of: PanelLevel, function: str, fastmath: bool) -> Kernel:
     last = 2 * height * half  # elements of what came of A and H; then of V and D
     shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
     put = columns.put([i * half for i in range(2 * STEP)])
-    (_, both), edge, along_rows = _shrinking(of.dtype, function), _edge(of, function), _along_rows(of)
-    limit = registers(of.dtype, of.taps, any(of.periodized), function)
+    (_, both), edge, along_rows = _shrinking(of.build.dtype, function), _edge(of, function), _along_rows(of)
+    limit = registers(of.build.dtype, of.taps, any(of.periodized), function)
 
-    @kernel(of.structure, function, taps=sum(of.numbered, ()), registers=limit, fastmath=fastmath)
+    @kernel(of.build, of.structure, function, taps=sum(of.numbered, ()), registers=limit)
     def panels_inverse_kernel(
         bands, layout, sizes, panels, first_panel, tiling, thresholds, first, y, begin, samples, aligned, flags, checks
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.cuda.dwt.forward import extensions
+from wavefilt.backends.cuda.dwt.kernels import extensions
 from wavefilt.backends.cuda.dwt.tiling import ROWS, Filter, up4
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape, Shrinking
@@ -20,8 +20,8 @@ from .inverse import inverse
 
 BANDS = 3  # D, V and H, in the order of estimates
 TILE_BYTES = 1 << 14  # 16 rows of float32 by 256 threads
-BLOCKS, TAPS_A_TURN = 2112, 8
-"""How many blocks a launch keeps at least, 16 a multiprocessor, and how many taps are worth another tile to go down."""
+TAPS_A_TURN = 8
+"""Taps that are worth another tile to go down."""
 
 
 class PanelPlan(Plan):
@@ -45,7 +45,7 @@ class PanelPlan(Plan):
         self._threads = max(options.threads, 1 << (2 * max(f.taps, g.taps) - 1).bit_length())
         tile = options.tile or TILE_BYTES // np.dtype(s.dtype).itemsize
         self._height = max(tile // self._threads // STEP, 1) * STEP
-        constants = periodized, several, s.dtype, self._height, self._threads
+        constants = periodized, several, self.build._replace(threads=self._threads), self._height
         self._analysis = PanelLevel((down[0], down[1]), (along[0], along[1]), *constants)
         self._synthesis = PanelLevel((down[2], down[3]), (along[2], along[3]), *constants)
         tables = [
@@ -88,7 +88,7 @@ class PanelPlan(Plan):
     ) -> None:
         """Launch ``kernel`` for so many tiles across and rows of coefficients; a grid has only so many panels."""
         panels, down = self.shape.rows, -(-rows // self._height)
-        turns = max(min(across * down * panels // BLOCKS, self._taps_down // TAPS_A_TURN), 1)
+        turns = max(min(across * down * panels // self.options.blocks[0], self._taps_down // TAPS_A_TURN), 1)
         blocks, tiling = across * -(-down // turns), _short(across, turns)
         for first in range(0, panels, ROWS):
             launch = kernel[(blocks, min(panels - first, ROWS)), self._threads, stream]
@@ -96,13 +96,13 @@ class PanelPlan(Plan):
 
     def forward_launch(self, i: int, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:
         rows, columns = self._sizes[i + 1]
-        kernel, across = forward(self._analysis, self.options.fastmath), -(-columns // self._analysis.forward_width)
+        kernel, across = forward(self._analysis), -(-columns // self._analysis.forward_width)
         samples, bands = (self._levels[i - 1] if i else x, *self._samples[i]), (self._levels[i], *self._bands[i])
         self._launch(kernel, across, rows, stream, samples + bands, (self._table, self._entries[i]))
 
     def inverse_launch(self, i: int, y: DeviceArray, stream: Stream, by: Shrinking = KEPT) -> None:
         (rows, columns), panels = self._sizes[i], self.shape.rows
-        kernel = inverse(self._synthesis, by.function, self.options.fastmath)
+        kernel = inverse(self._synthesis, by.function)
         across = -(-((columns + 1) // 2) // self._synthesis.inverse_width)
         target = self._level(i - 1, by.details) if i else y
         limits = target if by.thresholds is None else by.thresholds, BANDS * i * panels

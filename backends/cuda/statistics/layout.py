@@ -13,6 +13,29 @@ from wavefilt.backends.cuda.runtime.target import cuda
 
 OFFSET, PITCH, LENGTH, PLACES = range(4)
 """Fields of a band in `DetailLayout.table`, and how many they are."""
+MEDIAN = 0.5
+"""The share of values below the median."""
+
+
+class NoiseOf(NamedTuple):
+    """How noise is estimated from magnitudes: the ``share`` below the quantile, real ``parts`` of a coefficient.
+
+    For the ``directions`` of a level, mirrored ones have the smaller noise of both.
+    """
+
+    share: float = MEDIAN
+    parts: int = 1
+    directions: int = 1
+
+
+class Where(NamedTuple):
+    """What kernels take of a layout: its array, the bits in it, its table, where lists begin, and the rows of a band."""
+
+    details: DeviceArray
+    keys: DeviceArray
+    bands: DeviceArray
+    lists: int
+    rows: int
 
 
 class Band(NamedTuple):
@@ -39,8 +62,7 @@ class DetailLayout:
         self.table = cuda.to_device(places.ravel())
         """`PLACES` numbers a band, on the device."""
 
-        self.arguments = array, self.keys, self.table, lists, self.rows
-        """What kernels take."""
+        self.where = Where(array, self.keys, self.table, lists, self.rows)
 
     @property
     def rows(self) -> int:
