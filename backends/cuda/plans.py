@@ -8,14 +8,14 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import TypeAlias
 
-from wavefilt.backends.cuda.dual_tree.panels_plan import DualTreePanelPlan
-from wavefilt.backends.cuda.dual_tree.traces_plan import DualTreePlan
+from wavefilt.backends.cuda.dual_tree import DualTreePlan
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
-from wavefilt.backends.cuda.dwt2.plan import PanelPlan
 from wavefilt.backends.cuda.modwt import ModwtPlan
 from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.runtime import interop
+from wavefilt.backends.cuda.sections.dual_tree import DualTreeSectionPlan
+from wavefilt.backends.cuda.sections.dwt2 import SectionPlan
 
 TransformFamily: TypeAlias = type[Plan]
 """The plans of a transform, made with a shape and options: all that is not written once for all transforms."""
@@ -23,9 +23,9 @@ TransformFamily: TypeAlias = type[Plan]
 FAMILIES: dict[str, TransformFamily] = {
     "dwt": DwtPlan,
     "modwt": ModwtPlan,
-    "dwt2": PanelPlan,
+    "dwt2": SectionPlan,
     "dtcwt": DualTreePlan,
-    "dtcwt2": DualTreePanelPlan,
+    "dtcwt2": DualTreeSectionPlan,
 }
 """By the transform's name."""
 

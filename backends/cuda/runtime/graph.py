@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from ctypes import POINTER, addressof, c_char, c_uint64, c_void_p, cast, memmove
 from functools import cache, partial
@@ -93,14 +94,14 @@ class Graph:
         """``addresses`` are those of the stand-ins in ``work``."""
         from cuda.bindings import driver
 
-        self._driver, self._graph, self._executable = driver, None, None
-        on = stream()
+        self._driver, on = driver, stream()
         # any other mode is ended by memory that the garbage collector frees meanwhile in this thread
         checked(driver.cuStreamBeginCapture(handle(on), driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
         try:
             work(on)
         finally:
             self._graph = checked(driver.cuStreamEndCapture(handle(on)))  # kept: updates name its nodes
+            weakref.finalize(self, driver.cuGraphDestroy, self._graph).atexit = False
             driver.cuStreamDestroy(handle(on))
         found = [_Node(node, addresses) for node in self._kernels()] if addresses else []
         self._nodes = [node for node in found if node.pointers]
@@ -108,6 +109,7 @@ class Graph:
         self._updates = [(node.node, node.parameters) for node in self._nodes]
         self._addresses: tuple[int, ...] | None = addresses
         self._executable = checked(driver.cuGraphInstantiate(self._graph, 0))
+        weakref.finalize(self, driver.cuGraphExecDestroy, self._executable).atexit = False
 
     def _kernels(self) -> list[Any]:
         """The nodes that launch kernels."""
@@ -136,12 +138,6 @@ class Graph:
                 checked(update(executable, node, parameters))
             self._addresses = addresses
         checked(driver.cuGraphLaunch(executable, handle(stream)))
-
-    def __del__(self) -> None:
-        if self._executable is not None:
-            self._driver.cuGraphExecDestroy(self._executable)
-        if self._graph is not None:
-            self._driver.cuGraphDestroy(self._graph)
 
 
 class _Node:

@@ -1,24 +1,26 @@
-"""What both kernels of a level of both axes share: how a panel is cut up, and filters that slide down its columns.
+"""What kernels of both axes share: how a section is cut into tiles, and filters that slide down its columns.
 
-Their windows are in registers, and they are unrolled with their taps as constants.
-A *state* is what the last step computed, then what the next one still needs of the rows above. A thread has one column;
-neighbouring threads have neighbouring columns, so every access is to a run of a row. In the simulator plain stand-ins
-take the place of what numba cannot generate.
+    tile   a thread has a column of samples         shared memory       a thread has a column of two bands
+           ||||||||||||  in steps of some rows  ->  low-pass rows   ->  along the rows, to memory
+           ||||||||||||  window in registers        high-pass rows
+           vvvvvvvvvvvv  turn after turn
+
+Windows are in registers, and the filters are unrolled with their taps as constants. A *state* is what the last step
+computed, then what the next one still needs of the rows above. Neighbouring threads have neighbouring columns, so every
+access is to a run of a row, and no two threads of a warp meet in a bank: there is nothing to pad. In the simulator plain
+stand-ins take the place of what numba cannot generate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import zip_longest
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from wavefilt.backends.cuda.dwt.tiling import Filter
-from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceFunction
-from wavefilt.backends.cuda.runtime.taps import Tap, constant, numbered
+from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, DeviceFunction
+from wavefilt.backends.cuda.runtime.taps import constant
 from wavefilt.backends.cuda.runtime.target import SIMULATED, device
 
 if TYPE_CHECKING:
@@ -28,84 +30,32 @@ if TYPE_CHECKING:
 
 Values: TypeAlias = "Sequence[Value]"
 
-STEP = 4
-"""Coefficients of a step: of 2 STEP rows of samples, whose loads are under way together."""
-
 Outputs = Sequence[list[tuple[float, int]]]
 """For every output of a step its taps, and the places of the window that they apply to."""
 
 
-Bank = tuple[tuple[float, ...], tuple[float, ...]]
-"""Low-pass and high-pass taps."""
+class Plane(NamedTuple):
+    """Rows of sections in an array: the first element, elements from section to section, and from row to row."""
+
+    array: DeviceArray
+    begin: int
+    stride: int
+    pitch: int
 
 
-@dataclass(frozen=True)
-class PanelLevel:
-    """A level with the filters ``down`` the columns and ``along`` the rows, and the tiles that its kernels cut it into.
+class Tiling(NamedTuple):
+    """The first section of a launch, tiles side by side, and tiles that a block goes down."""
 
-    ``periodized`` says which axes are, ``several`` which extend by more than one sample, ``height`` how many rows of
-    coefficients a tile has.
-    """
-
-    down: Bank
-    along: Bank
-    periodized: tuple[bool, bool]
-    several: tuple[bool, bool]
-    build: Build
-    height: int
-
-    @cached_property
-    def axes(self) -> tuple[Filter, Filter]:
-        return Filter(len(self.down[0]), self.periodized[0]), Filter(len(self.along[0]), self.periodized[1])
-
-    @cached_property
-    def numbered(self) -> tuple[tuple[Tap, ...], ...]:
-        """The filters down, then those along, with their taps numbered."""
-        return numbered(*self.down, *self.along)
-
-    @property
-    def structure(self) -> tuple[object, ...]:
-        """What all filters of these lengths have in common."""
-        return self.axes, self.several, self.height
-
-    @property
-    def taps(self) -> int:
-        return max(f.taps for f in self.axes)
-
-    @property
-    def forward_width(self) -> int:
-        """Coefficients across a tile whose samples are one a thread."""
-        f = self.axes[1]
-        return (self.build.threads - f.lead - f.lead % 2 - f.lag) // 2
-
-    @property
-    def inverse_width(self) -> int:
-        """Pairs of samples across a tile whose coefficients are one for every second thread."""
-        f = self.axes[1]
-        return self.build.threads // 2 - f.low - f.high
+    first: int
+    tiles: int
+    turns: int
 
 
 @device
 def tile_of(index, tiles):
-    """Row and column of a tile, of which so many lie side by side; LLVM divides unsigned numbers in 32 bits."""
+    """Return row and column of a tile; LLVM divides unsigned numbers in 32 bits."""
     row = np.uint32(index) // np.uint32(tiles)
     return np.int64(row), np.int64(index) - np.int64(row) * tiles
-
-
-def analysis(lo: tuple[float, ...], hi: tuple[float, ...]) -> Outputs:
-    """Approximation and detail in turn, of a window that begins at the first sample under the first coefficient."""
-    taps = range(len(lo))
-    return [[(h[::-1][k], 2 * i + k) for k in taps] for i in range(STEP) for h in (lo, hi)]
-
-
-def synthesis(lo: tuple[float, ...], hi: tuple[float, ...], f: Filter) -> Outputs:
-    """Samples, of a window of approximations that begins ``f.low`` before the first pair, then one of details."""
-    width, reach = f.low + f.high + STEP, range(f.taps // 2)
-    places = [(i + f.low + top, (f.lead + s) % 2) for i in range(STEP) for s, top in enumerate(f.tops)]
-    return [
-        [(h[2 * j + parity], w * width + place - j) for j in reach for w, h in enumerate((lo, hi))]
-        for place, parity in places
-    ]
 
 
 if SIMULATED:
