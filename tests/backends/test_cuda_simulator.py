@@ -176,6 +176,34 @@ def test_denoise(small, to_device, shape, options):
     assert_allclose(wavefilt.denoise(to_device(x), backend=small, **options).copy_to_host(), expected, atol=1e-9)
 
 
+PLAIN = [
+    ((2, 300), {"wavelet": "sym8", "mode": "reflect"}),
+    ((1, 301), {"mode": "periodization", "level": 3}),
+    ((1, 10, 22), {**SECTION, "rule": 0.4}),
+    ((2, 33), {**MODWT, "rule": 0.4}),
+]
+
+
+@pytest.mark.parametrize(("shape", "options"), PLAIN, ids=str)
+@pytest.mark.parametrize("alone", [False, True])
+def test_tiles_without_padding(shape, options, alone):
+    """The same values in other places, for tiles and for rows of one block."""
+    x, options = samples(shape, "f4"), {"wavelet": "db2", "level": 2, "rule": "universal"} | options
+    sizes = {"tile": 0, "threads": 256} if alone else {}
+    padded, plain = (small_cuda(**sizes, padding=padding) for padding in (True, False))
+    found, expected = (wavefilt.denoise(x, backend=backend, **options) for backend in (plain, padded))
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("rule", ["ebayes", "ebayes-cauchy", "universal"])
+def test_fast_math(rule):
+    x = samples((2, 140), "f4")
+    options = {"wavelet": "db2", "level": 2, "rule": rule, "shrink": "garrote" if rule == "universal" else None}
+    options = {name: value for name, value in options.items() if value is not None}
+    found, expected = (wavefilt.denoise(x, backend=b, **options) for b in (small_cuda(fastmath=True), "pywavelets"))
+    assert_allclose(found, expected, atol=2e-4)
+
+
 @pytest.mark.parametrize("options", [{**JS, "wavelet": "db2"}, {**JS, **MODWT}, {"rule": "bayes", "detrend": "line"}])
 def test_denoise_in_float32(small, options):
     x, options = samples((2, 90), "f4"), {"wavelet": "db2", "level": 2} | options
