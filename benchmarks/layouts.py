@@ -109,9 +109,9 @@ def _measured(
 
 def _expected(method: Any, x: Array) -> Array:
     """Return the result in float64."""
-    from wavefilt.denoising.pipeline import run as denoised
+    from wavefilt import engine
 
-    return np.asarray(denoised(x.astype(np.float64), method, backends.get("numba")).samples)
+    return np.asarray(engine.denoise(x.astype(np.float64), method, backends.get("numba")).samples)
 
 
 def _error(y: Array, expected: Array) -> float:

@@ -41,7 +41,7 @@ def denoise(
 ) -> Samples | None:
     """Return the mean of denoised shifted rows of ``x``, an array on a GPU, as its kind; None if not finite.
 
-    As `wavefilt.denoising.estimation.denoised`: rows go round in periodic modes, in others they begin earlier in their
+    As `wavefilt.engine.denoise`: rows go round in periodic modes, in others they begin earlier in their
     extension.
     """
     done = once(x)

@@ -1,4 +1,4 @@
-"""Means and straight lines of rows on the device; see `wavefilt.chunking.trend`."""
+"""Means and straight lines of rows on the device; see `wavefilt.trend`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceArray, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import load4, store
 from wavefilt.backends.cuda.statistics.block_search import summing
-from wavefilt.chunking.trend import BLOCK, Trend
+from wavefilt.trend import BLOCK, Trend
 from wavefilt.vocabulary import Detrend
 
 
