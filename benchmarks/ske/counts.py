@@ -47,7 +47,7 @@ class Overhead(NamedTuple):
     access: int
 
 
-FORWARD, INVERSE = Overhead(55, 4, 3), Overhead(90, 4, 3)
+FORWARD, INVERSE = Overhead(55, 4, 3), Overhead(90, 10, 3)
 """Interior tiles."""
 BOUNDARY = Overhead(110, 90, 25)
 """Boundary blocks, whose sizes are run-time values."""
@@ -156,6 +156,12 @@ def synthesis_cost(f: Filter, pairs: int) -> tuple[int, int]:
     return _products(f, 2 * pairs), 2 * len(places)
 
 
+def _half(n: int) -> int:
+    """Return the elements of the even, or of the odd, quads of n elements, padded: see `dwt.kernels.Layout`."""
+    n = up4(n // 2)
+    return n + (16 - n) % 32
+
+
 def _products(f: Filter, outputs: int) -> int:
     return outputs * f.taps if f.taps > 2 else outputs * 3 // 2  # outputs of Haar share their products
 
@@ -212,8 +218,8 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
     f, warp, levels = problem.filter, Warp(problem, longest), cut.levels
     lead, extra = up4(f.lead), BOUNDARY if n else FORWARD
     fma, wide = analysis_cost(f)
-    halves = (cut.capacity + 2 * f.taps + 16) // 2, ((cut.capacity + f.taps) // 2 + 2 * f.taps + 16) // 2
-    warp.shared = 2 * sum(map(up4, halves))
+    sizes = cut.capacity + 2 * f.taps + 16, (cut.capacity + f.taps) // 2 + 2 * f.taps + 16
+    warp.shared = 2 * sum(map(_half, sizes))
 
     def groups(level: int) -> int:
         """Return the groups of four samples or coefficients that a level needs."""
@@ -247,12 +253,12 @@ def forward_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
 def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = False) -> Warp:
     """Count an interior tile of the inverse kernel, or the boundary block with ``n`` samples."""
     f, warp, levels = problem.filter, Warp(problem, longest), cut.levels
-    halo, extra, pairs = 2 * up4(f.low) + up4(2 * f.high), BOUNDARY if n else INVERSE, 2 if n else PAIRS
+    halo, extra, pairs = 2 * up4(f.low) + up4(2 * f.high), BOUNDARY if n else INVERSE, PAIRS
     sizes = [n or cut.tile]
     for level in range(1, levels + 1):
         sizes.append(f.length(sizes[-1]) if n else cut.tile >> level)
     room = [up4((cut.capacity >> level) + f.taps + halo + 8) for level in range(1, levels + 1)]
-    warp.shared = sum(room) + sum(room[:2])
+    warp.shared = sum(room) + 2 * sum(_half(n) for n in room[:2])
     warp.issue(1, int=extra.block, other=extra.block)
     for level in range(1, levels + 1):  # load, shrink and store four coefficients
         times = warp.executions(-(-sizes[level] // 4) if n else (sizes[level] + halo) >> 2)
@@ -267,7 +273,8 @@ def inverse_block(problem: Problem, cut: Tiling, n: int = 0, longest: bool = Fal
         warp.issue(times * (fma + (2 * pairs if level == 1 else 0)), fma=1)
         warp.access(times * wide, pairs)
         warp.access(times * pairs / 2, 4)
-        warp.issue(times * pairs / 2, wavefront=SAMPLE)  # two-way bank conflict
+        if level == 1:  # both halves of 32 bytes of a thread, in device memory
+            warp.issue(times * pairs / 2, wavefront=SAMPLE)
         warp.issue(times, int=extra.group)
         warp.wait(1)
     return warp

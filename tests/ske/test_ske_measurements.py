@@ -75,9 +75,7 @@ def test_counts_equal_those_of_the_compiled_kernels(tmp_path):
         tiling, block = getattr(counts, f"{name}_tiling"), getattr(counts, f"{name}_block")
         declared = block(problem, tiling(problem.filter, 4096, 4), longest=True)
         found = listing((tmp_path / f"{name}.ptx").read_text()).count()
-        # a remainder that the finest level of the inverse does not have, but that is compiled
-        never = counts.synthesis_cost(problem.filter, counts.PAIRS)[0] + 8 if name == "inverse" else 0
-        assert found["fma"] == declared.instructions["fma"] + never, name
+        assert found["fma"] == declared.instructions["fma"], name
         assert found["barrier"] == declared.barriers, name
         total = sum(n for kind, n in declared.instructions.items() if kind != "wavefront")
         assert sum(found.values()) == pytest.approx(total, rel=0.2), name
