@@ -73,9 +73,7 @@ def run(quick: bool = False, repeats: int = REPEATS) -> Row:
     return result("cuda_layouts", quick=quick, repeats=repeats, rows=rows)
 
 
-def _measured(
-    transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool, repeats: int
-) -> Row:
+def _measured(transform: str, wavelet: str, shape: tuple[int, int], padding: bool, fastmath: bool, repeats: int) -> Row:
     """Measure one case in one way: milliseconds, conflicts counted by the model, and the error against float64."""
     from wavefilt.backends.cuda.denoiser import Denoiser
     from wavefilt.backends.cuda.options import KernelOptions

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wavefilt.backends.cuda.multi_gpu.backend import Several
+    from wavefilt.backends.cuda.several import Several
 
     from .backend import Cuda, CudaPyramid, KernelOptions
 
@@ -20,10 +20,12 @@ def __getattr__(name: str) -> type:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         from .backend import Cuda, CudaPyramid, KernelOptions
-        from .multi_gpu.backend import Several
+        from .several import Several
     except ImportError as error:  # of a part of numba or of numba-cuda that has moved
         from wavefilt.errors import BackendUnavailable
 
-        raise BackendUnavailable(f"backend 'cuda': this version of numba or numba-cuda is not supported ({error})") from error
+        raise BackendUnavailable(
+            f"backend 'cuda': this version of numba or numba-cuda is not supported ({error})"
+        ) from error
 
     return {"Cuda": Cuda, "CudaPyramid": CudaPyramid, "KernelOptions": KernelOptions, "Several": Several}[name]

@@ -18,7 +18,6 @@ from wavefilt.options import Options
 from wavefilt.wavelets import modwt_boundary
 
 
-
 @cache
 def mean(build: Build) -> Kernel:
     """Kernel that takes one more of ``count`` results into their mean, from its sample ``shift`` on and round."""

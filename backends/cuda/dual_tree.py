@@ -612,11 +612,15 @@ def synthesis(of: Fused, function: str, weighs_lowpass: bool, centred: bool) -> 
     (before, after), tile = of.back[last], of.tiles[last + 1]
     load = loading(threads, tile + before + after)
     load_weighed = _weighing(of, last, GAINS, low[last % 2])
-    steps = (_synthesising(of, i, function, centred, (low[i % 2], high, low[1 - i % 2])) for i in reversed(range(of.count)))
+    steps = (
+        _synthesising(of, i, function, centred, (low[i % 2], high, low[1 - i % 2])) for i in reversed(range(of.count))
+    )
     compute, begin_of_low = in_turn(*steps), low[last % 2]
 
     @kernel(of.build, of, function, weighs_lowpass, centred)
-    def dual_tree_traces_synthesis_kernel(lowpass, low_count, bands, levels, limits, samples, rows, means, flags, checks):
+    def dual_tree_traces_synthesis_kernel(
+        lowpass, low_count, bands, levels, limits, samples, rows, means, flags, checks
+    ):
         """Low-pass coefficients of a row are ``low_count``; magnitudes of the bands are their gains."""
         buffer = cuda.shared.array(shared, number)
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z

@@ -30,7 +30,6 @@ from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, quotient, store
 from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
 
-
 WIDE_LEAST = 72
 """The fewest coefficients of a wide tile in its coarsest band; there, and in the neighbour beyond, a multiple of four."""
 WARP = 32

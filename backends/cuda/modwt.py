@@ -572,7 +572,9 @@ class ModwtPlan(Plan):
         flags, length = self.flags if beside.flags is None else beside.flags, before + after
         if i == 0 and length:
             threads = self.build.threads
-            launch = extend(self._mode, self.build)[grid(-(-length // threads), -(-s.rows // ROWS_EACH)), threads, stream]
+            launch = extend(self._mode, self.build)[
+                grid(-(-length // threads), -(-s.rows // ROWS_EACH)), threads, stream
+            ]
             launch(x, s.samples, s.rows, -before, s.samples, self._outside, length, flags)
         place = self._needed_at[one.last]
         first, tile, blocks = one.forward.grid(one.spread, *place[2:], s.rows)

@@ -472,7 +472,7 @@ def test_rows_of_one_block_with_gaps(value):
 def three(monkeypatch):
     """Three GPUs, for all of which the simulated one stands."""
     from wavefilt.backends.cuda import Several
-    from wavefilt.backends.cuda.multi_gpu import backend
+    from wavefilt.backends.cuda import several as backend
 
     monkeypatch.setattr(backend, "checked", lambda devices, count: [0] * 3)
     monkeypatch.setattr(backend, "LEAST", 0)

@@ -576,9 +576,7 @@ def _both_ends(c: _Inverse) -> DeviceFunction:
             even, odd = first if level & 1 else second
             here = gap >> level
             kept = n - here
-            load(
-                buffer, bands, begin, row * stride, place, even, odd, kept, seam << coarser, here, coarser == 0, t
-            )
+            load(buffer, bands, begin, row * stride, place, even, odd, kept, seam << coarser, here, coarser == 0, t)
             begin += extent.rows * stride
             place += ((capacity >> level) + room + 3) & ~3
         cuda.syncthreads()

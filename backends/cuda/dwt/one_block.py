@@ -74,7 +74,6 @@ class RowFilters:
         return numbered(self.lo, self.hi, self.rec_lo, self.rec_hi)
 
 
-
 class Tables(NamedTuple):
     """Tables of `OneBlock`, and those of `thresholding.factors`."""
 

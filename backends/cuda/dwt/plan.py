@@ -121,10 +121,15 @@ class DwtPlan(Plan):
         details, thresholds = (self.details if array is None else array for array in (by.details, by.thresholds))
         x, live, flags = by.source or (target.array, self.flags, self.flags)
         means = None if i else by.means
-        launch = self.inverse_kernel(i, by.function, means is not None)[grid(tiles + 1, rows), self.build.threads, stream]
+        launch = self.inverse_kernel(i, by.function, means is not None)[
+            grid(tiles + 1, rows), self.build.threads, stream
+        ]
         coarser = self._approximations[i]
         if by.approximation is not None and i == self.launches - 1:
             coarser = by.approximation
-        bands, unchanged = Bands(details, *self._where[i], coarser), Unchanged(x, live, i == 0 and by.source is not None)
+        bands, unchanged = (
+            Bands(details, *self._where[i], coarser),
+            Unchanged(x, live, i == 0 and by.source is not None),
+        )
         extent = self._extent(i, tiles)
         launch(bands, thresholds, target, extent, unchanged, details if means is None else means, flags)

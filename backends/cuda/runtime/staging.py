@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 WORD, ERROR = ir.IntType(64), ir.IntType(32)
 PAGE = 4 << 10
 
+
 class Functions(NamedTuple):
     """Addresses of the C library's function that copies memory, and of the driver's."""
 

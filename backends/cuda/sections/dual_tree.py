@@ -621,7 +621,9 @@ class DualTreeSectionPlan(ComplexPlan):
             width = 1 if columns % 4 else 4
             across, down = -(-columns // (threads * width)), -(-rows // ROWS_EACH)
             for first in range(0, s.rows, ROWS):
-                launch = of_sections(self.build, width)[(across * down, min(s.rows - first, ROWS), BANDS), threads, stream]
+                launch = of_sections(self.build, width)[
+                    (across * down, min(s.rows - first, ROWS), BANDS), threads, stream
+                ]
                 tiling = Tiling(first, across, 1)
                 launch(self.magnitudes, target, one.bands, thresholds, self._limits(i), tiling)
         return Shrinking(GAINS, details=target)

@@ -400,7 +400,11 @@ def inverse(of: SectionLevel, function: str) -> Kernel:
     last = 2 * height * half  # elements of what came of A and H; then of V and D
     shared, keeps, round_along = 2 * last, function == "keep", of.periodized[1]
     put = columns.put([i * half for i in range(2 * STEP)])
-    (_, both), edge, along_rows = _shrinking(of.build.dtype, function), _inverse_edge(of, function), _synthesising_rows(of)
+    (_, both), edge, along_rows = (
+        _shrinking(of.build.dtype, function),
+        _inverse_edge(of, function),
+        _synthesising_rows(of),
+    )
     limit = inverse_registers(of.build.dtype, of.taps, any(of.periodized), function)
 
     @kernel(of.build, of.structure, function, taps=sum(of.numbered, ()), registers=limit)
@@ -496,7 +500,9 @@ class SectionPlan(Plan):
         periodized = mode_down == "periodization", mode_along == "periodization"
         several = mode_down in ("smooth", "antireflect"), mode_along in ("smooth", "antireflect")
         axes = f, g = Filter(len(down[0]), periodized[0]), Filter(len(along[0]), periodized[1])
-        self._sizes = sizes = [(s.size[0], s.size[1])]  # rows and columns of a section, then of its bands at every level
+        self._sizes = sizes = [
+            (s.size[0], s.size[1])
+        ]  # rows and columns of a section, then of its bands at every level
         for _ in range(s.depth):
             sizes.append((f.length(sizes[-1][0]), g.length(sizes[-1][1])))
         for axis, mode in enumerate(s.modes):

@@ -227,7 +227,13 @@ def narrowing(dtype: str, threads: int, share: float = MEDIAN) -> DeviceFunction
 
     @device
     def narrower(search, segment, workspace):
-        sizes, state, counts, edge_keys, middle = search.sizes, search.state, search.counts, search.edge_keys, search.middle
+        sizes, state, counts, edge_keys, middle = (
+            search.sizes,
+            search.state,
+            search.counts,
+            search.edge_keys,
+            search.middle,
+        )
         base, field = segment * BINS, segment * FIELDS
         low, shift, n = state[field + LOW], state[field + SHIFT], sizes[segment]
         below = state[field + BELOW] + max(state[field + BASE], 0)

@@ -86,7 +86,10 @@ def _concluding(dtype: str, drawn: int, threads: int, share: float) -> DeviceFun
     Each has counted its own values in the widest bins of ``histogram``.
     """
     each, nothing = BINS // threads, magnitudes(np.dtype(dtype).itemsize)
-    (_, refine), (_, add, _, _) = window.bracketing(dtype, drawn, threads, share=share, wide=True), window.histogram(threads)
+    (_, refine), (_, add, _, _) = (
+        window.bracketing(dtype, drawn, threads, share=share, wide=True),
+        window.histogram(threads),
+    )
 
     @device
     def conclude(samples, begin, parts, segment, histogram, workspace, tally, search):

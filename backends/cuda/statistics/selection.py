@@ -91,7 +91,9 @@ class Selection:
         self.amounts = cuda.to_device(self._counts.astype(np.float64))
         self._drawn = drawn(self.build.dtype, first.bands[0].length, options) if first.bands else 0
         room = max(CLOSE, self._drawn)  # of samples, later of the values of the last windows
-        self._samples = Samples(cuda.device_array(room * big, key), room, cuda.to_device(np.zeros(big * BINS, np.int64)))
+        self._samples = Samples(
+            cuda.device_array(room * big, key), room, cuda.to_device(np.zeros(big * BINS, np.int64))
+        )
         self._events = [cuda.event() for _ in range(2)]
         held = self.middle, self.energy, *self._partial, self._widest, self._every, *self.search[:4]
         self.bytes = sum(int(array.nbytes) for array in (*held, self._samples.keys, self._samples.coarse))
