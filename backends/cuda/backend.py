@@ -86,19 +86,20 @@ class _AllCounted(AllCounted, CudaPyramid):
 class Cuda:
     """Transforms and denoising on the current CUDA device.
 
-    ``padding=False`` lays the tiles of the DWT out one element after the other in shared memory, so that threads meet in
-    banks. It is there to be measured: results are the same bit for bit. The tiles of other transforms have no conflicts
+    ``padding=False`` stores the tiles of the DWT one element after the other in shared memory, with bank conflicts.
+    It is there to be measured: results are the same bit for bit. The tiles of other transforms have no conflicts
     to avoid, and are the same.
 
     ``fastmath=True`` compiles all kernels with approximate division and square root, subnormal numbers flushed to zero,
     contraction and reassociation, but still with NaN and infinities, which mark samples that are not finite. It
     matters for shrink functions with a division (garrote), magnitudes of the dual tree, and rule `ebayes`, whose
-    exponentials become those of float32. Kernels that multiply and add, count or compare, and all that is computed in
+    exponentials are computed in float32. Kernels that multiply and add, count or compare, and all that is computed in
     float64 (sums of squares, noise, thresholds), take as long as without. numba-cuda gives these options to its
     compiler, but not to the linker that generates the code; here the linker has them too.
 
-    ``cache_bytes`` bounds the device memory kept between calls; `clear` frees it. Arrays on a GPU are denoised where they
-    are, on the caller's stream, and give arrays of their own kind; arrays in host memory are copied there and back.
+    ``cache_bytes`` bounds the device memory kept between calls; `clear` frees it. Arrays on a GPU are denoised where
+    they are, on the caller's stream, and return arrays of the same library; arrays in host memory are copied there and
+    back.
 
     Raises BackendUnavailable if no GPU can be used. Everything else raises MemoryError (`OutOfMemory`) for want of
     device memory, after it was tried once more with the buffers freed that are kept.
@@ -126,7 +127,7 @@ class Cuda:
 
     @property
     def summation(self) -> Summation:
-        """Sums of samples in host memory: those of the CPU backend, imported for nothing else."""
+        """Sums of samples in host memory, by the CPU backend, which is imported for nothing else."""
         from wavefilt.backends.numba_cpu.partial_sums import ChunkSums
 
         return ChunkSums()
@@ -184,7 +185,7 @@ class Cuda:
         interop.flat(resident)[place : place + out.size].copy_to_host(out.reshape(-1))
 
     def _plan(self, analysis: Analysis, x: Samples, shape: tuple[int, ...] = ()) -> tuple[Plan, Stream]:
-        """Return a plan for the traces or sections of ``x``, or for another shape, and its stream. The plan is given back."""
+        """Return a plan for the rows of ``x``, of its or another shape, and its stream; give the plan back."""
         own = Shape.of(analysis, interop.dtype_name(x), len(x), shape or tuple(x.shape[1:]))
         plan = self._plans.borrow(own, interop.stream_number(x) if interop.on_device(x) else -1)
         return plan, plan.stream
@@ -213,7 +214,7 @@ class Cuda:
         return pyramid
 
     def _packed(self, pyramid: Pyramid) -> CudaPyramid:
-        """Copy coefficients of another backend into the buffers of a plan. Raises ValueError if their shapes do not fit."""
+        """Copy coefficients of another backend into the buffers of a plan. Raises ValueError for other shapes."""
         return pyramid if isinstance(pyramid, CudaPyramid) else guarded(partial(self._sent, pyramid), self.clear)
 
     def _sent(self, pyramid: Pyramid) -> CudaPyramid:
@@ -273,7 +274,7 @@ class Cuda:
         finite, self._plans.finite = self._plans.finite, True
         if not finite:
             raise ValueError(
-                "an array denoised with wait=False has NaN or infinite samples, or a dead trace in a record or section: "
+                "an array denoised with wait=False has NaN or infinite samples, or a dead trace in a record/section: "
                 "its result is not valid. With wait=True NaN are gaps, dead traces are left out, and an infinite "
                 "sample is named"
             )
@@ -315,7 +316,7 @@ class Cuda:
         return joined([self.denoise(x[part], method, level, report, out[part]) for part in parts], out, report)
 
     def at_once(self, x: Samples, method: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
-        """Take, denoise and restore an array on the GPU along its last ``axes``, in less time than by these three steps.
+        """Take, denoise and restore an array on the GPU along its last ``axes``, faster than in these three steps.
 
         Return None if that is not possible: for other options or axes, without enough memory, or where `denoise` does.
         """

@@ -1,4 +1,4 @@
-"""Rows too long for the device's memory, and batches that share thresholds: chunk by chunk through it."""
+"""Rows too long for the device's memory, and batches that share thresholds, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 ANY = Build("", 0)
 """These kernels are for any dtype and number of threads."""
 SHARE = 10
-"""Parts of the free memory of which a chunk's samples are one: plans for chunks of two lengths take four each."""
+"""Free memory over the samples of a chunk: plans for chunks of two lengths take four times the samples each."""
 LEAST = 1 << 18
-"""Bytes of samples in a chunk, below which there is no use in trying a smaller one."""
+"""Bytes of samples in a chunk below which smaller chunks are not tried."""
 
 
 def denoise(
@@ -40,8 +40,8 @@ def denoise(
 ) -> tuple[Array, Measured | None] | None:
     """Rows that do not fit in the device's memory denoised into ``out`` as `Cuda.denoise` does.
 
-    Chunks are made for the memory free now, and smaller if that was not enough. Samples on the device stay there;
-    details come to the host only for rules that sort them or count exceedances and histograms.
+    Chunks are sized for the free memory, and smaller if that is not enough. Samples on the device stay there; details
+    are copied to the host only for rules that sort them or count exceedances and histograms.
     Raises OutOfMemory if even small chunks do not fit.
     """
     rows = _DeviceRows(x, out, backend) if interop.on_device(x) else HostRows(x, out, backend)
@@ -61,7 +61,7 @@ def denoise(
 
 
 def _free(backend: Cuda) -> int:
-    """Bytes of device memory that are free when nothing is kept for later calls."""
+    """Free everything kept for later calls, and return the free bytes of device memory."""
     backend.clear()
     context = cuda.current_context()
     if not SIMULATED:
@@ -168,7 +168,7 @@ class HostRows(engine.Rows):
 
 
 class _DeviceRows(HostRows):
-    """Rows on the device, of any library; chunks are views of them, but for the ends of a row, which are joined."""
+    """Rows on the device, of any library; chunks are views of them, except the joined ends of a row."""
 
     def __init__(self, x: Array, out: Array, backend: Cuda) -> None:
         self.x, self.out, self.backend, self.shape = x, out, backend, tuple(x.shape)
@@ -206,7 +206,7 @@ class _DeviceRows(HostRows):
         self._copy(self.x[row], self.out[row])
 
     def _copy(self, source: Array, target: Array) -> None:
-        """Contiguous samples to others: parts of one row, or whole ones."""
+        """Copy contiguous samples: parts of one row, or whole rows."""
         interop.flat(target).copy_to_device(interop.flat(source), stream=self._stream)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Array:

@@ -63,7 +63,7 @@ class Denoiser:
         if self._sigma_of != "given" and self.replayable:
             self._medians = depth if self._sigma_of == "level" else min(depth, plan.together)
         self.quick = min(depth, self._bands - local) <= self._layout.listed
-        """Whether passes that a search hardly ever needs are left out; one block then finishes the few other searches."""
+        """Whether passes that hardly any search needs are left out; one block then finishes each of the others."""
         self._factors = cuda.to_device(thresholding.factors(method, self._bands, self._samples, plan.noise))
         self._numbers = cuda.device_array(2 * self._bands * s.rows, np.float64)
         self._thresholds = cuda.device_array(self._bands * s.rows, s.dtype)
@@ -131,7 +131,7 @@ class Denoiser:
         launch(x, s.size[-1], traces, target, *where)
 
     def _choose(self, x: DeviceArray, stream: Stream) -> Shrinking:
-        """Choose noise and thresholds by what was found; searches that did not end are flagged."""
+        """Choose noise and thresholds from the statistics; searches that did not end are flagged."""
         s, build, search = self.plan.shape, self.plan.build, self.found
         kernel = thresholding.choose(str(self._rule), self._sigma_of, build, self.plan.noise)
         blocks = -(-s.rows // thresholding.rows_at_once(self._bands, build.threads))
@@ -179,8 +179,8 @@ class Denoiser:
     def launch(self, x: Samples, y: Samples, stream: Stream) -> None:
         """Launch everything from ``x`` to ``y``, contiguous arrays on the GPU of any library, which may be the same.
 
-        From the second call on this is a graph, one for arrays of each alignment. Drivers before CUDA 12.4 cannot exchange
-        the arrays of a graph: there it works on buffers, and samples are copied.
+        From the second call on this is a graph, one for arrays of each alignment. Drivers before CUDA 12.4 cannot
+        exchange the arrays of a graph: there it works on buffers, and samples are copied.
         """
         if self._flags[UNFINISHED]:  # by a run that was not waited for
             self.make_all_passes()

@@ -1,16 +1,16 @@
 """The dual-tree transform of traces: filters of both trees, and tiles of a row through several levels.
 
 Both trees lie in turn in one sequence. The first level takes one element of the sequence to one low-pass and one
-high-pass coefficient, all others four to two of each. High-pass coefficients of both trees in turn are complex ones, real
-and imaginary parts, whose magnitudes rules count. The row goes on symmetrically beyond its ends at every level: tiles at
-its ends copy what lies there from inside.
+high-pass coefficient, all others four to two of each. High-pass coefficients of both trees are the real and imaginary
+parts of complex ones, whose magnitudes rules count. The row continues symmetrically beyond its ends at every level:
+tiles at its ends copy the elements there from inside.
 
     analysis   [around|......tile......|around]                   elements of level 1, two trees in turn
                   [around|..tile/2..|around] -> level 1           low-pass, to be split further
                         [.tile/4.]           -> level 2
 
-Consecutive threads take consecutive groups of four elements: no two threads of a warp meet in a bank. What the transform
-is: `wavefilt.transforms.dtcwt`.
+Consecutive threads take consecutive groups of four elements, without bank conflicts. For the transform see
+`wavefilt.transforms.dtcwt`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ HALF = 0.5**0.5
 
 @dataclass(frozen=True)
 class Level:
-    """What kernels of a level are compiled for: filters of the first level or of tree a, and so many ``threads``."""
+    """The constants of the kernels of a level: filters of the first level or of tree a, and how they are built."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -105,12 +105,12 @@ def _centred(taps: Sequence[float], place: int) -> Terms:
 
 
 def repeated(outputs: Sequence[Terms], times: int, step: int) -> list[Terms]:
-    """Those outputs again and again, ``step`` places further each time."""
+    """Repeat the outputs, each time ``step`` places further."""
     return [[(tap, place + i * step) for tap, place in terms] for i in range(times) for terms in outputs]
 
 
 def reach(outputs: Sequence[Terms]) -> tuple[int, int]:
-    """The first and the last place that outputs need."""
+    """Return the first and the last place that outputs need."""
     places = [place for terms in outputs for _, place in terms]
     return min(places), max(places)
 
@@ -151,7 +151,7 @@ class Along:
         ]
 
     def width(self, columns: int) -> int:
-        """Elements of a tile, a multiple of eight, that is so many columns wide with what lies around it."""
+        """Return the elements of a tile, a multiple of eight, that takes ``columns`` with the elements around it."""
         return (columns - self.lead - self.lag) & ~7
 
 
@@ -161,9 +161,9 @@ def scaled(outputs: Sequence[Terms], factor: float) -> list[Terms]:
 
 @device
 def inside(i, size):
-    """The element at place i of an axis that goes on symmetrically beyond its ends.
+    """Return the element at place i of an axis that continues symmetrically beyond its ends.
 
-    A size is how many elements there are, and to how many they are extended so at the end first.
+    A size is the number of elements, and the number to which they are first extended at the end.
     """
     there, extended = size
     i %= 2 * extended
@@ -174,7 +174,7 @@ def inside(i, size):
 
 
 def sizes(n: int, depth: int) -> list[tuple[int, int]]:
-    """The size, for `inside`, of an axis of n samples at every level, finest first, and of the last low-pass."""
+    """Return the size, for `inside`, of an axis of n samples at every level, finest first, and of the last low-pass."""
     extended = -(-n >> depth) << depth
     lengths = (extended >> max(level - 1, 0) for level in range(1, depth + 1))
     return [(n, extended), *((length, length) for length in lengths)]
@@ -210,7 +210,7 @@ class Fused:
 
     @cached_property
     def down(self) -> list[Along]:
-        """Of analysis: low-pass and high-pass coefficients of a group."""
+        """The filters of the analysis: low-pass and high-pass coefficients of a group."""
         return [
             Along(
                 [[terms] for part in level.analysis for terms in repeated(part, GROUP // level.wide, level.wide)], GROUP
@@ -220,7 +220,7 @@ class Fused:
 
     @cached_property
     def up(self) -> list[Along]:
-        """Of synthesis: a group, of low-pass and of high-pass coefficients."""
+        """The filters of the synthesis: a group, from low-pass and high-pass coefficients."""
         found = []
         for level in self.levels:
             times = GROUP // level.wide
@@ -250,7 +250,7 @@ class Fused:
 
 
 def fused(levels: list[Level], tile: int, least: int) -> list[tuple[Level, ...]]:
-    """Return the levels of each launch, finest first, with at least so many elements of a tile at the coarsest."""
+    """Return the levels of each launch, finest first, whose tiles have at least ``least`` elements at the coarsest."""
     found, begin = [], 0
     while begin < len(levels):
         end = begin + 1
@@ -262,7 +262,7 @@ def fused(levels: list[Level], tile: int, least: int) -> list[tuple[Level, ...]]
 
 
 GAINS = "gains"
-"""What `Shrinking` calls the function by which each coefficient has a factor of its own, in its details."""
+"""Name of the function in `Shrinking` by which each coefficient is multiplied by its own factor, in ``details``."""
 
 
 @cache
@@ -307,7 +307,7 @@ class ComplexPlan(Plan):
     noise = NoiseOf(SHARE, 2)
 
     def hold(self, count: int, bands: Sequence[tuple[int, int, int, int]]) -> None:
-        """Make room for so many coefficients; ``bands`` as for `DetailLayout`, in complex elements."""
+        """Allocate ``count`` coefficients; ``bands`` as for `DetailLayout`, in complex elements."""
         self.parts, kind = self.buffer("coefficients", 2 * count), np.result_type(np.dtype(self.dtype), np.complex64)
         self.complex = self.parts.view(kind)
         self.magnitudes = self.buffer("details", count + count // 8 + 8)
@@ -321,18 +321,18 @@ class ComplexPlan(Plan):
 
     @property
     def gains(self) -> DeviceArray:
-        """Room for those of all coefficients, which lie as magnitudes do."""
+        """The gains of all coefficients, laid out as the magnitudes are."""
         return self.buffer("gains", self.magnitudes.size)
 
     def coefficients_for(self, by: Shrinking) -> tuple[DeviceArray, DeviceArray, bool]:
-        """What the inverse loads: coefficients, their gains, and whether there are any."""
+        """Return the coefficients that the inverse loads, their gains, and whether there are gains."""
         if by.function == GAINS and by.details is not None:
             return self.parts, by.details, True
         details = self.parts if by.details is None else by.details
         return details, details, False
 
     def shrunk(self, shrinkage: Shrinkage, stream: Stream) -> DeviceArray:
-        """On the host."""
+        """Shrink on the host."""
         target, host = self.buffer("shrunk", self.parts.size), self.complex.copy_to_host(stream=stream)
         stream.synchronize()
         for i, band in enumerate(self.bands):
@@ -361,7 +361,7 @@ class Bands(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Thresholds, and where those of the finest level of a launch begin."""
+    """Thresholds, and the index of the first one of a launch's finest level."""
 
     array: DeviceArray
     first: int
@@ -388,7 +388,7 @@ def mending(threads: int) -> DeviceFunction:
 
 @cache
 def loading(threads: int, length: int, centred: bool = False) -> DeviceFunction:
-    """Device function: so many elements of a row into shared memory, from element ``begin`` on, beyond its ends too.
+    """Device function: ``length`` elements of a row into shared memory, from element ``begin`` on, beyond its ends too.
 
     Less their ``mean``, if ``centred``.
     """
@@ -414,7 +414,7 @@ def loading(threads: int, length: int, centred: bool = False) -> DeviceFunction:
 
 @cache
 def _writing(wide: int) -> tuple[DeviceFunction, DeviceFunction]:
-    """Device functions: a group's low-pass and high-pass coefficients apart; as many as there are with magnitudes."""
+    """Device functions: split a group into low-pass and high-pass coefficients; write coefficients with magnitudes."""
 
     @device
     def one(bands, magnitudes, at, there, pairs):
@@ -480,7 +480,7 @@ def _analysing(of: Fused, i: int, coarsest: bool, places: tuple[int, int]) -> De
 
 @cache
 def analysis(of: Fused, coarsest: bool, centred: bool) -> Kernel:
-    """Kernel of some levels; those of the ``coarsest`` launch have the low-pass coefficients counted as well.
+    """Kernel of some levels; the ``coarsest`` launch writes magnitudes of its low-pass coefficients as well.
 
     If ``centred``, of samples less their mean.
     """
@@ -541,7 +541,7 @@ def _weighing(of: Fused, i: int, function: str, target: int) -> DeviceFunction:
 def _synthesising(of: Fused, i: int, function: str, centred: bool, places: tuple[int, int, int]) -> DeviceFunction:
     """Device function: the i-th level of a tile, from two places in shared memory to a third.
 
-    There lie the low-pass and the high-pass coefficients that it needs, and goes what the next finer level needs.
+    The first two hold low-pass and high-pass coefficients, and the third takes the input of the next finer level.
     """
     level, along, (source, high, target) = of.levels[i], of.up[i], places
     threads, ratio, tile, coarse = level.build.threads, level.wide // 2, of.tiles[i], of.tiles[i + 1]

@@ -1,7 +1,8 @@
 """Local James-Stein shrinkage of the bands of a DWT, of a dual tree and of a MODWT on the device.
 
-What it is: `wavefilt.thresholding.local_shrinkage`. For decimated bands a block has a tile of some consecutive ones. It
-puts their energies, and those of the adjacent bands, into shared memory, then shrinks its own coefficients by them:
+For the definition see `wavefilt.thresholding.local_shrinkage`. For decimated bands a block has a tile of some
+consecutive ones. It puts their energies, and the energies of the adjacent bands, into shared memory, then shrinks its
+own coefficients by them:
 
     band 1   [..|........tile........|..]     energies of a tile and around it, in one array
     band 2      [..|....tile....|..]
@@ -31,7 +32,7 @@ from wavefilt.backends.cuda.runtime.wide import filters, load4, quotient, store
 from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
 
 WIDE_LEAST = 72
-"""The fewest coefficients of a wide tile in its coarsest band; there, and in the neighbour beyond, a multiple of four."""
+"""The fewest coefficients of a wide tile in its coarsest band; a multiple of four, also in the neighbour beyond."""
 WARP = 32
 
 Link = tuple[int, int, int, int]
@@ -43,11 +44,11 @@ That is 4p, 2p or p for the p-th two of a tile.
 
 @dataclass(frozen=True)
 class Tile:
-    """What a kernel is compiled for: bands with so many coefficients of a tile each, finest first.
+    """The constants of a kernel: bands with ``sizes`` coefficients of a tile each, finest first.
 
-    The first is only the neighbour of others with ``finer``, and the last with ``coarser``. ``links`` are those of
-    each band to the next finer and to the next coarser one, if that is here. Of coefficients of two ``parts``
-    magnitudes are given, and what they are to be multiplied by is written.
+    With ``finer``, the first band is only a neighbour of others; with ``coarser``, the last. Each band has ``links`` to
+    the next finer and the next coarser band, if there are such. For coefficients of two ``parts``, the kernel reads
+    magnitudes and writes gains.
     """
 
     build: Build
@@ -65,7 +66,7 @@ class Tile:
 
     @cached_property
     def reaches(self) -> list[tuple[int, int]]:
-        """Of each band, how many energies are needed before the tile and after it, multiples of four."""
+        """The energies of each band that are needed before the tile and after it, multiples of four."""
         found = []
         for j, size in enumerate(self.sizes):
             first, last = 0, size - 1
@@ -78,15 +79,15 @@ class Tile:
         return found
 
     def step(self, i: int, j: int) -> int:
-        """Coefficients of the adjacent band j for two of band i."""
+        """Return the coefficients of the adjacent band j for two of band i."""
         return 2 * self.sizes[j] // self.sizes[i]
 
     def length(self, band: int) -> int:
-        """Energies of a band."""
+        """Return the energies of a band."""
         return sum(self.reaches[band]) + self.sizes[band]
 
     def place(self, band: int) -> int:
-        """Where in shared memory the tile of a band begins."""
+        """Return the begin of the tile of a band in shared memory."""
         return sum(self.length(i) for i in range(band)) + self.reaches[band][0]
 
     @property
@@ -97,7 +98,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Launch:
-    """The bands from ``first`` on, one after the other, in so many ``tiles`` a row."""
+    """The bands from ``first`` on, one after the other, in ``tiles`` tiles a row."""
 
     first: int
     tiles: int
@@ -110,7 +111,7 @@ class Launch:
 
 @lru_cache(maxsize=256)
 def launches(grids: tuple[Grid, ...], build: Build, rows: int, sizes: LocalSizes, parts: int = 1) -> list[Launch]:
-    """Return launches for bands with these grids, finest first: as many together as have tiles of enough coefficients.
+    """Return launches for bands with these grids, finest first: together as long as tiles have enough coefficients.
 
     Tiles are half as large where the next finer band, with twice the coefficients, is a neighbour.
     """
@@ -189,7 +190,7 @@ def _measuring(c: Tile, band: int) -> DeviceFunction:
     zero, edge = number(0), at_the_edge(c.build.dtype, c.periodic)
     ratio, share = number(NEXT), number(weights(REACH)[REACH])
     first_end = _first_of(threads, band * WARP)  # each band's ends are for another warp
-    assert REACH == 4  # as many as are loaded to either side
+    assert REACH == 4  # the coefficients loaded to either side
 
     @device
     def square(w, scale):
@@ -277,12 +278,12 @@ def _asked_by(c: Tile, band: int, i: int, others: DeviceFunction) -> DeviceFunct
 
 @cache
 def _adding(c: Tile, i: int, j: int) -> DeviceFunction:
-    """Device function: four energies, with those of the adjacent band j at the places of band i's."""
+    """Device function: four energies of band i plus the energies of the adjacent band j at the same places."""
     if j not in range(len(c.sizes)):
         return device(lambda energies, v, found: found)
     (a, b, d, e), step = c.links[i][0 if j < i else 1] or (0, 0, 0, 0), c.step(i, j)
     width = min(2 * step, 4)
-    begin = min(a, b, d, e) // width * width  # windows are read so many at a time
+    begin = min(a, b, d, e) // width * width  # elements read at a time
     places = [(a, b), (d, e), (a + step, b + step), (d + step, e + step)]
     first, between = c.place(j) + begin, filters([[(0.5, 0, p - begin) for p in two] for two in places], width)
 
@@ -296,7 +297,7 @@ def _adding(c: Tile, i: int, j: int) -> DeviceFunction:
 
 @cache
 def _shrinking(c: Tile, band: int) -> DeviceFunction:
-    """Device function: a band's own coefficients of a tile, shrunk by its energies and those of the adjacent bands."""
+    """Device function: a band's own coefficients of a tile, shrunk by its energies and the adjacent bands'."""
     threads, number, size, place = c.build.threads, np.dtype(c.build.dtype).type, c.sizes[band], c.place(band)
     first_of, one, zero = _first_of(threads, sum(c.sizes[c.own[0] : band]) // 4), number(1), number(0)
     rounds, rest, own = size // 4 // threads, size // 4 % threads, number(OWN)
@@ -350,13 +351,13 @@ class Places(NamedTuple):
 def shrinking(c: Tile) -> Kernel:
     """Kernel that writes coefficients of some bands shrunk to the places in ``target`` that they have in ``source``."""
     number, shared, threads, bands = np.dtype(c.build.dtype).type, c.shared, c.build.threads, len(c.sizes)
-    most, root = number(np.finfo(c.build.dtype).max), number(c.parts**0.5)  # thresholds are those of a part
+    most, root = number(np.finfo(c.build.dtype).max), number(c.parts**0.5)  # thresholds are for one part
     measure = in_turn(*(_measuring(c, band) for band in range(bands)))
     shrink = in_turn(*(_shrinking(c, band) for band in c.own))
 
     @kernel(c.build, c)
     def local_kernel(source, target, places, thresholds, first, rows):
-        """Thresholds are those of all bands; that of the ``first`` here is 0 where it is unchanged."""
+        """Thresholds of all bands are given, from band ``first`` here on; bands with threshold 0 are unchanged."""
         begins, strides, counts = places
         energies = cuda.shared.array(shared, number)
         scales = cuda.shared.array(bands, number)

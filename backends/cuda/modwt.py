@@ -1,16 +1,16 @@
 """The MODWT on the device: a tile of a row through several levels in shared memory, and back.
 
-A tile is runs of ``width`` neighbouring samples, as far apart as the taps of the launch's finest level. Within it those
-taps lie ``width`` apart, those of the next level twice as far, and so on: all levels are computed alike. The finest
+A tile is runs of ``width`` neighbouring samples, as far apart as the taps of the launch's finest level. Within it these
+taps are ``width`` apart, the taps of the next level twice as far, and so on: all levels are computed alike. The finest
 levels, whose taps are closer than RUN_BYTES, have tiles without gaps. Lengths are in elements of a tile:
 
     memory    run 0 ........ run 1 ........ run 2 ........      width elements each, width << spread apart
-    tile      |run 0|run 1|run 2|...                            as loaded, with what the taps reach around it
+    tile      |run 0|run 1|run 2|...                            as loaded, with the reach of the taps around it
     level i   taps width << i apart                             outputs in the place of the inputs
 
 A thread computes three quads of four outputs, the reach of the taps apart: an odd number, so that no two threads of a
-warp meet in a bank, and no padding is needed. What the transform is: `wavefilt.decomposition`; which coefficients
-beyond the samples are kept: `wavefilt.wavelets.modwt_boundary`.
+warp meet in a bank, and no padding is needed. For the transform see `wavefilt.decomposition`, and for the coefficients
+beyond the samples `wavefilt.wavelets.modwt_boundary`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from wavefilt.wavelets import boundary, modwt_boundary
 RUN_BYTES = 64  # two sectors of memory
 BLOCK_BYTES = 12 << 10  # 256 threads for float32, 128 for float64
 QUADS = 3  # of outputs that a thread computes
-LEAST_OWN = 0.8  # of what a block computes at most is given to its neighbours' outputs' halo: the rest is its own
+LEAST_OWN = 0.8  # least share of a block's outputs that is not halo
 FILL = 256  # blocks, below which smaller tiles keep more multiprocessors at work
 
 
@@ -65,17 +65,17 @@ class Tiling:
 
     @cached_property
     def heads(self) -> list[int]:
-        """What is needed before the tile: of the input, and of each step's output."""
+        """Elements needed before the tile: of the input, and of each step's output."""
         return [sum(up4(self.lead(step)) for step in self.steps[i:]) for i in range(self.levels + 1)]
 
     @cached_property
     def tails(self) -> list[int]:
-        """The same after it."""
+        """Elements needed after the tile."""
         return [sum((self.taps - 1) * s - self.lead(s) for s in self.steps[i:]) for i in range(self.levels + 1)]
 
     @property
     def unit(self) -> int:
-        """What tiles are multiples of."""
+        """Tiles are multiples of this."""
         return max(self.width, 4)
 
     @cached_property
@@ -135,7 +135,7 @@ class Launch:
 
 
 def launches(taps: int, level: int, start_level: int, dtype: str, threads: int) -> list[Launch]:
-    """As few as do all levels, finest first; coarse levels are as many at a time as their halo allows."""
+    """Return the fewest launches for all levels, finest first; the halo limits the coarse levels of a launch."""
     run = RUN_BYTES // np.dtype(dtype).itemsize
     made: list[Launch] = []
     while last := made[0].first if made else level:
@@ -153,7 +153,7 @@ def _launch(taps: int, first: int, last: int, start_level: int, run: int, thread
 
 
 class At(NamedTuple):
-    """Where rows lie: element 0 of row 0, elements from row to row, the first position that is there, and the end."""
+    """The place of rows: element 0 of row 0, elements from row to row, the first position stored, and the end."""
 
     start: int
     pitch: int
@@ -194,7 +194,7 @@ class Cut(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Thresholds, and where those of the finest level of a launch begin."""
+    """Thresholds, and the index of the first one of a launch's finest level."""
 
     array: DeviceArray
     first: int
@@ -252,7 +252,7 @@ def _distance(width: int) -> DeviceFunction:
 
 @cache
 def _loading(tiling: Tiling, i: int, circular: bool, finest: bool, function: str, dtype: str) -> DeviceFunction:
-    """Device function: what the i-th step reads of a tile of ``x``, shrunk, into shared memory from ``offset`` on.
+    """Device function: the input of the i-th step for a tile, shrunk, into shared memory from ``offset`` on.
 
     With ``finest`` it is samples, checked for being finite and extended: ``beyond`` the ends.
     """
@@ -555,7 +555,7 @@ class ModwtPlan(Plan):
         self._tables: dict[tuple[Grid, ...], tuple[DeviceArray, int, int]] = {}
 
     def _place(self, ends: tuple[int, int], start: int = 0) -> At:
-        """Return the place of rows that begin at ``start``, with so many elements before the samples and after them.
+        """Return the place of rows that begin at ``start``, with elements before and after the samples.
 
         Sample 0 of each lies at a multiple of four.
         """

@@ -29,17 +29,20 @@ They were measured on an H200. For longer rows, longer filters and float64 the s
 
 
 class LocalSizes(NamedTuple):
-    """For local shrinkage: bytes of the coefficients of a tile in the finest of its bands, and the fewest coefficients in the coarsest.
+    """Sizes for local shrinkage: bytes of a tile in its finest band, and the fewest coefficients in its coarsest.
 
-    Fewer would be little beside their neighbours. Tiles have a quarter of the bytes where there would be fewer blocks
-    than ``fill``, and ``wide`` bytes where the last tile of a row would otherwise be nearly empty, since bands have
-    some coefficients more than a power of two.
+    Fewer coefficients would be little beside their neighbours. Tiles have a quarter of the bytes where there would be
+    fewer blocks than ``fill``, and ``wide`` bytes where the last tile of a row would otherwise be nearly empty, since
+    bands have some coefficients more than a power of two.
     """
 
     tile: int = 1 << 14
     least: int = 16
     wide: int = 9 << 11
     fill: int = 528  # four a multiprocessor
+
+
+LOCAL = LocalSizes()
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class KernelOptions:
     sums: tuple[int, int] = (1 << 12, 528)  # samples that a block sums at least, and blocks at most, for a trend
     blocks: tuple[int, int] = (2112, 1056)  # that a launch for sections keeps at least: of the DWT, of the dual tree
     coarse: int = 64  # elements of a tile of the dual tree at its coarsest level
-    local: LocalSizes = LocalSizes()  # of tiles for local shrinkage
+    local: LocalSizes = LOCAL
     counting: tuple[int, int] = (256, 256)  # blocks and threads that count a chunk
 
     def build(self, dtype: str) -> Build:

@@ -137,7 +137,7 @@ class Plan(Buffers, ABC):
         return interop.aligned(flat, self.shape.rows, self.shape.samples)
 
     def alone(self, rule: str, sigma_of: str, function: str) -> Alone | None:
-        """Return a launch of one kernel for a whole run, if rows are short enough, by a rule of `thresholding.choose`."""
+        """Return the launch of one kernel for a whole run by a rule of `thresholding.choose`, for short rows."""
         return None
 
     def forward(self, x: DeviceArray, stream: Stream, beside: Beside = ALONE) -> None:

@@ -1,7 +1,7 @@
 """Several GPUs of one host as one backend.
 
-Whole rows are dealt to the GPUs. A long row is cut into chunks with halos, each of which stays on its GPU from the first
-pass to the last; transfers overlap.
+Whole rows are dealt to the GPUs. A long row is cut into chunks with halos, each of which stays on its GPU from the
+first pass to the last; transfers overlap.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Several(Cuda):
     """`Cuda` on several GPUs of this host: ``devices="all"``, or their numbers; the others options are as there.
 
     Rows in host memory are dealt out. A record or few long rows go to one GPU; where that has no room they are cut so
-    that every GPU has a part with the halo that makes its coefficients those of the whole. Medians are merged by
+    that every GPU has a part with a halo, and its coefficients are equal. Medians are merged by
     counting and exact, so the result is that of one GPU bit for bit, or to rounding for thresholds that depend on mean
     squares. Arrays on a GPU stay on it. Single transforms run on the first GPU.
 

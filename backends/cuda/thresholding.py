@@ -233,7 +233,7 @@ def shrink_band(
     build: Build,
     stream: Stream,
 ) -> None:
-    """Launch the kernel that shrinks one band by a `Blocks` or a `Posterior`, by numbers of every row, or one for all."""
+    """Launch the kernel that shrinks one band by a `Blocks` or a `Posterior`, with numbers for every row or all."""
     numbers, constants, length = [thresholds], list[int](), band.length
     if isinstance(function, Posterior):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -294,7 +294,7 @@ NEAR = 12.0
 def posterior(build: Build, prior: str, estimator: str) -> Kernel:
     """Kernel of `Posterior`, a thread for each detail.
 
-    With fast math, exponentials of the Laplace prior are those of float32; the formulas of the Cauchy prior have
+    With fast math, exponentials of the Laplace prior are computed in float32; the formulas of the Cauchy prior have
     differences that would lose all digits.
     """
     number, threads = np.dtype(build.dtype).type, build.threads

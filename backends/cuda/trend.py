@@ -20,7 +20,7 @@ from wavefilt.vocabulary import Detrend
 
 @cache
 def fit(build: Build, line: bool) -> Kernel:
-    """Kernel of the sums of each part of the rows, and for a ``line`` of those times their places from the middle."""
+    """Kernel of the sums of each part of the rows, and for a ``line`` of samples times their distance from the middle."""
     threads, total = build.threads, summing(build.threads)
 
     @kernel(build, line)
@@ -92,9 +92,9 @@ def settle(build: Build, line: bool) -> Kernel:
 
 @cache
 def change(build: Build, line: bool, restoring: bool) -> Kernel:
-    """Kernel that takes the trends off rows, or ``restoring`` adds them again to those that are ``live``.
+    """Kernel that takes the trends off rows, or, if ``restoring``, adds them again to rows that are ``live``.
 
-    Of the ``samples`` of a row there are so many, from ``first`` on.
+    The arrays have ``count`` of the ``samples`` of a row, from ``first`` on.
     """
     number = np.dtype(build.dtype).type
 
@@ -179,4 +179,4 @@ def change_part(
     build, blocks = options.build(y.dtype.name), -(-x.size // options.sums[0])
     launch = change(build, True, restoring)[blocks, build.threads, stream]
     launch(x, y, first, x.size, trend.samples, 1, False, cuda.to_device(numbers), live)
-    stream.synchronize()  # what was made for it is freed
+    stream.synchronize()  # the arrays made here are freed

@@ -21,7 +21,7 @@ def warm_up(
     dtypes: Sequence[str] = ("float32",),
     advance: Callable[[], None] = lambda: None,
 ) -> None:
-    """Compile the kernels that `denoise` launches by these options, for samples of these dtypes, on the current GPU.
+    """Compile the kernels that `denoise` launches by some options, for samples of some dtypes, on the current GPU.
 
     They go to the cache on disk. ``advance`` is called after each shape.
     """

@@ -1,7 +1,7 @@
 """Forward and inverse kernel of the DWT: a tile of a row through several levels in shared memory.
 
-A launch has a block for each tile, and one for both ends of a row (`tiling`). Two levels, with what a block reads and
-writes in device memory at the sides:
+A launch has a block for each tile, and one for both ends of a row (`tiling`). Two levels, with reads and writes of
+device memory at the sides:
 
     forward                                             inverse
     samples ->  [halo|......tile......|halo]            details 1 ->  [halo|..tile/2..|halo]  shrunk as they are loaded
@@ -11,7 +11,7 @@ writes in device memory at the sides:
                                                                    [......tile......]         -> samples
 
 A thread computes four consecutive coefficients, or four pairs of samples, and accesses shared memory by quads of four
-elements. Where threads read or write every second quad, those with even numbers and those with odd ones lie apart:
+elements. Where threads access every second quad, even and odd quads are stored separately:
 
     plain    |0 |1 |2 |3 |4 |5 |6 |7 |...          two threads of each eight meet in a bank
     padded   |0 |2 |4 |6 |...|pad|1 |3 |5 |7 |...  none does: the halves are 16 banks apart
@@ -84,7 +84,7 @@ def registers(of: FusedLevels, function: str) -> int | None:
 
 
 def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32]:
-    """Return how rows of these lengths, one a level, go on beyond their ends: three (index, factor) for every sample.
+    """Return the extensions of rows with these ``lengths``, one a level: three pairs (index, factor) for every sample.
 
     A map in the kernel, with its divisions, would double the registers.
     """
@@ -96,7 +96,7 @@ def extensions(f: Filter, mode: str, lengths: Sequence[int]) -> NDArray[np.int32
 
 
 class Layout:
-    """Where the elements of a level lie in shared memory, padded or plain: see the diagram.
+    """The places of the elements of a level in shared memory, padded or plain: see the diagram.
 
     ``quad(v, even, odd)`` and ``spot(t, even, odd)`` are device functions: the place of quad v and of element t.
     """
@@ -116,7 +116,7 @@ class Layout:
         return n + (16 - n) % 32 if self.padding else n
 
     def window(self, t: int) -> tuple[int, int]:
-        """Return the window and the place in it of the t-th element from a quad on: windows begin there, and at the next.
+        """Return the window and the place in it of element t from a quad on. Windows begin there and at the next quad.
 
         Plain elements are all in the first window.
         """
@@ -193,7 +193,7 @@ def _synthesis(of: FusedLevels) -> DeviceFunction:
 
 @dataclass(frozen=True)
 class _Tile:
-    """What a kernel is compiled for, and where it keeps what in shared memory."""
+    """The constants of a kernel, and its use of shared memory."""
 
     of: FusedLevels
     function: str = "keep"
@@ -216,7 +216,7 @@ class _Forward(_Tile):
         return self.layout.half(capacity + 2 * taps + 16), self.layout.half((capacity + taps) // 2 + 2 * taps + 16)
 
     def places(self, level: int) -> tuple[int, int, int, int]:
-        """Where the even and odd quads of a level's input begin, then those of the next level's."""
+        """Return the begins of the even and odd quads of a level's input, then of the next level's."""
         finest, following = self.halves
         places = (0, finest, 2 * finest, 2 * finest + following)
         return places if level % 2 else places[2:] + places[:2]
@@ -317,7 +317,7 @@ def _loading_both_ends(c: _Forward) -> DeviceFunction:
 
 @cache
 def extending(f: Filter, dtype: str, threads: int, padding: bool) -> DeviceFunction:
-    """Device function: what lies beyond both ends of a level's row of ``length`` samples, by its part of the table."""
+    """Device function: the extension at both ends of a level's row of ``length`` samples, by its part of the table."""
     number, taps, lead, lead4 = np.dtype(dtype).type, f.taps, f.lead, up4(f.lead)
     spot = layout(padding).spot
 
@@ -450,7 +450,7 @@ class _Inverse(_Tile):
         return [up4((self.cut.capacity >> level) + self.room) for level in range(1, self.of.levels + 1)]
 
     def halves(self, level: int) -> tuple[int, int]:
-        """Where the even and odd quads of the approximation of a level begin; finer ones lie in two places in turn."""
+        """Return the begins of the even and odd quads of a level's approximation; levels use two places in turn."""
         first, halves = sum(self.sizes), [self.layout.half(n) for n in self.sizes[:2]]
         even, half = (first, halves[0]) if level & 1 else (first + 2 * halves[0], halves[-1])
         return even, even + half

@@ -1,6 +1,6 @@
 """Rows that fit in a block's shared memory: one kernel denoises them, a block for each row.
 
-A row is read once and written once. Every level takes the place of its own input: a thread holds what it computes in
+A row is read once and written once. Every level takes the place of its own input: a thread keeps its results in
 registers until all have read. Details lie at the end of the shared memory, the finest last. At its beginning are the
 samples or coefficients still to be transformed, laid out as by the kernels of several blocks (`kernels.Layout`):
 
@@ -33,7 +33,7 @@ from .kernels import PAIRS, Rows, analysis, check, copying, extending, extension
 from .tiling import NOT_FINITE, ROWS, Filter, grid, up4
 
 ROUNDS = 5
-"""Groups of four coefficients of each filter that a thread computes of a level at most: 40 registers hold them."""
+"""Most groups of four coefficients of each filter that a thread computes per level: 40 registers hold them."""
 RULES = ("linear", "fixed", "bayes")
 _, FIXED, BAYES = range(3)
 """Numbers of rules for the kernel."""
@@ -41,18 +41,18 @@ MOST_TAPS, MOST_LEVELS = 32, 8
 MOST_SAMPLES = 48 << 20
 """Of all rows that blocks of 512 threads denoise: 4096 x 16384 take 0.514 ms, and 0.486 if blocks share rows."""
 LENGTH, ODD, DETAILS, PLACES = range(4)
-"""Fields of a level in `OneBlock.layout`, and how many they are."""
+"""Fields of a level in the layout of `OneBlock`, and their number."""
 STATIC = 20 << 10
 """Bytes of shared memory beside the row, at most."""
 REGISTERS = 64
-"""With 512 threads two blocks fit on a multiprocessor, so that one works while the other waits at a barrier."""
+"""With 512 threads two blocks fit on a multiprocessor, and one works while the other waits at a barrier."""
 SLACK = 16
-"""Elements behind a band that are read for coefficients beyond the end of a row, which nobody wants."""
+"""Elements behind a band that are read for unused coefficients beyond the end of a row."""
 
 
 @dataclass(frozen=True)
 class RowFilters:
-    """What the kernel is compiled for; ``lo`` and ``hi`` analyse, the others synthesise."""
+    """The constants of the kernel; ``lo`` and ``hi`` analyse, the others synthesise."""
 
     lo: tuple[float, ...]
     hi: tuple[float, ...]
@@ -75,7 +75,7 @@ class RowFilters:
 
 
 class Tables(NamedTuple):
-    """Tables of `OneBlock`, and those of `thresholding.factors`."""
+    """Tables of `OneBlock`, and the result of `thresholding.factors`."""
 
     layout: DeviceArray
     extensions: DeviceArray
@@ -205,7 +205,7 @@ def _finest(of: RowFilters) -> DeviceFunction:
 def _measuring(threads: int) -> DeviceFunction:
     """Device function: the sums of the squares of all bands, each in a fixed order, all at once.
 
-    Of every band half as many threads, or turns of one, add as of the one before.
+    Every band has half the threads, or turns of one thread, of the band before.
     """
 
     @device
@@ -356,7 +356,7 @@ def denoising(of: RowFilters, function: str, most: int) -> Kernel:
 
 
 def _half(f: Filter, length: int, padding: bool) -> int:
-    """Return the elements of the even, or odd, quads of so many samples and those beyond their ends."""
+    """Return the elements of the even, or odd, quads of ``length`` samples and their extension."""
     return layout(padding).half(length + up4(f.lead) + 2 * f.taps + 16)
 
 
@@ -396,7 +396,7 @@ class OneBlock:
 
 
 def elements(f: Filter, lengths: Sequence[int], padding: bool) -> int:
-    """Return the elements of shared memory for a row, and its coefficients at every level, of these lengths."""
+    """Return the elements of shared memory for a row and its coefficients, with these ``lengths`` at every level."""
     most, bands = 0, 0
     for n in lengths:
         most = max(most, 2 * _half(f, n, padding) + bands)

@@ -4,11 +4,11 @@ No other module uses private interfaces of numba-cuda. Those used here are check
 
 * `CUDADispatcher` (`compile`, `overloads`, `add_overload`, `targetoptions`, `typeof_pyval`), to compile and
   launch kernels that come from the cache on disk, and to note launches without making them
-* `_Kernel` (`bind`, `_codelibrary`, `_reduce_states`, `_rebuild`), to keep kernels on disk: the cache of numba-cuda tells
-  closures apart by pickling them, and processes that write to it at once mix up its files
-* `CUDACodeLibrary` (`llvm_strs`, `get_ltoir`, `_cubin_cache`, `_ensure_cc`), to fill in the taps of a filter and to link
-  with options for fast math, which numba-cuda does not pass on; `get_asm_str`, whose PTX is only searched for functions
-  that no kernel here calls, and takes a second
+* `_Kernel` (`bind`, `_codelibrary`, `_reduce_states`, `_rebuild`), to keep kernels on disk: the cache of numba-cuda
+  tells closures apart by pickling them, and processes that write to it at once mix up its files
+* `CUDACodeLibrary` (`llvm_strs`, `get_ltoir`, `_cubin_cache`, `_ensure_cc`), to fill in the taps of a filter and to
+  link with options for fast math, which numba-cuda does not pass on; `get_asm_str`, whose PTX is only searched for
+  functions that no kernel here calls, and takes a second
 * `global_compiler_lock`: two threads that launch a kernel for the first time break numba-cuda
 * `Module._finalizer`: a kernel that ran on several GPUs is unloaded several times, which corrupts the heap
 
@@ -79,10 +79,10 @@ def kernel(
     registers: int | None = None,
     since: Capability = (8, 0),
 ) -> Callable[[Callable[..., Any]], Kernel]:
-    """Decorator of a kernel that is a closure over ``build`` and other ``constants``, with at most so many registers.
+    """Decorator of a kernel, a closure over ``build`` and other ``constants``, with at most ``registers`` a thread.
 
-    GPUs below the compute capability ``since`` have no such limit: code for them would spill. ``taps`` are those that
-    the kernel takes from `taps.numbered`: numba need not run again for other taps.
+    GPUs below the compute capability ``since`` have no such limit: code for them would spill. ``taps`` are the taps
+    of `taps.numbered` in the kernel: numba need not run again for others.
     """
     if SIMULATED:
         return cuda.jit  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ Samples: TypeAlias = Array
 
 
 class Build(NamedTuple):
-    """What all kernels of a plan are compiled for."""
+    """The constants of all kernels of a plan."""
 
     dtype: str
     threads: int

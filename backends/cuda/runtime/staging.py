@@ -1,4 +1,4 @@
-"""What threads do to copy host memory to or from pinned buffers, as machine code for threads without Python.
+"""Copies of host memory to and from pinned buffers, as machine code for threads without Python.
 
 In Python every call of the driver takes the interpreter's lock, for which eight threads wait longer than they copy; and
 to wake a Python thread takes as long as to copy half a MiB.
@@ -131,7 +131,7 @@ class _Program:
         return self.builder.load(self.builder.inttoptr(place, WORD.as_pointer()))
 
     def _call(self, name: str, *arguments: Value, result: ir.IntType = ERROR) -> None:
-        """Call a C function, and return what it returns if that is an error."""
+        """Call a C function, and return its result if that is an error."""
         builder, kind = self.builder, ir.FunctionType(result, [WORD] * len(arguments))
         found = builder.call(builder.inttoptr(self._words[name], kind.as_pointer()), arguments)
         if result is ERROR:

@@ -19,7 +19,7 @@ _PLACEHOLDER = re.compile(r"\b(float|double) 0x39B([0-9A-F]{3})0{10}\b", re.IGNO
 
 
 class Tap(float):
-    """A tap and its ``number`` among those of a kernel."""
+    """A tap and its ``number`` among the taps of a kernel."""
 
     number: int
 

@@ -18,7 +18,7 @@ SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 
 
 def _import_implementations() -> None:
-    """What numba-cuda imports when it first compiles: numba-cuda 0.30 needs `numpy.row_stack`, NumPy 2.5 has it not."""
+    """Import modules that numba-cuda 0.30 needs to compile, with `numpy.row_stack`, which NumPy 2.5 lacks."""
     names = vars(np)
     if "row_stack" in names:
         return
@@ -47,7 +47,7 @@ if not SIMULATED and "numba_cuda" not in str(cuda.__file__):
 
 
 class _DriverError(Exception):
-    """What errors of the driver, a code and what it says, would be in the simulator, which has none."""
+    """Stands for the driver's errors in the simulator, which has no driver."""
 
 
 if SIMULATED:

@@ -36,7 +36,7 @@ from .memory import Buffers
 from .target import SIMULATED, cuda
 
 PIECE, SMALLEST, PIECES = 1 << 20, 1 << 18, 2
-"""Bytes that are staged and sent at a time, at most and at least, and pieces of a thread where there are enough bytes."""
+"""Bytes that are staged and sent at a time, at most and at least, and pieces of a thread if there are enough."""
 SHARE = 1 << 18
 """Bytes for which another thread is worth waking."""
 THREADS = min(8, available_cpus())
@@ -158,7 +158,7 @@ class Results:
         self._lock = threading.Lock()
         self._ended: deque[_Loan] = deque()
         self._loans: dict[int, _Loan] = {}  # by identity
-        self._free: list[_Block] = []  # those that came free last at the end
+        self._free: list[_Block] = []  # in the order in which they came free
         self._new: set[int] = set()  # sizes of results that were new memory
         self._coming: set[int] = set()  # sizes of which a spare block is being made
 
@@ -203,7 +203,7 @@ class Results:
             excess -= self._free.pop(0).size
 
     def _lacks(self, size: int) -> bool:
-        """Whether spare blocks are to be made: before the last of those made together is gone."""
+        """Return whether to make spare blocks: when half of the last ones are used."""
         if size > self.SPARE or size in self._coming:
             return False
         return sum(block.size == size for block in self._free) < max(_together(size) // 2, 1)
@@ -264,7 +264,7 @@ class _Block:
         parallel(write, len(parts))
 
     def pin(self) -> None:
-        """Where the system refuses, it stays pageable."""
+        """Pin the memory; if the system refuses, it stays pageable."""
         if SIMULATED or self._tried:
             return
         from cuda.bindings import driver
@@ -307,7 +307,7 @@ def _new(size: int) -> NDArray[np.uint8]:
 
 
 def pinned(array: Array) -> bool:
-    """Whether the device can reach this host memory by itself."""
+    """Return whether the device can access this host memory directly."""
     from cuda.bindings import driver
 
     error, kind = driver.cuPointerGetAttribute(

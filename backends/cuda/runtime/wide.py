@@ -1,6 +1,6 @@
-"""What numba does not generate by itself: wide memory accesses, and filters unrolled with their taps as constants.
+"""Code that numba does not generate: wide memory accesses, and filters unrolled with their taps as constants.
 
-In the simulator plain stand-ins take their place.
+In the simulator plain functions take their place.
 """
 
 from __future__ import annotations

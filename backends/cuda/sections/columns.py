@@ -1,14 +1,14 @@
-"""What kernels of both axes share: how a section is cut into tiles, and filters that slide down its columns.
+"""The template of kernels of both axes: a section is cut into tiles, and filters slide down its columns.
 
     tile   a thread has a column of samples         shared memory       a thread has a column of two bands
            ||||||||||||  in steps of some rows  ->  low-pass rows   ->  along the rows, to memory
            ||||||||||||  window in registers        high-pass rows
            vvvvvvvvvvvv  turn after turn
 
-Windows are in registers, and the filters are unrolled with their taps as constants. A *state* is what the last step
-computed, then what the next one still needs of the rows above. Neighbouring threads have neighbouring columns, so every
-access is to a run of a row, and no two threads of a warp meet in a bank: there is nothing to pad. In the simulator plain
-stand-ins take the place of what numba cannot generate.
+Windows are in registers, and the filters are unrolled with their taps as constants. A *state* has the results of the
+last step, then the rows above that the next step still needs. Neighbouring threads have neighbouring columns, so every
+access is to a run of a row, without bank conflicts: there is nothing to pad. In the simulator plain functions take the
+place of code that numba cannot generate.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ else:
         return load  # type: ignore[no-any-return]
 
     def put(places: Sequence[int]) -> DeviceFunction:
-        """Device function ``(array, index, values)``: the first values go to ``index`` and so many places on.
+        """Device function ``(array, index, values)``: the first values go to ``places`` from ``index`` on.
 
         numba would check every index for being negative, which costs as much as the filters.
         """
@@ -151,7 +151,7 @@ else:
     def slide(outputs: Outputs, kept: Sequence[int], new: int, computing: bool = True) -> DeviceFunction:
         """Device function ``(state, rows) -> state``: a step further, by ``new`` rows of each of some windows.
 
-        So many rows of each window are ``kept`` for the next step. Without ``computing`` that is all it does.
+        ``kept`` has the rows of each window that the next step needs. Without ``computing`` nothing else is done.
         """
 
         @intrinsic

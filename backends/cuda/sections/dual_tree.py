@@ -327,7 +327,7 @@ def _up(of: Level) -> Along:
 
 
 def repeated_both(of: Level, times: int) -> list[list[Terms]]:
-    """Terms in the low-pass and in the high-pass window of so many times `Level.wide` samples."""
+    """Return the terms in the low-pass and the high-pass window of ``times`` times `Level.wide` samples."""
     low, high = (repeated([output[w] for output in of.synthesis], times, 2) for w in range(2))
     return [list(both) for both in zip(low, high, strict=True)]
 
@@ -339,7 +339,7 @@ def synthesis_width(of: Level) -> int:
 
 @cache
 def _pairing(of: Level, weighed: bool) -> DeviceFunction:
-    """Device function: what a step loads of one column of real coefficients, from two opposite directions.
+    """Device function: the real coefficients of one column for a step, from two opposite directions.
 
     ``odd`` says which column of two it is. Coefficients are multiplied by gains if they are ``weighed``.
     """
@@ -388,7 +388,7 @@ def _pairing(of: Level, weighed: bool) -> DeviceFunction:
 
 @cache
 def _plain() -> DeviceFunction:
-    """Device function: what a step loads of one column of low-pass coefficients."""
+    """Device function: the low-pass coefficients of one column for a step."""
     load = columns.column(STEP)
 
     @device
@@ -412,7 +412,7 @@ def synthesis_registers(of: Level, weighed: bool) -> int | None:
 
 @cache
 def synthesis(of: Level, weighed: bool) -> Kernel:
-    """Kernel of one level for twice as many threads: a thread has a column of coefficients, then groups of samples."""
+    """Kernel of one level for twice the threads: each has a column of coefficients, then groups of samples."""
     number, threads, rows_a_turn = np.dtype(of.build.dtype).type, of.build.threads, rows_in(of)
     sliding, along = Sliding(repeated_both(of, STEP // 2), STEP), _up(of)
     outputs, steps = len(sliding.outputs), rows_a_turn // STEP
@@ -502,7 +502,7 @@ def synthesis(of: Level, weighed: bool) -> Kernel:
 
 
 def synthesis_threads(dtype: str, threads: int) -> int:
-    """Columns of a tile of the synthesis, which has twice as many threads: so that two blocks have registers enough."""
+    """Columns of a tile of the synthesis, which has twice the threads: two blocks then have enough registers."""
     return threads * 5 // 8 if dtype == "float32" else threads // 2
 
 
@@ -571,7 +571,7 @@ class DualTreeSectionPlan(ComplexPlan):
         before: tuple[object, ...],
         after: tuple[object, ...],
     ) -> None:
-        """Launch ``kernel`` for so many tiles across and down; a grid has only so many sections."""
+        """Launch ``kernel`` for some tiles across and down; a grid has at most `ROWS` sections."""
         (across, down), sections = tiles, self.shape.rows
         turns = max(min(across * down * sections // self.options.blocks[1], TURNS), 1)
         for first in range(0, sections, ROWS):
@@ -604,10 +604,10 @@ class DualTreeSectionPlan(ComplexPlan):
         super().inverse(y, stream, self.weighed(by, stream) if by.function in KNOWN else by)
 
     def weighed(self, by: Shrinking, stream: Stream) -> Shrinking:
-        """The same by gains in place of a function and its thresholds: two threads load each of them."""
+        """Return gains instead of a function and its thresholds: two threads load every coefficient."""
         own, rows, threads = self.gains, self.shape.rows, self.options.threads
         kernel = pointwise(by.function, self.build)
-        for i in range(0, len(self.layout), BANDS):  # those of a level are equally long
+        for i in range(0, len(self.layout), BANDS):  # bands of a level are equally long
             blocks = -(-self.layout.bands[i].length // (4 * threads))
             for first in range(0, rows, ROWS):
                 launch = kernel[(blocks, min(rows - first, ROWS), BANDS), threads, stream]

@@ -1,4 +1,4 @@
-"""The DWT of both axes: one level in one pass over tiles, down the columns in registers, along the rows from shared memory.
+"""The DWT of both axes: one level in one pass over tiles, as `columns` shows.
 
 Interior tiles check nothing; those at the edges look up how rows and columns go on. The bands of a level lie in one
 array: D, V and H of all sections, their rows close together, then the approximation, whose rows begin at multiples of
@@ -69,7 +69,7 @@ class SectionLevel:
 
     @property
     def structure(self) -> tuple[object, ...]:
-        """What all filters of these lengths have in common."""
+        """The constants that filters of equal lengths share."""
         return self.axes, self.several, self.height
 
     @property
@@ -158,9 +158,9 @@ def _places(f: Filter, several: bool) -> DeviceFunction:
 
 @cache
 def _forward_edge(of: SectionLevel) -> DeviceFunction:
-    """Device function: samples of eight rows of the extension, in a column given by what it is the sum of.
+    """Device function: samples of eight rows of the extension, in a column that is a sum of others.
 
-    They go by way of the places that what is computed of them will take.
+    They pass through the places of the results.
     """
     number, threads, last = np.dtype(of.build.dtype).type, of.build.threads, of.height * of.build.threads
     (several_down, several_along), place_down = of.several, _places(of.axes[0], of.several[0])
@@ -536,7 +536,7 @@ class SectionPlan(Plan):
         self._levels = [array[start:] for start in self._starts[:-1]]
 
     def aligned(self, flat: DeviceArray) -> bool:
-        """Whether it begins at a multiple of 16 bytes."""
+        """Return whether it begins at a multiple of 16 bytes."""
         return interop.address(flat) % 16 == 0
 
     def _level(self, i: int, array: DeviceArray | None) -> DeviceArray:
@@ -552,7 +552,7 @@ class SectionPlan(Plan):
         before: tuple[object, ...],
         after: tuple[object, ...],
     ) -> None:
-        """Launch ``kernel`` for so many tiles across and rows of coefficients; a grid has only so many sections."""
+        """Launch ``kernel`` for some tiles across and rows of coefficients; a grid has at most `ROWS` sections."""
         sections, down = self.shape.rows, -(-rows // self._height)
         turns = max(min(across * down * sections // self.options.blocks[0], self._taps_down // TAPS_A_TURN), 1)
         blocks, tiles = across * -(-down // turns), _short(across, turns)

@@ -1,4 +1,4 @@
-"""The search for the middle value of a band, or another quantile: what a block does for it.
+"""The search for the median of a band, or another quantile: functions of a block.
 
 A *window* is `BINS` bins of 2^shift consecutive bit patterns of non-negative floats, which order like their bits:
 
@@ -36,7 +36,7 @@ NOT_YET = -1  # the list and the values below it are still to be counted
 
 
 def first_shift(itemsize: int) -> int:
-    """Shift of the window that holds every value of so many bytes."""
+    """Return the shift of the window that holds every value of ``itemsize`` bytes."""
     return itemsize * 8 - 1 - 11
 
 
@@ -75,7 +75,7 @@ def ended(state, segment):
 
 @device
 def last_of(parts, state, field, tally):
-    """Whether this block is the last of those that work on a segment; then it sees what the others wrote."""
+    """Return whether this block is the last one that works on a segment; it then sees all results of the others."""
     cuda.threadfence()
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
@@ -117,7 +117,7 @@ def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunct
 
     @device
     def accumulate(histogram, base, workspace):
-        """Counts of every eight bins in the workspace, and behind them of every sixteen of these."""
+        """Counts of every eight bins in the workspace, and behind them of every sixteen groups."""
         thread = cuda.threadIdx.x
         for j in range(groups_each):
             i = j * threads + thread
@@ -138,7 +138,7 @@ def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunct
 
     @device
     def pick(counts, begin, step, size, rank, before):
-        """The one of so many counts that holds a rank, and the values before it: loads that do not wait for others."""
+        """Return the one of ``size`` counts that holds a rank, and the values before it; loads overlap."""
         place, total = np.int32(0), before
         for i in range(size):
             total = counts.dtype.type(total + counts[np.uint64(begin + step * i)])
@@ -270,7 +270,7 @@ def narrowing(dtype: str, threads: int, share: float = MEDIAN) -> DeviceFunction
 
 @cache
 def next_value(dtype: str, threads: int) -> DeviceFunction:
-    """Device function: the smallest value above ``low``, where it is smaller than what was found so far."""
+    """Device function: the smallest value above ``low``, where it is smaller than the smallest so far."""
     infinity = mask = magnitudes(np.dtype(dtype).itemsize)
 
     @device
@@ -360,8 +360,8 @@ def bracketing(
 ) -> tuple[DeviceFunction, DeviceFunction]:
     """Device functions: a window around the middle of a sample from ``begin`` on, and its last value; ``bracket``.
 
-    It reaches so many standard deviations of the sample's median rank to both sides. ``refine`` is the same of a sample
-    that the histogram has in the widest bins. ``wide`` if the sample begins at a multiple of 16 bytes.
+    It reaches ``deviations`` standard deviations of the sample's median rank to both sides. ``refine`` does the same
+    for a sample that is counted in the widest bins. ``wide`` if the sample begins at a multiple of 16 bytes.
     """
     widest = first_shift(np.dtype(dtype).itemsize)
     spread, middle = int(0.5 * deviations * drawn**0.5) + 1, int(drawn * share)  # of other ranks it is less
@@ -431,7 +431,7 @@ SPAN = 3
 
 @device
 def _note(own, less, equal, rank, two, middles, at):
-    """Keep a key that so many are less than, and so many equal, if it is one of the middle values."""
+    """Keep a key if it is a middle value: ``less`` keys are smaller, ``equal`` are equal."""
     if less <= rank < less + equal:
         middles[at] = own
         if not two:
@@ -477,7 +477,7 @@ def few(buffer, keys, begin, n, middles, at):
 
 @cache
 def _counting(threads: int) -> tuple[DeviceFunction, DeviceFunction]:
-    """Device functions: the values of a band by bin, and the keys of those between two limits."""
+    """Device functions: the values of a band by bin, and the keys of values between two limits."""
 
     @device
     def count_one(d, scale, histogram):

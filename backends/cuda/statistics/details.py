@@ -1,6 +1,6 @@
 """Statistics of details in device memory: only medians, mean squares, counts and thresholds leave it.
 
-Medians and mean squares are those of `Selection`. For rules that count, kernels count details above a threshold and by
+Medians and mean squares come from `Selection`. For rules that count, kernels count details above a threshold and by
 size; for rules that need every coefficient (SURE), |d| are sorted by a bitonic sort, which takes no memory but the
 padding to a power of two and gives the same order whatever the scheduling. Risks are formulas of scalars, compiled for
 the device as they are.
@@ -58,7 +58,7 @@ def counting_above(build: Build) -> Kernel:
 
 @cache
 def counting_bins(build: Build, bins: int) -> Kernel:
-    """Kernel that adds to ``counts`` of each group those of |d| times its scale by whole numbers.
+    """Kernel that counts |d| times the scale of each group, rounded down, in ``counts``.
 
     The last is for all beyond; ``step`` as in `counting_above`.
     """
@@ -131,7 +131,7 @@ class CudaStatistics:
         return np.asarray(energy.reshape(depth, self.groups) / self.counts[:, None])
 
     def _searched(self, depth: int, energy: bool, share: float = MEDIAN) -> Selection:
-        """Middle values of so many bands, or their sums of squares, when they are there."""
+        """Return middle values of ``depth`` bands, or their sums of squares, once they are computed."""
         found = Selection(self._layouts, self._options, depth, self._pooled, share)
         found.run(0 if energy else depth, energy, self._stream)
         self._stream.synchronize()
@@ -151,7 +151,7 @@ class CudaStatistics:
         return self._options.build(self._layouts[0].array.dtype.name)
 
     def _having(self, i: int) -> list[DetailLayout]:
-        """Those that have the i-th band."""
+        """Return the layouts with an i-th band."""
         return [layout for layout in self._layouts if len(layout) > i]
 
     def _counted(self, i: int, count: Kernel, numbers: Floats, bins: int) -> Counts:
@@ -174,7 +174,7 @@ class CudaStatistics:
 
     @property
     def _on_host(self) -> ReferenceStatistics:
-        """Of copies of all details in host memory."""
+        """The statistics of copies of all details in host memory."""
         found = [list[Array]() for _ in self._layouts[0].bands]
         for layout in self._layouts:
             host = layout.array.copy_to_host(stream=self._stream)
@@ -262,7 +262,7 @@ def sorting(build: Build, span: int) -> dict[str, Kernel]:
 
     @compiled
     def near(keys, size, most):
-        """Merges whose partners lie in one span: all up to runs of ``span``, or the end of those of ``most``."""
+        """Merges whose partners lie in one span: all up to runs of ``span``, or the end of runs of ``most``."""
         part = cuda.shared.array(span, key)
         thread, start = cuda.threadIdx.x, cuda.blockIdx.x * span
         for i in range(thread, span, threads):

@@ -29,7 +29,7 @@ class NoiseOf(NamedTuple):
 
 
 class Where(NamedTuple):
-    """What kernels take of a layout: its array, the bits in it, its table, where lists begin, and the rows of a band."""
+    """A layout as kernels take it: details, their bits, the table of bands, the begin of lists, and rows of a band."""
 
     details: DeviceArray
     keys: DeviceArray
@@ -39,7 +39,7 @@ class Where(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Details of one level, or of one band of it: the first element, elements from row to row, those of a row, rows."""
+    """Details of one level, or of one band of it: the first element, elements from row to row and in a row, rows."""
 
     offset: int
     pitch: int
@@ -48,7 +48,7 @@ class Band(NamedTuple):
 
 
 class DetailLayout:
-    """The bands of a transform in one flat array, finest first, each with as many rows.
+    """The bands of a transform in one flat array, finest first, with equal numbers of rows.
 
     Lists that a search for medians keeps of the ``listed`` finest bands have room from element ``lists`` on.
     """
@@ -78,7 +78,7 @@ def key_dtype(dtype: DType | str) -> DType:
 
 
 def amounts(layouts: Sequence[DetailLayout], bands: int, pooled: bool) -> Counts:
-    """Coefficients in each of so many bands, finest first: of a row, or of all rows of all layouts."""
+    """Return the coefficients in the finest ``bands``: of a row, or of all rows of all layouts."""
     found = np.zeros(bands, np.int64)
     for layout in layouts if pooled else layouts[:1]:
         for i, band in enumerate(layout.bands[:bands]):

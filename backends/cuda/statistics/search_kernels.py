@@ -36,7 +36,7 @@ and one row in 400 is searched anew."""
 
 
 class Search(NamedTuple):
-    """Of every segment: the values, `block_search` state, bins, window as values and as bits, and middle values."""
+    """Arrays for all segments: values, `block_search` state, bins, window as values and as bits, and middle values."""
 
     sizes: DeviceArray
     state: DeviceArray
@@ -55,7 +55,7 @@ class Samples(NamedTuple):
 
 
 class How(NamedTuple):
-    """Of a pass: the finest bands that are searched, and whether it sums squares, lists, and pools rows."""
+    """Options of a pass: the finest bands that are searched, and whether it sums squares, lists, and pools rows."""
 
     medians: int
     with_energy: bool
@@ -226,7 +226,7 @@ def comparing(dtype: str, threads: int, whole: bool) -> DeviceFunction:
 
 @cache
 def _listing(dtype: str, threads: int, stage: int) -> tuple[DeviceFunction, DeviceFunction]:
-    """Device functions: ``take`` what a thread has marked, and ``deliver`` what the block has staged.
+    """Device functions: ``take`` the marked keys of a thread, and ``deliver`` the staged keys of the block.
 
     Staged keys are counted and listed by all threads together: few threads have more than one at a time.
     """
@@ -319,7 +319,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
         row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
         if row >= rows:
             return
-        # backwards: what was written last is still in the cache
+        # backwards: the last coefficients written are still in the cache
         band, parts, part = _segment(bands, chunk, cuda.gridDim.x - 1 - cuda.blockIdx.x)
         n, pitch = bands[band * PLACES + LENGTH], bands[band * PLACES + PITCH]
         source = bands[band * PLACES + OFFSET] + row * pitch
@@ -393,7 +393,7 @@ def scan(build: Build, stage: int, share: float = MEDIAN) -> Kernel:
 
 @cache
 def gather(build: Build) -> Kernel:
-    """Kernel of the sums of squares of every segment from those of its chunks, always in the same order."""
+    """Kernel of the sums of squares of every segment from the sums of its chunks, always in the same order."""
     threads, total = build.threads, window.summing(build.threads)
 
     @kernel(build)
@@ -444,8 +444,8 @@ def narrow(build: Build, share: float = MEDIAN) -> Kernel:
 def finish(build: Build, close: int, share: float = MEDIAN) -> Kernel:
     """Kernel of the last pass over the lists, ``parts`` blocks for each: the middle values.
 
-    Those in the window, at most so many, are ``gathered``, and the last block finds the middle of them. Where they are
-    more, or the window missed, it searches the whole row, and the ``state`` stays that of a search that has not ended.
+    Values in the window, at most ``close``, are ``gathered``, and the last block finds the middle of them. If there are
+    more, or the window missed, it searches the whole row, and the ``state`` stays unfinished.
     """
     threads, itemsize = build.threads, np.dtype(build.dtype).itemsize
     key, widest, infinity = np.dtype(f"i{itemsize}").type, first_shift(itemsize), magnitudes(itemsize)
@@ -616,7 +616,7 @@ def _filling(dtype: str, threads: int, room: int, drawn: int, share: float) -> D
 def whole(build: Build, room: int, share: float = MEDIAN, drawn: int = DRAWN) -> Kernel:
     """Kernel for bands from ``first`` on of every row, a block for each: the two middle values and the sum of squares.
 
-    Medians are those of the ``medians`` finest bands. A row is read once, but for a sample of it, unless its window
+    Medians are computed of the ``medians`` finest bands. A row is read once, except for a sample, unless its window
     missed.
     """
     dtype, threads = build.dtype, build.threads

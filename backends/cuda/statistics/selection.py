@@ -21,11 +21,11 @@ BLOCKS = 330  # for the finest level of an H200: about five a multiprocessor for
 PARTS = 66  # blocks for a list: fewer read too slowly, more of all bands add too many counts
 PASSES = {"float32": 5, "float64": 8}
 """Passes that end every search: one for a sampled window, those from the widest if it missed, one for a next value."""
-CLOSE = 4096  # values in the last window at most, twice those that are expected
+CLOSE = 4096  # most values in the last window, twice the expected number
 
 
 def drawn(dtype: str, n: int, options: KernelOptions) -> int:
-    """Return the values in a sample of n: so many that few values are in the bin of its window that holds the median."""
+    """Return the values in a sample of n: enough for few values in the bin that holds the median."""
     values = options.sample // np.dtype(dtype).itemsize
     while listed(n, values) // (BINS // 2) > CLOSE // 2:
         values *= 4
@@ -166,11 +166,11 @@ class Selection:
         launch(self._where(layout, first), parts, samples, self._from(first))
 
     def _where(self, layout: DetailLayout, first: int) -> Where:
-        """Where the bands from ``first`` on lie."""
+        """Return the layout of the bands from ``first`` on."""
         return layout.where._replace(bands=_tail(layout.table, first * PLACES)) if first else layout.where
 
     def _from(self, first: int) -> Search:
-        """What a search has of the segments from those of a band on."""
+        """Return the search of the segments from a band on."""
         i, sizes = first * self.groups, (1, FIELDS, BINS, 2, 2, 2)
         return Search(*(_tail(array, i * size) for array, size in zip(self.search, sizes, strict=True)))
 
@@ -198,7 +198,7 @@ class Selection:
     def _finish(self, bands: int, stream: Stream) -> None:
         """Launch what fills ``middle`` of the finest bands from the lists of their first window.
 
-        The few searches that this does not end are made anew, each by one block; their state tells which.
+        The few searches that do not end here are repeated, each by one block; their state is marked.
         """
         (layout,), build = self.layouts, self.build._replace(threads=self.options.select)
         parts = max(min(-(-listed(layout.bands[0].length, self._drawn) // (4 * build.threads)), PARTS), 1)
