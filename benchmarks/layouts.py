@@ -27,7 +27,7 @@ class Access(NamedTuple):
     """Accesses of four elements: where those of the threads of a warp begin, and how many there are in a launch."""
 
     places: list[int]
-    count: float
+    times: float
 
 
 def extra_wavefronts(places: list[int]) -> int:
@@ -57,7 +57,7 @@ def conflicts(problem: Problem, padding: bool) -> dict[str, float]:
         if level:  # the finest samples go to device memory
             accesses["inverse"] += [Access([quads[2 * v + i] for v in warp], inverse) for i in range(2)]
         for name, own in accesses.items():
-            found[name] += sum(access.count * extra_wavefronts(access.places) for access in own)
+            found[name] += sum(access.times * extra_wavefronts(access.places) for access in own)
     return found
 
 

@@ -136,6 +136,8 @@ def add_squares() -> Kernel:
 class HostRows(engine.Rows):
     """Rows in host memory, whose coefficients stay on the device."""
 
+    backend: Cuda
+
     def coefficients(self, pyramid: CudaPyramid) -> tuple[DeviceArray, ...]:  # type: ignore[override]
         pyramid.stream.synchronize()
         return pyramid.plan.coefficients()
@@ -210,4 +212,4 @@ class _DeviceRows(HostRows):
         interop.flat(target).copy_to_device(interop.flat(source), stream=self._stream)
 
     def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Array:
-        return self.backend.reconstruct(pyramid, shrinkage, like=self.x)  # type: ignore[call-arg, no-any-return]
+        return self.backend.reconstruct(pyramid, shrinkage, like=self.x)

@@ -129,10 +129,10 @@ class Found(NamedTuple):
 
 
 class Searches(NamedTuple):
-    """The states of searches, and how many were made."""
+    """The states of searches, and their number."""
 
     state: DeviceArray
-    count: int
+    number: int
 
 
 class Chosen(NamedTuple):
@@ -175,7 +175,7 @@ def choose(rule: str, sigma_of: str, build: Build, of: NoiseOf) -> Kernel:
         constants[thread], above[thread] = 1 if dead else 0, 0
         if dead and shared and groups < rows:
             flags[NOT_FINITE] = 1
-        for row in range(cuda.blockIdx.x * threads + thread, searches.count, cuda.gridDim.x * threads):
+        for row in range(cuda.blockIdx.x * threads + thread, searches.number, cuda.gridDim.x * threads):
             if not ended(searches.state, row):
                 flags[UNFINISHED] = 1
         cuda.syncthreads()

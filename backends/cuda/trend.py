@@ -20,7 +20,7 @@ from wavefilt.vocabulary import Detrend
 
 @cache
 def fit(build: Build, line: bool) -> Kernel:
-    """Kernel of the sums of each part of the rows, and for a ``line`` of samples times their distance from the middle."""
+    """Kernel of the sums of each part of the rows, and for a ``line`` of samples times their places from the middle."""
     threads, total = build.threads, summing(build.threads)
 
     @kernel(build, line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ SHAPES: dict[int, list[tuple[int, ...]]] = {
 
 
 def warm_up(
-    methods: Sequence[Mapping[str, object]],
+    methods: Sequence[Mapping[str, Any]],
     dtypes: Sequence[str] = ("float32",),
     advance: Callable[[], None] = lambda: None,
 ) -> None:
@@ -25,7 +26,7 @@ def warm_up(
 
     They go to the cache on disk. ``advance`` is called after each shape.
     """
-    backend = registry.get("cuda")
+    backend: Any = registry.get("cuda")
     for options in methods:
         method = Options(**options)
         for dtype in dtypes:

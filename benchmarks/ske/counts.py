@@ -355,7 +355,7 @@ def _scan(problem: Problem) -> Launch:
     warp.issue(values, int=3, fma=2, other=1)
     warp.issue(listed, int=30, other=12)
     warp.issue(BINS / SCAN, int=4, other=4)
-    warp.wait(values / 32 + 8, values / 16 + 2, values / 32 + 4)
+    warp.wait(round(values / 32) + 8, values / 16 + 2, values / 32 + 4)
     return _search_launch("scan", warp, -(-n // chunk) * problem.rows, SCAN, n)
 
 

@@ -15,6 +15,9 @@ from . import one_block
 from .kernels import Bands, Extent, Rows, Unchanged, extensions, forward, inverse
 from .tiling import Filter, FusedLevels, at_once, forward_tiling, grid, inverse_tiling, launches, suited_tile, up4
 
+PADDED_INVERSE = True
+"""Whether ``padding`` pads the tiles of the inverse too: two fewer conflicts in eight accesses, but more addresses."""
+
 
 class DwtPlan(Plan):
     """Launches of some fused levels each, the finest first.
@@ -55,8 +58,10 @@ class DwtPlan(Plan):
             ahead, back = forward_tiling(f, own_tile, levels), inverse_tiling(f, own_tile, levels)
             own = [self.lengths[first + i] - (ahead.gap(n) >> i) for i in range(levels)]
             tables.append(extensions(f, mode, own))
-            constants = f.periodized, build, levels, own_tile
-            self._compiled_for.append((FusedLevels(lo, hi, *constants), FusedLevels(rec_lo, rec_hi, *constants)))
+            analysis = FusedLevels(lo, hi, f.periodized, build, levels, own_tile)
+            back_build = build._replace(padding=build.padding and PADDED_INVERSE)
+            synthesis = FusedLevels(rec_lo, rec_hi, f.periodized, back_build, levels, own_tile)
+            self._compiled_for.append((analysis, synthesis))
             self._tiles.append((ahead.interior(n), back.interior(n)))
             offsets, pitches, _, _ = zip(*bands[first:last], strict=True)
             self._where.append((offsets, pitches))  # of each launch's details

@@ -60,11 +60,10 @@ def tile_of(index, tiles):
 
 if SIMULATED:
 
-    def column(count: int) -> DeviceFunction:
-        return lambda array, index, pitch: tuple(array[index + k * pitch] for k in range(count))
-
-    def pairs(count: int) -> DeviceFunction:
-        return lambda array, index, pitch: tuple(array[index + k * pitch + i] for k in range(count) for i in range(2))
+    def column(count: int, width: int = 1) -> DeviceFunction:
+        return lambda array, index, pitch: tuple(
+            array[index + k * pitch + i] for k in range(count) for i in range(width)
+        )
 
     def put(places: Sequence[int]) -> DeviceFunction:
         def write(array, index, values):
@@ -88,43 +87,30 @@ else:
     from numba.core import cgutils
     from numba.cuda.extending import intrinsic
 
-    def column(count: int) -> DeviceFunction:
-        """Device function ``(array, index, pitch) -> elements``, ``pitch`` apart."""
+    def column(count: int, width: int = 1) -> DeviceFunction:
+        """Device function ``(array, index, pitch) -> elements``, ``pitch`` apart, each with its right neighbours.
+
+        ``width`` elements side by side must begin at a multiple of their number.
+        """
 
         @intrinsic
         def load(typing, array, index, pitch):
             def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
                 data, place, step = arguments
+                kind = ir.VectorType(context.get_data_type(array.dtype), width).as_pointer()
                 pointer = builder.gep(context.make_array(array)(context, builder, data).data, [place])
                 values = []
                 for _ in range(count):
-                    values.append(builder.load(pointer))
+                    if width == 1:
+                        values.append(builder.load(pointer))
+                    else:
+                        loaded = builder.load(builder.bitcast(pointer, kind), align=width * array.dtype.bitwidth // 8)
+                        word = ir.IntType(32)
+                        values += [builder.extract_element(loaded, ir.Constant(word, i)) for i in range(width)]
                     pointer = builder.gep(pointer, [step])
                 return cgutils.pack_array(builder, values)
 
-            return types.UniTuple(array.dtype, count)(array, types.int64, types.int64), generate
-
-        return load  # type: ignore[no-any-return]
-
-    def pairs(count: int) -> DeviceFunction:
-        """Device function ``(array, index, pitch) -> elements``: two side by side, ``pitch`` apart, at even places."""
-
-        @intrinsic
-        def load(typing, array, index, pitch):
-            def generate(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Values) -> Value:
-                data, place, step = arguments
-                kind = ir.VectorType(context.get_data_type(array.dtype), 2)
-                pointer = builder.gep(context.make_array(array)(context, builder, data).data, [place])
-                values = []
-                for _ in range(count):
-                    loaded = builder.load(
-                        builder.bitcast(pointer, kind.as_pointer()), align=2 * array.dtype.bitwidth // 8
-                    )
-                    values += [builder.extract_element(loaded, ir.Constant(ir.IntType(32), i)) for i in range(2)]
-                    pointer = builder.gep(pointer, [step])
-                return cgutils.pack_array(builder, values)
-
-            return types.UniTuple(array.dtype, 2 * count)(array, types.int64, types.int64), generate
+            return types.UniTuple(array.dtype, width * count)(array, types.int64, types.int64), generate
 
         return load  # type: ignore[no-any-return]
 

@@ -227,24 +227,27 @@ def _parting(of: Level) -> tuple[DeviceFunction, DeviceFunction]:
 
 
 @cache
-def _loading() -> DeviceFunction:
-    """Device function: eight rows of a column, from ``top`` on."""
-    load = columns.column(NEW)
+def _loading(count: int) -> DeviceFunction:
+    """Device function: ``count`` rows of a column, from row ``top`` on."""
+    load = columns.column(count)
+
+    def elements(first: int) -> DeviceFunction:
+        """Device function: the rows from ``first`` on, one by one, beyond the ends too."""
+        if first == count:
+            return device(lambda x, here, pitch, top, size: ())
+        others = elements(first + 1)
+
+        @device
+        def rows(x, here, pitch, top, size):
+            return (x[here + inside(top + first, size) * pitch], *others(x, here, pitch, top, size))
+
+        return rows
+
+    at_the_end = elements(0)
 
     @device
     def rows_of(x, here, pitch, top, size, interior):
-        if interior:
-            return load(x, here + top * pitch, pitch)
-        return (
-            x[here + inside(top, size) * pitch],
-            x[here + inside(top + 1, size) * pitch],
-            x[here + inside(top + 2, size) * pitch],
-            x[here + inside(top + 3, size) * pitch],
-            x[here + inside(top + 4, size) * pitch],
-            x[here + inside(top + 5, size) * pitch],
-            x[here + inside(top + 6, size) * pitch],
-            x[here + inside(top + 7, size) * pitch],
-        )
+        return load(x, here + top * pitch, pitch) if interior else at_the_end(x, here, pitch, top, size)
 
     return rows_of
 
@@ -261,7 +264,7 @@ def analysis(of: Level) -> Kernel:
     blank = (number(0),) * (outputs + kept)
     fill, step = (columns.slide(sliding.outputs, sliding.kept, NEW, computing) for computing in (False, True))
     put = columns.put([w * last + i * threads for w in range(2) for i in range(outputs // 2)])
-    top_of_all, after, warm, load = sliding.top(0), sliding.after[0], sliding.warm, _loading()
+    top_of_all, after, warm, load = sliding.top(0), sliding.after[0], sliding.warm, _loading(NEW)
     filter_low, filter_high, write = _filtering(of, 1.0), _filtering(of, HALF), _writing(of)
     pairs, shared, advance, (kinds, rows_of) = OUT // 2, 2 * last, outputs // 2 * threads, _parting(of)
 
@@ -344,7 +347,7 @@ def _pairing(of: Level, weighed: bool) -> DeviceFunction:
     ``odd`` says which column of two it is. Coefficients are multiplied by gains if they are ``weighed``.
     """
     half = np.dtype(of.build.dtype).type(HALF)
-    load, load_gains = columns.pairs(STEP // 2), columns.column(STEP // 2)
+    load, load_gains = columns.column(STEP // 2, 2), columns.column(STEP // 2)
 
     @device
     def turned(p, q, r, s, odd, sign):
@@ -386,25 +389,6 @@ def _pairing(of: Level, weighed: bool) -> DeviceFunction:
     return real
 
 
-@cache
-def _plain() -> DeviceFunction:
-    """Device function: the low-pass coefficients of one column for a step."""
-    load = columns.column(STEP)
-
-    @device
-    def plain(x, here, pitch, row, size, interior):
-        if interior:
-            return load(x, here + row * pitch, pitch)
-        return (
-            x[here + inside(row, size) * pitch],
-            x[here + inside(row + 1, size) * pitch],
-            x[here + inside(row + 2, size) * pitch],
-            x[here + inside(row + 3, size) * pitch],
-        )
-
-    return plain
-
-
 def synthesis_registers(of: Level, weighed: bool) -> int | None:
     """So that two blocks fit, but where that many spill: the later levels without gains."""
     return 96 if of.build.dtype == "float32" and len(of.low) <= 19 and (weighed or of.first) else None
@@ -422,7 +406,7 @@ def synthesis(of: Level, weighed: bool) -> Kernel:
     fill, step = (columns.slide(sliding.outputs, sliding.kept, STEP, run) for run in (False, True))
     put, put_one = columns.put([i * threads for i in range(outputs)]), columns.put([0])
     synthesise = filters(along.outputs, each)
-    real, plain = _pairing(of, weighed), _plain()
+    real, plain = _pairing(of, weighed), _loading(STEP)
     top_low, top_high, end, warm = sliding.top(0), sliding.top(1), max(sliding.after), sliding.warm
     half, shared, all_threads = number(HALF), 2 * last, 2 * threads
 

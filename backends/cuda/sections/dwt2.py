@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -522,7 +522,7 @@ class SectionPlan(Plan):
         self._entries = list(zip(ends[::2], ends[1::2], strict=False))
         self._table = cuda.to_device(np.concatenate(tables))
         self._starts, bands = [0], []
-        self._bands, self._samples = [], [(0, s.samples, *_short(sizes[0][1], *sizes[0]))]
+        self._bands, self._samples = list[Any](), [(0, s.samples, *_short(sizes[0][1], *sizes[0]))]
         for rows, wide in sizes[1:]:
             start, pitch, across = self._starts[-1], up4(rows * wide), up4(wide)
             bands += [(start + i * s.rows * pitch, pitch, rows * wide, s.rows) for i in range(BANDS)]
@@ -599,6 +599,6 @@ class SectionPlan(Plan):
         return target
 
 
-def _short(*numbers: int) -> tuple[np.int32, ...]:
+def _short(*numbers: int) -> tuple[Any, ...]:
     """Return sizes in 32 bits, with which kernels compute addresses in fewer instructions."""
     return tuple(map(np.int32, numbers))
