@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wavefilt.backends import registry
+from wavefilt.backends.cuda.backend import Cuda
 from wavefilt.options import Options
 
 SHAPES: dict[int, list[tuple[int, ...]]] = {
@@ -26,10 +26,11 @@ def warm_up(
 
     They go to the cache on disk. ``advance`` is called after each shape.
     """
-    backend: Any = registry.get("cuda")
+    backend = Cuda()
     for options in methods:
         method = Options(**options)
         for dtype in dtypes:
             for shape in SHAPES[method.dimensions]:
                 backend.denoise(np.zeros(shape, dtype), method, method.level_for(*shape[1:]))
                 advance()
+    backend.clear()
