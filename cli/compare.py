@@ -32,7 +32,7 @@ from .reading import LAYOUT, read
 if TYPE_CHECKING:
     from wavefilt.tuning import Comparison
 
-METHOD = ("wavelet", "level", "mode", "shrink", "scope", "keep", "spins", "detrend", "blend")
+METHOD = ("wavelet", "level", "mode", "shrink", "scope", "keep", "spins", "detrend", "blend", "basis")
 RULES_AND_TRANSFORMS = [
     click.option(
         "--rule",

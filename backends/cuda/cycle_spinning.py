@@ -15,7 +15,7 @@ from wavefilt.backends.cuda.runtime.interfaces import Build, Kernel, Samples
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.thresholding import leave, marking
 from wavefilt.options import Options
-from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets import boundary
 
 
 @cache
@@ -48,7 +48,7 @@ def denoise(
         return None
     total, dtype, threads = done[0], build.dtype, build.threads
     rows, samples = x.shape
-    circular = method.mode in modwt_boundary.ROUND
+    circular = method.mode in boundary.ROUND
     stream = interop.current_stream(x)
     extension = extend("periodic" if circular else method.mode, build)
     flags = cuda.to_device(np.zeros(FLAGS, np.int32))

@@ -10,7 +10,7 @@ tiles at its ends copy the elements there from inside.
                         [.tile/4.]           -> level 2
 
 Consecutive threads take consecutive groups of four elements, without bank conflicts. For the transform see
-`wavefilt.transforms.dtcwt`.
+`wavefilt.transforms.dual_tree`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.statistics.layout import DetailLayout, NoiseOf
 from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.shrinkage import Shrinkage
-from wavefilt.transforms.dtcwt import SHARE
+from wavefilt.transforms.dual_tree import SHARE
 
 Terms = list[tuple[float, int]]
 """Taps, and the places that they apply to, from that of the output on."""

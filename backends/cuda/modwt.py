@@ -10,7 +10,7 @@ levels, whose taps are closer than RUN_BYTES, have tiles without gaps. Lengths a
 
 A thread computes three quads of four outputs, the reach of the taps apart: an odd number, so that no two threads of a
 warp meet in a bank, and no padding is needed. For the transform see `wavefilt.decomposition`, and for the coefficients
-beyond the samples `wavefilt.wavelets.modwt_boundary`.
+beyond the samples `wavefilt.wavelets.boundary`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
 from wavefilt.backends.cuda.thresholding import shrink
 from wavefilt.thresholding.local_shrinkage import Grid
-from wavefilt.wavelets import boundary, modwt_boundary
+from wavefilt.wavelets import boundary
 
 RUN_BYTES = 64  # two sectors of memory
 BLOCK_BYTES = 12 << 10  # 256 threads for float32, 128 for float64
@@ -524,16 +524,16 @@ class ModwtPlan(Plan):
     def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
         (filters,), (mode,), s = shape.filters, shape.modes, shape
-        modwt_boundary.check(s.samples, mode)
+        boundary.check_single(s.samples, mode)
         self._analysis, self._synthesis, taps = filters[:2], filters[2:], len(filters[0])
-        self._circular = mode in modwt_boundary.ROUND
+        self._circular = mode in boundary.ROUND
         self._mode = "periodic" if self._circular else mode
         self._tiles = self.build._replace(threads=threads_for(s.dtype, options.threads))
         self._launches = launches(taps, s.level, s.start_level, s.dtype, self._tiles.threads)
         self.launches = len(self._launches)
-        kept = [modwt_boundary.kept(taps, mode, j, s.start_level) for j in range(s.level + 1)]
+        kept = [boundary.modwt_kept(taps, mode, j, s.start_level) for j in range(s.level + 1)]
         self._kept_at = [self._place(ends) for ends in kept]
-        needed = [modwt_boundary.needed(taps, mode, j, s.level, s.start_level) for j in range(s.level + 1)]
+        needed = [boundary.modwt_needed(taps, mode, j, s.level, s.start_level) for j in range(s.level + 1)]
         self._needed_at, self._beyond = [self._place(ends) for ends in needed], tuple(map(up4, needed[0]))
         self._outside = self.buffer("beyond", max(s.rows * sum(self._beyond), 1))
         starts = [0]

@@ -13,7 +13,7 @@ from wavefilt.options import Options as Method
 from wavefilt.plot import PlotOptions
 
 TRANSFORM = ("wavelet", "level", "mode", "transform", "spins", "detrend")
-METHOD = (*TRANSFORM, "rule", "shrink", "sigma", "scope", "keep", "blend")
+METHOD = (*TRANSFORM, "rule", "shrink", "sigma", "scope", "keep", "blend", "basis")
 NOISE = {
     "noise_window": "seconds",
     "noise_before": "before",
