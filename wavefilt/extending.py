@@ -2,7 +2,7 @@
 
 Rules, threshold functions and transforms may also be passed to `wavefilt.denoise` as objects, without registration. The
 functions here make them known by name: in `wavefilt.denoise`, in streaming, with Dask and, once the module that
-registers them is imported, in the command. Registering a name again replaces the former object.
+registers them is imported, in the command. Registering a name again replaces the former object, except for formats.
 """
 
 from __future__ import annotations
