@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numba
 from llvmlite import binding, ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 Function: TypeAlias = Callable[..., Any]
 """A function that numba compiles: it infers the types at the call."""
@@ -155,6 +155,18 @@ def _machine() -> binding.TargetMachine:
     )
 
 
+def _number(found: object) -> int:
+    """Return the result of a kernel, or 0 if it returns nothing; only in compiled code."""
+    raise NotImplementedError
+
+
+@overload(_number)
+def _compiled_number(found: types.Type) -> Callable[[Any], Any]:
+    if isinstance(found, types.NoneType):
+        return lambda found: 0
+    return lambda found: found
+
+
 def object_code(function: Function, symbol: str, kinds: Sequence[types.Type]) -> bytes:
     """Return an object file with ``function(*arguments, workspace, begin, end)`` as ``symbol``.
 
@@ -164,8 +176,7 @@ def object_code(function: Function, symbol: str, kinds: Sequence[types.Type]) ->
     take = _arguments(kinds)
 
     def run(block, workspace, begin, end):
-        found = function(*take(block, workspace, begin, end))
-        return 0 if found is None else found
+        return _number(function(*take(block, workspace, begin, end)))
 
     compiled = numba.cfunc(types.int64(*(types.int64,) * 4), **OPTIONS)(run)
     module = binding.parse_assembly(compiled.inspect_llvm())
