@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numba
 from llvmlite import binding, ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 Function: TypeAlias = Callable[..., Any]
 """A function that numba compiles: it infers the types at the call."""
@@ -155,16 +155,16 @@ def _machine() -> binding.TargetMachine:
     )
 
 
-def _number(found: object) -> int:
-    """Return the result of a kernel, or 0 if it returns nothing; only in compiled code."""
-    raise NotImplementedError
+@intrinsic
+def _number(typing: Any, found: types.Type) -> Any:
+    """Return the result of a kernel, or 0 if it returns nothing."""
 
+    def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: Sequence[ir.Value]) -> ir.Value:
+        if isinstance(found, types.NoneType):
+            return ir.Constant(WORD, 0)
+        return context.cast(builder, values[0], found, types.int64)
 
-@overload(_number)
-def _compiled_number(found: types.Type) -> Callable[[Any], Any]:
-    if isinstance(found, types.NoneType):
-        return lambda found: 0
-    return lambda found: found
+    return types.int64(found), emit
 
 
 def object_code(function: Function, symbol: str, kinds: Sequence[types.Type]) -> bytes:
