@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.files import denoise_file
-    from wavefilt.online.denoiser import OnlineDenoiser
+    from wavefilt.online import OnlineDenoiser
     from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.plotting import view
     from wavefilt.recording import Recording, read
