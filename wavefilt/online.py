@@ -117,8 +117,8 @@ class OnlineDenoiser:
         channels = "one channel" if self._channels is None else f"{self._channels} channels"
         window = "" if self._window is None else f", window {self._window}"
         noise = "running" if self._sigma is None else ", ".join(f"{sigma:g}" for sigma in dict.fromkeys(self._sigma))
-        options = f"{self._options.summary(self._level)}, noise {noise}{window}"
-        return f"<OnlineDenoiser {channels} of {self._dtype}, {options}, latency {self.latency}, {self._accepted} accepted>"
+        options = f"{self._options.summary(self._level)}, noise {noise}{window}, latency {self.latency}"
+        return f"<OnlineDenoiser {channels} of {self._dtype}, {options}, {self._accepted} accepted>"
 
     @property
     def latency(self) -> int:
