@@ -136,11 +136,9 @@ def test_dead_traces_of_a_record_count_for_nothing(rng, chunks, rule, sigma):
     np.testing.assert_allclose(found, whole, rtol=0, atol=1e-5 if rule == "bayes" else 0)
 
 
-@pytest.mark.parametrize(
-    "options", [{"rule": 1.5}, {"rule": "universal"}, {"rule": "bayes", "scope": "record"}], ids=str
-)
+@pytest.mark.parametrize(("rule", "scope"), [(1.5, "trace"), ("universal", "trace"), ("bayes", "record")])
 @pytest.mark.parametrize("mode", ["zero", "antisymmetric", "smooth"])
-def test_constant_blocks_at_the_ends_of_traces(mode, options):
+def test_constant_blocks_at_the_ends_of_traces(mode, rule, scope):
     """Modes that extend a constant by other values have details at its end, except in dead traces."""
     x = _samples((4, 3000), "f8")
     x[1, :1200], x[2, 1800:], x[3] = 3, 5, 7
