@@ -13,8 +13,8 @@ import click
 
 from wavefilt.benchmarks.common.command import Results, progress, with_results
 
-from .failure import Failure, usage_errors
-from .options import COUNT, DEVICE, SIZE, Command, Text, add
+from . import Failure, usage_errors
+from .options import COUNT, DEVICE, SIZE, Function, Text, add
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 SAMPLES = partial(click.option, "--samples", type=SIZE, help="Samples: 65536, 64Ki, 64Mi.")
@@ -22,11 +22,11 @@ WAVELETS = click.Choice([f"db{n}" for n in range(2, 11)])
 
 
 @click.group("bench")
-def command() -> None:
+def bench() -> None:
     """Measure this machine: each study prints tables and can save its JSON."""
 
 
-def options(repeats: int, quick: str, *own: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def options(repeats: int, quick: str, *own: Callable[[Any], Any]) -> Callable[[Function], Function]:
     """Return the options of a study: its own, ``--repeats``, ``--quick``, and those of `with_results`."""
     runs = click.option("--repeats", type=COUNT, default=repeats, help="Most runs of each case.")
     return add(*own, runs, click.option("--quick", is_flag=True, help=quick), with_results)
@@ -54,7 +54,7 @@ def measuring() -> Iterator[None]:
             raise Failure(str(error), 1) from error
 
 
-@command.command("blocks", epilog="Example: wavefilt bench blocks --device h200 -o b.json")
+@bench.command("blocks", epilog="Example: wavefilt bench blocks --device h200 -o b.json")
 @options(30, "Five block sizes instead of ten.", SAMPLES(default="64Mi"), DEVICE)
 def blocks(samples: int, repeats: int, quick: bool, device: str | None, results: Results) -> None:
     """The wavelet kernels with blocks of 32 to 1024 threads: times, SKE estimates, and the cost of choosing by them.
@@ -69,7 +69,7 @@ def blocks(samples: int, repeats: int, quick: bool, device: str | None, results:
     results.report(result, study.report)
 
 
-@command.command("cpu")
+@bench.command("cpu")
 @options(7, "Small arrays and few repeats.")
 def cpu(repeats: int, quick: bool, results: Results) -> None:
     """Denoising on the CPU against the same steps written with PyWavelets: a loop over new arrays, and one array."""
@@ -80,7 +80,7 @@ def cpu(repeats: int, quick: bool, results: Results) -> None:
     results.report(result, study.report)
 
 
-@command.command("cuda")
+@bench.command("cuda")
 @options(25, "Small arrays and few repeats, without other libraries.")
 def cuda(repeats: int, quick: bool, results: Results) -> None:
     """Denoising on the GPU, of arrays there and NumPy's, against PyWavelets and ptwt."""
@@ -91,7 +91,7 @@ def cuda(repeats: int, quick: bool, results: Results) -> None:
     results.report(result, study.report)
 
 
-@command.group("laplace")
+@bench.group("laplace")
 def laplace() -> None:
     """The Laplace operator of a row (1d) or an image (2d): CPU loops, and GPU kernels with SKE estimates."""
 
@@ -126,7 +126,7 @@ def laplace_2d(size: tuple[int, int] | None, repeats: int, quick: bool, device: 
     results.report(result, study.report)
 
 
-@command.command("scaling", epilog="Example: wavefilt bench scaling --plot figures")
+@bench.command("scaling", epilog="Example: wavefilt bench scaling --plot figures")
 @options(
     25,
     "Three small sizes, few repeats: 20 seconds.",

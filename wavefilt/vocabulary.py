@@ -61,6 +61,39 @@ PANELS = ("before", "after", "removed", "spectrograms", "spectra", "levels")
 """Of a figure."""
 
 
+SYNONYMS = {
+    "swt": "modwt",
+    "iswt": "modwt",
+    "udwt": "modwt",
+    "stationary": "modwt",
+    "undecimated": "modwt",
+    "atrous": "modwt",
+    "cwt": "dtcwt",
+    "dual-tree": "dtcwt",
+    "wavedec": "dwt",
+    "fwt": "dwt",
+    "packets": "wp",
+    "wpt": "wp",
+    "fft": "fk",
+    "visushrink": "universal",
+    "sureshrink": "sure",
+    "bayesshrink": "bayes",
+    "neighshrink": "neighblock",
+    "bishrink": "bivariate",
+    "pywt": "pywavelets",
+    "numpy": "pywavelets",
+    "cpu": "numba",
+    "gpu": "cuda",
+    "cupy": "cuda",
+    "mirror": "reflect",
+    "wrap": "periodic",
+    "nearest": "constant",
+    "edge": "constant",
+    "mad": "level",
+}
+"""Words of other libraries and of the literature, and the nearest word here."""
+
+
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
     """Raise an OptionError that says what came, what is allowed and the nearest word, unless ``value`` is allowed.
 
@@ -69,7 +102,8 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
     words = list(allowed)
     if value in words:
         return
-    near = difflib.get_close_matches(str(value), words, n=1)
+    synonym = SYNONYMS.get(str(value).lower())
+    near = [synonym] if synonym in words else difflib.get_close_matches(str(value), words, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     beside = f", or {otherwise}" if otherwise else ""
     raise OptionError(options(**{name: value}), f" is not one of {', '.join(words)}{beside}{hint}")

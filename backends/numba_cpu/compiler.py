@@ -6,6 +6,7 @@ benchmarks do, they are compiled by numba for the types of the call and cached b
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -27,13 +28,14 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.typing import Signature
 
-from wavefilt import interrupts, limits, stages
+from wavefilt import interrupts
 from wavefilt.arrays import DType
 from wavefilt.backends.front_end import quick
 
 from .target import key, kinds
 from .vector import unpacked
 
+logger = logging.getLogger(__name__)
 Kernel: TypeAlias = Callable[..., Any]
 """A compiled function, whose types numba infers at the call."""
 
@@ -55,36 +57,22 @@ class _Cache(FunctionCache):  # type: ignore[misc]  # numba has no types
             with suppress(OSError):
                 self.flush()
         if found is None:
-            stages.begin(stages.COMPILING)
+            logger.info("compiling kernels")
         return found
 
     def save_overload(self, signature: Signature, data: CompileResult) -> None:
-        stages.end()  # `load_overload` began it
         with suppress(Exception):  # the disk is full, or the index came to harm since it was read
             super().save_overload(signature, data)
 
 
 _loading = threading.RLock()
 """Taken around numba's lock, which an exception in numba may leave taken for ever."""
-_broken: list[MemoryError] = []
 
 
 def _to_the_end(compiled: Kernel, *arguments: object, **named: object) -> object:
-    """Compile or load a kernel for these arguments; no signal comes between.
-
-    Raises MemoryError for want of memory, and from then on, because numba may be left in any state.
-    """
+    """Compile or load a kernel for these arguments; signals are delayed until then."""
     with interrupts.deferred(), _loading:
-        if _broken:
-            raise _broken[0]
-        try:
-            limits.need(limits.TIGHT)
-            return compiled(*arguments, **named)
-        except Exception as error:
-            if limits.out_of_memory(error):
-                _broken.append(MemoryError("not enough memory to compile kernels"))
-                raise _broken[0] from error
-            raise
+        return compiled(*arguments, **named)
 
 
 # a fork while another thread compiles would leave the locks taken in the child for ever; the last one registered is
@@ -136,7 +124,6 @@ def machine_code(module: str, name: str, parameters: str, dtype: DType) -> bytes
     """An object file of a function of this package as ``MODULE.NAME(block, workspace, begin, end)``.
 
     ``block`` points to its ``parameters`` (see `native.Kernel`); the rest and what it returns is int64.
-    Raises MemoryError for want of memory, and from then on.
     """
     return _to_the_end(_machine_code, module, name, parameters, dtype)  # type: ignore[return-value]
 

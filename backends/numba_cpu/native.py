@@ -7,6 +7,7 @@ cache does not.
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import struct
 import threading
@@ -19,13 +20,14 @@ from typing import TypeAlias
 import numpy as np
 from llvmlite import binding
 
-from wavefilt import interrupts, stages
+from wavefilt import interrupts
 from wavefilt.arrays import DType
 from wavefilt.backends import kernel_files
 
 from . import memory, processes
 from .target import key, kinds
 
+logger = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parent
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)  # which releases the GIL
 
@@ -172,7 +174,8 @@ def compiled(
     absent = [task for task, code in codes.items() if code is None]
     found = {task: code for task, code in codes.items() if code is not None}
     if absent:
-        with stages.stage(stages.COMPILING), kernel_files.writable(PACKAGE) as folder:
+        logger.info("compiling kernels")
+        with kernel_files.writable(PACKAGE) as folder:
             found |= processes.compiled(absent, folder, lambda task: _read(task, [folder]), advance)
     return found
 

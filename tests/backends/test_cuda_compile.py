@@ -82,7 +82,6 @@ def test_warm_up_without_a_gpu(tmp_path):
 
 TAPS = """
 import json
-from wavefilt import stages
 from wavefilt.backends.cuda import warming
 warming.SHAPES[1] = [(1, (1 << 16,))]
 methods = [{"wavelet": name, "rule": "universal", "level": 2} for name in ("db4", "sym4")]

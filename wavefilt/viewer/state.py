@@ -62,7 +62,7 @@ class Result:
 
 
 def energy_share(before: Array, after: Array) -> float:
-    """Of the samples before, what was removed; 0 of silence. Faster than `wavefilt.report.energy_removed`, by trace."""
+    """Of the samples before, what was removed; 0 of silence. Faster than `wavefilt.report.residual_energy`, by trace."""
     known = np.isfinite(before)
     scale = np.abs(before).max(where=known, initial=0) or 1
     removed, given = (np.where(known, values / scale, 0).ravel() for values in (before - after, before))

@@ -5,6 +5,7 @@ They are kept on disk, where the first call of a later process finds them.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wavefilt import stages
 from wavefilt.backends.front_end import quick
 from wavefilt.threads import available_cpus
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numba.cuda.codegen import JITCUDACodegen
     from numba.types import Type
 
+logger = logging.getLogger(__name__)
 Types: TypeAlias = "tuple[Type, ...]"
 Launch: TypeAlias = "tuple[Any, Types]"
 """numba's dispatcher of a kernel, and the types of the arguments."""
@@ -135,8 +136,8 @@ if not SIMULATED:
             types, _ = sigutils.normalize_signature(signature)
             with global_compiler_lock:  # until it is bound: two threads that launch it for the first time break numba
                 if not self.ready(types):
-                    with stages.stage(stages.COMPILING):
-                        self.keep(types, self.code(types))
+                    logger.info("compiling kernels")
+                    self.keep(types, self.code(types))
             return self._dispatcher.overloads[types]
 
         def ready(self, types: Types) -> bool:
@@ -205,7 +206,8 @@ def together(launches: Sequence[Launch]) -> None:
         missing = [(kernel, types) for kernel, types in launches if not kernel.compile.ready(types)]
         if not missing:
             return
-        with stages.stage(stages.COMPILING), ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
+        logger.info("compiling kernels")
+        with ThreadPoolExecutor(min(available_cpus(), len(missing))) as threads:
             begun = []
             for kernel, types in missing:
                 code = kernel.compile.code(types)
