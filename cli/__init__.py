@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -149,7 +149,7 @@ def message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, ValueError | TypeError | ImportError | OSError | RuntimeError) and str(error):
-        return as_flags(str(error))
+        return as_flags("".join(getattr(part, "command", part) for part in getattr(error, "parts", [str(error)])))
     return ": ".join([type(error).__name__, *filter(None, [" ".join(str(error).split())])])  # of another library
 
 

@@ -11,65 +11,55 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavefilt import transforms
 from wavefilt.denoising.options import check_names
 from wavefilt.errors import OptionError, printable
 from wavefilt.io import Layout
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.recording import Recording
 from wavefilt.thresholding.rules import RULES
 
 from . import run_errors, usage_errors
 from .files import check_figure, read
 from .options import (
+    COMPARISON,
     DEFAULTS,
-    FILE,
     FILE_LAYOUT,
     INPUT,
     LAYOUT,
     METHOD,
     NOISE,
     OPTION_NAMES,
-    PICTURES,
     SIGMAS_OF,
-    Option,
-    Text,
+    TIME_LIMIT,
     chosen,
     command,
     layout_of,
     noise_of,
-    word_or_numbers,
-)  # fmt: skip
+)
 from .progress import stage, steps
 
 if TYPE_CHECKING:
     from wavefilt.tuning import Comparison
 
 SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
-OTHERS = chosen(NOISE, "two_dimensional", "backend", LAYOUT, "as_json")
+METHODS = (option for option in chosen(METHOD) if option.name not in ("rule", "transform"))
 
 
 @command(
     "compare",
     SOURCE,
-    Option("--rule", "rules", brief=True, group=METHOD, multiple=True, metavar="NAME|T",
-           type=Text(word_or_numbers, names=RULES),
-           help="Compare this rule or threshold; repeatable; by default all of:"),
-    Option("--transform", "kinds", brief=True, group=METHOD, multiple=True, default=["dwt"], metavar="NAME",
-           type=Text(names=transforms.words), help="Use this transform; repeatable; one of:"),
-    *(option for option in chosen(METHOD) if option.name not in ("rule", "transform", "two_dimensional")),
-    chosen("overwrite")[0],
-    Option("--plot", group=PICTURES, brief=True, type=FILE, metavar="FILE",
-           help="Draw the gains, and a trace before and after (png, pdf, svg)."),
-    *OTHERS,
+    *COMPARISON,
+    *METHODS,
+    *chosen(NOISE, "overwrite", "backend", LAYOUT, "as_json"),
     example="wavefilt compare seismic.dat --rule bayes --rule js --plot rules.png",
-)  # fmt: skip
-def compare(source: str, rules: tuple[Any, ...], kinds: tuple[str, ...], plot: str | None, **parsed: Any) -> None:
+)
+def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], plot: str | None, **parsed: Any) -> None:
     """Rank threshold rules on a file of your own, by an estimate of their error that needs no clean signal.
 
     The gain is the reduction of the error in dB. For the estimate, noise with the spectrum of the noise in the file is
     added and the denoised result is examined. The noise is best taken from --noise-window; without it, most of each
-    trace is assumed to be noise. Rules that the estimate cannot distinguish are marked with =. Nothing is written except --plot.
+    trace is assumed to be noise. Rules that the estimate cannot distinguish are marked with =. Nothing is written
+    except --plot.
     """
     common, layout = _common(parsed)
     with usage_errors():
@@ -78,13 +68,13 @@ def compare(source: str, rules: tuple[Any, ...], kinds: tuple[str, ...], plot: s
 
             check_figure(Path(plot))
             check_destination(Path(plot), overwrite=parsed["overwrite"])
-        _check(common, rules, kinds, parsed["two_dimensional"])
+        _check(common, rules, transforms, parsed["two_dimensional"])
     from wavefilt.tuning import compare
 
     with run_errors(source):
         recording = _recording(source, layout, parsed)
         axes = (0, 1) if parsed["two_dimensional"] else None
-        given = {"rule": rules or None, "transform": kinds, **common}
+        given = {"rule": rules or None, "transform": transforms, **common}
         found = compare(recording, **given, axes=axes, backend=parsed["backend"], progress=steps)
         if plot:
             found.plot(plot, overwrite=parsed["overwrite"])
@@ -98,11 +88,10 @@ def compare(source: str, rules: tuple[Any, ...], kinds: tuple[str, ...], plot: s
 @command(
     "tune",
     SOURCE,
-    Option("--seconds", group=METHOD, brief=True, type=click.FloatRange(min=0, min_open=True), default=30.0,
-           help="Time after which the search ends."),
-    *OTHERS,
+    TIME_LIMIT,
+    *chosen("two_dimensional", NOISE, "backend", LAYOUT, "as_json"),
     example="wavefilt tune seismic.dat --noise-window 0 0.15",
-)  # fmt: skip
+)
 def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
     """Search for the options with the least estimated error on a file, and print the command that uses them.
 
@@ -131,17 +120,17 @@ def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
         check_names({}, parsed["backend"])
         given = {name: parsed[name] for name in OPTION_NAMES if name in parsed}
         common = {name: value for name, value in given.items() if value not in (None, DEFAULTS[name])}
-        noise = noise_of(parsed, Method(sigma=parsed["sigma"], dimensions=2 if parsed["two_dimensional"] else 1))
+        noise = noise_of(parsed, Options(sigma=parsed["sigma"], dimensions=2 if parsed["two_dimensional"] else 1))
         return common | ({} if noise is None else {"sigma": noise}), layout_of(parsed)
 
 
-def _check(common: dict[str, Any], rules: Sequence[Any], kinds: Sequence[str], section: bool) -> None:
+def _check(common: dict[str, Any], rules: Sequence[Any], transforms: Sequence[str], section: bool) -> None:
     """Raise the first error of options that do not go with a named rule, or with any rule if none is named."""
     errors, plain = [], {name: value for name, value in common.items() if name != "sigma"}
-    pairs = list(product(kinds, rules or RULES.names()))
-    for kind, rule in pairs:
+    pairs = list(product(transforms, rules or RULES.names()))
+    for transform, rule in pairs:
         try:
-            Method(**plain, rule=rule, transform=kind, dimensions=2 if section else 1)
+            Options(**plain, rule=rule, transform=transform, dimensions=2 if section else 1)
         except OptionError as error:
             errors.append(error)
     if errors and (rules or len(errors) == len(pairs)):

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from wavefilt import backends, transforms
 from wavefilt.io import FORMATS, Layout
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.plot import PlotOptions
 from wavefilt.thresholding.rules import RULES
@@ -21,7 +21,7 @@ from wavefilt.vocabulary import DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, 
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 Function = TypeVar("Function", bound=Callable[..., None])
-IO, METHOD, NOISE, PICTURES = "Input and output", "Method", "Noise", "Pictures and report"
+IO, METHOD, NOISE, PICTURES = "Input and output", "Options", "Noise", "Pictures and report"
 LAYOUT, COMPUTING, BATCH = "Layout of the input", "Computing", "Runs and messages"
 GROUPS = (IO, METHOD, NOISE, PICTURES, BATCH, COMPUTING, LAYOUT)
 """Groups of options in the order of the help."""
@@ -195,7 +195,7 @@ INPUT = Text(files=True)
 """A file; wildcards and ::NAME of an array may be in the name."""
 WAVELET = Text(names=wavelets)
 STREAMED = ", ".join(format.name for format in FORMATS.registered() if format.open_source)
-DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Method) if field.init}
+DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Options) if field.init}
 TABLE = [
     Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
            help="Output file; - is standard output. [default: NAME.denoised.EXT]"),
@@ -299,6 +299,18 @@ TABLE = [
            help="npy, npz, hdf5, zarr: axis of the samples. [default: the last]"),
 ]  # fmt: skip
 """Every option that more than one command has, or that belongs to `wavefilt denoise`."""
+COMPARISON = [
+    Option("--rule", "rules", brief=True, group=METHOD, multiple=True, metavar="NAME|T",
+           type=Text(word_or_numbers, names=RULES),
+           help="Compare this rule or threshold; repeatable; by default all of:"),
+    Option("--transform", "transforms", brief=True, group=METHOD, multiple=True, default=["dwt"], metavar="NAME",
+           type=Text(names=transforms.words), help="Use this transform; repeatable; one of:"),
+    Option("--plot", brief=True, group=PICTURES, type=FILE, metavar="FILE",
+           help="Draw the gains, and a trace before and after (png, pdf, svg)."),
+]  # fmt: skip
+"""Options of `wavefilt compare`."""
+TIME_LIMIT = Option("--seconds", group=METHOD, brief=True, type=click.FloatRange(min=0, min_open=True), default=30.0,
+                    help="Time after which the search ends.")  # fmt: skip
 OPTIONS = {str(option.name): option for option in TABLE}
 FLAGS = {name: option.opts[-1] for name, option in OPTIONS.items()} | {"axes": "--two-dimensional"}
 """The flag of each option by its name in Python."""
@@ -344,11 +356,11 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 class Request:
     """The options of a run of `wavefilt denoise`, checked."""
 
-    method: Method
+    options: Options
     layout: Layout
     drawing: PlotOptions
     noise: Noise | None
-    """The noise in seconds, times and picks, by --noise-window and similar options; None if `method` has it."""
+    """The noise in seconds, times and picks, by --noise-window and similar options; None if `options` has it."""
     format: str | None
     output: str | None
     out_dir: str | None
@@ -374,14 +386,14 @@ class Request:
     @classmethod
     def of(cls, parsed: dict[str, Any]) -> Request:
         """Return the request for parsed options. Raises UsageError for invalid or contradicting options."""
-        method = Method(
+        options = Options(
             **{name: parsed[name] for name in OPTION_NAMES}, dimensions=2 if parsed["two_dimensional"] else 1
         )
         request = cls(
-            method=method,
+            options=options,
             layout=layout_of(parsed),
             drawing=PlotOptions(**{name: parsed[name] for name in DRAWING}),
-            noise=noise_of(parsed, method),
+            noise=noise_of(parsed, options),
             **{field.name: parsed[field.name] for field in fields(cls) if field.name in parsed},
         )
         drawn = [FLAGS[name] for name in DRAWING if parsed[name] is not None]
@@ -399,17 +411,17 @@ def layout_of(parsed: dict[str, Any]) -> Layout:
     return Layout(**{name: parsed[name] for name in FILE_LAYOUT})
 
 
-def noise_of(parsed: dict[str, Any], method: Method) -> Noise | None:
+def noise_of(parsed: dict[str, Any], options: Options) -> Noise | None:
     """Return ``sigma`` by one of `SIGMAS_OF`. Raises UsageError for two of them or for options they exclude."""
     given = [name for name in SIGMAS_OF if parsed[name] is not None]
     if not given:
         return None
     name, value = given[0], parsed[given[0]]
-    if method.dimensions == 2:
+    if options.dimensions == 2:
         raise click.UsageError(f"{FLAGS[name]} is for traces, not for --two-dimensional; leave one out")
-    if method.sigma != "level" or len(given) > 1:
+    if options.sigma != "level" or len(given) > 1:
         raise click.UsageError(f"{FLAGS[name]} and {FLAGS[[*given, 'sigma'][1]]} both define the noise: give one")
     noise: Noise = (SIGMAS_OF[name], *value) if isinstance(value, tuple) else (SIGMAS_OF[name], value)
     if noise[0] in ("running", "intervals"):
-        replace(method, sigma=("running", 4))  # raises for rules that need constant noise
+        replace(options, sigma=("running", 4))  # raises for rules that need constant noise
     return noise

@@ -117,7 +117,7 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
     automatic = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]
     limit = limit or request.max_memory
     assert limit is not None
-    method = request.method
+    method = request.options
     with read_errors(source):
         try:
             opened = _opened(source, request)
@@ -197,7 +197,7 @@ def _computed(source: str, component: str | None, target: Path, request: Request
         with read_errors(source):
             _, volume = opened(source, component)
         axis = -1 if request.layout.axis is None else request.layout.axis
-        options = {name: getattr(request.method, name) for name in OPTION_NAMES}
+        options = {name: getattr(request.options, name) for name in OPTION_NAMES}
         array = wavefilt.dask.denoise(zarr_volumes.lazily(volume, axis), axis=axis, backend=request.backend, **options)
         workers = _started(cluster.connected(scheduler), request.quiet)
         zarr_volumes.save(array, target, volume, request.overwrite, workers, _watch if shown(request.quiet) else None)

@@ -101,7 +101,7 @@ _MODULES = (
         "errors",
         "extending",
         "io",
-        "method",
+        "options",
         "online",
         "plot",
         "quality",

@@ -16,10 +16,10 @@ from wavefilt import arrays
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.denoising.noise_times import Clock, in_samples
-from wavefilt.denoising.options import Options, check_names
+from wavefilt.denoising.options import Keywords, check_names
 from wavefilt.denoising.pipeline import Outcome, run
 from wavefilt.errors import OptionError, options
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.report import utc
 from wavefilt.vocabulary import Display, Noise, TracesBy, Window
 from wavefilt.wavelets.filters import WaveletLike
@@ -152,7 +152,7 @@ class Recording:
         start = self.starts[trace] if self.starts else None
         return Clock(self.intervals[trace], start, len(self.traces[trace]), self.source)
 
-    def methods(self, method: Method, sigma: Noise) -> list[tuple[Method, list[int]]]:
+    def methods(self, method: Options, sigma: Noise) -> list[tuple[Options, list[int]]]:
         """The method with this noise, which may be in seconds, times and picks, and the traces for which it is that.
 
         A running window is in samples where no trace has a sampling interval, as in arrays. Raises ValueError where
@@ -179,7 +179,7 @@ class Recording:
         *,
         two_dimensional: bool = False,
         backend: str | Backend = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[Keywords],
     ) -> Recording:
         """The recording with every trace denoised.
 
@@ -193,14 +193,14 @@ class Recording:
         times of its traces, as is ``("window", start, stop)``, unless it is of whole numbers, which are samples.
         """
         check_names(options, backend, "two_dimensional")
-        others: Options = {**options, "sigma": "level"}
-        method = Method(wavelet, **others, dimensions=2 if two_dimensional else 1)
+        others: Keywords = {**options, "sigma": "level"}
+        method = Options(wavelet, **others, dimensions=2 if two_dimensional else 1)
         return self.apply(method, backend, sigma=options.get("sigma", "level"))
 
     def apply(
-        self, method: Method, backend: str | Backend = "auto", report: bool = False, sigma: Noise | None = None
+        self, method: Options, backend: str | Backend = "auto", report: bool = False, sigma: Noise | None = None
     ) -> Recording:
-        """`denoise` with a `Method`; ``report`` as in `wavefilt.denoising.pipeline.run`.
+        """`denoise` with a `Options`; ``report`` as in `wavefilt.denoising.pipeline.run`.
 
         ``sigma`` takes the place of the method's, in seconds, times and picks as `denoise` has them. Traces of a
         sequence are returned each in its own dtype of computation. Raises ValueError for two dimensions and traces of
@@ -219,7 +219,7 @@ class Recording:
         ]
         return replace(self, traces=traces, outcome=outcome)
 
-    def check(self, method: Method) -> None:
+    def check(self, method: Options) -> None:
         """Raise ValueError for traces of several lengths where they should be a panel."""
         lengths = {len(trace) for trace in self.traces}
         if method.dimensions == 2 and len(lengths) > 1:
@@ -347,7 +347,7 @@ class Recording:
 
 
 def _run_each(
-    rows: Array, methods: Sequence[tuple[Method, list[int]]], backend: str | Backend, report: bool
+    rows: Array, methods: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool
 ) -> Outcome:
     """`run` of the traces of each method; of one alone all of them. The outcome has the method of the first."""
     if len(methods) == 1:

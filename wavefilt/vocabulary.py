@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from numbers import Real
+from typing import Any, Literal, TypeGuard, get_args
 
 from wavefilt.errors import OptionError, options
 
@@ -59,39 +60,19 @@ DISPLAYS: tuple[str, ...] = get_args(Display)
 TRACES_BY: tuple[str, ...] = get_args(TracesBy)
 PANELS = ("before", "after", "removed", "spectrograms", "spectra", "levels")
 """Of a figure."""
-
-
 SYNONYMS = {
-    "swt": "modwt",
-    "iswt": "modwt",
-    "udwt": "modwt",
-    "stationary": "modwt",
-    "undecimated": "modwt",
-    "atrous": "modwt",
-    "cwt": "dtcwt",
-    "dual-tree": "dtcwt",
-    "wavedec": "dwt",
-    "fwt": "dwt",
-    "packets": "wp",
-    "wpt": "wp",
-    "fft": "fk",
-    "visushrink": "universal",
-    "sureshrink": "sure",
-    "bayesshrink": "bayes",
-    "neighshrink": "neighblock",
-    "bishrink": "bivariate",
-    "pywt": "pywavelets",
-    "numpy": "pywavelets",
-    "cpu": "numba",
-    "gpu": "cuda",
-    "cupy": "cuda",
-    "mirror": "reflect",
-    "wrap": "periodic",
-    "nearest": "constant",
-    "edge": "constant",
-    "mad": "level",
-}
+    "swt": "modwt", "udwt": "modwt", "stationary": "modwt", "undecimated": "modwt", "atrous": "modwt", "cwt": "dtcwt",
+    "dual-tree": "dtcwt", "wavedec": "dwt", "fwt": "dwt", "wpt": "wp", "packets": "wp", "fft": "fk",
+    "visushrink": "universal", "sureshrink": "sure", "bayesshrink": "bayes", "neighshrink": "neighblock",
+    "bishrink": "bivariate", "pywt": "pywavelets", "numpy": "pywavelets", "cpu": "numba", "gpu": "cuda", "cupy": "cuda",
+    "mirror": "reflect", "wrap": "periodic", "nearest": "constant", "edge": "constant",
+}  # fmt: skip
 """Words of other libraries and of the literature, and the nearest word here."""
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
@@ -102,7 +83,7 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
     words = list(allowed)
     if value in words:
         return
-    synonym = SYNONYMS.get(str(value).lower())
+    synonym = SYNONYMS.get(str(value).lower(), "")
     near = [synonym] if synonym in words else difflib.get_close_matches(str(value), words, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     beside = f", or {otherwise}" if otherwise else ""

@@ -84,14 +84,14 @@ def test_peak_memory(tmp_path, kind, shape, scope):
 
 def test_a_file_larger_than_memory_is_streamed_automatically(tmp_path, monkeypatch, capsys, rng):
     """The free memory is that of the system, or of its container."""
-    x = rng.standard_normal((100, 20_000)).astype("f4")
+    x = rng.standard_normal((100, 50_000)).astype("f4")
     np.save(tmp_path / "x.npy", x)
-    for kind, text in (("system", "MemAvailable: 30000 kB\n"), ("container", "MemAvailable: 900000000 kB\n")):
+    for kind, text in (("system", "MemAvailable: 60000 kB\n"), ("container", "MemAvailable: 900000000 kB\n")):
         folder = tmp_path / kind
         folder.mkdir()
         (folder / "meminfo").write_text(f"MemTotal: 99 kB\n{text}")
         if kind == "container":
-            (folder / "memory.stat").write_text(f"anon {70 * MIB}\nfile 5\n")
+            (folder / "memory.stat").write_text(f"anon {40 * MIB}\nfile 5\n")
             (folder / "memory.max").write_text(f"{100 * MIB}\n")
         monkeypatch.setattr(streaming, "MEMINFO", folder / "meminfo")
         monkeypatch.setattr(streaming, "CGROUP", folder)

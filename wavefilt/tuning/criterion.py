@@ -22,7 +22,7 @@ import numpy as np
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend
 from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.vocabulary import Noise
 
 from . import noise
@@ -45,7 +45,7 @@ MEANT = 3
 BLOCKS = 32
 """Parts of the samples, at least, whose errors tell that of their mean."""
 WHOLE = "of the whole trace, by frequency"
-Methods = Mapping[Noise, Method]
+Methods = Mapping[Noise, Options]
 """A method for each of the options ``sigma`` that samples have."""
 
 
@@ -165,7 +165,7 @@ def methods_of(options: Mapping[str, Any], taken: Taken, own: Noise | None = Non
     """
     dimensions: Literal[1, 2] = 1 if taken.dimensions == 1 else 2
     return {
-        sigma: Method(**{**options, "sigma": sigma if own is None else own}, dimensions=dimensions)
+        sigma: Options(**{**options, "sigma": sigma if own is None else own}, dimensions=dimensions)
         for sigma in dict.fromkeys(taken.sigmas)
     }
 
@@ -204,7 +204,7 @@ def power(taken: Taken, backend: str | Backend = "auto") -> Floats:
     found = np.zeros((len(x), x.shape[1] // 2 + 1))
     for sigma in dict.fromkeys(sigmas):
         own = taken.live & [one == sigma for one in sigmas]
-        method = Method(sigma=sigma)
+        method = Options(sigma=sigma)
         if not own.any():
             continue
         if method.window is not None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend
-from wavefilt.denoising.options import Options, check_names
+from wavefilt.denoising.options import Keywords, check_names
 from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.vocabulary import Noise
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -27,7 +27,7 @@ def estimate_sigma(
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> Floats:
     """Standard deviation of the noise of each trace: of the finest details, or of all bands, as `denoise` estimates it.
 
@@ -67,8 +67,8 @@ def estimate_sigma(
     """
     check_names(options, backend, "by_band", "axis", "axes")
     taken = take(x, options.get("sigma", "level"), axis, axes)
-    plain: Options = {**options, "sigma": "level"}
-    method = Method(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)
+    plain: Keywords = {**options, "sigma": "level"}
+    method = Options(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)
     shape = taken.shape[: len(taken.shape) - (taken.dimensions - 1)]
     return of_rows(taken.rows, taken.sigmas, method, backend, by_band).reshape(-1, *shape)[
         slice(None) if by_band else 0
@@ -76,7 +76,7 @@ def estimate_sigma(
 
 
 def of_rows(
-    rows: Array, sigmas: Sequence[Noise], method: Method, backend: str | Backend, by_band: bool = False
+    rows: Array, sigmas: Sequence[Noise], method: Options, backend: str | Backend, by_band: bool = False
 ) -> Floats:
     """The noise (bands, rows) of traces or panels by a method, with these options ``sigma`` in its place."""
     found: list[Floats] = []
@@ -91,7 +91,7 @@ def of_rows(
     return noise
 
 
-def _of_alike(rows: Array, method: Method, backend: str | Backend) -> Floats:
+def _of_alike(rows: Array, method: Options, backend: str | Backend) -> Floats:
     """Of rows whose noise is at the same samples."""
     outcome = run(rows, method, backend, report=True)
     level = outcome.level
