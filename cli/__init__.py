@@ -192,6 +192,10 @@ def read_errors(path: str) -> Iterator[None]:
         raise Failure(f"{path}: {error.strerror or error}", 3) from error
     except ValueError as error:
         raise click.UsageError(message(error)) from error
+    except (Failure, click.ClickException, MemoryError):
+        raise
+    except Exception as error:
+        raise Failure(f"{path}: {message(error)}", 3) from error
 
 
 def is_folder(path: str) -> bool:

@@ -11,9 +11,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -23,7 +23,7 @@ from statistics import median
 
 import click
 
-from wavefilt.interrupts import STOPPING
+from wavefilt.interrupts import STOPPING, deferred
 
 from . import Failure, progress, run_errors
 from .denoise import Facts, denoise_file, show
@@ -198,9 +198,12 @@ def _shared(
 
     After an exception, files that have been started are finished and added. Raises Failure if a process dies.
     """
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin) as pool:
-        with _signals_blocked():
-            waiting = {pool.submit(work, *file) for file in files}
+    waiting: set[Future[Outcome]] = set()
+    with ExitStack() as stack:
+        with _signals_held():
+            pool = stack.enter_context(ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin))
+            stack.callback(pool.shutdown, cancel_futures=True)
+            waiting.update(pool.submit(work, *file) for file in files)
         try:
             for future in as_completed(waiting):
                 waiting.discard(future)
@@ -221,17 +224,19 @@ def _shared(
 
 
 @contextmanager
-def _signals_blocked() -> Iterator[None]:
+def _signals_held() -> Iterator[None]:
     """Context manager: processes that are started here never get `STOPPING` signals; this one gets them afterwards."""
     if sys.platform == "win32":
         yield
         return
-    resource_tracker.ensure_running()  # it would unblock the signals when it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with deferred():  # another thread of this process may receive them
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        resource_tracker.ensure_running()  # unblocks some of them
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin() -> None:
