@@ -63,11 +63,7 @@ def stage(name: str, quiet: bool = False) -> Iterator[None]:
 
 def steps(names: Sequence[str]) -> Iterator[str]:
     """Yield the names of the methods that are compared, with a bar."""
-    if not shown():
-        yield from names
-        return
-    with bar("comparing", total=len(names)) as drawn:
-        for name in names:
+    with bar("comparing", iterable=names, disable=not shown()) as drawn:
+        for name in drawn:
             drawn.set_postfix_str(name)
             yield name
-            drawn.update()

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wavefilt.io.dataset_paths import split
+from wavefilt.io.dataset_paths import resolve, split
 from wavefilt.outofcore.sizes import spelled
 
 from . import Failure, message, read_errors, run_errors, tell
 from .denoise import Facts
+from .files import plan
 from .options import FLAGS, OPTION_NAMES, Request
 from .progress import bar, shown, stage
 
@@ -165,29 +166,15 @@ def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) ->
         given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
         if given and name not in FOR_VOLUMES:
             raise click.UsageError(f"{FLAGS[name]} does not go with --scheduler; leave one out")
-    if len(inputs) != 1:
+    jobs = plan(inputs, request)
+    if len(jobs) != 1:
         raise click.UsageError("--scheduler takes one zarr volume")
-    source, dataset = split(inputs[0])
-    component = request.layout.component
-    if None not in (dataset, component):
-        raise click.UsageError(f"{inputs[0]} and --component both name an array: give one")
-    target = Path(request.output or Path(source).with_suffix(".denoised.zarr"))
-    if target.exists() and not request.overwrite:
-        raise click.UsageError(f"{target} exists; use --overwrite to replace it")
-    if os.path.realpath(target) == os.path.realpath(source):
-        raise click.UsageError(f"{target} is the input; choose another output")
+    ((source, target),) = jobs
     import logging
 
     logging.disable(logging.ERROR)  # Dask logs at length the errors that are reported here
     context.call_on_close(lambda: logging.disable(logging.NOTSET))
     start = time.perf_counter()
-    shape = _computed(source, dataset or component, target, request, scheduler)
-    if not request.quiet:
-        tell(f"{source} -> {target}  {' x '.join(map(str, shape))}  {time.perf_counter() - start:.2g} s")
-
-
-def _computed(source: str, component: str | None, target: Path, request: Request, scheduler: str) -> tuple[int, ...]:
-    """Compute a volume and return its shape. Raises Failure with its exit code."""
     with run_errors(source):
         with stage("loading Dask", request.quiet):
             import wavefilt.dask
@@ -195,13 +182,16 @@ def _computed(source: str, component: str | None, target: Path, request: Request
             from wavefilt.io.arrays.zarr import opened
 
         with read_errors(source):
-            _, volume = opened(source, component)
-        axis = -1 if request.layout.axis is None else request.layout.axis
+            file, layout = resolve(source, request.layout)
+            _, volume = opened(file, layout.component)
+        axis = -1 if layout.axis is None else layout.axis
         options = {name: getattr(request.options, name) for name in OPTION_NAMES}
         array = wavefilt.dask.denoise(zarr_volumes.lazily(volume, axis), axis=axis, backend=request.backend, **options)
-        workers = _started(cluster.connected(scheduler), request.quiet)
-        zarr_volumes.save(array, target, volume, request.overwrite, workers, _watch if shown(request.quiet) else None)
-    return tuple(volume.shape)
+        workers, watch = _started(cluster.connected(scheduler), request.quiet), _watch if shown(request.quiet) else None
+        zarr_volumes.save(array, target, volume, request.overwrite, workers, watch)
+    if not request.quiet:
+        size = " x ".join(map(str, volume.shape))
+        tell(f"{source} -> {target}  {size}  {time.perf_counter() - start:.2g} s")
 
 
 @contextmanager
