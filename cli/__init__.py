@@ -154,14 +154,13 @@ def message(error: BaseException) -> str:
 
 
 def as_flags(text: str) -> str:
-    """Return a text in which options in backticks are flags: `max_memory` becomes --max-memory."""
+    """Return a text in which options in backticks are flags: `max_memory`=5 becomes --max-memory 5."""
     from .options import FLAGS
 
     def flag(match: re.Match[str]) -> str:
-        name, _, value = match[1].partition("=")
-        return " ".join([FLAGS[name], value.strip("\"'")]).strip() if name in FLAGS else match[0]
+        return FLAGS[match[1]] + match[2].replace("=", " ") if match[1] in FLAGS else match[0]
 
-    return re.sub(r"`([^`]+)`", flag, text)
+    return re.sub(r"`(\w+)`(=?)", flag, text)
 
 
 def out_of_memory(error: BaseException) -> bool:

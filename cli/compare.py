@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavefilt.denoising.options import check_names
+from wavefilt.backends.registry import check_name
 from wavefilt.errors import OptionError, printable
 from wavefilt.io import Layout
-from wavefilt.options import Options
+from wavefilt.options import DEFAULTS, Options
 from wavefilt.recording import Recording
 from wavefilt.thresholding.rules import RULES
 
@@ -22,7 +22,6 @@ from . import run_errors, usage_errors
 from .files import check_figure, read
 from .options import (
     COMPARISON,
-    DEFAULTS,
     FILE_LAYOUT,
     INPUT,
     LAYOUT,
@@ -117,7 +116,7 @@ def tune(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
 def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
     """Return options of `denoise` that differ from their defaults, and the layout. Raises UsageError."""
     with usage_errors():
-        check_names({}, parsed["backend"])
+        check_name(parsed["backend"])
         given = {name: parsed[name] for name in OPTION_NAMES if name in parsed}
         common = {name: value for name, value in given.items() if value not in (None, DEFAULTS[name])}
         noise = noise_of(parsed, Options(sigma=parsed["sigma"], dimensions=2 if parsed["two_dimensional"] else 1))

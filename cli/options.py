@@ -12,12 +12,12 @@ from click.shell_completion import CompletionItem
 
 from wavefilt import backends, transforms
 from wavefilt.io import FORMATS, Layout
-from wavefilt.options import Options
+from wavefilt.options import DEFAULTS, NoiseForm, Options
 from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.plot import PlotOptions
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
-from wavefilt.vocabulary import DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY, Noise
+from wavefilt.vocabulary import DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -195,7 +195,6 @@ INPUT = Text(files=True)
 """A file; wildcards and ::NAME of an array may be in the name."""
 WAVELET = Text(names=wavelets)
 STREAMED = ", ".join(format.name for format in FORMATS.registered() if format.open_source)
-DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Options) if field.init}
 TABLE = [
     Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
            help="Output file; - is standard output. [default: NAME.denoised.EXT]"),
@@ -359,7 +358,7 @@ class Request:
     options: Options
     layout: Layout
     drawing: PlotOptions
-    noise: Noise | None
+    noise: NoiseForm | None
     """The noise in seconds, times and picks, by --noise-window and similar options; None if `options` has it."""
     format: str | None
     output: str | None
@@ -411,7 +410,7 @@ def layout_of(parsed: dict[str, Any]) -> Layout:
     return Layout(**{name: parsed[name] for name in FILE_LAYOUT})
 
 
-def noise_of(parsed: dict[str, Any], options: Options) -> Noise | None:
+def noise_of(parsed: dict[str, Any], options: Options) -> NoiseForm | None:
     """Return ``sigma`` by one of `SIGMAS_OF`. Raises UsageError for two of them or for options they exclude."""
     given = [name for name in SIGMAS_OF if parsed[name] is not None]
     if not given:
@@ -421,7 +420,7 @@ def noise_of(parsed: dict[str, Any], options: Options) -> Noise | None:
         raise click.UsageError(f"{FLAGS[name]} is for traces, not for --two-dimensional; leave one out")
     if options.sigma != "level" or len(given) > 1:
         raise click.UsageError(f"{FLAGS[name]} and {FLAGS[[*given, 'sigma'][1]]} both define the noise: give one")
-    noise: Noise = (SIGMAS_OF[name], *value) if isinstance(value, tuple) else (SIGMAS_OF[name], value)
+    noise: NoiseForm = (SIGMAS_OF[name], *value) if isinstance(value, tuple) else (SIGMAS_OF[name], value)
     if noise[0] in ("running", "intervals"):
         replace(options, sigma=("running", 4))  # raises for rules that need constant noise
     return noise

@@ -110,8 +110,8 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
-    from wavefilt.denoising.noise_times import Clock, in_samples
     from wavefilt.io.sources import NotStreamed
+    from wavefilt.options import Clock
     from wavefilt.outofcore.streaming import stream
     from wavefilt.report import resolved, unchanged, versions
 
@@ -127,7 +127,7 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
     with closing(opened), run_errors(source, *automatic):
         if request.noise is not None:
             clock = Clock(opened.interval, None, opened.shape[1], source)
-            method = replace(method, sigma=in_samples(request.noise, clock))
+            method = replace(method, sigma=clock.in_samples(request.noise))
         with _bytes_bar(source, request.quiet) as advance:
             report = stream(opened, Path(target), method, limit, backend, request.overwrite, advance)
     return {

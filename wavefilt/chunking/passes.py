@@ -306,7 +306,7 @@ def denoise(rows: Rows, method: Options, level: int, limit: int, report: bool = 
     MemoryError
         If a rule sorts all details of a level, and they do not fit in host memory.
     """
-    if method.fixed_thresholds and not report:
+    if method.rule.values and not report:
         method = replace(method, sigma=0.0)  # nobody asks for the noise, which is a pass or more over all details
     count, samples = rows.shape
     job, function = Job(method, level, samples), method.function(samples)
@@ -317,7 +317,7 @@ def denoise(rows: Rows, method: Options, level: int, limit: int, report: bool = 
     sigma, thresholds, power = np.zeros((3, len(method.bands(level)), count))
     for group in groups:
         own = np.flatnonzero(~dead) if as_one else np.arange(group[0].rows.start, group[-1].rows.stop)
-        noise = rows.find_noise(group, job) if method.changing else None
+        noise = rows.find_noise(group, job) if method.noise.changing else None
         # coefficients of one chunk are kept, and where it has several traces they are groups of their own
         kept = rows.decompose(group[0], job) if len(group) == 1 and not rows.elsewhere else None
         if kept is None:

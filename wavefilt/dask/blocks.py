@@ -22,10 +22,10 @@ from wavefilt.backends.interface import Backend
 from wavefilt.chunking.chunks import Chunk, Part
 from wavefilt.chunking.passes import Job, Result
 from wavefilt.chunking.trend import of_rows
-from wavefilt.denoising import options as plugins
 from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.options import Options
+from wavefilt.options import Keywords, Options
+from wavefilt.options import along as along_axes
 from wavefilt.statistics.mergeable import Begin, Counted, HostTally, PassStatistics, State, merged
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -59,7 +59,7 @@ def denoise(
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str = "auto",
-    **options: Unpack[plugins.Keywords],
+    **options: Unpack[Keywords],
 ) -> da.Array:
     """`wavefilt.denoise` of a dask array, lazily: a dask array of the same shape, chunks and floating dtype.
 
@@ -92,7 +92,7 @@ def denoise(
         raise TypeError(f"a dask array is needed, not {type(array).__name__}: dask.array.from_array(x, chunks=...)")
     if "return_noise" in options:
         raise ValueError("return_noise is no option for dask arrays: what was removed is array - quiet")
-    method = plugins.method(wavelet, options, backend, "axis", "axes", dimensions=1 if axes is None else 2)
+    method = Options.of(wavelet, options, "axis", "axes", dimensions=1 if axes is None else 2)
     if axes is not None and (axis != -1 or np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes, instead of axis={axis}")
     along: tuple[int, ...] = (axis,) if axes is None else tuple(axes)
@@ -110,7 +110,7 @@ def denoise(
     whole = all(array.numblocks[own] == 1 for own in along)
     if whole and (method.scope == "trace" or prod(array.numblocks) == 1):
         meta = array._meta.astype(dtype)
-        block = partial(denoise_array, wavelet=wavelet, backend=backend, **plugins.along(along), **options)
+        block = partial(denoise_array, wavelet=wavelet, backend=backend, **along_axes(along), **options)
         return array.map_blocks(block, dtype=dtype, meta=meta)
     if axes is not None:
         what = 'a record of several chunks: use scope="trace", or one chunk' if whole else "panels cut into chunks"
@@ -119,7 +119,7 @@ def denoise(
     _check_mergeable(method, cut=array.numblocks[axis] > 1)
     if depth == 0:
         return array.astype(dtype)
-    method = replace(method, sigma=0.0) if method.fixed_thresholds else method
+    method = replace(method, sigma=0.0) if method.rule.values else method
     job = _BlockJob(method, depth, array.shape[axis], backend)
     last = da.moveaxis(array, axis, -1)
     chunks = aligned(last.chunks[-1], job.halo or 0, 1 << depth)
@@ -145,9 +145,9 @@ def _check_mergeable(method: Options, cut: bool) -> None:
     possible = RULES.where(lambda spec: spec.mergeable and not (cut and spec.detrend))
     if method.rule.name and method.rule.name not in possible:
         wrong = f"rule={method.rule.name!r} (possible are {', '.join(possible)} and numbers)"
-    elif method.window is not None:
+    elif method.noise.window is not None:
         wrong = "a noise window"
-    elif method.changing:
+    elif method.noise.changing:
         wrong = f"sigma={method.sigma!r}"
     elif cut and method.trend is not None:
         wrong = f"detrend={method.trend!r}"
@@ -271,7 +271,7 @@ def _by_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
     name = f"wavefilt-{tokenize(x.name, repr(job.method), filters, job.level, job.backend)}"
     source, needed = around, list[Delayed]()
     dead, live = dict[Block, Key](), list[Delayed]()
-    if job.method.scope == "record" and not job.method.fixed_thresholds:
+    if job.method.scope == "record" and not job.method.rule.values:
         dead, state = _dead_rows(x, job, name, real)
         states, live, needed = [state.key], [state], [state]
         if x.numblocks[-1] > 1 or not passes:  # else every block tells its own as it is read for the first pass

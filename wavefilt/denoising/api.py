@@ -14,9 +14,13 @@ from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend
 from wavefilt.denoising import device_arrays, frames, repeated
 from wavefilt.denoising.pipeline import run
-from wavefilt.options import Options
+from wavefilt.options import NoiseForm, Options
 from wavefilt.registry import Registry
-from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform
+from wavefilt.thresholding.rules import Rule
+from wavefilt.transforms import Transform
+from wavefilt.vocabulary import Detrend, Estimator, Mode, Scope, Shrink
+from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets.filters import WaveletLike
 
 
@@ -26,12 +30,12 @@ def denoise(
     *,
     level: int | None = None,
     mode: Mode = "symmetric",
-    rule: Rule | float | Sequence[float] | None = None,
+    rule: Rule | RuleName | float | Sequence[float] | None = None,
     shrink: Shrink | Estimator | None = None,
-    sigma: Noise = "level",
+    sigma: NoiseForm = "level",
     scope: Scope = "trace",
     keep: int = 0,
-    transform: Transform = "dwt",
+    transform: Transform | TransformName = "dwt",
     spins: int = 1,
     detrend: Detrend | None = None,
     blend: float = 0.0,

@@ -97,7 +97,7 @@ def denoised(
             begun.pop() if begun else backend.decompose(_shifted(own, at, method.mode), method.analysis(depth))
             for own, at, (_, depth) in zip(batches, own_shifts, group, strict=True)
         ]
-        curves = _steady(pyramids, group, own_shifts, method) if method.changing else None
+        curves = _steady(pyramids, group, own_shifts, method) if method.noise.changing else None
         statistics = _statistics(pyramids, batches, [part.live for part, _ in group], method, backend)
         samples = 0  # of a group, that are not filled
         for pyramid, (part, _) in zip(pyramids, group, strict=True):
@@ -222,7 +222,7 @@ def window_noise(
     Levels too coarse for them have what white noise of their coarsest level would be there; with a rule for coloured
     noise they are NaN, for that of the level itself to be taken.
     """
-    window = method.window_in(traces.shape[1])
+    window = method.noise.window_in(traces.shape[1])
     start, stop = window.start, window.stop
     rows = np.ascontiguousarray(traces[:, start:stop])
     if not np.isfinite(rows).all():
@@ -249,7 +249,7 @@ def _window_energy(
     At either end the window is trimmed by `TRIMMED` periods, but by a quarter of it at most; what is left must have
     `FEWEST` halves of one.
     """
-    window = method.window_in(traces.shape[1])
+    window = method.noise.window_in(traces.shape[1])
     squares, parts = np.full((len(method.bands(level)), len(traces)), np.nan), method.transform.parts
     for part, depth in batches:
         starts = window.start - part.starts

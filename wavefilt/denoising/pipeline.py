@@ -142,7 +142,7 @@ def _by_steps(
     groups = [[batch] for batch in batches] if method.scope == "trace" else [batches]
     y: Array | None = None
     estimates = []
-    noise = window_noise(x, batches, method, level, backend) if method.window and batches else None
+    noise = window_noise(x, batches, method, level, backend) if method.noise.window and batches else None
     for group in filter(None, groups):
         for rows, estimate in denoised(x, group, method, backend, noise, report, begun, out):
             y = _placed(rows, estimate, x, y)

@@ -23,14 +23,13 @@ from wavefilt import arrays
 from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.backends.interface import Backend
 from wavefilt.chunking import passes
-from wavefilt.denoising import options as plugins
 from wavefilt.denoising.estimation import spread
 from wavefilt.denoising.pipeline import run
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.dataset_paths import split
 from wavefilt.io.layout import Layout
 from wavefilt.io.sources import Source, open_source
-from wavefilt.options import Options
+from wavefilt.options import Keywords, Options
 from wavefilt.outofcore.device_staging import Noise
 from wavefilt.outofcore.file_rows import FileRows
 from wavefilt.outofcore.memory_budget import Chunks, DeviceResident, Plan, WholeTraces
@@ -86,7 +85,7 @@ def denoise_file(
     ns: int | None = None,
     component: str | None = None,
     axis: int | None = None,
-    **options: Unpack[plugins.Keywords],
+    **options: Unpack[Keywords],
 ) -> Report:
     """Denoise a file of any size into another file, within a memory limit.
 
@@ -125,7 +124,7 @@ def denoise_file(
     """
     if {"axes", "two_dimensional"} & options.keys():
         raise ValueError("panels are denoised in memory: wavefilt.read(path).denoise(two_dimensional=True)")
-    method, limit = plugins.method(wavelet, options, backend), in_bytes(max_memory)
+    method, limit = Options.of(wavelet, options), in_bytes(max_memory)
     if not isinstance(source, (str, os.PathLike)):
         return stream(source, Path(target), method, limit, backend, overwrite, progress)
     file, _ = split(source)
@@ -252,7 +251,7 @@ class _Work:
             self.noisy = sum(int(np.count_nonzero(live)) for live in noisy)
         if any(map(np.any, noisy)):
             self._found = [(s[:, live], t[:, live]) for (s, t), live in zip(self._found, noisy, strict=True)]
-        if self.method.fixed_thresholds and not isinstance(self.plan, WholeTraces):
+        if self.method.rule.values and not isinstance(self.plan, WholeTraces):
             self._found = [(sigma[:0], thresholds) for sigma, thresholds in self._found]
         sigmas, thresholds = ([found[i] for found in self._found] for i in range(2))
         return _by_level(sigmas), _by_level(thresholds)

@@ -11,9 +11,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.backends import Backend
-from wavefilt.denoising.options import Common, check_names
+from wavefilt.backends import Backend, registry
 from wavefilt.errors import OptionError
+from wavefilt.options import Common, check_names
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -285,7 +285,8 @@ def compare(
     'js'
     >>> y = wavefilt.denoise(x, **found.best.options)
     """
-    check_names(options, backend)
+    check_names(options)
+    registry.check_name(backend)
     common = {"wavelet": wavelet, **options}
     tried: list[dict[str, Any]]
     if methods is not None:

@@ -22,8 +22,7 @@ import numpy as np
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend
 from wavefilt.denoising.pipeline import run
-from wavefilt.options import Options
-from wavefilt.vocabulary import Noise
+from wavefilt.options import NoiseForm, Options
 
 from . import noise
 from .intake import Taken
@@ -45,7 +44,7 @@ MEANT = 3
 BLOCKS = 32
 """Parts of the samples, at least, whose errors tell that of their mean."""
 WHOLE = "of the whole trace, by frequency"
-Methods = Mapping[Noise, Options]
+Methods = Mapping[NoiseForm, Options]
 """A method for each of the options ``sigma`` that samples have."""
 
 
@@ -158,7 +157,7 @@ class Criterion:
         return Risk(np.concatenate(blocks), float(removed), min(seconds), y.reshape(-1, y.shape[-1]))
 
 
-def methods_of(options: Mapping[str, Any], taken: Taken, own: Noise | None = None) -> Methods:
+def methods_of(options: Mapping[str, Any], taken: Taken, own: NoiseForm | None = None) -> Methods:
     """Options of `denoise` as methods, with the noise of the samples, or another if it is given.
 
     Raises ValueError where they do not go with each other.
@@ -170,7 +169,7 @@ def methods_of(options: Mapping[str, Any], taken: Taken, own: Noise | None = Non
     }
 
 
-def denoised(rows: Array, methods: Methods, sigmas: tuple[Noise, ...], backend: str | Backend) -> Array:
+def denoised(rows: Array, methods: Methods, sigmas: tuple[NoiseForm, ...], backend: str | Backend) -> Array:
     """The rows, each by the method for its option ``sigma``."""
     if len(methods) == 1:
         (method,) = methods.values()
@@ -207,8 +206,8 @@ def power(taken: Taken, backend: str | Backend = "auto") -> Floats:
         method = Options(sigma=sigma)
         if not own.any():
             continue
-        if method.window is not None:
-            found[own] = noise.of_window(x[own], method.window_in(x.shape[1]))
+        if method.noise.window is not None:
+            found[own] = noise.of_window(x[own], method.noise.window_in(x.shape[1]))
         elif sigma == "global":
             finest = of_rows(x[own], [sigma] * int(own.sum()), method, backend)[0]
             found[own] = noise.white(np.nan_to_num(finest), x.shape[1])
@@ -219,7 +218,7 @@ def power(taken: Taken, backend: str | Backend = "auto") -> Floats:
     return found
 
 
-def source(sigma: Noise) -> str:
+def source(sigma: NoiseForm) -> str:
     """Where `power` has the noise from."""
     if isinstance(sigma, tuple) and sigma[0] == "window":
         return "of the window"

@@ -9,8 +9,8 @@ from typing import Any
 
 from wavefilt.backends import Backend
 from wavefilt.errors import OptionError
+from wavefilt.options import NoiseForm
 from wavefilt.thresholding.rules import RULES
-from wavefilt.vocabulary import Noise
 
 from .comparison import MOST, Comparison, Contest, Progress, words
 
@@ -71,7 +71,7 @@ def tune(
     x: Any,
     *,
     seconds: float = 30.0,
-    sigma: Noise = "level",
+    sigma: NoiseForm = "level",
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",

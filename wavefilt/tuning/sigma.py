@@ -9,11 +9,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.backends import Backend
-from wavefilt.denoising.options import Keywords, check_names
+from wavefilt.backends import Backend, registry
 from wavefilt.denoising.pipeline import run
-from wavefilt.options import Options
-from wavefilt.vocabulary import Noise
+from wavefilt.options import Keywords, NoiseForm, Options, check_names
 from wavefilt.wavelets.filters import WaveletLike
 
 from .intake import take
@@ -65,7 +63,8 @@ def estimate_sigma(
     >>> wavefilt.estimate_sigma(x, by_band=True).shape
     (5, 3)
     """
-    check_names(options, backend, "by_band", "axis", "axes")
+    registry.check_name(backend)
+    check_names(options, "by_band", "axis", "axes")
     taken = take(x, options.get("sigma", "level"), axis, axes)
     plain: Keywords = {**options, "sigma": "level"}
     method = Options(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)
@@ -76,7 +75,7 @@ def estimate_sigma(
 
 
 def of_rows(
-    rows: Array, sigmas: Sequence[Noise], method: Options, backend: str | Backend, by_band: bool = False
+    rows: Array, sigmas: Sequence[NoiseForm], method: Options, backend: str | Backend, by_band: bool = False
 ) -> Floats:
     """The noise (bands, rows) of traces or panels by a method, with these options ``sigma`` in its place."""
     found: list[Floats] = []
