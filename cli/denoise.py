@@ -41,8 +41,8 @@ def denoise(inputs: tuple[str, ...], **parsed: Any) -> None:
     """Denoise files and write the results in the input format, with all headers.
 
     The format is recognised by content. Quoted patterns are expanded: 'survey/**/*.dat'; without --out-dir they skip
-    earlier results (*.denoised.*), unless they name them. - reads standard input and, without -o, writes standard
-    output.
+    earlier results (*.denoised.*), unless they name them. IN can be -, standard input; the result is then written to
+    standard output, unless -o names a file.
     """
     from . import batch, streaming
 

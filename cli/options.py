@@ -27,6 +27,7 @@ GROUPS = (IO, METHOD, NOISE, PICTURES, BATCH, COMPUTING, LAYOUT)
 """Groups of options in the order of the help."""
 MOST = 12
 """Options that `--help` shows; `--help-all` shows the others as well."""
+EVERYTHING = "wavefilt.help_all"
 MOST_COLUMNS = 1 << 16
 
 
@@ -90,18 +91,19 @@ class Command(click.Command):
 
     def _show_all(self, ctx: click.Context, param: click.Parameter, value: bool) -> None:
         if value:
-            self.long = False
+            ctx.meta[EVERYTHING] = True
             click.echo(ctx.get_help())
             ctx.exit()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        shown = [option for option in self.all_options if option.brief or not self.long]
+        brief = self.long and EVERYTHING not in ctx.meta
+        shown = [option for option in self.all_options if option.brief or not brief]
         for group in GROUPS:
             records = [option.get_help_record(ctx) for option in shown if option.group == group]
             if records:
                 with formatter.section(group):
                     formatter.write_dl([record for record in records if record])
-        if self.long:
+        if brief:
             formatter.write_paragraph()
             formatter.write_text(f"`{ctx.command_path} --help-all` lists all {len(self.all_options)} options.")
 

@@ -135,7 +135,11 @@ USAGE = """
 2 sigma         denoise x.npy --sigma 1,2
 2 sigma         denoise x.npy --sigma -4
 2 65536         denoise x.npy --columns 1-99999999999
-2 denoize       denoize
+2 'denoise'     denoize
+2 'modwt'       denoise x.npy --transform swt
+2 'reflect'     denoise x.npy --mode mirror
+2 output        convert x.npy
+2 -o            convert x.npy y.sgy -o z.sgy
 2 argument      denoise
 # options that contradict each other or the data
 1 level         denoise x.npy -l 9
