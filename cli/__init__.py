@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 import re
 import shlex
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -62,6 +60,8 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; commands are {', '.join(COMMANDS)}"
             raise click.UsageError(f"No such command {args[0]!r}{hint}", ctx)
@@ -113,6 +113,8 @@ def _failed(error: Exception) -> int:
             tell(f"See {error.ctx.command_path} --help")
         return error.exit_code
     if sys.flags.dev_mode:  # python -X dev
+        import traceback
+
         traceback.print_exception(error)
     if isinstance(error, Failure):
         error.show()

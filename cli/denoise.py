@@ -232,7 +232,8 @@ def _details(facts: Facts) -> list[str]:
         )
     ]
     if "approximation_sigma" in facts:
-        rows.append(("approximation", *(f"{facts[f'approximation_{name}']:.4g}" for name in ("sigma", "threshold"))))
+        sigma, threshold = facts["approximation_sigma"], facts["approximation_threshold"]
+        rows.append(("approximation", f"{sigma:.4g}", f"{threshold:.4g}"))
     lines = [f"  {name}: sigma {sigma}, threshold {threshold}" for name, sigma, threshold in rows]
     ranges = "" if transform.dimensions > 1 else "; median (10 % to 90 %) of these, level 1 is the finest:"
     if names and "noisy_traces" in facts and facts["traces"] > 1:  # of a streamed file

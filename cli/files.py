@@ -157,8 +157,8 @@ def _check_outputs(jobs: list[tuple[str, str]], request: Request) -> None:
     for path in outputs:
         if path not in stores and path.exists() and not path.is_file():  # a device, such as /dev/null
             continue
-        if source := inputs.get(_identity(path)):
-            raise click.UsageError(f"{path} is the input {source}; choose another output")
+        if same := inputs.get(_identity(path)):
+            raise click.UsageError(f"{path} is the input {same}; choose another output")
         if _identity(path) in seen:
             raise click.UsageError(f"two outputs would be the same file, {path}; name them with -o, one at a time")
         seen.add(_identity(path))

@@ -21,7 +21,7 @@ from wavefilt.vocabulary import DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, 
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 Function = TypeVar("Function", bound=Callable[..., None])
-IO, METHOD, NOISE, PICTURES = "Input and output", "Options", "Noise", "Pictures and report"
+IO, METHOD, NOISE, PICTURES = "Input and output", "Method", "Noise", "Pictures and report"
 LAYOUT, COMPUTING, BATCH = "Layout of the input", "Computing", "Runs and messages"
 GROUPS = (IO, METHOD, NOISE, PICTURES, BATCH, COMPUTING, LAYOUT)
 """Groups of options in the order of the help."""
@@ -422,7 +422,6 @@ def noise_of(parsed: dict[str, Any], options: Options) -> NoiseForm | None:
         raise click.UsageError(f"{FLAGS[name]} is for traces, not for --two-dimensional; leave one out")
     if options.sigma != "level" or len(given) > 1:
         raise click.UsageError(f"{FLAGS[name]} and {FLAGS[[*given, 'sigma'][1]]} both define the noise: give one")
-    noise: NoiseForm = (SIGMAS_OF[name], *value) if isinstance(value, tuple) else (SIGMAS_OF[name], value)
-    if noise[0] in ("running", "intervals"):
+    if name in ("noise_running", "noise_intervals"):
         replace(options, sigma=("running", 4))  # raises for rules that need constant noise
-    return noise
+    return (SIGMAS_OF[name], *value) if isinstance(value, tuple) else (SIGMAS_OF[name], value)
