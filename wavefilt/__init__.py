@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wavefilt import backends
+    from wavefilt.api import denoise
     from wavefilt.decomposition import (
         dwt,
         idwt,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         waverec,
         waverec2,
     )
-    from wavefilt.denoising.api import denoise
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.io import read
@@ -77,7 +77,7 @@ _HOMES = {
         *("dwt", "idwt", "imodwt", "imodwt2", "iswt", "modwt", "modwt2", "swt"),
         *("wavedec", "wavedec2", "waverec", "waverec2"),
     ),
-    "denoising.api": ("denoise",),
+    "api": ("denoise",),
     "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
     "io": ("read",),

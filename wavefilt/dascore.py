@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from wavefilt.api import denoise
+from wavefilt.arrays import check_even, transformed
 from wavefilt.backends import Backend
-from wavefilt.denoising.api import denoise
-from wavefilt.denoising.coordinates import check_even, transformed
 from wavefilt.options import Clock, Keywords, Options, along, check_names
 from wavefilt.wavelets.filters import WaveletLike
 

@@ -10,9 +10,9 @@ from typing import TypeVar, Unpack
 
 import numpy as np
 
+from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, Traces, take
 from wavefilt.backends import Backend, registry
-from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.errors import NonFiniteSample
 from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
 from wavefilt.recording import Recording

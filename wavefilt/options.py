@@ -91,21 +91,21 @@ class Noise:
             if is_number(sigma) and 0 <= sigma < math.inf:
                 return cls(sigma)
             forms = f"{', '.join(SIGMAS)}, a finite number of at least 0, or, in samples, {', '.join(FORMS.values())}"
-            raise OptionError(f"`sigma`={sigma!r} must be one of {forms}")
+            raise OptionError(f"`sigma={sigma!r}` must be one of {forms}")
         form, values = _form(sigma)
         if form == "seconds":
             raise OptionError(
-                '`sigma`=("seconds", ...) needs samples with a known interval; give ("window", start, stop)'
+                '`sigma=("seconds", ...)` needs samples with a known interval; give ("window", start, stop)'
             )
         if form == "intervals":
             points = _change_points(values[0])
             return cls((form, points), intervals=points)
         if not all(is_number(value) and value % 1 == 0 for value in values):
-            raise OptionError(f"`sigma`={sigma!r} must be {FORMS[form]}, in samples")
+            raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, in samples")
         if form == "running":
             length = int(values[0])
             if length < FEWEST:
-                raise OptionError(f"`sigma`={sigma!r}: the window of running noise must have {FEWEST} samples or more")
+                raise OptionError(f"`sigma={sigma!r}`: the window of running noise must have {FEWEST} samples or more")
             return cls((form, length), running=length)
         first, last = map(int, values)
         start, stop = (first, last) if form == "window" else (first - last, first)
@@ -131,7 +131,7 @@ def _form(sigma: tuple[Any, ...]) -> tuple[str, list[Moment]]:
     """Return the name of a form and its values. Raises OptionError for an unknown form, or a wrong number of values."""
     form, *values = sigma or ("",)
     if form not in FORMS or len(values) != FORMS[form].count(","):
-        raise OptionError(f"`sigma`={sigma!r} must be {FORMS.get(str(form)) or ' or '.join(FORMS.values())}")
+        raise OptionError(f"`sigma={sigma!r}` must be {FORMS.get(str(form)) or ' or '.join(FORMS.values())}")
     return form, values
 
 
@@ -238,7 +238,7 @@ class Clock:
             return form, points if points is None or isinstance(points, str) else self._points(points)
         lengths = values if form == "seconds" else values[-1:]
         if not all(is_number(length) and math.isfinite(length) for length in lengths):
-            raise OptionError(f"`sigma`={sigma!r} must be {FORMS[form]}, with lengths in seconds")
+            raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, with lengths in seconds")
         if form == "seconds":
             return self.window(*map(float, values))
         if form == "running":
@@ -272,7 +272,7 @@ def _utc(moment: Moment) -> np.datetime64:
 def check_whole(name: str, value: object, least: int) -> None:
     """Raise OptionError unless the value of an option is a whole number of at least ``least``."""
     if not is_number(value) or value % 1 != 0 or value < least:
-        raise OptionError(f"`{name}`={value!r} must be a whole number of at least {least}")
+        raise OptionError(f"`{name}={value!r}` must be a whole number of at least {least}")
 
 
 class Common(TypedDict, total=False):
@@ -366,7 +366,7 @@ class Options:
         if self.transform.parts == 2 and self.rule.magnitudes is None:
             others = ", ".join(rules.RULES.where(lambda spec: spec.magnitudes is not None))
             raise OptionError(
-                f"`rule`={self.rule.option!r} is for real coefficients, and `transform`={self.transform.word!r} has "
+                f"`rule={self.rule.option!r}` is for real coefficients, and `transform={self.transform.word!r}` has "
                 f"complex ones: use {others}"
             )
         self._check_shrink()
@@ -375,7 +375,7 @@ class Options:
         if self.noise.changing and self.rule.values:
             named = ", ".join(rules.RULES.names())
             raise OptionError(
-                f"`rule`={self.rule.option!r} is a threshold in the units of the samples, to which noise that changes "
+                f"`rule={self.rule.option!r}` is a threshold in the units of the samples, to which noise that changes "
                 f"does not apply: use one of the rules {named}, or leave `sigma` out"
             )
         if self.level is not None:
@@ -386,7 +386,7 @@ class Options:
         if self.detrend is not None:
             check("detrend", self.detrend, DETRENDS)
         if not is_number(self.blend) or not 0 <= self.blend < 1:
-            raise OptionError(f"`blend`={self.blend!r} must be a number of at least 0, and less than 1")
+            raise OptionError(f"`blend={self.blend!r}` must be a number of at least 0, and less than 1")
 
     def _check_shrink(self) -> None:
         if self.shrink is None:
@@ -394,12 +394,12 @@ class Options:
         if self.shrink not in ESTIMATORS and self.shrink not in shrinkage.FUNCTIONS:
             check("shrink", self.shrink, (*shrinkage.FUNCTIONS.names(), *ESTIMATORS))
         if self.rule.own_function:
-            what = f"shrinks {self.rule.own_function} in its own way: leave `shrink`={self.shrink!r} out"
-            raise OptionError(f"`rule`={self.rule.option!r} {what}")
+            what = f"shrinks {self.rule.own_function} in its own way: leave `shrink={self.shrink!r}` out"
+            raise OptionError(f"`rule={self.rule.option!r}` {what}")
         if self.shrink in ESTIMATORS and not self.rule.prior:
             allowed = " and ".join(rules.RULES.where(lambda spec: spec.prior))
             what = f"is for rules with a posterior, {allowed}, not {self.rule.option!r}"
-            raise OptionError(f"`shrink`={self.shrink!r} {what}")
+            raise OptionError(f"`shrink={self.shrink!r}` {what}")
 
     @classmethod
     def of(
@@ -533,7 +533,7 @@ class Options:
             limit = f"is above the maximum of {deepest} for {samples} {size} and {filters}"
             others = self.transform.with_levels(samples, self.filters, deepest)
             hint = f"use a lower level or a shorter filter{others and ': '}{others}"
-            raise OptionError(f"`level`={level} {limit}; {hint}")
+            raise OptionError(f"`level={level}` {limit}; {hint}")
         if len(self.rule.values) not in (0, 1, level):
             raise OptionError(f"`rule` gives {len(self.rule.values)} thresholds for {level} levels")
         return level

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays
+from wavefilt.api import run
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
-from wavefilt.denoising.pipeline import Outcome, run
+from wavefilt.engine import Outcome
 from wavefilt.errors import OptionError, options
 from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
 from wavefilt.report import utc
@@ -199,7 +200,7 @@ class Recording:
     def apply(
         self, method: Options, backend: str | Backend = "auto", report: bool = False, sigma: NoiseForm | None = None
     ) -> Recording:
-        """`denoise` with a `Options`; ``report`` as in `wavefilt.denoising.pipeline.run`.
+        """`denoise` with a `Options`; ``report`` as in `wavefilt.api.run`.
 
         ``sigma`` takes the place of the method's, in seconds, times and picks as `denoise` has them. Traces of a
         sequence are returned each in its own dtype of computation. Raises ValueError for two dimensions and traces of

@@ -9,9 +9,9 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wavefilt.api import denoise
+from wavefilt.arrays import check_even, transformed
 from wavefilt.backends import registry
-from wavefilt.denoising.api import denoise
-from wavefilt.denoising.coordinates import check_even, transformed
 from wavefilt.options import Clock, Keywords, Options, along, check_names
 from wavefilt.wavelets.filters import WaveletLike
 

@@ -1,7 +1,7 @@
 """Denoising dask arrays lazily: on threads, processes or the machines of a cluster, with the one machine's result.
 
 Blocks of whole traces are denoised one by one. Blocks of cut traces, or of a record, are the chunks of a job as in
-`wavefilt.chunking.passes`: one task counts in each block, others merge the counts, and the next pass depends on them.
+`wavefilt.engine`: one task counts in each block, others merge the counts, and the next pass depends on them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ import numpy as np
 import pywt
 
 from wavefilt import arrays, backends
+from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.backends.interface import Backend
-from wavefilt.chunking.chunks import Chunk, Part
-from wavefilt.chunking.passes import Job, Result
-from wavefilt.chunking.trend import of_rows
-from wavefilt.denoising.api import denoise as denoise_array
+from wavefilt.chunks import Chunk, Part
+from wavefilt.engine import Job, Result
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.options import Keywords, Options
 from wavefilt.options import along as along_axes
@@ -30,6 +29,7 @@ from wavefilt.statistics.mergeable import Begin, Counted, HostTally, PassStatist
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
+from wavefilt.trend import of_rows
 from wavefilt.vocabulary import check
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike
@@ -168,7 +168,7 @@ class _BlockJob(Job):
     def live(self, dead: Sequence[Mask], dtype: DType) -> State:
         """Before the first pass over a record, of whose rows some are dead; with nothing to be found if all are."""
         rows = sum(np.count_nonzero(~own) for own in dead)
-        state = State.of(self.method, self.lengths * max(rows, 1), 1, dtype)
+        state = State.of(self.options, self.lengths * max(rows, 1), 1, dtype)
         if rows:
             return state
         medians = {band: np.zeros(1) for band in range(1, len(self.lengths) + 1)}
@@ -188,7 +188,7 @@ class _BlockJob(Job):
     def thresholds(self, state: State) -> tuple[Floats, Floats]:
         """Noise and thresholds (levels, groups), finest level first."""
         rows = int(state.counts[0] // self.lengths[0])  # of a group
-        found = self.method.thresholds(PassStatistics(state, _no_pass), self.samples * rows)
+        found = self.options.thresholds(PassStatistics(state, _no_pass), self.samples * rows)
         if not np.isfinite(found).all():
             raise ValueError(SQUARES_OVERFLOW)
         return found
@@ -198,10 +198,10 @@ class _BlockJob(Job):
         rows = _host(block)
         pyramid, chosen = self._decomposed(rows)
         sigma, thresholds = (np.broadcast_to(values, (len(values), len(rows))) for values in found)
-        y = chosen.reconstruct(pyramid, Shrinkage(self.method.function(self.samples), thresholds, sigma))
-        if self.method.trend is not None:
-            of_rows(rows, self.method.trend).restore(y)
-        y = self.method.blended(rows, y)
+        y = chosen.reconstruct(pyramid, Shrinkage(self.options.function(self.samples), thresholds, sigma))
+        if self.options.trend is not None:
+            of_rows(rows, self.options.trend).restore(y)
+        y = self.options.blended(rows, y)
         if not np.isfinite(y).all():
             raise ValueError(f"samples overflow {rows.dtype} in the transform; scale them down first")
         # where all that the block's own samples depend on is equal, its details are rounding
@@ -221,10 +221,10 @@ class _BlockJob(Job):
                 "a sample is NaN or infinite: gaps need whole traces in a chunk and thresholds of each trace "
                 '(rechunk the axis of the samples to one chunk, scope="trace")'
             )
-        dtype, on_host = arrays.dtype_name(rows.dtype), self.method.on_host
+        dtype, on_host = arrays.dtype_name(rows.dtype), self.options.on_host
         chosen = backends.choose(self.backend, dtype, rows.shape, self.analysis, on_host=on_host)
-        if self.method.trend is not None:
-            rows = of_rows(rows, self.method.trend).removed(rows)
+        if self.options.trend is not None:
+            rows = of_rows(rows, self.options.trend).removed(rows)
         return chosen.decompose(rows, self.analysis), chosen
 
 
@@ -263,15 +263,15 @@ def _by_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
     edges = np.cumsum((0, *x.chunks[-1])).tolist()
     parts = [Part(max(a - depth, 0), a, b, min(b + depth, job.samples)) for a, b in pairwise(edges)]
     real = np.empty(0, arrays.compute_dtype(x.dtype)).real.dtype
-    lots = _lots(x, job.method.scope)
-    looked_for: list[State | Key] = [State.of(job.method, job.lengths * n, groups, real) for _, groups, n in lots]
-    states, passes = [*looked_for], State.of(job.method, job.lengths, 1, real).passes
-    bank = job.method.filters
+    lots = _lots(x, job.options.scope)
+    looked_for: list[State | Key] = [State.of(job.options, job.lengths * n, groups, real) for _, groups, n in lots]
+    states, passes = [*looked_for], State.of(job.options, job.lengths, 1, real).passes
+    bank = job.options.filters
     filters = bank.filter_bank if isinstance(bank, pywt.Wavelet) else bank  # those of users may have any name
-    name = f"wavefilt-{tokenize(x.name, repr(job.method), filters, job.level, job.backend)}"
+    name = f"wavefilt-{tokenize(x.name, repr(job.options), filters, job.level, job.backend)}"
     source, needed = around, list[Delayed]()
     dead, live = dict[Block, Key](), list[Delayed]()
-    if job.method.scope == "record" and not job.method.rule.values:
+    if job.options.scope == "record" and not job.options.rule.values:
         dead, state = _dead_rows(x, job, name, real)
         states, live, needed = [state.key], [state], [state]
         if x.numblocks[-1] > 1 or not passes:  # else every block tells its own as it is read for the first pass

@@ -169,7 +169,7 @@ class OnlineDenoiser:
         if len(numbers) not in (0, 1, self._level):
             raise ValueError(f"rule gives {len(numbers)} thresholds for {self._level} levels")
         if self._window is None and not numbers:
-            raise ValueError(f"`rule`={self._method.rule.option!r} needs window, in samples")
+            raise ValueError(f"`rule={self._method.rule.option!r}` needs window, in samples")
         if self._window is not None:
             check_whole("window", self._window, 2)
 

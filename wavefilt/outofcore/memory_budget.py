@@ -13,8 +13,8 @@ import numpy as np
 from wavefilt import backends
 from wavefilt.arrays import DType
 from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend, DeviceBackend, on_device
-from wavefilt.chunking.chunks import cut
-from wavefilt.chunking.noise_curves import half_windows
+from wavefilt.chunks import cut
+from wavefilt.noise_curves import half_windows
 from wavefilt.options import Options
 from wavefilt.outofcore.sizes import spelled
 from wavefilt.statistics import summation

@@ -1,7 +1,7 @@
 """Files larger than memory denoised: `denoise_file`, with the samples that `denoise` gives, bit for bit.
 
 Where traces (with scope "record" all of them) fit in the limit, batches of whole traces are denoised as in memory. A
-longer one goes chunk by chunk (`wavefilt.chunking.passes`): once or twice for the statistics, once to be written; with
+longer one goes chunk by chunk (`wavefilt.engine`): once or twice for the statistics, once to be written; with
 a device it is resident there (`wavefilt.outofcore.device_staging`). One thread reads ahead, one writes behind.
 """
 
@@ -19,12 +19,11 @@ from typing import Unpack
 
 import numpy as np
 
-from wavefilt import arrays
+from wavefilt import arrays, engine
+from wavefilt.api import run
 from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.backends.interface import Backend
-from wavefilt.chunking import passes
-from wavefilt.denoising.estimation import spread
-from wavefilt.denoising.pipeline import run
+from wavefilt.engine import spread
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.dataset_paths import split
 from wavefilt.io.layout import Layout
@@ -238,7 +237,7 @@ class _Work:
             for row in range(self.source.shape[0]):
                 rows.leave(row, written=False)
             return
-        measured = passes.denoise(rows, self.method, plan.level, plan.chunk)
+        measured = engine.denoise_chunks(rows, self.method, plan.level, plan.chunk)
         if measured is None:
             raise ValueError(SQUARES_OVERFLOW)
         details = len(self.method.transform.bands(plan.level))  # without what there is of the approximation

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
 
-    from wavefilt.denoising.pipeline import Outcome
+    from wavefilt.engine import Outcome
     from wavefilt.recording import Recording
 
 __all__ = [

@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wavefilt.api import run
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend
-from wavefilt.denoising.pipeline import run
 from wavefilt.options import NoiseForm, Options
 
 from . import noise

@@ -11,7 +11,6 @@ import numpy as np
 from wavefilt import arrays
 from wavefilt.arrays import Array, Mask
 from wavefilt.backends import registry
-from wavefilt.denoising import frames
 from wavefilt.errors import NonFiniteSample
 from wavefilt.options import Clock, NoiseForm
 from wavefilt.recording import Recording
@@ -77,7 +76,9 @@ def take(x: Any, sigma: NoiseForm = "level", axis: int = -1, axes: tuple[int, in
     named = "" if axis == -1 and axes is None else f", axis={axis}" if axes is None else f", axes={axes}"
     call = f"wavefilt.denoise(x, {{}}{named})"
     if kind in ("pandas.DataFrame", "pandas.Series"):
-        return _of_array(frames.samples_of(x, axis, axes), (0,) if axes is None else axes, sigma, call)
+        return _of_array(
+            arrays.take_pandas(x, axis, axes).samples.original, (0,) if axes is None else axes, sigma, call
+        )
     arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
     return _of_array(x, (axis,) if axes is None else axes, sigma, call)
 

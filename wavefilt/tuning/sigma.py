@@ -8,9 +8,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from wavefilt.api import run
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend, registry
-from wavefilt.denoising.pipeline import run
 from wavefilt.options import Keywords, NoiseForm, Options, check_names
 from wavefilt.wavelets.filters import WaveletLike
 

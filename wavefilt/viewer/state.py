@@ -12,7 +12,7 @@ import numpy as np
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
 from wavefilt.backends.registry import REFERENCE
-from wavefilt.denoising.pipeline import Outcome
+from wavefilt.engine import Outcome
 from wavefilt.errors import BackendUnavailable
 from wavefilt.options import Options, check_names
 from wavefilt.recording import Recording

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
-from wavefilt.chunking.chunks import Chunk
+from wavefilt.chunks import Chunk
 from wavefilt.options import Options
 from wavefilt.statistics.change_points import find
 from wavefilt.statistics.changing_noise import LEAST, Curve, at_samples, half_window, in_intervals, running
