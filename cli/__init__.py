@@ -42,6 +42,9 @@ Exit codes: 0 done, 1 the run failed, 2 wrong usage (or output exists),
 5 the selected backend cannot run here, 130 interrupted."""
 
 
+QUOTES = "\"'"
+
+
 class Group(click.Group):
     """Commands that are imported when they run."""
 
@@ -156,13 +159,14 @@ def message(error: BaseException) -> str:
 
 
 def as_flags(text: str) -> str:
-    """Return a text in which options in backticks are flags: `max_memory`=5 becomes --max-memory 5."""
+    """Return a text in which options in backticks are flags: `max_memory=5` becomes --max-memory 5."""
     from .options import FLAGS
 
     def flag(match: re.Match[str]) -> str:
-        return FLAGS[match[1]] + match[2].replace("=", " ") if match[1] in FLAGS else match[0]
+        name, value = match.groups()
+        return match[0] if name not in FLAGS else f"{FLAGS[name]} {value.strip(QUOTES)}" if value else FLAGS[name]
 
-    return re.sub(r"`(\w+)`(=?)", flag, text)
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", flag, text)
 
 
 def out_of_memory(error: BaseException) -> bool:

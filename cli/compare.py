@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavefilt.backends.registry import check_name
-from wavefilt.errors import OptionError, printable
+from wavefilt.errors import printable
 from wavefilt.io import Layout
 from wavefilt.options import DEFAULTS, Options
 from wavefilt.recording import Recording
-from wavefilt.thresholding.rules import RULES
 
-from . import run_errors, usage_errors
+from . import as_flags, run_errors, usage_errors
 from .files import check_figure, read
 from .options import (
     COMPARISON,
     FILE_LAYOUT,
+    FLAGS,
     INPUT,
     LAYOUT,
     METHOD,
@@ -41,14 +40,13 @@ if TYPE_CHECKING:
     from wavefilt.tuning import Comparison
 
 SOURCE = click.Argument(["source"], type=INPUT, metavar="FILE")
-METHODS = (option for option in chosen(METHOD) if option.name not in ("rule", "transform"))
 
 
 @command(
     "compare",
     SOURCE,
     *COMPARISON,
-    *METHODS,
+    *(option for option in chosen(METHOD) if option.name not in ("rule", "transform")),
     *chosen(NOISE, "overwrite", "backend", LAYOUT, "as_json"),
     example="wavefilt compare seismic.dat --rule bayes --rule js --plot rules.png",
 )
@@ -67,7 +65,11 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
 
             check_figure(Path(plot))
             check_destination(Path(plot), overwrite=parsed["overwrite"])
-        _check(common, rules, transforms, parsed["two_dimensional"])
+        for rule, transform in product(rules or [None], transforms):
+            checked = common | {"rule": rule, "transform": transform, "sigma": "level"}
+            if rule is None:  # any rule that goes with it will do
+                checked["shrink"] = None
+            Options(**checked, dimensions=2 if parsed["two_dimensional"] else 1)
     from wavefilt.tuning import compare
 
     with run_errors(source):
@@ -81,7 +83,7 @@ def compare(source: str, rules: tuple[Any, ...], transforms: tuple[str, ...], pl
     if parsed["as_json"]:
         click.echo(json.dumps({"input": source, **_facts(found), "command": line}, allow_nan=False))
         return
-    click.echo("\n".join(map(printable, [*found.lines(), f"best: {line}"])))
+    click.echo("\n".join([*(as_flags(printable(text)) for text in found.lines()), f"best: {printable(line)}"]))
 
 
 @command(
@@ -123,19 +125,6 @@ def _common(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
         return common | ({} if noise is None else {"sigma": noise}), layout_of(parsed)
 
 
-def _check(common: dict[str, Any], rules: Sequence[Any], transforms: Sequence[str], section: bool) -> None:
-    """Raise the first error of options that do not go with a named rule, or with any rule if none is named."""
-    errors, plain = [], {name: value for name, value in common.items() if name != "sigma"}
-    pairs = list(product(transforms, rules or RULES.names()))
-    for transform, rule in pairs:
-        try:
-            Options(**plain, rule=rule, transform=transform, dimensions=2 if section else 1)
-        except OptionError as error:
-            errors.append(error)
-    if errors and (rules or len(errors) == len(pairs)):
-        raise errors[0]
-
-
 def _recording(source: str, layout: Layout, parsed: dict[str, Any]) -> Recording:
     with stage(f"reading {source}"):
         return read(source, layout, parsed["format"])
@@ -158,20 +147,12 @@ def _facts(found: Comparison) -> dict[str, Any]:
 def _denoise_line(source: str, options: dict[str, Any], parsed: dict[str, Any]) -> str:
     """Return the command that denoises the file with these options."""
     words = ["wavefilt", "denoise", source]
-    layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT)}
-    given = {name: value for name, value in {**options, **layout}.items() if value is not None}
-    flags: dict[str, Callable[..., list[str]]] = {kind: _flag(name) for name, kind in SIGMAS_OF.items()}
-    for name, value in given.items():
+    for name, value in (options | {name: parsed[name] for name in ("format", *FILE_LAYOUT)}).items():
         if name == "sigma" and isinstance(value, tuple):
-            words += flags[value[0]](*value[1:])
+            form, *values = value
+            name = next(name for name in SIGMAS_OF if SIGMAS_OF[name] == form)
         else:
-            words += _flag(name)(value)
-    return shlex.join([*words, *(["--two-dimensional"] if parsed["two_dimensional"] else [])])
-
-
-def _flag(name: str) -> Callable[..., list[str]]:
-    def words(*values: Any) -> list[str]:
-        texts = [",".join(map(str, value)) if isinstance(value, list | tuple) else str(value) for value in values]
-        return [f"--{name.replace('_', '-')}", *texts]
-
-    return words
+            values = [] if value is None else [value]
+        if values:
+            words += [FLAGS[name], *(",".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for v in values)]
+    return shlex.join([*words, *["--two-dimensional"] * parsed["two_dimensional"]])

@@ -121,7 +121,7 @@ def test_convert_takes_both_forms(tmp_path, capsys):
 def test_every_option_has_a_flag_in_messages():
     from wavefilt.cli import as_flags, options
 
-    assert as_flags("`max_memory`=5, `two_dimensional` and `axes`, not `x`") == (
+    assert as_flags("`max_memory=5`, `two_dimensional` and `axes`, not `x`") == (
         "--max-memory 5, --two-dimensional and --two-dimensional, not `x`"
     )
     assert {option.group for option in options.TABLE} == set(options.GROUPS)
