@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 @command(
     "view",
     click.Argument(["input"], type=INPUT, metavar="FILE"),
-    *chosen("output", METHOD, NOISE, "backend", LAYOUT),
+    Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
+           help="File that the button Save writes. [default: NAME.denoised.EXT]"),
+    *chosen(METHOD, NOISE, "backend", LAYOUT),
     Option("--overwrite", group=IO, brief=True, is_flag=True, help="Let the button Save replace an existing file."),
     Option("--port", group=IO, type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 is any free port."),
     Option("--no-browser", group=IO, is_flag=True, help="Print the address of the page and open no browser."),
     example="wavefilt view seismic.dat --rule sure",
-)
+)  # fmt: skip
 def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any) -> None:
     """Show a file, its denoised version and the residual on a page where options are chosen.
 
