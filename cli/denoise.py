@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wavefilt.outofcore.sizes import spelled
+from wavefilt.memory import spelled
 from wavefilt.recording import Recording
 from wavefilt.transforms import find
 from wavefilt.vocabulary import check
@@ -217,7 +217,7 @@ def _details(facts: Facts) -> list[str]:
     """Return lines with the number of traces, then noise and threshold of each band."""
     transform, step = find(facts["transform"], facts.get("ndim", 1)), facts["interval_s"]
     if transform.has_levels:
-        bands = [f" {band}" for band in transform.band_names] if transform.dimensions > 1 else [""]
+        bands = [f" {band}" for band in transform.band_names] if transform.ndim > 1 else [""]
         names = [f"level {i}{band}" for i in range(1, facts["level"] + 1) for band in bands]
     else:
         names = [band.name for band in transform.bands(facts["level"])]
@@ -235,7 +235,7 @@ def _details(facts: Facts) -> list[str]:
         sigma, threshold = facts["approximation_sigma"], facts["approximation_threshold"]
         rows.append(("approximation", f"{sigma:.4g}", f"{threshold:.4g}"))
     lines = [f"  {name}: sigma {sigma}, threshold {threshold}" for name, sigma, threshold in rows]
-    ranges = "" if transform.dimensions > 1 else "; median (10 % to 90 %) of these, level 1 is the finest:"
+    ranges = "" if transform.ndim > 1 else "; median (10 % to 90 %) of these, level 1 is the finest:"
     if names and "noisy_traces" in facts and facts["traces"] > 1:  # of a streamed file
         lines.insert(0, f"  {facts['noisy_traces']} of {facts['traces']} traces have noise{ranges}")
     elif names and "live_traces" in facts and (facts["dead_traces"] or (facts["traces"] > 1 and ranges)):

@@ -12,12 +12,12 @@ from click.shell_completion import CompletionItem
 
 from wavefilt import backends, transforms
 from wavefilt.io import FORMATS, Layout
+from wavefilt.memory import in_bytes
 from wavefilt.options import DEFAULTS, NoiseForm, Options
-from wavefilt.outofcore.sizes import in_bytes
 from wavefilt.plot import PlotOptions
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
-from wavefilt.vocabulary import DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY
+from wavefilt.vocabulary import BASES, DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY
 from wavefilt.wavelets.boundary import EXTENSIONS
 
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -213,6 +213,7 @@ TABLE = [
            "or one of:"),
     Option("--transform", brief=True, group=METHOD, type=Text(names=transforms.words), metavar="NAME",
            default=DEFAULTS["transform"], help="Transform; modwt is shift-invariant and slower. One of:"),
+    Option("--basis", group=METHOD, type=click.Choice(BASES), help="wp: cost of the best basis. [default: risk]"),
     Option("--two-dimensional", group=METHOD, is_flag=True,
            help="Transform all traces of a file together, as a section."),
     Option("--shrink", group=METHOD, type=Text(names=lambda: [*FUNCTIONS.names(), *ESTIMATORS]), metavar="NAME",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wavefilt.io.dataset_paths import resolve, split
-from wavefilt.outofcore.sizes import spelled
+from wavefilt.memory import spelled
 
 from . import Failure, message, read_errors, run_errors, tell
 from .denoise import Facts
@@ -66,7 +66,7 @@ def needed_limit(source: str, target: str, request: Request) -> int | None:
     samples = samples_bytes(source, request)
     if samples is None:
         return None
-    from wavefilt.outofcore.memory_budget import whole_bytes_factor
+    from wavefilt.memory import whole_bytes_factor
 
     free = available()
     return int(free / 2) if whole_bytes_factor(request.backend) * samples > free else None
@@ -110,9 +110,9 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
+    from wavefilt.files import stream
     from wavefilt.io.sources import NotStreamed
     from wavefilt.options import Clock
-    from wavefilt.outofcore.streaming import stream
     from wavefilt.report import resolved, unchanged, versions
 
     automatic = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]

@@ -18,10 +18,10 @@ from wavefilt.options import NoiseForm, Options
 from wavefilt.registry import Registry
 from wavefilt.thresholding.rules import Rule
 from wavefilt.transforms import Transform
-from wavefilt.vocabulary import Detrend, Estimator, Mode, Scope, Shrink
+from wavefilt.vocabulary import Basis, Detrend, Estimator, Mode, Scope, Shrink
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
-from wavefilt.wavelets.filters import WaveletLike
+from wavefilt.wavelets.filters import WaveletLike, with_levels
 
 
 def denoise(
@@ -39,11 +39,12 @@ def denoise(
     spins: int = 1,
     detrend: Detrend | None = None,
     blend: float = 0.0,
+    basis: Basis | None = None,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
     devices: Literal["all"] | Sequence[int] | None = None,
-    return_noise: bool = False,
+    return_residual: bool = False,
     wait: bool = True,
     out: arrays.Array | None = None,
 ) -> Any:
@@ -105,7 +106,7 @@ def denoise(
     keep : int
         Number of coarsest levels whose detail coefficients are unchanged; with rule "js" and one level or more, the
         approximation coefficients too.
-    transform : {"dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"}
+    transform : {"dwt", "modwt", "dtcwt", "fk", "wp"} or Transform
         The decimated transform, or the maximal overlap transform, whose result does not depend on where a trace
         starts: it has one coefficient per sample and level, and needs (level + 1) times the memory and several times
         the run time. Numeric ``rule`` and ``sigma`` refer to the decimated transform; at level j they are divided by
@@ -114,8 +115,8 @@ def denoise(
         and with ``axes`` six bands a level, each of one direction: twice, or four times, as many as samples.
         "fk", for ``axes`` alone, shrinks Fourier transforms of overlapping windows, named by ``wavelet``
         ("sine32x64", of 32 traces by 64 samples), by temporal frequency, with rule "js" unless another is given.
-        The packets "wp" are in a basis that suits each trace, or with ``scope="record"`` all of them: of least risk,
-        of least entropy ("wp-entropy"), or all of the deepest level; for chirps and tones, see `docs/transforms.md`.
+        "wp", wavelet packets, uses the ``basis`` that suits each trace, or with ``scope="record"`` all traces; for
+        chirps and tones, see `docs/transforms.md`. An object is a transform of your own (`wavefilt.extending`).
     spins : int
         With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, of panels
         4^level. They are spread through 2^level samples along every axis, after which the transform repeats
@@ -127,6 +128,8 @@ def denoise(
     blend : float
         Share of the removed samples that is put back, from 0 to below 1: the result is y + ``blend`` (x - y). Pickers
         that compare variances need some noise before the onset.
+    basis : {"risk", "entropy", "full"}, optional
+        With "wp", the basis of least risk (the default), of least entropy, or all packets of the deepest level.
     axis : int
         Time axis.
     axes : pair of int, optional
@@ -141,14 +144,14 @@ def denoise(
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional
         With backend "cuda", the GPUs of this host to use; by default the current one.
-    return_noise : bool
+    return_residual : bool
         Also return the residual: the pair (denoised, ``x`` - denoised).
     wait : bool
         With False, an array on a GPU is returned as soon as its computation is enqueued on the current stream of its
         library; work that follows on this stream finds it complete. NaN are then no gaps, and dead traces of records
         and panels are not left out: the result of an array that has such, or infinite samples, is not valid, and
         ``wavefilt.backends.get("cuda").check()`` waits and raises ValueError if there was one. Rules whose thresholds
-        are computed on the host, ``spins``, ``blend``, noise windows and ``return_noise`` wait in any
+        are computed on the host, ``spins``, ``blend``, noise windows and ``return_residual`` wait in any
         case, and arrays in host memory do.
     out : array, optional
         Where the denoised samples go: a plain array with the shape and dtype of the result, of the library of ``x`` if
@@ -200,7 +203,7 @@ def denoise(
 
     The residual, to inspect for coherent arrivals, with options for weak signals:
 
-    >>> denoised, residual = wavefilt.denoise(traces, "sym8", level=4, rule="sure", return_noise=True)
+    >>> denoised, residual = wavefilt.denoise(traces, "sym8", level=4, rule="sure", return_residual=True)
     >>> np.allclose(denoised + residual, traces)
     True
 
@@ -220,16 +223,16 @@ def denoise(
     if axes is not None and axis != -1:
         raise ValueError(f"`axis={axis}` and `axes={axes}` both name what to transform: give one")
     dimensions: Literal[1, 2] = 1 if axes is None else 2
-    given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend
+    given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend, basis
     plain = PLAIN.issuperset(map(type, given))
     options = _options(Registry.changes, *given) if plain else Options(*given)  # type: ignore[arg-type]
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"`axes={axes!r}` must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
     if arrays.on_gpu(x):
-        return _on_gpu(x, options, along, backend, return_noise, wait, out)
+        return _on_gpu(x, options, along, backend, return_residual, wait, out)
     if isinstance(x, list | tuple) and any(map(arrays.on_gpu, x)):
-        return _list_on_gpus(x, options, along, backend, return_noise, wait, out)
+        return _list_on_gpus(x, options, along, backend, return_residual, wait, out)
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
         taken: Any = arrays.take_pandas(x, axis, axes)
     else:
@@ -239,15 +242,15 @@ def denoise(
     if dimensions == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
         size, name = min(taken.rows.shape[1:]), options.filters.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
-        others = options.transform.with_levels(size, options.filters) or "no wavelet has a level"
+        others = with_levels(size, options.filters) or "no wavelet has a level"
         warnings.warn(f"unchanged: {few}; {others}", stacklevel=2)
     y = taken.restore(outcome.samples)
-    residual = taken.restore(taken.rows - outcome.samples) if return_noise else None
+    residual = taken.restore(taken.rows - outcome.samples) if return_residual else None
     if out is not None:
         if not np.may_share_memory(out, y):
             out[...] = y
         y = out
-    return (y, residual) if return_noise else y
+    return (y, residual) if return_residual else y
 
 
 PLAIN = frozenset((str, int, float, type(None)))
@@ -286,7 +289,7 @@ def _on_gpu(
     options: Options,
     axes: tuple[int, ...],
     backend: str | Backend,
-    return_noise: bool,
+    return_residual: bool,
     wait: bool,
     out: arrays.Array | None,
 ) -> Any:
@@ -297,18 +300,18 @@ def _on_gpu(
     if name not in ("auto", home.name):
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for `backend={name!r}`")
     chosen: Any = home if isinstance(backend, str) else backend
-    y = None if return_noise or out is not None else chosen.at_once(x, options, axes, wait)
+    y = None if return_residual or out is not None else chosen.at_once(x, options, axes, wait)
     if y is not None:
         return y
     taken = home.take(x, *axes)
     into = None if out is None else taken.rows_of(out)
     rows = _rows_on_gpu(taken.rows, options, chosen, wait, into)
-    y, residual = _restored(taken, rows, chosen, return_noise)
+    y, residual = _restored(taken, rows, chosen, return_residual)
     if out is not None:
         if rows is not into:
             out[:] = y
         y = out
-    return (y, residual) if return_noise else y
+    return (y, residual) if return_residual else y
 
 
 def _list_on_gpus(
@@ -316,7 +319,7 @@ def _list_on_gpus(
     options: Options,
     axes: tuple[int, ...],
     backend: Any,
-    return_noise: bool,
+    return_residual: bool,
     wait: bool,
     out: arrays.Array | None,
 ) -> Any:
@@ -340,14 +343,14 @@ def _list_on_gpus(
     for one, rows in zip(taken, found, strict=True):
         with several.on_device_of(one.rows):
             rows = _rows_on_gpu(one.rows, options, several, wait) if rows is None else rows
-            y, residual = _restored(one, rows, several, return_noise)
-            results.append((y, residual) if return_noise else y)
+            y, residual = _restored(one, rows, several, return_residual)
+            results.append((y, residual) if return_residual else y)
     return results
 
 
-def _restored(taken: Taken, rows: Any, backend: DeviceBackend, return_noise: bool) -> tuple[Any, Any]:
+def _restored(taken: Taken, rows: Any, backend: DeviceBackend, return_residual: bool) -> tuple[Any, Any]:
     """Return rows in the caller's kind and shape, with the residual, or None if it is not asked for."""
-    if not return_noise:
+    if not return_residual:
         return taken.restore(rows), None
     residual = backend.to_device(backend.to_host(taken.rows) - backend.to_host(rows), taken.rows)
     return taken.restore(rows), taken.restore(residual)

@@ -26,6 +26,7 @@ from wavefilt.vocabulary import (
     ESTIMATORS,
     SCOPES,
     SIGMAS,
+    Basis,
     Detrend,
     Estimator,
     Mode,
@@ -40,7 +41,7 @@ from wavefilt.vocabulary import (
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets import boundary
-from wavefilt.wavelets.filters import WaveletLike
+from wavefilt.wavelets.filters import WaveletLike, with_levels
 
 GOLDEN = (3 - math.sqrt(5)) / 2
 """The fractional parts of its multiples are spread evenly from 0 to 1, for any number of multiples."""
@@ -294,6 +295,7 @@ class Keywords(Common, total=False):
 
     rule: rules.Rule | RuleName | float | Sequence[float] | None
     transform: Transform | TransformName
+    basis: Basis | None
 
 
 class Along(TypedDict, total=False):
@@ -329,6 +331,7 @@ class Options:
     dimensions: Literal[1, 2] = 1
     detrend: Detrend | None = None
     blend: float = 0.0
+    basis: Basis | None = None
     filters: Any = field(init=False, repr=False, compare=False)
     """The filters that ``wavelet`` means, as `Transform.filters` returns them."""
     noise: Noise = field(init=False, repr=False, compare=False)
@@ -351,15 +354,16 @@ class Options:
             dimensions: Literal[1, 2] = 1,
             detrend: Detrend | None = None,
             blend: float = 0.0,
+            basis: Basis | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions))
+        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions, self.basis))
         if self.wavelet is None:
             object.__setattr__(self, "wavelet", self.transform.default_wavelet)
         assert self.wavelet is not None
         object.__setattr__(self, "filters", self.transform.filters(self.wavelet))
-        boundary.EXTENSIONS.check(self.mode)
+        check("mode", self.mode, boundary.EXTENSIONS)
         check("scope", self.scope, SCOPES)
         rule = self.transform.default_rule if self.rule is None else self.rule
         object.__setattr__(self, "rule", rules.find(rule))
@@ -424,14 +428,14 @@ class Options:
     @cached_property
     def host_only(self) -> bool:
         """Whether only backends in host memory do it at all."""
-        return (
-            self.noise.changing or not self.transform.on_device(self.rule) or (self.dimensions == 2 and self.spins > 1)
-        )
+        name, rule = self.transform.name, self.rule
+        on_device = name not in ("modwt2", "wp") and (rule.together is None or (rule.local and name != "dwt2"))
+        return self.noise.changing or not on_device or (self.dimensions == 2 and self.spins > 1)
 
     @cached_property
     def shrinks_approximation(self) -> bool:
         """Whether the approximation is a band as well, with noise and a threshold, the last."""
-        return self.rule.local and self.transform.shrinks_approximation
+        return self.rule.local and self.dimensions == 1
 
     @cached_property
     def known(self) -> bool:
@@ -505,11 +509,7 @@ class Options:
 
     def halo(self, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, as `Transform.halo`."""
-        halo = self.transform.halo(self.filters.dec_len, level)
-        if halo is None or self.rule.together is None:
-            return halo
-        lag = math.ceil(abs(self.transform.lag(self.filters)))
-        return halo + (REACH + lag + 2 << level)  # coefficients of the last level, to the nearest ones and their means
+        return self.transform.halo(self.filters, level, 0 if self.rule.together is None else REACH)
 
     def blended(self, x: Array, y: Array) -> Array:
         """The denoised samples ``y``, with the share of the samples ``x`` as they were that ``blend`` asks for."""
@@ -522,16 +522,14 @@ class Options:
         are given for another number of levels.
         """
         deepest, samples = self.deepest(*shape), min(shape)
-        level = (
-            int(self.level)
-            if self.level is not None
-            else min(self.transform.auto_level or self.rule.auto_level, self.transform.usual_level(shape, self.filters))
-        )
+        level = self.transform.usual_level(shape, self.filters) if self.level is None else int(self.level)
+        if self.level is None and self.transform.has_levels:
+            level = min(level, self.rule.auto_level)
         if level > deepest:
             size = "samples" if self.dimensions == 1 else "traces or samples"
             filters = f"{self.filters.name} ({self.filters.dec_len} taps)"
             limit = f"is above the maximum of {deepest} for {samples} {size} and {filters}"
-            others = self.transform.with_levels(samples, self.filters, deepest)
+            others = with_levels(samples, self.filters, deepest)
             hint = f"use a lower level or a shorter filter{others and ': '}{others}"
             raise OptionError(f"`level={level}` {limit}; {hint}")
         if len(self.rule.values) not in (0, 1, level):
@@ -602,10 +600,7 @@ class Options:
 
         These have the noise of the details of the last level, but where the transform knows more.
         """
-        details = self.transform.bands(level, self.filters)
-        if not self.shrinks_approximation:
-            return details
-        return (*details, self.transform.approximation_band(level, self.filters))
+        return self.transform.bands(level, self.filters, self.shrinks_approximation)
 
     def bands_of(self, count: int) -> tuple[Band, ...]:
         """`bands`, of which there are so many."""
@@ -618,10 +613,8 @@ class Options:
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
-        details = self.transform.counted(coefficients, analysis, shape)
-        if not self.shrinks_approximation:
-            return details
-        return (*details, self.transform.counted_approximation(coefficients[0], analysis, shape))
+        bands = self.transform.counted(coefficients, analysis, shape)
+        return bands if self.shrinks_approximation else bands[:-1]
 
     def cut(self, numbers: Floats, level: int) -> Floats:
         """Noise or thresholds (bands, groups) of fewer levels.
