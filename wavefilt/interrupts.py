@@ -28,9 +28,7 @@ def leave(signum: int, frame: FrameType | None = None) -> NoReturn:
 
 
 def obey(handler: Handler) -> dict[signal.Signals, Any]:
-    """Handle `STOPPING` signals from now on, except those that the parent ignores, as nohup does; return the old
-    handlers.
-    """
+    """Set the handler of all `STOPPING` signals that the parent does not ignore, as nohup does; return the old ones."""
     obeyed = [signum for signum in STOPPING if signal.getsignal(signum) is not signal.SIG_IGN]
     return {signum: signal.signal(signum, handler) for signum in obeyed}
 
