@@ -13,7 +13,7 @@ import click
 from wavefilt.backends.registry import check_name
 from wavefilt.errors import printable
 from wavefilt.io import Layout
-from wavefilt.options import DEFAULTS, Options
+from wavefilt.options import DEFAULTS, Options, to_argv
 from wavefilt.recording import Recording
 
 from . import as_flags, run_errors, usage_errors
@@ -21,13 +21,11 @@ from .files import check_figure, read
 from .options import (
     COMPARISON,
     FILE_LAYOUT,
-    FLAGS,
     INPUT,
     LAYOUT,
     METHOD,
     NOISE,
     OPTION_NAMES,
-    SIGMAS_OF,
     TIME_LIMIT,
     chosen,
     command,
@@ -146,13 +144,5 @@ def _facts(found: Comparison) -> dict[str, Any]:
 
 def _denoise_line(source: str, options: dict[str, Any], parsed: dict[str, Any]) -> str:
     """Return the command that denoises the file with these options."""
-    words = ["wavefilt", "denoise", source]
-    for name, value in (options | {name: parsed[name] for name in ("format", *FILE_LAYOUT)}).items():
-        if name == "sigma" and isinstance(value, tuple):
-            form, *values = value
-            name = next(name for name in SIGMAS_OF if SIGMAS_OF[name] == form)
-        else:
-            values = [] if value is None else [value]
-        if values:
-            words += [FLAGS[name], *(",".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for v in values)]
-    return shlex.join([*words, *["--two-dimensional"] * parsed["two_dimensional"]])
+    layout = {name: parsed[name] for name in ("format", *FILE_LAYOUT, "two_dimensional")}
+    return shlex.join(["wavefilt", "denoise", source, *to_argv({**options, **layout}, interval=1.0)])

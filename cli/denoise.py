@@ -139,9 +139,9 @@ def _written(
     if trust and request.report and not request.many:
         trust.write(request.report, overwrite=request.overwrite)
     if request.plot:
-        from wavefilt.plot import plot_denoising
+        from wavefilt.plotting import plot_denoising
 
-        plot_denoising(before, after, request.plot, overwrite=request.overwrite, chosen=request.drawing)
+        plot_denoising(before, after, request.plot, overwrite=request.overwrite, options=request.drawing)
     return facts
 
 

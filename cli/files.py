@@ -115,10 +115,10 @@ def plan(names: tuple[str, ...], request: Request) -> list[tuple[str, str]]:
 
 def check_figure(path: Path) -> None:
     """Raise UsageError or Failure unless figures can be drawn, and written to this file."""
-    from wavefilt import plot
+    from wavefilt.plotting import figure
 
     try:
-        plot.check_target(path)
+        figure.check_target(path)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     except ImportError as error:

@@ -14,7 +14,7 @@ from wavefilt import backends, transforms
 from wavefilt.io import FORMATS, Layout
 from wavefilt.memory import in_bytes
 from wavefilt.options import DEFAULTS, NoiseForm, Options
-from wavefilt.plot import PlotOptions
+from wavefilt.plotting import PlotOptions
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import BASES, DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY

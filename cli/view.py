@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from . import Failure, message, run_errors, tell, usage_errors
 from .files import plan, read
 from .options import INPUT, IO, LAYOUT, METHOD, NOISE, OPTION_NAMES, OPTIONS, Option, Request, chosen, command
-
-if TYPE_CHECKING:
-    from wavefilt.viewer.page import Viewer
 
 
 @command(
@@ -38,12 +35,13 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
     if input == "-" or len(jobs) > 1:
         raise click.UsageError("view takes one file")
     try:
-        from wavefilt import viewer
+        from wavefilt import plotting
 
-        viewer.check_installed()
+        plotting.check_installed()
     except ImportError as error:
         raise Failure(str(error), 1) from error
-    from wavefilt.viewer import server, source, state
+    from wavefilt.containers import of_file
+    from wavefilt.plotting import viewer
 
     ((path, target),) = jobs
     recording = read(path, request.layout, request.format)
@@ -51,20 +49,16 @@ def view(input: str, port: int, no_browser: bool, overwrite: bool, **parsed: Any
     if request.noise is not None:
         given["sigma"] = request.noise
     with run_errors(path):
-        viewed = source.of_file(path, recording, {"format": request.format, **asdict(request.layout)}).checked()
-        backend = state.backend_for(viewed, request.backend)
-        first = state.denoise(viewed, given, backend)
+        traces = of_file(path, recording, {"format": request.format, **asdict(request.layout)})
+        first = viewer.denoise(traces, given, request.backend)
 
-    def page() -> Viewer:
-        from wavefilt.viewer.page import Viewer
-
-        saving: dict[str, Any] = {"output": target, "overwrite": overwrite, "target": request.output}
-        return Viewer(first, **saving, backend=backend, words=message)
+    def page() -> viewer.Viewer:
+        return viewer.Viewer(first, output=target, overwrite=overwrite, target=request.output, words=message)
 
     def opened(address: str) -> None:
         tell(f"{address}  (Ctrl-C ends it)")
 
     try:
-        server.run(page, f"{viewed.name} - wavefilt", port, not no_browser, opened)
+        viewer.run(page, f"{traces.name} - wavefilt", port, not no_browser, opened)
     except OSError as error:
         raise Failure(f"port {port}: {error.strerror or error}; use another --port, or none", 1) from error
