@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from wavefilt import backends, transforms
 from wavefilt.io import FORMATS, Layout
 from wavefilt.memory import in_bytes
-from wavefilt.options import DEFAULTS, NoiseForm, Options
+from wavefilt.options import DEFAULTS, NOISE_FLAGS, NoiseForm, Options
 from wavefilt.plotting import PlotOptions
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
@@ -320,12 +320,7 @@ DRAWING = tuple(field.name for field in fields(PlotOptions))
 FILE_LAYOUT = tuple(field.name for field in fields(Layout))
 OPTION_NAMES = tuple(name for name in DEFAULTS if name in OPTIONS)
 """Options of denoising as `wavefilt.denoise` has them too."""
-SIGMAS_OF = {
-    "noise_window": "seconds",
-    "noise_before": "before",
-    "noise_running": "running",
-    "noise_intervals": "intervals",
-}
+SIGMAS_OF = {flag.replace("-", "_"): form for form, flag in NOISE_FLAGS.items() if form != "window"}
 """Options for the noise in seconds, times and picks, and the first item of ``sigma`` for each."""
 
 
