@@ -205,7 +205,7 @@ def read_errors(path: str) -> Iterator[None]:
 
 def is_folder(path: str) -> bool:
     """Return whether this is a folder that is not a file of a format, as a Zarr array is."""
-    from wavefilt.io.registry import is_store
+    from wavefilt.io import is_store
 
     return os.path.isdir(path) and not is_store(path)
 

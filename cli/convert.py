@@ -29,7 +29,8 @@ def convert(
     Samples are not changed. The documentation lists the headers that are kept, under "File formats".
     """
     from wavefilt.io import check_destination, write_atomically
-    from wavefilt.io.writing import converted, endings, other_format
+    from wavefilt.io.base import endings, other_format
+    from wavefilt.io.files import converted
 
     if target is not None and output is not None:
         raise click.UsageError("OUT and -o both name the output: give one")

@@ -63,7 +63,7 @@ def denoise_file(source: str, target: str, request: Request) -> Facts:
 
     Raises Failure with its exit code, UsageError (2) for an invalid option.
     """
-    from wavefilt.io.writing import check_output
+    from wavefilt.io.files import check_output
 
     from . import streaming
 
@@ -135,7 +135,7 @@ def _written(
     else:
         write(after, Path(target), overwrite=request.overwrite)
     if request.residual:
-        before.less(after).write(request.residual, overwrite=request.overwrite)
+        before.residual(after).write(request.residual, overwrite=request.overwrite)
     if trust and request.report and not request.many:
         trust.write(request.report, overwrite=request.overwrite)
     if request.plot:

@@ -16,8 +16,8 @@ import click
 
 import wavefilt
 from wavefilt.io import Layout
-from wavefilt.io.dataset_paths import MARK, refuse_dataset, split
-from wavefilt.io.registry import is_store
+from wavefilt.io.base import MARK, is_store, refuse_dataset
+from wavefilt.io.files import split
 from wavefilt.recording import Recording
 
 from . import Failure, is_folder, read_errors, usage_errors
@@ -139,7 +139,7 @@ def _default_output(source: str, folder: str | None, top: str | None) -> str:
 def _check_outputs(jobs: list[tuple[str, str]], request: Request) -> None:
     """Raise UsageError or OSError unless all outputs are different files, no inputs, and may be written."""
     from wavefilt.io import check_destination
-    from wavefilt.io.arrays.zarr import check_folder
+    from wavefilt.io.zarr import check_folder
 
     stores = {Path(target): Path(split(source)[0]) for source, target in jobs if is_store(split(source)[0])}
     if stores and request.residual:

@@ -196,7 +196,7 @@ COUNT, SIZE = click.IntRange(min=1), Text(whole)
 INPUT = Text(files=True)
 """A file; wildcards and ::NAME of an array may be in the name."""
 WAVELET = Text(names=wavelets)
-STREAMED = ", ".join(format.name for format in FORMATS.registered() if format.open_source)
+STREAMED = ", ".join(format.name for format in FORMATS.values() if format.streamed)
 TABLE = [
     Option("-o", "--output", brief=True, type=INPUT, metavar="OUT",
            help="Output file; - is standard output. [default: NAME.denoised.EXT]"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wavefilt.io.dataset_paths import resolve, split
+from wavefilt.io.files import resolve, split
 from wavefilt.memory import spelled
 
 from . import Failure, message, read_errors, run_errors, tell
@@ -100,7 +100,7 @@ def samples_bytes(source: str, request: Request) -> int | None:
 
 
 def _opened(source: str, request: Request) -> Source:
-    from wavefilt.io.sources import open_source
+    from wavefilt.io.files import open_source
 
     return open_source(source, replace(request.layout, columns=None, delimiter=None), request.format)
 
@@ -111,7 +111,7 @@ def denoise(source: str, target: str, request: Request, backend: str | Backend, 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
     from wavefilt.files import stream
-    from wavefilt.io.sources import NotStreamed
+    from wavefilt.io.files import NotStreamed
     from wavefilt.options import Clock
     from wavefilt.report import resolved, unchanged, versions
 
@@ -179,7 +179,7 @@ def denoise_volume(inputs: tuple[str, ...], request: Request, scheduler: str) ->
         with stage("loading Dask", request.quiet):
             import wavefilt.dask
             from wavefilt.dask import cluster, zarr_volumes
-            from wavefilt.io.arrays.zarr import opened
+            from wavefilt.io.zarr import opened
 
         with read_errors(source):
             file, layout = resolve(source, request.layout)
