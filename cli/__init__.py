@@ -111,7 +111,7 @@ def _failed(error: Exception) -> int:
         sys.stdout = None
         return 1
     if isinstance(error, click.ClickException):
-        tell(f"wavefilt: error: {error.format_message()}")
+        tell(f"wavefilt: error: {as_flags(error.format_message())}")
         if isinstance(error, click.UsageError) and error.ctx:
             tell(f"See {error.ctx.command_path} --help")
         return error.exit_code
@@ -154,7 +154,7 @@ def message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, ValueError | TypeError | ImportError | OSError | RuntimeError) and str(error):
-        return as_flags("".join(getattr(part, "command", part) for part in getattr(error, "parts", [str(error)])))
+        return as_flags(str(error))
     return ": ".join([type(error).__name__, *filter(None, [" ".join(str(error).split())])])  # of another library
 
 
@@ -162,9 +162,15 @@ def as_flags(text: str) -> str:
     """Return a text in which options in backticks are flags: `max_memory=5` becomes --max-memory 5."""
     from .options import FLAGS
 
+    context = click.get_current_context(silent=True)
+    own = [param for param in (context.command.params if context else []) if isinstance(param, click.Option)]
+    flags = FLAGS | {param.name: param.opts[-1] for param in own}
+
     def flag(match: re.Match[str]) -> str:
         name, value = match.groups()
-        return match[0] if name not in FLAGS else f"{FLAGS[name]} {value.strip(QUOTES)}" if value else FLAGS[name]
+        if name not in flags:
+            return match[0]
+        return flags[name] if value in (None, "True", "...") else f"{flags[name]} {value.strip(QUOTES)}"
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", flag, text)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from numbers import Real
 from typing import Any, Literal, TypeGuard, get_args
 
-from wavefilt.errors import OptionError, options
+from wavefilt.errors import OptionError
 
 Mode = Literal[
     "zero", "constant", "symmetric", "periodic", "smooth",
@@ -71,9 +71,9 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
-    """Raise an OptionError that says what came, what is allowed and the nearest word, unless ``value`` is allowed.
+    """Raise OptionError, with the allowed words and the nearest one, unless ``value`` is allowed.
 
-    ``otherwise`` names what is allowed beside the words.
+    ``otherwise`` names values that are allowed in addition to the words.
     """
     words = list(allowed)
     if value in words:
@@ -82,4 +82,4 @@ def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "")
     near = [synonym] if synonym in words else difflib.get_close_matches(str(value), words, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     beside = f", or {otherwise}" if otherwise else ""
-    raise OptionError(options(**{name: value}), f" is not one of {', '.join(words)}{beside}{hint}")
+    raise OptionError(f"`{name}={value!r}` is not one of {', '.join(words)}{beside}{hint}")
