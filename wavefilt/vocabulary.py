@@ -1,4 +1,4 @@
-"""The words users choose from, each list once: type hints, CLI choices, checks and documentation read them here."""
+"""The values of options that are words, each list once: for type hints, the command, checks and documentation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Estimator = Literal["median", "mean"]
 Sigma = Literal["level", "global"]
 Window = tuple[Literal["window"], int, int]
 Moment = Any
-"""A sample; a time in seconds, or of another kind; a pick; a list of moments."""
+"""A sample, a time (in seconds or as an object), a pick, or a list of these."""
 Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp"]
 Basis = Literal["risk", "entropy", "full"]
@@ -57,29 +57,32 @@ PANELS = ("before", "after", "residual", "spectrograms", "spectra", "levels")
 """The panels of a figure."""
 SYNONYMS = {
     "swt": "modwt", "udwt": "modwt", "stationary": "modwt", "undecimated": "modwt", "atrous": "modwt", "cwt": "dtcwt",
-    "dual-tree": "dtcwt", "wavedec": "dwt", "fwt": "dwt", "wpt": "wp", "packets": "wp", "fft": "fk",
-    "visushrink": "universal", "sureshrink": "sure", "bayesshrink": "bayes", "neighshrink": "neighblock",
-    "bishrink": "bivariate", "pywt": "pywavelets", "numpy": "pywavelets", "cpu": "numba", "gpu": "cuda", "cupy": "cuda",
-    "mirror": "reflect", "wrap": "periodic", "nearest": "constant", "edge": "constant",
+    "dual-tree": "dtcwt", "wavedec": "dwt", "fwt": "dwt", "wpt": "wp", "wavelet packets": "wp", "fft": "fk",
+    "visushrink": "universal", "sureshrink": "hybrid", "bayesshrink": "bayes", "benjamini-hochberg": "fdr",
+    "james-stein": "js", "neighshrink": "neighblock", "bishrink": "bivariate", "garotte": "garrote", "nng": "garrote",
+    "mad": "level", "linear": "line", "constant": "mean", "reflection": "symmetric", "mirror": "reflect",
+    "wrap": "periodic", "nearest": "constant", "edge": "constant", "pywt": "pywavelets", "numpy": "pywavelets",
+    "cpu": "numba", "gpu": "cuda", "cupy": "cuda",
 }  # fmt: skip
-"""Words of other libraries and of the literature, and the nearest word here."""
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a real number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+"""Other words for values of options, suggested in error messages."""
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
-    """Raise OptionError, with the allowed words and the nearest one, unless ``value`` is allowed.
+    """Raise an OptionError with the allowed words and the nearest one, unless the option's value is allowed.
 
-    ``otherwise`` names values that are allowed in addition to the words.
+    ``otherwise`` describes further allowed values.
     """
     words = list(allowed)
     if value in words:
         return
-    synonym = SYNONYMS.get(str(value).lower(), "")
-    near = [synonym] if synonym in words else difflib.get_close_matches(str(value), words, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    beside = f", or {otherwise}" if otherwise else ""
-    raise OptionError(f"`{name}={value!r}` is not one of {', '.join(words)}{beside}{hint}")
+    synonyms, word = {word: meant for word, meant in SYNONYMS.items() if meant in words}, str(value).lower()
+    near = [word] if word in synonyms else []
+    near = near or difflib.get_close_matches(word, words, n=1) or difflib.get_close_matches(word, synonyms, n=1)
+    hint = f"; did you mean {synonyms.get(near[0], near[0])!r}?" if near else ""
+    others = f", or {otherwise}" if otherwise else ""
+    raise OptionError(f"`{name}={value!r}` is not one of {', '.join(words)}{others}{hint}")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether this is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
