@@ -1,7 +1,15 @@
-"""Local James-Stein shrinkage of the bands of a DWT: what it is, `wavefilt.thresholding.local_shrinkage`.
+"""Local James-Stein shrinkage of the bands of a DWT, of a dual tree and of a MODWT on the device.
 
-A block has a tile of some consecutive bands. It puts their energies, and those of the adjacent bands, into shared
-memory, then shrinks its own coefficients by them.
+For the definition see `wavefilt.thresholding.local_shrinkage`. For decimated bands a block has a tile of some
+consecutive ones. It puts their energies, and the energies of the adjacent bands, into shared memory, then shrinks its
+own coefficients by them:
+
+    band 1   [..|........tile........|..]     energies of a tile and around it, in one array
+    band 2      [..|....tile....|..]
+    band 3         [..|..tile..|..]           only as the neighbour of band 2
+
+Bands of a MODWT have a coefficient for each sample: a thread has one time, and goes through the bands with the energies
+of three of them.
 """
 
 from __future__ import annotations
@@ -9,26 +17,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from wavefilt.arrays import Counts
+from wavefilt.backends.cuda.dwt.tiling import ROWS, up4
+from wavefilt.backends.cuda.options import LocalSizes
 from wavefilt.backends.cuda.runtime.compiler import kernel
-from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
+from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, quotient, store
 from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
 
-from .tiling import ROWS, up4
-
-TILE_BYTES, LEAST = 1 << 14, 16
-"""Of the coefficients of a tile in the finest of its bands, and how many there are in the coarsest: fewer are little
-beside their neighbours. A quarter of the bytes where there would be fewer blocks than `FILL`."""
-WIDE_BYTES, WIDE_LEAST = 9 << 11, 72
-"""The same where the last tile of a row would be nearly empty: bands have some coefficients more than a power of two.
-
-In the coarsest band, and the neighbour beyond it, a tile has a multiple of four.
-"""
-FILL = 528  # four a multiprocessor
+WIDE_LEAST = 72
+"""The fewest coefficients of a wide tile in its coarsest band; a multiple of four, also in the neighbour beyond."""
 WARP = 32
 
 Link = tuple[int, int, int, int]
@@ -40,15 +44,14 @@ That is 4p, 2p or p for the p-th two of a tile.
 
 @dataclass(frozen=True)
 class Tile:
-    """What a kernel is compiled for: bands with so many coefficients of a tile each, finest first.
+    """The constants of a kernel: bands with ``sizes`` coefficients of a tile each, finest first.
 
-    The first is only the neighbour of others with ``finer``, and the last with ``coarser``. ``links`` are those of
-    each band to the next finer and to the next coarser one, if that is here. Of coefficients of two ``parts``
-    magnitudes are given, and what they are to be multiplied by is written.
+    With ``finer``, the first band is only a neighbour of others; with ``coarser``, the last. Each band has ``links`` to
+    the next finer and the next coarser band, if there are such. For coefficients of two ``parts``, the kernel reads
+    magnitudes and writes gains.
     """
 
-    dtype: str
-    threads: int
+    build: Build
     periodic: bool
     sizes: tuple[int, ...]
     finer: bool
@@ -63,7 +66,7 @@ class Tile:
 
     @cached_property
     def reaches(self) -> list[tuple[int, int]]:
-        """Of each band, how many energies are needed before the tile and after it, multiples of four."""
+        """The energies of each band that are needed before the tile and after it, multiples of four."""
         found = []
         for j, size in enumerate(self.sizes):
             first, last = 0, size - 1
@@ -76,15 +79,15 @@ class Tile:
         return found
 
     def step(self, i: int, j: int) -> int:
-        """Coefficients of the adjacent band j for two of band i."""
+        """Return the coefficients of the adjacent band j for two of band i."""
         return 2 * self.sizes[j] // self.sizes[i]
 
     def length(self, band: int) -> int:
-        """Energies of a band."""
+        """Return the energies of a band."""
         return sum(self.reaches[band]) + self.sizes[band]
 
     def place(self, band: int) -> int:
-        """Where in shared memory the tile of a band begins."""
+        """Return the begin of the tile of a band in shared memory."""
         return sum(self.length(i) for i in range(band)) + self.reaches[band][0]
 
     @property
@@ -95,7 +98,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Launch:
-    """The bands from ``first`` on, one after the other, in so many ``tiles`` a row."""
+    """The bands from ``first`` on, one after the other, in ``tiles`` tiles a row."""
 
     first: int
     tiles: int
@@ -107,14 +110,14 @@ class Launch:
 
 
 @lru_cache(maxsize=256)
-def launches(grids: tuple[Grid, ...], dtype: str, threads: int, rows: int, parts: int = 1) -> list[Launch]:
-    """For bands of so many rows with these grids, finest first: as many together as have tiles of enough coefficients.
+def launches(grids: tuple[Grid, ...], build: Build, rows: int, sizes: LocalSizes, parts: int = 1) -> list[Launch]:
+    """Return launches for bands with these grids, finest first: together as long as tiles have enough coefficients.
 
     Tiles are half as large where the next finer band, with twice the coefficients, is a neighbour.
     """
-    largest_tile, least, made, begin = TILE_BYTES // np.dtype(dtype).itemsize, LEAST, list[Launch](), 0
-    wide, count = WIDE_BYTES // np.dtype(dtype).itemsize, grids[0].count
-    if rows * count < FILL * largest_tile:
+    itemsize, least, made, begin = np.dtype(build.dtype).itemsize, sizes.least, list[Launch](), 0
+    largest_tile, wide, count = sizes.tile // itemsize, sizes.wide // itemsize, grids[0].count
+    if rows * count < sizes.fill * largest_tile:
         largest_tile //= 4
     elif -(-count // wide) * wide < 0.9 * (-(-count // largest_tile) * largest_tile):
         largest_tile, least = wide, WIDE_LEAST
@@ -123,13 +126,13 @@ def launches(grids: tuple[Grid, ...], dtype: str, threads: int, rows: int, parts
         largest = finest * grids[begin].step // least
         end = next((i for i, grid in enumerate(grids) if grid.step > largest), len(grids))
         first, last = max(begin - 1, 0), min(end + 1, len(grids))
-        sizes = tuple(finest * grids[begin].step // grid.step for grid in grids[first:last])
+        own = tuple(finest * grids[begin].step // grid.step for grid in grids[first:last])
         links = tuple(
             (_link(grids, i, i - 1) if i > first else None, _link(grids, i, i + 1) if i + 1 < last else None)
             for i in range(first, last)
         )
-        tile = Tile(dtype, threads, grids[0].periodic, sizes, first < begin, end < last, links, parts)
-        tiles = max(-(-grids[first + i].count // sizes[i]) for i in tile.own)
+        tile = Tile(build, grids[0].periodic, own, first < begin, end < last, links, parts)
+        tiles = max(-(-grids[first + i].count // own[i]) for i in tile.own)
         made.append(Launch(first, tiles, tile))
         begin = end
     return made
@@ -180,14 +183,14 @@ def _first_of(threads: int, others: int) -> DeviceFunction:
 @cache
 def _measuring(c: Tile, band: int) -> DeviceFunction:
     """Device function: the energies of a band into shared memory, or 0 if it is unchanged."""
-    threads, number = c.threads, np.dtype(c.dtype).type
+    threads, number = c.build.threads, np.dtype(c.build.dtype).type
     size, (head, _), groups = c.sizes[band], c.reaches[band], c.length(band) // 4
     begin, first_of, asked = c.place(band) - head, _first_of(threads, c.place(band) // 4), _asking(c, band)
     rounds, rest = groups // threads, groups % threads
-    zero, edge = number(0), at_the_edge(c.dtype, c.periodic)
+    zero, edge = number(0), at_the_edge(c.build.dtype, c.periodic)
     ratio, share = number(NEXT), number(weights(REACH)[REACH])
     first_end = _first_of(threads, band * WARP)  # each band's ends are for another warp
-    assert REACH == 4  # as many as are loaded to either side
+    assert REACH == 4  # the coefficients loaded to either side
 
     @device
     def square(w, scale):
@@ -275,18 +278,18 @@ def _asked_by(c: Tile, band: int, i: int, others: DeviceFunction) -> DeviceFunct
 
 @cache
 def _adding(c: Tile, i: int, j: int) -> DeviceFunction:
-    """Device function: four energies, with those of the adjacent band j at the places of band i's."""
+    """Device function: four energies of band i plus the energies of the adjacent band j at the same places."""
     if j not in range(len(c.sizes)):
         return device(lambda energies, v, found: found)
     (a, b, d, e), step = c.links[i][0 if j < i else 1] or (0, 0, 0, 0), c.step(i, j)
     width = min(2 * step, 4)
-    begin = min(a, b, d, e) // width * width  # windows are read so many at a time
+    begin = min(a, b, d, e) // width * width  # elements read at a time
     places = [(a, b), (d, e), (a + step, b + step), (d + step, e + step)]
     first, between = c.place(j) + begin, filters([[(0.5, 0, p - begin) for p in two] for two in places], width)
 
     @device
     def add(energies, v, found):
-        a, b, c, d = between(energies, first + 2 * step * v, 0)
+        a, b, c, d = between(energies, (first + 2 * step * v,))
         return found[0] + a, found[1] + b, found[2] + c, found[3] + d
 
     return add
@@ -294,8 +297,8 @@ def _adding(c: Tile, i: int, j: int) -> DeviceFunction:
 
 @cache
 def _shrinking(c: Tile, band: int) -> DeviceFunction:
-    """Device function: a band's own coefficients of a tile, shrunk by its energies and those of the adjacent bands."""
-    threads, number, size, place = c.threads, np.dtype(c.dtype).type, c.sizes[band], c.place(band)
+    """Device function: a band's own coefficients of a tile, shrunk by its energies and the adjacent bands'."""
+    threads, number, size, place = c.build.threads, np.dtype(c.build.dtype).type, c.sizes[band], c.place(band)
     first_of, one, zero = _first_of(threads, sum(c.sizes[c.own[0] : band]) // 4), number(1), number(0)
     rounds, rest, own = size // 4 // threads, size // 4 % threads, number(OWN)
     add_finer, add_coarser = (_adding(c, band, adjacent) for adjacent in (band - 1, band + 1))
@@ -336,20 +339,26 @@ def _shrinking(c: Tile, band: int) -> DeviceFunction:
     return shrink
 
 
+class Places(NamedTuple):
+    """The begins of some bands, elements from row to row, and coefficients of a row."""
+
+    begins: tuple[int, ...]
+    strides: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
 @cache
 def shrinking(c: Tile) -> Kernel:
     """Kernel that writes coefficients of some bands shrunk to the places in ``target`` that they have in ``source``."""
-    number, shared, threads, bands = np.dtype(c.dtype).type, c.shared, c.threads, len(c.sizes)
-    most, root = number(np.finfo(c.dtype).max), number(c.parts**0.5)  # thresholds are those of a part
+    number, shared, threads, bands = np.dtype(c.build.dtype).type, c.shared, c.build.threads, len(c.sizes)
+    most, root = number(np.finfo(c.build.dtype).max), number(c.parts**0.5)  # thresholds are for one part
     measure = in_turn(*(_measuring(c, band) for band in range(bands)))
     shrink = in_turn(*(_shrinking(c, band) for band in c.own))
 
-    @kernel(c)
-    def local_kernel(source, target, begins, strides, counts, thresholds, first, rows):
-        """A band's coefficients are from ``begins``, a row takes ``strides`` and has ``counts`` of them.
-
-        Thresholds, band by band, are those of all bands; that of the ``first`` here is 0 where it is unchanged.
-        """
+    @kernel(c.build, c)
+    def local_kernel(source, target, places, thresholds, first, rows):
+        """Thresholds of all bands are given, from band ``first`` here on; bands with threshold 0 are unchanged."""
+        begins, strides, counts = places
         energies = cuda.shared.array(shared, number)
         scales = cuda.shared.array(bands, number)
         tile, row = cuda.blockIdx.x, cuda.blockIdx.y + ROWS * cuda.blockIdx.z
@@ -362,5 +371,83 @@ def shrinking(c: Tile) -> Kernel:
         measure(energies, scales, source, begins, strides, counts, row, tile)
         cuda.syncthreads()
         shrink(energies, scales, source, target, begins, strides, counts, row, tile)
+
+    return local_kernel
+
+
+BEGIN, PITCH, COUNT, SPACING, SHIFT, FIELDS = range(6)
+"""Fields of a band in `table`, and how many they are."""
+EACH = 4
+"""Times of a thread, a block of them apart: further ones find coefficients in the first-level cache."""
+
+
+def table(grids: Sequence[Grid], begins: Sequence[int], pitches: Sequence[int]) -> tuple[Counts, int, int]:
+    """Return the fields of each band, and the first time and the number of times at which any has a coefficient.
+
+    At time u a band has coefficient u + SHIFT, in row 0 at element BEGIN + u + SHIFT.
+    """
+    shifts = [0]
+    for grid, coarser in pairwise(grids):
+        low, high = grid.nearest(slice(0, 1), coarser)
+        assert low == high  # bands of whole samples: there is one that is nearest
+        shifts.append(shifts[-1] + int(low[0]))
+    found = zip(begins, pitches, (g.count for g in grids), (g.spacing for g in grids), shifts, strict=True)
+    first = min(-shift for shift in shifts)
+    last = max(grid.count - shift for grid, shift in zip(grids, shifts, strict=True))
+    return np.array(list(found), np.int64), first, last - first
+
+
+@cache
+def shrinking_times(build: Build, periodic: bool) -> Kernel:
+    """Kernel that writes coefficients of all bands shrunk to the places in ``target`` that they have in ``source``."""
+    number, threads = np.dtype(build.dtype).type, build.threads
+    one, zero, own_share, most = number(1), number(0), number(OWN), number(np.finfo(build.dtype).max)
+    ratio, share, edge = number(NEXT), number(weights(REACH)[REACH]), at_the_edge(build.dtype, periodic)
+
+    @device
+    def energy(source, start, count, spacing, k, scale):
+        """At a coefficient wherever it lies."""
+        if REACH * spacing <= k < count - REACH * spacing:
+            total, w = zero, source[start + k] * scale
+            for m in range(REACH, 0, -1):  # the weights of Horner's scheme
+                a, b = source[start + k - m * spacing] * scale, source[start + k + m * spacing] * scale
+                total = ratio * (total + (a * a + b * b))
+            return (total + w * w) * share
+        return edge(source, start, count, spacing, k, scale)
+
+    @device
+    def around(source, bands, thresholds, band, depth, row, rows, u):
+        """Energy of a band, and how many that are: none beyond the bands, or where the threshold is 0."""
+        t = thresholds[band * rows + row] if band < depth else zero
+        if t == 0:
+            return zero, zero
+        field = band * FIELDS
+        start, count = bands[field + BEGIN] + row * bands[field + PITCH], bands[field + COUNT]
+        scale = min(one / t, most)
+        return energy(source, start, count, bands[field + SPACING], u + bands[field + SHIFT], scale), one
+
+    @kernel(build, periodic)
+    def local_kernel(source, target, bands, depth, thresholds, rows, first, times):
+        row = cuda.blockIdx.y + ROWS * cuda.blockIdx.z
+        if row >= rows:
+            return
+        for turn in range(EACH):
+            i = (EACH * cuda.blockIdx.x + turn) * threads + cuda.threadIdx.x
+            if i >= times:
+                return
+            u = first + i
+            finer, with_finer = zero, zero
+            own, with_own = around(source, bands, thresholds, 0, depth, row, rows, u)
+            for band in range(depth):
+                coarser, with_coarser = around(source, bands, thresholds, band + 1, depth, row, rows, u)
+                k, field = u + bands[band * FIELDS + SHIFT], band * FIELDS
+                if 0 <= k < bands[field + COUNT]:
+                    at = bands[field + BEGIN] + row * bands[field + PITCH] + k
+                    gain, total = one, finer + own_share * own + coarser
+                    count = with_finer + own_share + with_coarser
+                    if with_own > 0:
+                        gain = one - quotient(count, total) if total > count else zero
+                    target[at] = source[at] * gain
+                finer, with_finer, own, with_own = own, with_own, coarser, with_coarser
 
     return local_kernel

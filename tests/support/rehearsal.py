@@ -1,31 +1,37 @@
-"""A GPU that is not there, on which work is rehearsed: its launches are noted with the types of their arguments.
+"""The GPU backend on a GPU that does not exist: its launches are noted, with the types of their arguments.
 
-For a process that does nothing else: numba's driver is replaced for good. Kernels are compiled for a named compute
-capability, into the same cache on disk as those of a process that has such a GPU.
+For a process that does nothing else: numba's driver is replaced for good. Kernels can then be compiled for a compute
+capability without a GPU.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from contextlib import nullcontext
 from ctypes import c_void_p
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from wavefilt.arrays import Array
+from wavefilt.backends.cuda.denoiser import Denoiser
+from wavefilt.backends.cuda.options import KernelOptions
+from wavefilt.backends.cuda.plan import Shape
+from wavefilt.backends.cuda.plans import FAMILIES
+from wavefilt.backends.cuda.runtime import compiler, graph
+from wavefilt.backends.cuda.runtime.compiler import Launch
+from wavefilt.backends.cuda.runtime.target import DeviceNDArray, cuda
+from wavefilt.options import Options
 from wavefilt.ske.occupancy import CAPABILITIES
 
-from . import compiler, graph
-from .compiler import Launch
-from .interfaces import DeviceArray, Stream
-from .target import DeviceNDArray, cuda
-
-if TYPE_CHECKING:
-    from numba.cuda.cudadrv.driver import MemoryPointer
-    from numba.cuda.dispatcher import CUDADispatcher
-
+SHAPES: dict[int, list[tuple[int, tuple[int, ...]]]] = {
+    1: [(1, (1 << 16,)), (1, (1 << 20,)), (24, (1024,)), (240, (1 << 13,)), (64, (1 << 14,)), (4096, (1 << 14,))],
+    2: [(1, (512, 512))],
+}
+"""Rows and size of the arrays that are rehearsed, by the number of axes."""
 LEAST_SHARED = 48 << 10
 """Bytes of shared memory that a block of every GPU may have."""
 launches: list[Launch] = []
@@ -41,7 +47,7 @@ class _Context:
         self.device = SimpleNamespace(compute_capability=capability, id=0, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=shared)
         self.deallocations = SimpleNamespace(clear=lambda: None)
 
-    def memalloc(self, size: int) -> MemoryPointer:
+    def memalloc(self, size: int) -> Any:
         return cuda.cudadrv.driver.MemoryPointer(self, c_void_p(graph.STAND_INS[0]), size)
 
     def get_memory_info(self) -> SimpleNamespace:
@@ -82,15 +88,41 @@ def _nothing(*_: object, **__: object) -> None:
     pass
 
 
-def _mapped(size: int, dtype: DTypeLike) -> DeviceArray:
+def _mapped(size: int, dtype: DTypeLike) -> Any:
     return _Mapped((size,), (np.dtype(dtype).itemsize,), dtype)
 
 
-def _to_device(array: Array, stream: Stream | None = None) -> DeviceArray:
+def _to_device(array: Array, stream: object = None) -> Any:
     return cuda.device_array(np.shape(array), array.dtype)  # type: ignore[no-any-return]
 
 
-def _note(kernel: CUDADispatcher, arguments: tuple[object, ...]) -> None:
+def _note(kernel: Any, arguments: tuple[object, ...]) -> None:
     launch = kernel, tuple(map(kernel.typeof_pyval, arguments))
     if launch not in launches:
         launches.append(launch)
+
+
+def needed(methods: str, dtypes: Sequence[str], capability: tuple[int, int], **options: Any) -> Sequence[Launch]:
+    """Return the kernels that `denoise` launches, those that take longest to compile first.
+
+    ``methods`` are options of denoising, as JSON; ``options`` are those of the backend.
+    """
+    begin(capability)
+    for own in json.loads(methods):
+        method = Options(**own)
+        for dtype in dtypes:
+            for rows, size in SHAPES[method.dimensions]:
+                _rehearse(method, dtype, rows, size, KernelOptions(**options))
+    return sorted(launches, key=lambda launch: -len(launch[1]))
+
+
+def _rehearse(method: Options, dtype: str, rows: int, size: tuple[int, ...], options: KernelOptions) -> None:
+    """Note all launches of a denoising run, and those that it makes if a search has not ended."""
+    shape = Shape.of(method.analysis(method.level_for(*size)), dtype, rows, size)
+    plan = FAMILIES[shape.transform](shape, options)
+    denoiser = Denoiser(plan, method, False)
+    x, y = (cuda.device_array(rows * shape.samples, dtype) for _ in range(2))
+    stream = graph.stream()
+    denoiser.run(x, y, stream)
+    denoiser.make_all_passes()
+    denoiser.run(x, y, stream)

@@ -1,7 +1,14 @@
-"""The search for the middle value of a band, or another quantile: its window, and what a block does for it.
+"""The search for the median of a band, or another quantile: functions of a block.
 
-A *window* is `BINS` bins of 2^shift consecutive bit patterns of non-negative floats, which order like their bits. Its
-histogram is searched by rank; sums have a fixed order.
+A *window* is `BINS` bins of 2^shift consecutive bit patterns of non-negative floats, which order like their bits:
+
+    0 ........ low |bin 0|bin 1| ... |bin of the rank| ... |bin 2047| ........ infinity
+                                     |bin 0| ... |bin 2047|              the next window, with a smaller shift
+
+Values are counted by bin, and the bin that holds the wanted rank is the next window, until bins are single values.
+`selecting` does that for keys in shared or device memory. `middles`, for the rows of one block, counts values by size
+instead, where hardly two threads meet in a bin, and compares the few values of the bin with each other. Counts are
+integers and sums have a fixed order, so results do not depend on scheduling.
 """
 
 from __future__ import annotations
@@ -12,7 +19,9 @@ import numpy as np
 
 from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.backends.cuda.runtime.wide import bin_of, load4
+from wavefilt.backends.cuda.runtime.wide import bin_of, load4, value_of
+
+from .layout import MEDIAN
 
 BINS = 2048
 GROUPS = BINS // 8
@@ -27,7 +36,7 @@ NOT_YET = -1  # the list and the values below it are still to be counted
 
 
 def first_shift(itemsize: int) -> int:
-    """Shift of the window that holds every value of so many bytes."""
+    """Return the shift of the window that holds every value of ``itemsize`` bytes."""
     return itemsize * 8 - 1 - 11
 
 
@@ -66,7 +75,7 @@ def ended(state, segment):
 
 @device
 def last_of(parts, state, field, tally):
-    """Whether this block is the last of those that work on a segment; then it sees what the others wrote."""
+    """Return whether this block is the last one that works on a segment; it then sees all results of the others."""
     cuda.threadfence()
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
@@ -108,7 +117,7 @@ def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunct
 
     @device
     def accumulate(histogram, base, workspace):
-        """Counts of every eight bins in the workspace, and behind them of every sixteen of these."""
+        """Counts of every eight bins in the workspace, and behind them of every sixteen groups."""
         thread = cuda.threadIdx.x
         for j in range(groups_each):
             i = j * threads + thread
@@ -129,7 +138,7 @@ def histogram(threads: int) -> tuple[DeviceFunction, DeviceFunction, DeviceFunct
 
     @device
     def pick(counts, begin, step, size, rank, before):
-        """The one of so many counts that holds a rank, and the values before it: loads that do not wait for others."""
+        """Return the one of ``size`` counts that holds a rank, and the values before it; loads overlap."""
         place, total = np.int32(0), before
         for i in range(size):
             total = counts.dtype.type(total + counts[np.uint64(begin + step * i)])
@@ -190,10 +199,6 @@ def summing(threads: int) -> DeviceFunction:
     return total
 
 
-MEDIAN = 0.5
-"""The share of values below what is searched for, unless another one is asked for."""
-
-
 @cache
 def ranking(share: float) -> DeviceFunction:
     """Device function: of n values, the rank below which this share of the others lies, and whether the next is wanted.
@@ -221,7 +226,14 @@ def narrowing(dtype: str, threads: int, share: float = MEDIAN) -> DeviceFunction
     ranks = ranking(share)
 
     @device
-    def narrower(sizes, state, counts, edge_keys, middle, segment, workspace):
+    def narrower(search, segment, workspace):
+        sizes, state, counts, edge_keys, middle = (
+            search.sizes,
+            search.state,
+            search.counts,
+            search.edge_keys,
+            search.middle,
+        )
         base, field = segment * BINS, segment * FIELDS
         low, shift, n = state[field + LOW], state[field + SHIFT], sizes[segment]
         below = state[field + BELOW] + max(state[field + BASE], 0)
@@ -258,7 +270,7 @@ def narrowing(dtype: str, threads: int, share: float = MEDIAN) -> DeviceFunction
 
 @cache
 def next_value(dtype: str, threads: int) -> DeviceFunction:
-    """Device function: the smallest value above ``low``, where it is smaller than what was found so far."""
+    """Device function: the smallest value above ``low``, where it is smaller than the smallest so far."""
     infinity = mask = magnitudes(np.dtype(dtype).itemsize)
 
     @device
@@ -340,3 +352,226 @@ def selecting(itemsize: int, threads: int, wide: bool) -> tuple[DeviceFunction, 
         return low, low
 
     return select, following
+
+
+@cache
+def bracketing(
+    dtype: str, drawn: int, threads: int, deviations: float = 4.5, share: float = MEDIAN, wide: bool = False
+) -> tuple[DeviceFunction, DeviceFunction]:
+    """Device functions: a window around the middle of a sample from ``begin`` on, and its last value; ``bracket``.
+
+    It reaches ``deviations`` standard deviations of the sample's median rank to both sides. ``refine`` does the same
+    for a sample that is counted in the widest bins. ``wide`` if the sample begins at a multiple of 16 bytes.
+    """
+    widest = first_shift(np.dtype(dtype).itemsize)
+    spread, middle = int(0.5 * deviations * drawn**0.5) + 1, int(drawn * share)  # of other ranks it is less
+    first, last = max(middle - spread, 0), min(middle + spread, drawn - 1)
+    quads = drawn // (4 * threads) if wide else 0
+    rest = drawn // threads - 4 * quads
+    clear, _, _, locate_both = histogram(threads)
+
+    @device
+    def count(values, begin, histogram, low, shift):
+        for j in range(quads):
+            k0, k1, k2, k3 = load4(values, begin + 4 * (j * threads + cuda.threadIdx.x))
+            count_in_bin(k0, low, shift, histogram)
+            count_in_bin(k1, low, shift, histogram)
+            count_in_bin(k2, low, shift, histogram)
+            count_in_bin(k3, low, shift, histogram)
+        for j in range(rest):
+            i = (4 * quads + j) * threads + cuda.threadIdx.x
+            count_in_bin(values[begin + i], low, shift, histogram)
+
+    @device
+    def refine(values, begin, histogram, workspace):
+        low_place, low_before, high_place = locate_both(histogram, 0, first, last, workspace)
+        fine = widest - 11  # then the bins between the two, all at once
+        while (high_place - low_place + 1) << (widest - fine) > BINS:
+            fine += 1
+        clear(histogram, 0)
+        cuda.syncthreads()
+        count(values, begin, histogram, low_place << widest, fine)
+        cuda.syncthreads()
+        low, _, high = locate_both(histogram, 0, first - low_before, last - low_before, workspace)
+        low = (low_place << widest) + (low << fine)
+        high = (low_place << widest) + ((high + 1) << fine)
+        shift = 0
+        while (high - low) >> shift >= BINS:
+            shift += 1
+        return low, shift, high - 1
+
+    @device
+    def bracket(values, begin, histogram, workspace):
+        clear(histogram, 0)
+        cuda.syncthreads()
+        count(values, begin, histogram, 0, widest)
+        cuda.syncthreads()
+        return refine(values, begin, histogram, workspace)
+
+    return bracket, refine
+
+
+@cache
+def scattering(drawn: int) -> DeviceFunction:
+    """Device function: a place in the i-th of ``drawn`` stretches of n values; it changes, so as to meet no period."""
+
+    @device
+    def scattered(i, n):
+        return i * n // drawn + ((((i * 2654435761) & 0xFFFFFFFF) * (n // drawn)) >> 32)
+
+    return scattered
+
+
+LISTED_IN_BLOCK = 256
+"""Values of a list at most; with more in a bin the search is by `search_selecting`."""
+MANTISSA, BIAS, MASK = 23, 127, (1 << 31) - 1  # of float32
+SPAN = 3
+"""The last bin ends at so many powers of two above the mean exponent: at three to four deviations of noise."""
+
+
+@device
+def _note(own, less, equal, rank, two, middles, at):
+    """Keep a key if it is a middle value: ``less`` keys are smaller, ``equal`` are equal."""
+    if less <= rank < less + equal:
+        middles[at] = own
+        if not two:
+            middles[at + 1] = own
+    if two and less <= rank + 1 < less + equal:
+        middles[at + 1] = own
+
+
+@device
+def _rank_listed(listed, n, rank, two, step, middles, at):
+    """Each thread compares its keys of a list with all n."""
+    i = cuda.threadIdx.x
+    while i < n:
+        own, less, equal, j = listed[i], np.int32(0), np.int32(0), 0
+        while j < n:
+            less += np.int32(listed[j] < own)
+            equal += np.int32(listed[j] == own)
+            j += 1
+        _note(own, less, equal, rank, two, middles, at)
+        i += step
+
+
+@device
+def few(buffer, keys, begin, n, middles, at):
+    """The two middle values of n float32, by one warp; arguments as for `middles`."""
+    i, rank, two = cuda.threadIdx.x & 31, (n - 1) >> 1, n & 1 == 0
+    while i < n:
+        own, less, equal, j = abs(buffer[begin + i]), np.int32(0), np.int32(0), 0
+        while j + 3 < n:
+            a, b, c, d = load4(buffer, begin + j)
+            a, b, c, d = abs(a), abs(b), abs(c), abs(d)
+            less += np.int32(a < own) + np.int32(b < own) + np.int32(c < own) + np.int32(d < own)
+            equal += np.int32(a == own) + np.int32(b == own) + np.int32(c == own) + np.int32(d == own)
+            j += 4
+        while j < n:
+            a = abs(buffer[begin + j])
+            less += np.int32(a < own)
+            equal += np.int32(a == own)
+            j += 1
+        _note(keys[begin + i] & MASK, less, equal, rank, two, middles, at)
+        i += 32
+
+
+@cache
+def _counting(threads: int) -> tuple[DeviceFunction, DeviceFunction]:
+    """Device functions: the values of a band by bin, and the keys of values between two limits."""
+
+    @device
+    def count_one(d, scale, histogram):
+        place = abs(d) * scale
+        if place < np.float32(BINS):
+            cuda.atomic.add(histogram, np.int32(place), 1)
+
+    @device
+    def count(buffer, begin, n, scale, histogram):
+        i = 4 * cuda.threadIdx.x  # no range, whose length would be computed
+        while i + 3 < n:
+            a, b, c, d = load4(buffer, begin + i)
+            count_one(a, scale, histogram)
+            count_one(b, scale, histogram)
+            count_one(c, scale, histogram)
+            count_one(d, scale, histogram)
+            i += 4 * threads
+        i = (n & ~3) + cuda.threadIdx.x
+        if i < n:
+            count_one(buffer[begin + i], scale, histogram)
+
+    @device
+    def inside(d, low, high):
+        return (abs(d) >= low) & (abs(d) < high)
+
+    @device
+    def list_one(d, key, low, high, tally, listed):
+        if inside(d, low, high):
+            listed[cuda.atomic.add(tally, 1, 1)] = key & MASK
+
+    @device
+    def list_all(buffer, keys, begin, n, low, high, tally, listed):
+        i = 4 * cuda.threadIdx.x
+        while i + 3 < n:
+            a, b, c, d = load4(buffer, begin + i)
+            if inside(a, low, high) | inside(b, low, high) | inside(c, low, high) | inside(d, low, high):  # of few
+                list_one(a, keys[begin + i], low, high, tally, listed)
+                list_one(b, keys[begin + i + 1], low, high, tally, listed)
+                list_one(c, keys[begin + i + 2], low, high, tally, listed)
+                list_one(d, keys[begin + i + 3], low, high, tally, listed)
+            i += 4 * threads
+        i = (n & ~3) + cuda.threadIdx.x
+        if i < n:
+            list_one(buffer[begin + i], keys[begin + i], low, high, tally, listed)
+
+    return count, list_all
+
+
+@cache
+def middles(threads: int) -> DeviceFunction:
+    """Device function: the two middle values of n float32 from ``begin`` on, a multiple of four, as bits to ``found``.
+
+    ``keys`` are the bits in ``buffer``. For tables in shared memory: `BINS` and `WORKSPACE` integers, one of 64 bits,
+    `LISTED_IN_BLOCK` keys, and two integers.
+    """
+    widest = first_shift(4)
+    bits = threads.bit_length() - 1
+    clear, _, locate, _ = histogram(threads)
+    (count, list_all), ranks = _counting(threads), ranking(MEDIAN)
+    select, following = selecting(4, threads, True)
+
+    @device
+    def middle(buffer, keys, begin, n, histogram, workspace, least, listed, tally, found, at):
+        thread, (rank, two) = cuda.threadIdx.x, ranks(n)
+        if thread < 2:
+            tally[thread] = 0
+        clear(histogram, 0)
+        cuda.syncthreads()
+        exponent = (keys[begin + ((thread * n) >> bits)] & MASK) >> MANTISSA
+        cuda.atomic.add(tally, 0, exponent)
+        cuda.syncthreads()
+        field = np.int64(max(tally[0] >> bits, SPAN + 6))  # the reciprocal of a smaller number is infinite
+        scale = value_of((2 * BIAS + 11 - SPAN - field) << MANTISSA, buffer)
+        width = value_of((field + SPAN - 11) << MANTISSA, buffer)
+        count(buffer, begin, n, scale, histogram)
+        cuda.syncthreads()
+        place, before = locate(histogram, 0, rank, workspace)
+        here = np.int64(histogram[max(place, 0)])
+        if place < 0 or here > LISTED_IN_BLOCK:
+            cuda.syncthreads()
+            low, high = select(keys, begin, n, np.int64(0), np.int64(widest), rank, two, histogram, workspace, least)
+            if thread == 0:
+                found[at], found[at + 1] = low, high
+            cuda.syncthreads()
+            return
+        bottom, top = np.float32(place) * width, np.float32(place + 1) * width
+        list_all(buffer, keys, begin, n, bottom, top, tally, listed)
+        cuda.syncthreads()
+        _rank_listed(listed, here, rank - before, two, threads, found, at)
+        cuda.syncthreads()
+        if two and rank - before + 1 >= here:
+            high = following(keys, begin, n, np.int64(found[at]), least)
+            if thread == 0:
+                found[at + 1] = high
+            cuda.syncthreads()
+
+    return middle
