@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.backends.numba_cpu import entries, team
+from wavefilt.backends.numba_cpu import entries, native, team
 
 from .graph import DriverError
 
@@ -70,6 +70,7 @@ def run(job: Job, up: bool, lanes: Sequence[Lane], touched: Sequence[Array] = ()
     common = taken.ctypes.data, *job, calls.move, calls.send if up else calls.fetch, calls.record, calls.synchronize
     parts = [(part.ctypes.data, part.ctypes.data + part.nbytes, 0, 0) for part in touched]
     words = np.array([*common, calls.use, len(lanes), *sum([*lanes, *parts], ())], np.int64)
+    native.load((entries.TRANSFER, *entries.TEAM), np.dtype(float))  # at once, if they have to be compiled
     work = entries.TRANSFER.of(np.dtype(float), words, int(up), kept=(taken, touched))
     error = team.parallel(work, len(lanes) + len(parts))
     if error:
