@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from wavefilt.arrays import Array, Counts, Floats
 
 Risk = Callable[..., Array]
 """``risk(square, rank, sum_below, count)``: a function of the k-th smallest squared coefficient (in units of the
 noise variance), k, the sum of the k smallest, and their number; see `Statistics.minimise`."""
-
-
-class Wanted(NamedTuple):
-    """What a caller will ask of the details, so that a backend can find it as it finds them."""
-
-    medians: tuple[int, ...]
-    """The levels, or bands, from 1 on."""
-    mean_squares: bool
-    """Of all of them, which are those of the medians."""
-
-
-NOTHING = Wanted((), False)
 
 
 class Statistics(Protocol):
