@@ -24,7 +24,6 @@ from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.options import Options
 from wavefilt.statistics.mergeable import Summation
-from wavefilt.statistics.reference import NOTHING, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
@@ -148,9 +147,7 @@ class Cuda:
         host = interop.to_host(x)
         return float(max(np.max(host), -np.min(host))) if host.size else 0.0
 
-    def peak_and_pyramid(
-        self, x: Samples, analysis: Analysis, wanted: Wanted = NOTHING
-    ) -> tuple[float, Pyramid | None]:
+    def peak_and_pyramid(self, x: Samples, analysis: Analysis) -> tuple[float, Pyramid | None]:
         """Return `peak` alone: the transform does not compute it."""
         return self.peak(x), None
 
