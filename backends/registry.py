@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from typing import Any, cast
 
-from wavefilt import stages
+from wavefilt import stages, threads
 from wavefilt.arrays import on_gpu
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Backend, DeviceBackend, accelerates
@@ -30,10 +31,9 @@ def _pywavelets() -> Backend:
 
 def _numba() -> Backend:
     try:
-        from wavefilt.backends.numba_cpu import NumbaCPU
+        return threads.load(lambda: import_module("wavefilt.backends.numba_cpu")).NumbaCPU()  # type: ignore[no-any-return]
     except ImportError as error:
         raise BackendUnavailable(f"backend 'numba' needs numba ({error}): pip install numba") from error
-    return NumbaCPU()
 
 
 def _cuda(**options: Any) -> Backend:
@@ -145,4 +145,8 @@ def _ready(shape: tuple[int, ...], analysis: Analysis, dtype: str) -> bool:
     """Whether numba's kernels are compiled, or worth the seconds that this takes."""
     from wavefilt.backends.numba_cpu import backend as numba_cpu
 
-    return numba_crossover.worth_compiling(shape, analysis, dtype) or numba_cpu.compiled(analysis.transform.name, dtype)
+    name = analysis.transform.name
+    if not (numba_crossover.worth_compiling(shape, analysis, dtype) or numba_cpu.compiled(name, dtype)):
+        return False
+    numba_cpu.load(name, dtype)  # here, where the next backend is tried if this fails
+    return True

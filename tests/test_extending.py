@@ -14,7 +14,7 @@ from wavefilt import extending
 from wavefilt.backends import registry
 from wavefilt.backends.reference.backend import PyWavelets
 from wavefilt.extending import Analysis, Format, Rule, Transform
-from wavefilt.io import FORMATS, Layout
+from wavefilt.io import FORMATS
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.transforms import TRANSFORMS
@@ -188,26 +188,29 @@ def toy(x: np.ndarray) -> bytes:
     return b"TOY!" + struct.pack("<2I16s", *x.shape, b"a note") + x.astype("<f4").tobytes()
 
 
-def decode(data: bytes, layout: Layout) -> wavefilt.Recording:
-    layout.only("toy", "dt")
-    rows, samples = struct.unpack_from("<2I", data, 4)
-    if len(data) != 28 + 4 * rows * samples:
-        raise wavefilt.FormatError(f"a toy of {rows} traces is cut short")
-    traces = np.frombuffer(data, "<f4", offset=28).reshape(rows, samples)
-    return wavefilt.Recording(traces, (layout.dt,) * rows, "toy", data[:28])
+class Toy(Format):
+    name, endings = "toy", (".toy",)
+
+    def recognise(self, probe):
+        return probe.head.startswith(b"TOY!")
+
+    def read(self, data, layout):
+        layout.only("toy", "dt")
+        rows, samples = struct.unpack_from("<2I", data, 4)
+        if len(data) != 28 + 4 * rows * samples:
+            raise wavefilt.FormatError(f"a toy of {rows} traces is cut short")
+        traces = np.frombuffer(data, "<f4", offset=28).reshape(rows, samples)
+        return wavefilt.Recording(traces, (layout.dt,) * rows, "toy", data[:28])
+
+    def write(self, contents):
+        return contents.origin + contents.samples.astype("<f4").tobytes()
+
+    def convert(self, contents):
+        return toy(contents.samples)
 
 
 def test_a_format(tmp_path, capsys, x):
-    extending.register_format(
-        Format(
-            name="toy",
-            decode=decode,
-            encode=lambda recording: recording.origin + recording.samples.astype("<f4").tobytes(),
-            recognise=lambda probe: probe.head.startswith(b"TOY!"),
-            extensions=(".toy",),
-            convert=lambda recording: toy(recording.samples),
-        )
-    )
+    extending.register_format(Toy())
     try:
         path, expected = tmp_path / "x.dat", toy(wavefilt.denoise(x.astype("f4"), "db4"))
         path.write_bytes(toy(x))
@@ -225,4 +228,4 @@ def test_a_format(tmp_path, capsys, x):
         with pytest.raises(wavefilt.FormatError, match="cut short"):
             wavefilt.read(path)
     finally:
-        FORMATS.unregister("toy")
+        del FORMATS["toy"]

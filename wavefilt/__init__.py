@@ -29,7 +29,7 @@ TYPE_CHECKING = False  # importing typing would take longer than all else here
 if TYPE_CHECKING:
     from typing import Any
 
-    from wavefilt import backends, extending, plot, quality, ske, trust
+    from wavefilt import backends, extending, plotting, quality, ske, trust
     from wavefilt.api import denoise
     from wavefilt.decomposition import (
         dwt,
@@ -48,14 +48,13 @@ if TYPE_CHECKING:
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.files import denoise_file
-    from wavefilt.io import read
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.packets import iwavelet_packets, wavelet_packets
-    from wavefilt.recording import Recording
+    from wavefilt.plotting import view
+    from wavefilt.recording import Recording, read
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
     from wavefilt.tuning import compare, estimate_sigma, tune
-    from wavefilt.viewer import view
 
 __all__ = [
     "BackendUnavailable",
@@ -79,7 +78,7 @@ __all__ = [
     "iwavelet_packets",
     "modwt",
     "modwt2",
-    "plot",
+    "plotting",
     "quality",
     "read",
     "set_num_threads",
@@ -106,15 +105,14 @@ _HOMES = {
     "api": ("denoise",),
     "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
-    "io": ("read",),
     "online": ("OnlineDenoiser",),
     "packets": ("iwavelet_packets", "wavelet_packets"),
-    "recording": ("Recording",),
+    "recording": ("Recording", "read"),
     "files": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),
     "tuning": ("compare", "estimate_sigma", "tune"),
-    "viewer": ("view",),
+    "plotting": ("view",),
 }
 """The module of each name, imported when the name is first used: the command handles signals from its start, before
 anything large is loaded."""

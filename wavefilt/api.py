@@ -238,7 +238,8 @@ def denoise(
     else:
         arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
         taken = arrays.take(x, *along)
-    outcome = run(taken.rows, options, backend, out=None if out is None else taken.rows_of(out))
+    into = None if out is None else taken.rows_of(out)
+    outcome = run(taken.rows, options, backend, out=into, samples_only=True)
     if dimensions == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
         size, name = min(taken.rows.shape[1:]), options.filters.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
@@ -268,18 +269,19 @@ def run(
     backend: str | Backend = "auto",
     report: bool = False,
     out: arrays.Array | None = None,
+    samples_only: bool = False,
 ) -> Outcome:
     """Denoise samples in host memory and of a dtype of computation, with the backend chosen for them.
 
     The shape of ``x`` is (traces, samples), with options for sections (sections, rows, columns) or (rows, columns).
-    ``report`` and ``out`` are those of `wavefilt.engine.denoise`.
+    ``report``, ``out`` and ``samples_only`` are those of `wavefilt.engine.denoise`.
     """
     rows = x[None] if x.ndim == options.dimensions else x
     level = options.level_for(*rows.shape[1:])
     how = arrays.dtype_name(x.dtype), rows.shape, options.analysis(level)
     chosen = registry.choose(backend, *how, denoising=True, on_host=options.host_only)
     y, estimates = engine.denoise(
-        rows, options, chosen, level, report, None if out is None else out.reshape(rows.shape)
+        rows, options, chosen, level, report, None if out is None else out.reshape(rows.shape), samples_only
     )
     return Outcome(y if y.shape == x.shape else y.reshape(x.shape), options, chosen.name, level, estimates)
 

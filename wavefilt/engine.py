@@ -486,25 +486,31 @@ class Outcome:
 
 
 def denoise(
-    x: Array, options: Options, backend: Backend, level: int, report: bool = False, out: Array | None = None
+    x: Array,
+    options: Options,
+    backend: Backend,
+    level: int,
+    report: bool = False,
+    out: Array | None = None,
+    samples_only: bool = False,
 ) -> tuple[Array, list[Estimate]]:
     """Denoise traces (traces, samples) or sections (sections, rows, columns) in memory, between their gaps.
 
     ``report`` measures the power of the details as well, one pass more for rules that do not need it; without it a
-    backend that denoises whole batches returns no estimates. ``out`` is memory of the shape and dtype of ``x``, and not
-    overlapping it, for the result, which may be elsewhere all the same.
+    backend that denoises whole batches on a device, or with ``samples_only`` any such backend, returns no estimates.
+    ``out`` is memory of the shape and dtype of ``x``, and not overlapping it, for the result, which may be elsewhere
+    all the same.
     """
     if options.dimensions == 1 and options.scope == "record" and x.size:
         dead = constant(x, gaps=True)
         if dead.any():
             return _without_dead(x, dead, options, backend, level, report)
-    if level and x.size and options.plain and backend.device:
+    if level and x.size and options.plain and (backend.device or (samples_only and not options.blend)):
         plain = replace(options, blend=0.0) if options.blend else options
-        done = backend.denoise(x, plain, level, report, out)  # type: ignore[attr-defined]
-        if done is not None:
-            y, measured = done
-            part = chunks.whole(x)[0]
-            found = [] if measured is None else [Estimate.of(measured, part, x, options, level)]
+        whole = backend.denoise(x, plain, level, report, out)
+        if whole is not None:
+            y, measured = whole
+            found = [] if measured is None else [Estimate.of(measured, chunks.whole(x)[0], x, options, level)]
             return options.blended(x, y), found
     least = LIGHT_BLOCK if _light(options) else BLOCK
     blocks = min(len(x), x.nbytes // least, BLOCKS)

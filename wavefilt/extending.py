@@ -13,8 +13,7 @@ from typing import Any
 from wavefilt.arrays import Array
 from wavefilt.backends.interface import Backend
 from wavefilt.backends.registry import BACKENDS
-from wavefilt.io.detection import Probe
-from wavefilt.io.registry import Format, register_format
+from wavefilt.io import Format, Probe, StreamedFormat, register_format
 from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.transforms import TRANSFORMS, Analysis, Transform
@@ -26,6 +25,7 @@ __all__ = [
     "Format",
     "Probe",
     "Rule",
+    "StreamedFormat",
     "Transform",
     "register_backend",
     "register_format",

@@ -673,3 +673,70 @@ def check_names(keywords: Mapping[str, object], *others: str) -> None:
     known = [name for name in DEFAULTS if name not in ("wavelet", "dimensions")]
     for name in keywords:
         check("option", name, [*known, "backend", *others])
+
+
+# --------------------------------------------------------------------------------------------------- lines to copy
+
+NOISE_FLAGS = {
+    "seconds": "noise-window",
+    "window": "noise-window",
+    "before": "noise-before",
+    "running": "noise-running",
+    "intervals": "noise-intervals",
+}
+"""The option of the command for each form of noise that is a tuple."""
+
+
+def to_call(options: Mapping[str, Any]) -> str:
+    """Return the arguments of a call of `denoise` for the options that differ from their defaults."""
+    return ", ".join(f"{name}={_plain(value)!r}" for name, value in _changed(options).items())
+
+
+def to_argv(options: Mapping[str, Any], interval: float | None = None) -> list[str]:
+    """Return the arguments of the command `wavefilt denoise` for the options that differ from their defaults.
+
+    The command takes noise in seconds. With an ``interval``, a window in samples becomes one in seconds; without it,
+    the arguments set an interval of 1 s.
+    """
+    words: list[str] = []
+    for name, value in _changed(options).items():
+        flag, values = f"--{name.replace('_', '-')}", [value]
+        if name == "sigma" and isinstance(value, tuple):
+            kind, *values = value
+            flag = f"--{NOISE_FLAGS[kind]}"
+            if kind == "window" and interval:
+                values = [rounded_seconds(sample, interval) for sample in values]
+            elif not interval and kind != "intervals":
+                words += ["--dt", "1"]
+        words += [flag] if value is True else [flag, *map(_text, values)]
+    return words
+
+
+def rounded_seconds(samples: int, interval: float) -> float:
+    """Return a time in few digits that rounds to this sample."""
+    return float(f"{samples * interval:.9g}")
+
+
+def _changed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that differ from their defaults."""
+    return {
+        name: value
+        for name, value in options.items()
+        if not (value is None or value is False or _same(value, DEFAULTS.get(name)))
+    }
+
+
+def _same(value: object, default: object) -> bool:
+    return isinstance(value, type(default)) and bool(value == default)
+
+
+def _text(value: Any) -> str:
+    parts = value if isinstance(value, list | tuple | np.ndarray) else [value]
+    return ",".join(str(_plain(part)) for part in parts)
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers of NumPy as those of Python, which are printed without a type."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return type(value)(map(_plain, value)) if isinstance(value, list | tuple) else value

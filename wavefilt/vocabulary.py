@@ -53,8 +53,8 @@ DETRENDS: tuple[str, ...] = get_args(Detrend)
 HIDINGS: tuple[str, ...] = get_args(Hiding)
 DISPLAYS: tuple[str, ...] = get_args(Display)
 TRACES_BY: tuple[str, ...] = get_args(TracesBy)
-PANELS = ("before", "after", "removed", "spectrograms", "spectra", "levels")
-"""Of a figure."""
+PANELS = ("before", "after", "residual", "spectrograms", "spectra", "levels")
+"""The panels of a figure."""
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -12,13 +12,13 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend, registry
+from wavefilt.containers import Container, traces_of
 from wavefilt.errors import OptionError
 from wavefilt.options import Common, check_names
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
 from .criterion import WHOLE, Criterion, Risk, methods_of, standard_error
-from .intake import Taken, take
 
 MOST = 1 << 18
 """Samples that methods are compared on: those of traces spread through the others, where there are more."""
@@ -97,7 +97,7 @@ class Comparison:
     noise: str
     noise_share: float
     skipped: dict[str, str]
-    call: str = field(repr=False)
+    container: Container = field(repr=False)
     samples: Array = field(repr=False)
     """A trace that is shown, (samples,), and what each of `trials` makes of it (trials, samples)."""
     denoised: Array = field(repr=False)
@@ -115,7 +115,7 @@ class Comparison:
     @property
     def python(self) -> str:
         """A line of Python that denoises with the best."""
-        return self.call.format(", ".join(f"{name}={value!r}" for name, value in self.best.options.items()))
+        return self.container.python(self.best.options)
 
     def caution(self) -> str:
         """What is to be said of the first places, "" if the best is well ahead."""
@@ -175,7 +175,7 @@ class Contest:
         most: int = MOST,
     ) -> None:
         self.common = common
-        self.whole = take(x, common.get("sigma", "level"), axis, axes)
+        self.whole = traces_of(x, common.get("sigma", "level"), axis, axes).checked()
         self.criterion = Criterion.of(part_of(self.whole, most), seed, backend)
         self.own: dict[str, dict[str, Any]] = {}
         self.entries: dict[str, tuple[dict[str, Any], Risk]] = {}
@@ -215,7 +215,7 @@ class Contest:
             noise=self.criterion.source,
             noise_share=min(float(np.median(1 / np.maximum(ratios, 1e-300))), 1.0),
             skipped=self.skipped,
-            call=taken.call,
+            container=taken,
             samples=taken.traces[shown],
             denoised=np.array([self.entries[name][1].denoised[shown] for name in names]),
             interval=taken.interval,
@@ -322,7 +322,7 @@ def words(options: Mapping[str, Any]) -> str:
     return ", ".join(told) or "the defaults"
 
 
-def part_of(taken: Taken, most: int) -> Taken:
+def part_of(taken: Container, most: int) -> Container:
     """Some of the live traces, spread through them, or neighbouring ones of a panel, of together so many samples."""
     rows, live = taken.rows, np.asarray(taken.live.reshape(taken.rows.shape[:-1]))
     if taken.dimensions == 2:

@@ -22,10 +22,10 @@ import numpy as np
 from wavefilt.api import run
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend
+from wavefilt.containers import Container
 from wavefilt.options import NoiseForm, Options
 
 from . import noise
-from .intake import Taken
 from .sigma import of_rows
 
 PROBES, STEIN_PROBES, AMPLITUDE = 4, 2, 0.5
@@ -82,7 +82,7 @@ class Criterion:
     ``variance`` is that of the noise of each trace, ``probes`` is noise like that of the samples.
     """
 
-    taken: Taken
+    taken: Container
     variance: Floats
     probes: tuple[Array, ...]
     pilot: Array
@@ -93,7 +93,7 @@ class Criterion:
     """Of a trace, whose errors are taken for independent."""
 
     @classmethod
-    def of(cls, taken: Taken, seed: int, backend: str | Backend = "auto") -> Criterion:
+    def of(cls, taken: Container, seed: int, backend: str | Backend = "auto") -> Criterion:
         """With noise of the spectrum that the option ``sigma`` tells, see `power`.
 
         Raises ValueError where no trace has noise, or the samples have no level.
@@ -157,7 +157,7 @@ class Criterion:
         return Risk(np.concatenate(blocks), float(removed), min(seconds), y.reshape(-1, y.shape[-1]))
 
 
-def methods_of(options: Mapping[str, Any], taken: Taken, own: NoiseForm | None = None) -> Methods:
+def methods_of(options: Mapping[str, Any], taken: Container, own: NoiseForm | None = None) -> Methods:
     """Options of `denoise` as methods, with the noise of the samples, or another if it is given.
 
     Raises ValueError where they do not go with each other.
@@ -191,8 +191,8 @@ def over_noise(error: Array, variance: Floats) -> Floats:
     return np.asarray(np.where(known, error, 0) * scale[:, None])
 
 
-def power(taken: Taken, backend: str | Backend = "auto") -> Floats:
-    """The power (traces, frequencies) of the noise of `Taken.traces`, by their option ``sigma``.
+def power(taken: Container, backend: str | Backend = "auto") -> Floats:
+    """The power (traces, frequencies) of the noise of `Container.traces`, by their option ``sigma``.
 
     In a window its spectrum there, with "global" white noise by the finest details, a number is that of white noise;
     else the spectrum by the median over the trace.

@@ -11,10 +11,9 @@ import numpy as np
 from wavefilt.api import run
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend, registry
+from wavefilt.containers import traces_of
 from wavefilt.options import Keywords, NoiseForm, Options, check_names
 from wavefilt.wavelets.filters import WaveletLike
-
-from .intake import take
 
 
 def estimate_sigma(
@@ -65,7 +64,7 @@ def estimate_sigma(
     """
     registry.check_name(backend)
     check_names(options, "by_band", "axis", "axes")
-    taken = take(x, options.get("sigma", "level"), axis, axes)
+    taken = traces_of(x, options.get("sigma", "level"), axis, axes).checked()
     plain: Keywords = {**options, "sigma": "level"}
     method = Options(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)
     shape = taken.shape[: len(taken.shape) - (taken.dimensions - 1)]
