@@ -35,6 +35,8 @@ CHOOSE = Kernel("threshold_kernels", "choose", "i i i i d[,] d[,] i[] d d[] d[] 
 ENERGIES = Kernel("selection_kernels", "energies", "T[] T[] d d[]")
 LAUNCH = Kernel("team_kernels", "launch", "i")
 SERVE = Kernel("team_kernels", "serve", "i")
+SEND = Kernel("transfer_kernels", "send", "i[]")
+FETCH = Kernel("transfer_kernels", "fetch", "i[]")
 
 TEAM = (LAUNCH, SERVE)
 """The threads of `team` run these, whatever the dtype."""

@@ -44,7 +44,7 @@ TOUCHING = min(8, available_cpus())
 """Threads that make the pages of a result while others stage."""
 SEVERAL = 8 << 20
 """Bytes of spare results that are made together."""
-PAGE, HUGE = staging.PAGE, 2 << 20
+PAGE, HUGE = 4 << 10, 2 << 20
 """Bytes of a page of memory, and of a huge one: results that fill whole huge pages take a tenth of the faults."""
 
 
