@@ -192,6 +192,11 @@ def _machine() -> binding.TargetMachine:
     return binding.Target.from_triple(binding.get_process_triple())
 
 
+def _keep(engine: binding.ExecutionEngine) -> None:
+    """Keep machine code until the process ends: a thread may run it when the interpreter ends."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+
+
 def _linked(kernel: Kernel, code: bytes) -> tuple[int, Callable[..., int]]:
     """Return address and function of the kernel in an object file, which stays in memory until the process ends."""
     module = binding.parse_assembly("")
