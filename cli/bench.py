@@ -81,9 +81,20 @@ def cpu(repeats: int, quick: bool, results: Results) -> None:
 
 
 @command.command("cuda")
-@options(25, "Small arrays and few repeats, without other libraries.")
-def cuda(repeats: int, quick: bool, results: Results) -> None:
+@options(
+    25,
+    "Small arrays and few repeats, without other libraries.",
+    click.option("--layouts", is_flag=True, help="The kernels with and without padding and fast math instead."),
+)
+def cuda(layouts: bool, repeats: int, quick: bool, results: Results) -> None:
     """Denoising on the GPU, of arrays there and NumPy's, against PyWavelets and ptwt."""
+    if layouts:
+        from wavefilt.benchmarks import layouts as kernels
+
+        with measuring():
+            result = kernels.run(quick, repeats)
+        results.report(result, kernels.report)
+        return
     from wavefilt.benchmarks import calls as study
 
     with measuring():
