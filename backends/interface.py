@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 import numpy as np
 
 from wavefilt.arrays import Array, DType
-from wavefilt.statistics.interface import NOTHING, Measured, Statistics, Wanted
-from wavefilt.statistics.summation import PairwiseSums, Summation
+from wavefilt.statistics.mergeable import Summation
+from wavefilt.statistics.reference import NOTHING, Measured, Statistics, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
@@ -61,7 +61,7 @@ class Backend(Protocol):
     @property
     def summation(self) -> Summation:
         """How it adds up squares of coefficients in host memory."""
-        return PairwiseSums()
+        return Summation()
 
     def release(self) -> None:
         """Give up host memory kept for later calls."""

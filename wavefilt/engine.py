@@ -25,11 +25,9 @@ from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.noise_curves import NoiseCurves, half_windows, of_pyramid, pooled, scales
 from wavefilt.options import Options
 from wavefilt.statistics import mergeable
-from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.statistics.changing_noise import BlockTally, Curve, curve_of
-from wavefilt.statistics.interface import Measured, Statistics
-from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, State, Tally
-from wavefilt.statistics.radix_select import Interval
+from wavefilt.statistics.mergeable import Details, HostTally, Interval, PassStatistics, State, Tally
+from wavefilt.statistics.reference import Measured, ReferenceStatistics, Statistics
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DWT, DWT2, Analysis, Pyramid
 from wavefilt.trend import Trend, fit_read, of_rows
@@ -556,8 +554,8 @@ def _without_dead(
 def _light(options: Options) -> bool:
     """Return whether the coefficients, about as many as samples, are all that memory is needed for."""
     rule = options.rule
-    together = rule.together or rule.blocks or rule.prior
-    return options.transform in (DWT, DWT2) and options.plain and options.trend is None and not together
+    single = isinstance(rule.shrink, str)  # a function of single coefficients
+    return options.transform in (DWT, DWT2) and options.plain and options.trend is None and single
 
 
 def _by_steps(

@@ -31,9 +31,7 @@ from wavefilt.io.files import open_source, split
 from wavefilt.io.sources import Source, Target
 from wavefilt.memory import Chunks, DeviceResident, Plan, WholeTraces, in_bytes, spelled
 from wavefilt.options import Keywords, Options
-from wavefilt.statistics.mergeable import State, Tally
-from wavefilt.statistics.radix_select import Interval
-from wavefilt.statistics.summation import RowTally, Summation, around_median
+from wavefilt.statistics.mergeable import Interval, RowTally, State, Summation, Tally, around_median
 from wavefilt.trend import of_rows
 from wavefilt.wavelets.filters import WaveletLike
 

@@ -24,8 +24,7 @@ from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
 from wavefilt.backends.interface import Backend
 from wavefilt.options import Options
-from wavefilt.registry import Registry
-from wavefilt.statistics.summation import Summation
+from wavefilt.statistics.mergeable import Summation
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
@@ -307,7 +306,7 @@ class Cuda(Backend):
         if not method.known:
             return None
         along = tuple(map(operator.index, axes))
-        found = simple(Registry.changes, method, type(x), tuple(x.shape), x.dtype, along)  # type: ignore[arg-type]
+        found = simple(method, type(x), tuple(x.shape), x.dtype, along)  # type: ignore[arg-type]
         if found is None:
             return None
         library, dtype, request = found
@@ -338,7 +337,7 @@ class Cuda(Backend):
     ) -> Callable[[], Denoised]:
         """Launch a run; return a function that waits for it, if ``wait``, and returns the result of `denoise`."""
         again = asked if method.known else asked.__wrapped__
-        request = again(Registry.changes, method, level, interop.dtype_name(x), tuple(x.shape), report)
+        request = again(method, level, interop.dtype_name(x), tuple(x.shape), report)
         return self._begun(x, request, method, report, out, wait)
 
     def _begun(

@@ -17,9 +17,8 @@ from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.chunks import Chunk
 from wavefilt.options import Options
-from wavefilt.statistics.interface import Measured
-from wavefilt.statistics.mergeable import Counted, Details, State
-from wavefilt.statistics.radix_select import Interval
+from wavefilt.statistics.mergeable import Counted, Details, Interval, State
+from wavefilt.statistics.reference import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 from wavefilt.trend import Trend

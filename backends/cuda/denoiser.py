@@ -21,7 +21,7 @@ from wavefilt.backends.cuda.statistics.selection import Selection
 from wavefilt.backends.cuda.thresholding import KNOWN, Chosen, Found, Searches, marking
 from wavefilt.backends.cuda.trend import Trends
 from wavefilt.options import Options
-from wavefilt.statistics.interface import Measured
+from wavefilt.statistics.reference import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 
 Denoised = tuple[Samples, Measured | None] | None
@@ -244,8 +244,7 @@ class Denoiser:
 
 def key_of(method: Options, report: bool) -> Hashable:
     """Return the options that a denoiser depends on beside the plan's shape."""
-    rule = method.rule.name or method.rule.values
-    return rule, method.shrink_word, method.sigma, method.scope, method.keep, method.trend, report
+    return method.rule, method.shrink_function, method.sigma, method.scope, method.keep, method.trend, report
 
 
 def joined(parts: Sequence[Denoised], out: Samples, report: bool) -> Denoised:

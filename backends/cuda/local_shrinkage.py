@@ -1,6 +1,6 @@
 """Local James-Stein shrinkage of the bands of a DWT, of a dual tree and of a MODWT on the device.
 
-For the definition see `wavefilt.thresholding.local_shrinkage`. For decimated bands a block has a tile of some
+For the definition see `wavefilt.thresholding.local`. For decimated bands a block has a tile of some
 consecutive ones. It puts their energies, and the energies of the adjacent bands, into shared memory, then shrinks its
 own coefficients by them:
 
@@ -29,7 +29,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, quotient, store
-from wavefilt.thresholding.local_shrinkage import NEXT, OWN, REACH, Grid, weights
+from wavefilt.thresholding.local import NEXT, OWN, REACH, Grid, weights
 
 WIDE_LEAST = 72
 """The fewest coefficients of a wide tile in its coarsest band; a multiple of four, also in the neighbour beyond."""

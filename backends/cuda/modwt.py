@@ -33,7 +33,7 @@ from wavefilt.backends.cuda.runtime.target import cuda, device, in_turn
 from wavefilt.backends.cuda.runtime.wide import filters, load4, store
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout
 from wavefilt.backends.cuda.thresholding import shrink
-from wavefilt.thresholding.local_shrinkage import Grid
+from wavefilt.thresholding.local import Grid
 from wavefilt.wavelets import boundary
 
 RUN_BYTES = 64  # two sectors of memory

@@ -20,8 +20,9 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.memory import Buffers
 from wavefilt.backends.cuda.statistics.layout import Band, DetailLayout, NoiseOf
 from wavefilt.backends.cuda.thresholding import KNOWN
-from wavefilt.thresholding.local_shrinkage import Grid
-from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.thresholding.blocks import Blocks
+from wavefilt.thresholding.local import Grid
+from wavefilt.thresholding.shrinkage import Posterior, Shrinkage
 from wavefilt.transforms import Analysis
 
 
@@ -222,7 +223,7 @@ class Plan(Buffers, ABC):
         Functions that kernels do not know are applied on the host.
         """
         details, target = self.layout.array, self.buffer("shrunk", self.layout.array.size)
-        if isinstance(shrinkage.function, str):
+        if not isinstance(shrinkage.function, Blocks | Posterior):
             host = details.copy_to_host(stream=stream)
             stream.synchronize()
             for i, band in enumerate(self.bands):

@@ -142,14 +142,14 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def asked(changes: int, method: Options, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
-    """Return the request for a batch of this shape; ``changes`` are `Registry.changes`."""
+def asked(method: Options, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
+    """Return the request for a batch of this shape."""
     return Asked(Shape.of(method.analysis(level), dtype, shape[0], shape[1:]), key_of(method, report))
 
 
 @lru_cache(maxsize=1024)
 def simple(
-    changes: int, method: Options, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
+    method: Options, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
 ) -> tuple[interop.Library, DType, Asked] | None:
     """Return library, dtype of computation and request for arrays of a type and shape; None if not for `Cuda.at_once`.
 
@@ -164,4 +164,4 @@ def simple(
     known = name in DTYPES and analysis.transform.name in FAMILIES and analysis.builtin_modes
     if not known or not method.plain or method.blend or method.host_only:
         return None
-    return library, computed, asked(changes, method, level, name, found.rows, False)
+    return library, computed, asked(method, level, name, found.rows, False)

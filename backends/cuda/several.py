@@ -29,7 +29,7 @@ from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.transfer import Ring
 from wavefilt.chunks import Chunk
 from wavefilt.options import Options
-from wavefilt.statistics.interface import Measured
+from wavefilt.statistics.reference import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 from wavefilt.trend import Trend

@@ -17,7 +17,7 @@ from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Backend
 from wavefilt.errors import BackendUnavailable
 from wavefilt.options import Options
-from wavefilt.statistics.interface import NOTHING, Measured, Wanted
+from wavefilt.statistics.reference import NOTHING, Measured, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope

@@ -1,4 +1,4 @@
-"""Local James-Stein shrinkage of rows and of sections, compiled: see `wavefilt.thresholding.local_shrinkage`."""
+"""Local James-Stein shrinkage of rows and of sections, compiled: see `wavefilt.thresholding.local`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.thresholding.local_shrinkage import Grid, Local, weights
+from wavefilt.thresholding.local import Grid, Local, weights
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.thresholding.local_shrinkage import OWN
+from wavefilt.thresholding.local import OWN
 
 from .adapter import part
 from .dwt_kernels import clear

@@ -17,16 +17,15 @@ import numpy as np
 
 from wavefilt import threads
 from wavefilt.arrays import Array, Counts, DType, Floats
-from wavefilt.statistics import counts as host_counts
-from wavefilt.statistics.batch import RANKS, around, least_risk
-from wavefilt.statistics.interface import Risk
+from wavefilt.statistics import reference
+from wavefilt.statistics.reference import RANKS, Risk, around, least_risk
 
 from . import entries, memory, native, team
 from .native import Constant
 from .target import GROUP_BYTES
 
 if TYPE_CHECKING:
-    from wavefilt.statistics.radix_select import Interval
+    from wavefilt.statistics.mergeable import Interval
 
 CHUNK = 1 << 16  # coefficients of one share of a long row; fixed, so that sums do not depend on the threads
 LISTED = CHUNK // 16  # magnitudes of a chunk that may lie inside the bracket
@@ -294,12 +293,12 @@ class NumbaStatistics:
 
     def exceeding(self, thresholds: Floats) -> Counts:
         def count(rows: Array, limits: Floats) -> Counts:
-            return host_counts.exceeding(rows, limits)[:, None]
+            return reference.exceeding(rows, limits)[:, None]
 
         return np.array([self._counted(i, count, limits, 1)[:, 0] for i, limits in enumerate(thresholds)])
 
     def histogram(self, level: int, widths: Floats, bins: int) -> Counts:
-        return self._counted(level - 1, lambda rows, w: host_counts.histogram(rows, w, bins), widths, bins)
+        return self._counted(level - 1, lambda rows, w: reference.histogram(rows, w, bins), widths, bins)
 
     def _counted(self, place: int, count: Callable[[Array, Floats], Counts], scales: Floats, bins: int) -> Counts:
         """Add up ``count(rows, scales)`` over all details of a level, by group: shape (groups, bins)."""

@@ -68,7 +68,7 @@ def use_threads(ctx: click.Context, param: click.Parameter, value: int | None) -
 
 
 def shrinks() -> list[str]:
-    return [*FUNCTIONS.names(), *ESTIMATORS]
+    return [*FUNCTIONS, *ESTIMATORS]
 
 
 OUTPUT = [

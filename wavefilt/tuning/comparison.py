@@ -293,7 +293,7 @@ def compare(
         tried = [dict(method) for method in methods]
     else:
         named = (
-            RULES.names()
+            list(RULES)
             if rule is None
             else rule
             if isinstance(rule, Sequence) and not isinstance(rule, str)

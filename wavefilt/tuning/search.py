@@ -116,7 +116,7 @@ def tune(
     end = time.monotonic() + seconds
     common = {} if sigma == "level" else {"sigma": sigma}
     contest = Contest(x, common, axis, axes, backend, seed, MOST // 4)
-    _try(contest, [{"rule": rule} for rule in RULES.names()], progress, None)
+    _try(contest, [{"rule": rule} for rule in list(RULES)], progress, None)
     complete = True
     for option, values in GRID.items():
         best = [contest.own[name] for name in contest.ranked()[:KEPT]]

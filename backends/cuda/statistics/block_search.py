@@ -203,7 +203,7 @@ def summing(threads: int) -> DeviceFunction:
 def ranking(share: float) -> DeviceFunction:
     """Device function: of n values, the rank below which this share of the others lies, and whether the next is wanted.
 
-    That is where the share does not fall on a value: see `wavefilt.statistics.batch.around`.
+    That is where the share does not fall on a value: see `wavefilt.statistics.reference.around`.
     """
     if share == MEDIAN:
         return device(lambda n: ((n - 1) // 2, n % 2 == 0))

@@ -21,8 +21,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Build, Kernel, Stream
 from wavefilt.backends.cuda.runtime.memory import guarded
 from wavefilt.backends.cuda.runtime.target import cuda, device
-from wavefilt.statistics.batch import ReferenceStatistics, around, between
-from wavefilt.statistics.interface import Risk
+from wavefilt.statistics.reference import ReferenceStatistics, Risk, around, between
 
 from .layout import MEDIAN, DetailLayout, amounts, key_dtype
 from .selection import Selection
