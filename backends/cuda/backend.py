@@ -348,6 +348,8 @@ class Cuda(Backend):
         number = interop.stream_number(x) if there else -1
         if capturing(number):
             return self._captured(x, request, number, wait or report, out)
+        if not there and x.nbytes >= Ring.LEAST:
+            self.ring.prepare()
         plan, denoiser = self._prepared(request, method, report, number)
         stream, waiting = plan.stream, wait or report or not there or not denoiser.replayable
         try:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
+from wavefilt import threads
 from wavefilt.arrays import Array
-from wavefilt.backends.numba_cpu import entries, team
+from wavefilt.backends.numba_cpu import entries, native, team
 
 from .graph import DriverError
 
@@ -52,6 +53,13 @@ def driver() -> Functions:
     library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     names = "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEventSynchronize", "cuCtxSetCurrent"
     return Functions(*(_address(function) for function in (ctypes.memmove, *(library[name] for name in names))))
+
+
+@cache
+def prepare() -> None:
+    """Begin to load the compiled functions, or to compile them in other processes."""
+    kernels = [entries.SEND, entries.FETCH, *entries.TEAM]
+    threads.begin(partial(native.load, kernels, np.dtype(np.float64)))
 
 
 def _address(function: Callable[..., object]) -> int:

@@ -68,6 +68,11 @@ class Ring:
         self._lock = threading.Lock()
         self._lanes: dict[int, list[_Lane]] = {}  # by context
 
+    def prepare(self) -> None:
+        """Begin to load what copies need, while kernels are compiled."""
+        if not SIMULATED:
+            staging.prepare()
+
     def upload(self, host: Array, device: DeviceArray, stream: Stream, touch: Array | None = None) -> None:
         """Copy a contiguous host array into a flat device array, on ``stream``; the host array is free afterwards.
 
