@@ -1,0 +1,14 @@
+"""Advice on a record of one's own: compare and tune methods, and test a result.
+
+All of them use the noise models of `wavefilt.noise`.
+"""
+
+from __future__ import annotations
+
+from . import trust
+from .comparison import Comparison, Trial, compare
+from .search import Tuning, tune
+from .sigma import estimate_sigma
+from .trust import TrustReport
+
+__all__ = ["Comparison", "Trial", "TrustReport", "Tuning", "compare", "estimate_sigma", "trust", "tune"]

@@ -1,0 +1,439 @@
+"""The noise of a record as a power spectrum: declared, found in a quiet window, or estimated from whole traces.
+
+Four estimates exist. ``declared``: the user gives a noise window or a standard deviation. ``found``: a stationary quiet
+window is found in the record, and its power is raised by a quarter. ``median``: the median over parts of the whole
+trace, frequency by frequency, which takes a signal that fills more than half of a trace for noise. ``white``: the
+standard deviation of the finest details at all frequencies, which takes low-frequency noise for signal.
+
+None of them is certain without a declaration. `estimates` therefore returns the pair of which one errs towards removing
+too much and the other towards removing too little; where both lead to the same conclusion, it is reliable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from wavefilt.arrays import Array, Floats, Mask
+from wavefilt.method import Method
+from wavefilt.vocabulary import Noise
+
+Kind = Literal["declared", "found", "median", "white"]
+SHORTEST, LONGEST, PARTS = 16, 4096, 8
+"""Fewest and most samples of a segment of a trace, and the number of segments without overlap that a trace has."""
+RESOLVED, STEEPEST = 4, 3
+"""Periods in a noise window above which it determines the power at a frequency. Below, the power rises as it does in the
+two octaves above, at most with this negative power of the frequency, and not above the median of the whole trace."""
+RAISED = 1.25
+"""Factor on the power in a window that was found: the search prefers windows that happen to be quiet."""
+REAL = 0.656
+"""Median over mean of the square of a normal number, 0.455, divided by that of an exponential number, ln 2."""
+FLAT = 16
+"""Consecutive equal samples that are not noise: a muted or clipped part."""
+BLOCK = 1 << 19
+"""Samples that are transformed at a time."""
+
+
+# ---- models
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """Stationary noise of each trace.
+
+    Attributes
+    ----------
+    kind : {"declared", "found", "median", "white"}
+    source : str
+        The origin of the estimate in words.
+    power : ndarray
+        Power (traces, frequencies) at the frequencies of the FFT of a trace; 1 for white noise of variance 1, and 0
+        for dead traces.
+    samples : int
+        Samples of a trace.
+    sigmas : tuple
+        For each trace, the option ``sigma`` of `wavefilt.denoise` that means this noise.
+    """
+
+    kind: Kind
+    source: str
+    power: Floats
+    samples: int
+    sigmas: tuple[Noise, ...]
+
+    @classmethod
+    def estimated(cls, kind: Kind, source: str, x: Array, sigmas: Sequence[Noise]) -> NoiseModel:
+        """Estimate the noise of traces in which gaps are NaN."""
+        return cls(kind, source, _power(kind, x, sigmas), x.shape[1], tuple(sigmas))
+
+    def of_others(self, x: Array, rows: Array) -> NoiseModel:
+        """Return the same estimate for other samples of some of the traces, such as simulated noise."""
+        return self.estimated(self.kind, self.source, x, [self.sigmas[row] for row in rows])
+
+    @property
+    def window(self) -> tuple[int, int] | None:
+        """First sample of the noise window and the one after its last, None without a window common to all traces."""
+        first = self.sigmas[0] if self.sigmas else "level"
+        if not isinstance(first, tuple) or first[0] != "window" or any(each != first for each in self.sigmas):
+            return None
+        return first[1], first[2]
+
+    @property
+    def variance(self) -> Floats:
+        """The variance of the noise of each trace."""
+        weights = np.full(self.power.shape[1], 2.0)
+        weights[0] = 1
+        if self.samples % 2 == 0:
+            weights[-1] = 1
+        return np.asarray(self.power @ weights / self.samples)
+
+    def draw(self, rng: np.random.Generator, rows: Array | slice = slice(None)) -> Floats:
+        """Return Gaussian noise (traces, samples) with the spectra of some of the traces."""
+        amplitudes = np.sqrt(self.power[rows])
+        spectrum = np.fft.rfft(rng.standard_normal((len(amplitudes), self.samples)))
+        return np.asarray(np.fft.irfft(spectrum * amplitudes, self.samples))
+
+    def sigma(self, method: Method, level: int) -> Floats:
+        """Return the standard deviation (bands, traces) in each band of a transform, finest band first.
+
+        As by `estimate_sigma`, white noise has the same standard deviation in all bands, whatever the transform. In
+        sections, the noise of different traces is taken to be independent.
+        """
+        frequencies, responses = _responses(method, level)
+        at = np.fft.rfftfreq(self.samples)
+        weights = np.array([np.interp(at, frequencies, response) for response in responses])
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+        return np.asarray(np.sqrt(weights @ self.power.T))
+
+
+def estimates(x: Array, sigma: Noise | Sequence[Noise] = "level") -> tuple[NoiseModel, ...]:
+    """Return the noise models that have to agree on a record, the most plausible one first.
+
+    A declared standard deviation stands alone. A declared window, and ``"global"`` (white noise), are accompanied by
+    the median of the whole trace. Without a declaration these are the window that is found and the median, or white
+    noise and the median if no window is found.
+
+    Parameters
+    ----------
+    x : ndarray
+        Real traces (traces, samples). NaN are gaps; runs of `FLAT` equal samples count as gaps.
+    sigma : option of `wavefilt.denoise`, or one for each trace
+        With windows in samples.
+    """
+    x, one = without_flat_parts(x), isinstance(sigma, str | tuple | float | int)
+    sigmas: list[Noise] = [sigma] * len(x) if one else list(sigma)  # type: ignore[arg-type, list-item]
+    median = NoiseModel.estimated("median", "median of the whole trace, by frequency", x, ["level"] * len(x))
+    words = [said for each in dict.fromkeys(sigmas) if (said := _declaration(each))]
+    if words:
+        source = words[0] if len(words) == 1 else f"{words[0]} and {len(words) - 1} more"
+        declared = NoiseModel.estimated("declared", source, x, sigmas)
+        return (declared, median) if any(isinstance(each, str | tuple) for each in sigmas) else (declared,)
+    window = quiet_window(x)
+    if window is None:
+        return NoiseModel.estimated("white", "white, by the finest details", x, ["global"] * len(x)), median
+    source = f"quiet window found from sample {window.start} to {window.stop}"
+    sigmas = [("window", window.start, window.stop)] * len(x)
+    return NoiseModel.estimated("found", source, x, sigmas), median
+
+
+def for_ranking(models: tuple[NoiseModel, ...]) -> NoiseModel:
+    """Return the model with which methods are ranked: a declaration, or the median if a window was found."""
+    return models[1] if models[0].kind == "found" else models[0]
+
+
+def _declaration(sigma: Noise) -> str:
+    """Return a declared noise in words, "" for noise that is to be estimated from the whole trace."""
+    if isinstance(sigma, tuple):
+        return f"noise window from sample {sigma[1]} to {sigma[2]}" if sigma[0] == "window" else ""
+    if isinstance(sigma, str):
+        return "white, by the finest details" if sigma == "global" else ""
+    return f"standard deviation {sigma:g}"
+
+
+def _power(kind: Kind, x: Array, sigmas: Sequence[Noise]) -> Floats:
+    """Return the power (traces, frequencies) by the option ``sigma`` of each trace."""
+    power = np.zeros((len(x), x.shape[1] // 2 + 1))
+    for sigma in dict.fromkeys(sigmas):
+        own = np.array([each == sigma for each in sigmas])
+        if isinstance(sigma, tuple) and sigma[0] == "window":
+            power[own] = power_in_window(x[own], slice(*sigma[1:]))
+        elif sigma == "global":
+            power[own] = power_of_white_noise(x[own])
+        elif isinstance(sigma, str | tuple):
+            power[own] = power_of_traces(x[own])
+        else:
+            power[own] = np.where(np.isfinite(x[own]).any(axis=1), sigma**2, 0.0)[:, None]
+    return power * RAISED if kind == "found" else power
+
+
+def without_flat_parts(x: Array) -> Floats:
+    """Return traces in float64 with NaN in gaps and in runs of equal samples."""
+    rows = np.where(np.isfinite(x), x, np.nan).astype(np.float64)
+    if rows.shape[1] < FLAT:
+        rows[np.nanmax(rows, axis=1, initial=-np.inf) == np.nanmin(rows, axis=1, initial=np.inf)] = np.nan
+        return rows
+    edges = np.pad(np.diff(rows, axis=1) == 0, [(0, 0), (1, 1)]).astype(np.int8)
+    steps = np.diff(edges, axis=1)
+    for row, first, last in zip(*np.nonzero(steps == 1), np.nonzero(steps == -1)[1], strict=True):
+        if last - first + 1 >= FLAT:
+            rows[row, first : last + 1] = np.nan
+    return rows
+
+
+# ---- spectra
+
+
+def power_of_traces(x: Array) -> Floats:
+    """Return the median power over segments, (traces, frequencies), at the frequencies of the FFT of a trace.
+
+    For noise alone, the power of a segment has an exponential distribution, and at the frequencies 0 and 1/2 that of
+    the square of a normal number.
+    """
+    found = []
+    for rows in in_blocks(x):
+        power = _periodograms(rows, _segment(x.shape[1], PARTS))
+        ratio = np.full(power.shape[-1], _median_of_exponentials(power.shape[1]))
+        ratio[[0, -1]] *= REAL
+        found.append(_at_all(np.nanmedian(power, axis=1) / ratio, x.shape[1]))
+    return np.concatenate(found) if found else np.zeros((0, x.shape[1] // 2 + 1))
+
+
+def power_in_window(x: Array, window: slice) -> Floats:
+    """Return the power, as `power_of_traces`, of samples that contain only noise.
+
+    Frequencies with fewer than `RESOLVED` periods in the window continue the slope of those with more.
+    """
+    frequencies, lowest = np.fft.rfftfreq(x.shape[1]), RESOLVED / (window.stop - window.start)
+    octaves = [(frequencies >= low) & (frequencies <= 2 * low) for low in (lowest, 2 * lowest)]
+    unresolved = frequencies < lowest
+    found = []
+    for rows in in_blocks(x):
+        inside = rows[:, window]
+        power = _at_all(np.nanmean(_periodograms(inside, _segment(inside.shape[1], 2)), axis=1), x.shape[1])
+        if all(octave.any() for octave in octaves):
+            lower, upper = (np.maximum(power[:, octave].mean(axis=1), 1e-300) for octave in octaves)
+            slope = np.clip(np.mean(np.log2(lower / upper)), 0, STEEPEST)
+            rise = (1.5 * lowest / np.maximum(frequencies[unresolved], 0.5 / x.shape[1])) ** slope
+            continued = lower[:, None] * np.maximum(rise, 1)
+            power[:, unresolved] = np.fmin(continued, power_of_traces(rows)[:, unresolved])
+        found.append(power)
+    return np.concatenate(found) if found else np.zeros((0, len(frequencies)))
+
+
+def power_of_white_noise(x: Array) -> Floats:
+    """Return the power of white noise by the median absolute value of the finest details."""
+    sigma = np.zeros(len(x))
+    known = np.isfinite(x)
+    filled = np.where(known, x, np.nanmean(np.where(known.any(axis=1, keepdims=True), x, 0), axis=1, keepdims=True))
+    details = np.abs(np.diff(filled, axis=1)) / math.sqrt(2)
+    if x.shape[1] > 1:
+        usable = known[:, 1:] & known[:, :-1]
+        middle = np.nanmedian(np.where(usable | ~usable.any(axis=1, keepdims=True), details, np.nan), axis=1)
+        sigma = np.where(usable.any(axis=1), middle / 0.6745, 0)
+    return np.repeat(np.square(sigma)[:, None], x.shape[1] // 2 + 1, axis=1)
+
+
+def in_blocks(x: Array) -> Iterator[Array]:
+    step = max(1, BLOCK // max(x.shape[1], 1))
+    return (x[i : i + step] for i in range(0, len(x), step))
+
+
+def _median_of_exponentials(count: int) -> float:
+    """Return the expected median of independent exponential numbers of mean 1, which tends to ln 2."""
+    middle = (count - 1) // 2, count // 2
+    return float(np.mean([sum(1 / (count - smaller) for smaller in range(place + 1)) for place in middle]))
+
+
+def _segment(samples: int, parts: int) -> int:
+    """Return the samples of a segment, a power of 2 where that leaves enough of them."""
+    return min(LONGEST, max(SHORTEST, 1 << int(math.log2(max(samples / parts, 1)))), samples)
+
+
+def _periodograms(x: Array, length: int) -> Floats:
+    """Return the power (traces, segments, frequencies) of overlapping segments under a Hann window.
+
+    The mean of each trace is removed. Segments with half of their weight in gaps are NaN; dead traces are 0.
+    """
+    known = ~np.isnan(x)
+    mean = np.sum(x, axis=1, where=known, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    x = np.where(known, x - mean, 0)
+    taper = np.sin(np.pi * (np.arange(length) + 0.5) / length) ** 2
+    step = max(length // 2, 1)
+    segments, there = (np.lib.stride_tricks.sliding_window_view(y, length, axis=1)[:, ::step] for y in (x, known))
+    weight = there @ taper**2
+    power = np.abs(np.fft.rfft(segments * taper)) ** 2 / np.maximum(weight, 1e-300)[..., None]
+    power[weight <= np.sum(taper**2) / 2] = np.nan
+    power[np.isnan(power).all(axis=(1, 2))] = 0
+    return np.asarray(power)
+
+
+def _at_all(power: Floats, samples: int) -> Floats:
+    """Return the power at the frequencies of an FFT of this many samples, by linear interpolation."""
+    known, wanted = np.linspace(0, 0.5, power.shape[1]), np.fft.rfftfreq(samples)
+    return np.array([np.interp(wanted, known, row) for row in power])
+
+
+# ---- bands
+
+
+@lru_cache(maxsize=32)
+def _responses(method: Method, level: int) -> tuple[Floats, Floats]:
+    """Return frequencies in cycles per sample, and the squared response (bands, frequencies) of a transform.
+
+    The response is measured with sinusoids, up to a factor for each band. In sections, all traces have the same
+    sinusoid with factors of their own; the responses along the traces and along time are separable.
+    """
+    from wavefilt.backends import registry
+
+    samples = max(512, 16 << level)
+    cycles = np.unique(np.round(np.geomspace(1, samples // 2, 8 * int(math.log2(samples)))))
+    cycles = np.concatenate([[0], cycles, np.arange(samples // 128, samples // 2, samples // 128)])
+    cycles = np.unique(cycles)
+    phases = 2 * np.pi * cycles[:, None] * np.arange(samples) / samples
+    waves = np.concatenate([np.cos(phases), np.sin(phases)])
+    if method.dimensions == 2:
+        traces = np.random.default_rng(0).standard_normal(max(32, 2 << level))
+        waves = waves[:, None] * traces[:, None]
+    round_ = replace(method, mode="periodization")
+    backend = registry.choose("pywavelets", "f8", waves.shape, round_.analysis(level))
+    pyramid = backend.decompose(waves, round_.analysis(level))
+    bands = (pyramid.with_approximation if method.shrinks_approximation else pyramid).details
+    squares = [np.square(np.abs(band.reshape(len(waves), -1))).mean(axis=1) for band in bands]
+    return cycles / samples, np.array([square[: len(cycles)] + square[len(cycles) :] for square in squares])
+
+
+OCTAVES = Method("sym8", transform="modwt", rule="js")
+"""Transform by which windows are found and results are tested: octaves are well separated, energy is not shifted."""
+DEEPEST = 9
+
+
+def depth_for(samples: int) -> int:
+    """Return the levels of `octave_bands`: the coarsest one has 16 periods or more."""
+    return max(0, min(DEEPEST, samples.bit_length() - 5))
+
+
+def octave_bands(rows: Floats, live: Mask) -> Iterator[Floats]:
+    """Yield the MODWT coefficients of each octave at their samples, finest first, and the approximation.
+
+    Gaps and the mean are set to 0. White noise of variance 1 has coefficients of variance 1.
+    """
+    from wavefilt.decomposition import modwt
+
+    samples, depth = rows.shape[-1], depth_for(rows.shape[-1])
+    mean = np.sum(rows, axis=-1, keepdims=True, where=live) / np.maximum(live.sum(axis=-1, keepdims=True), 1)
+    centred = np.where(live, rows - mean, 0)
+    found = modwt(np.concatenate([centred, centred[:, ::-1]], axis=-1), OCTAVES.wavelet, depth)
+    for level, band in zip([*range(1, depth + 1), depth], [*found[:0:-1], found[0]], strict=True):
+        yield 2 ** (level / 2) * band[..., :samples]
+
+
+def widths(count: int) -> Floats:
+    """Return the share of each octave in the energy of white noise; the last one is the approximation."""
+    return np.asarray(0.5 ** np.array([*range(1, count), count - 1]))
+
+
+def cell_means(values: Floats, live: Mask, length: int) -> tuple[Floats, Floats]:
+    """Return means over cells of this many samples, and the live samples of each, arrays (traces, cells)."""
+    edges = np.arange(max(1, values.shape[-1] // length)) * length
+    weight = np.add.reduceat(live, edges, axis=-1, dtype=float)
+    return np.add.reduceat(np.where(live, values, 0), edges, axis=-1) / np.maximum(weight, 1), weight
+
+
+# ---- the search for a quiet window
+
+CELL = 32
+SHARE = 0.15
+"""Share of the trace in a window to start with."""
+COEFFICIENTS = 6
+"""Independent coefficients that a window needs for a band to be tested."""
+CONTRAST = 2.0, 4.0
+"""Decibels, and standard errors, by which a band lies below the upper quartile of all windows: the record is not
+stationary, so the quiet part differs from the rest."""
+LEAST = 3.0, 3.0
+"""Decibels, and standard errors, by which each band may lie above its quietest window: no sweep passes through."""
+STEADY = 1.6, 4.0
+"""Octaves, and standard errors, by which the quarters of a window may differ."""
+GROWTH = 1.25, 2.0
+"""Factor, and standard errors, by which quarters that are added may exceed the window."""
+
+
+def quiet_window(x: Array) -> slice | None:
+    """Return the samples of a stationary quiet window that all traces share, None where there is none.
+
+    NaN are gaps. See the constants above for the tests; a window that passes is extended in both directions.
+    """
+    samples = x.shape[1]
+    length = max(8, min(CELL, 1 << max(samples // 64, 1).bit_length() - 1), 1 << max(0, samples // 4096).bit_length())
+    cells = samples // length
+    size = 4 * max(1, round(SHARE * cells / 4))
+    live = x[np.isfinite(x).any(axis=1)]
+    if cells < 4 * size or not len(live):
+        return None
+    sums, weights = _cumulated(live, length)
+
+    def levels(first: Array | int, count: int) -> Floats:
+        """Return the mean logarithm over traces of the power of ``count`` cells, (windows, bands)."""
+        total = sums[:, np.asarray(first) + count] - sums[:, first]
+        weight = weights[:, np.asarray(first) + count] - weights[:, first]
+        known = weight >= count * length / 2
+        power = np.log(np.maximum(total / np.maximum(weight, 1), 1e-300))
+        enough = known.sum(axis=0) >= len(live) / 2
+        mean = np.sum(np.where(known, power, 0), axis=0) / np.maximum(known.sum(axis=0), 1)
+        return np.where(enough, mean, np.nan)
+
+    bands = sums.shape[-1]
+    independent = size * length * widths(bands)
+    used = np.flatnonzero(independent >= COEFFICIENTS)
+    if not len(used):
+        return None
+    errors = np.sqrt(2 / (independent[used] * len(live)))
+    starts = np.arange(0, cells - size + 1, max(cells // 8, 1))
+    found = levels(starts, size)[:, used]
+    starts, found = starts[np.isfinite(found).all(axis=1)], found[np.isfinite(found).all(axis=1)]
+    if not len(starts):
+        return None
+    decibel = math.log(10) / 10
+    upper, least = np.quantile(found, 0.75, axis=0), found.min(axis=0)
+    loudness = (found - np.median(found, axis=0)).mean(axis=1)
+    for i in np.argsort(loudness, kind="stable"):
+        if loudness[i] > 0:
+            return None
+        quarters = np.array([levels(int(starts[i]) + k * size // 4, size // 4)[used] for k in range(4)])
+        passed = (
+            (found[i] < upper - CONTRAST[0] * decibel - CONTRAST[1] * errors).any()
+            and (found[i] < least + LEAST[0] * decibel + LEAST[1] * errors).all()
+            and (np.ptp(quarters, axis=0) < STEADY[0] * math.log(2) + 2 * STEADY[1] * errors).all()
+        )
+        if passed:
+            return _grown(levels, int(starts[i]), size, cells, used, errors, length)
+    return None
+
+
+def _cumulated(x: Array, length: int) -> tuple[Floats, Floats]:
+    """Return sums of squares up to each cell (traces, cells + 1, bands), and of live samples (traces, cells + 1, 1)."""
+    powers, weights = [], []
+    for rows in in_blocks(x):
+        live = np.isfinite(rows)
+        means = [cell_means(band**2, live, length) for band in octave_bands(rows, live)]
+        weights.append(means[0][1])
+        powers.append(np.stack([mean * weight for mean, weight in means], axis=-1))
+    power, weight = np.concatenate(powers), np.concatenate(weights)[..., None]
+    return tuple(np.concatenate([np.zeros_like(a[:, :1]), a], axis=1).cumsum(axis=1) for a in (power, weight))  # type: ignore[return-value]
+
+
+def _grown(
+    levels: Callable[[int, int], Floats], first: int, size: int, cells: int, used: Array, errors: Floats, length: int
+) -> slice:
+    """Return the window in samples, extended by quarters of it in both directions."""
+    quarter, last, own = size // 4, first + size, levels(first, size)[used]
+    limit = own + math.log(GROWTH[0]) + 2 * GROWTH[1] * errors
+    while first >= quarter and (levels(first - quarter, quarter)[used] < limit).all():
+        first -= quarter
+    while last + quarter <= cells and (levels(last, quarter)[used] < limit).all():
+        last += quarter
+    return slice(first * length, last * length)
