@@ -15,7 +15,7 @@ from wavefilt.transforms import Analysis, Pyramid
 from wavefilt.vocabulary import Scope
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
 
 Again: TypeAlias = Callable[[Array], Array | None]
 """``again(x)``, by `Backend.repeated`."""
@@ -99,7 +99,7 @@ class Backend(Protocol):
         They may be in ``out``, a C-contiguous array of their shape and dtype, or elsewhere all the same.
         """
 
-    def repeated(self, x: Array, method: Method, level: int) -> Again | None:
+    def repeated(self, x: Array, method: Options, level: int) -> Again | None:
         """What denoises other traces of the shape (traces, samples) and dtype of ``x`` in one go, if anything does.
 
         That gives None for traces with gaps, dead ones, those that stay as they are, and errors.
@@ -137,7 +137,7 @@ class DeviceBackend(Backend, Protocol):
     def denoise(
         self,
         x: Any,
-        method: Method,
+        method: Options,
         level: int,
         report: bool,
         out: Array | None = None,
@@ -152,10 +152,10 @@ class DeviceBackend(Backend, Protocol):
         dead traces to leave out.
         """
 
-    def at_once(self, x: Any, method: Method, axes: tuple[int, ...], wait: bool) -> Any:
+    def at_once(self, x: Any, method: Options, axes: tuple[int, ...], wait: bool) -> Any:
         """An array on the device denoised as its kind, if that needs neither `take` nor the host; else None."""
 
-    def spun(self, x: Any, method: Method, level: int) -> Any:
+    def spun(self, x: Any, method: Options, level: int) -> Any:
         """The mean of ``method.spins`` denoises of shifted rows of an array on the device; None as `denoise`."""
 
     def resident(self, shape: tuple[int, int], dtype: Any) -> Any:

@@ -16,7 +16,7 @@ from wavefilt import transforms
 from wavefilt.denoising.options import DEFAULTS, check_names
 from wavefilt.errors import OptionError, printable
 from wavefilt.io import Layout
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.recording import Recording
 from wavefilt.stages import stage
 from wavefilt.thresholding.rules import RULES
@@ -30,7 +30,7 @@ from .progress import bar, line, shown
 from .reading import LAYOUT, read
 
 if TYPE_CHECKING:
-    from wavefilt.tuning import Comparison
+    from wavefilt.advice import Comparison
 
 METHOD = ("wavelet", "level", "mode", "shrink", "scope", "keep", "spins", "detrend", "blend")
 RULES_AND_TRANSFORMS = [
@@ -100,7 +100,7 @@ def options_of(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
         common = {name: parsed[name] for name in METHOD if name in parsed}
         common = {name: value for name, value in common.items() if value not in (None, DEFAULTS.get(name))}
         panel = parsed["two_dimensional"]
-        noise = noise_of(parsed, Method(sigma=parsed["sigma"], dimensions=2 if panel else 1))
+        noise = noise_of(parsed, Options(sigma=parsed["sigma"], dimensions=2 if panel else 1))
         if noise is not None or parsed["sigma"] != "level":
             common["sigma"] = parsed["sigma"] if noise is None else noise
     return common, layout
@@ -112,7 +112,7 @@ def check(common: dict[str, Any], rules: Sequence[Any], kinds: Sequence[str], pa
     pairs = list(product(kinds, rules or RULES.names()))
     for kind, rule in pairs:
         try:
-            Method(**plain, rule=rule, transform=kind, dimensions=2 if panel else 1)
+            Options(**plain, rule=rule, transform=kind, dimensions=2 if panel else 1)
         except OptionError as error:
             errors.append(error)
     if errors and (rules or len(errors) == len(pairs)):
@@ -126,7 +126,7 @@ def recorded(source: str, layout: Layout, parsed: dict[str, Any]) -> Recording:
 
 
 def compared(recording: Recording, given: dict[str, Any], parsed: dict[str, Any]) -> Comparison:
-    from wavefilt.tuning import compare
+    from wavefilt.advice import compare
 
     axes = (0, 1) if parsed["two_dimensional"] else None
     return compare(recording, **given, axes=axes, backend=parsed["backend"], progress=progress)

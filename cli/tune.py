@@ -35,7 +35,7 @@ def command(source: str, seconds: float, as_json: bool, **parsed: Any) -> None:
     boundary mode are changed, one after the other, in the three best methods so far. Nothing is written.
     """
     common, layout = options_of(parsed)
-    from wavefilt.tuning import tune
+    from wavefilt.advice import tune
 
     with run_errors(source):
         recording = recorded(source, layout, parsed)

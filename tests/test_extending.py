@@ -13,7 +13,7 @@ from tests.support.checkout import least_memory, run
 from wavefilt import extending
 from wavefilt.backends import registry
 from wavefilt.backends.reference.backend import PyWavelets
-from wavefilt.extending import Analysis, Format, RuleSpec, Transform
+from wavefilt.extending import Analysis, Format, Rule, Transform
 from wavefilt.io import FORMATS, Layout
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
@@ -75,7 +75,7 @@ class Counting(PyWavelets):
 
 @pytest.fixture(autouse=True)
 def toys():
-    extending.register_rule("twosigma", RuleSpec(two_sigma, mergeable=True, causal=True, device_kind="linear"))
+    extending.register_rule("twosigma", Rule(two_sigma, mergeable=True, causal=True, device_kind="linear"))
     extending.register_shrink("halfway", halfway)
     extending.register_mode("lastbutone", last_but_one)
     extending.register_transform(ATrous())

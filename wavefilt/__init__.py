@@ -23,17 +23,18 @@ if TYPE_CHECKING:
         waverec,
         waverec2,
     )
+    from wavefilt.advice import compare, trust, tune
     from wavefilt.denoising.api import denoise
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.io import read
+    from wavefilt.noise import estimate_sigma
     from wavefilt.online.denoiser import OnlineDenoiser
     from wavefilt.outofcore.streaming import denoise_file
     from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.recording import Recording
     from wavefilt.threads import get_num_threads, set_num_threads
     from wavefilt.thresholding.shrinkage import threshold, threshold_firm
-    from wavefilt.tuning import compare, estimate_sigma, tune
     from wavefilt.viewer import view
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
 
 
 _HOMES = {
+    "advice": ("compare", "trust", "tune"),
     "decomposition": (
         *("dwt", "idwt", "imodwt", "imodwt2", "iswt", "modwt", "modwt2", "swt"),
         *("wavedec", "wavedec2", "waverec", "waverec2"),
@@ -81,13 +83,14 @@ _HOMES = {
     "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
     "io": ("read",),
+    "noise": ("estimate_sigma",),
     "online": ("OnlineDenoiser",),
     "packets": ("iwavelet_packets", "wavelet_packets"),
     "recording": ("Recording",),
     "streaming": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),
-    "tuning": ("compare", "estimate_sigma", "tune"),
+
     "viewer": ("view",),
 }
 """Where the names come from. All is imported when it is first asked for: the command handles signals from its start,
@@ -96,19 +99,21 @@ _OPTIONAL = ("dascore", "dask", "obspy", "xarray")
 """Modules for libraries of these names, which may not be installed."""
 _MODULES = (
     *(
+        "advice",
         "arrays",
         "backends",
         "errors",
         "extending",
         "io",
-        "method",
+        "noise",
+        "options",
         "online",
         "plot",
         "quality",
         "recording",
         "registry",
     ),
-    *("report", "ske", "streaming", "threads", "transforms", "trust", "tuning", "vocabulary", "wavelets"),
+    *("report", "ske", "streaming", "threads", "transforms", "vocabulary", "wavelets"),
 )
 """Modules that are there without an import of their own, and those of `_OPTIONAL`."""
 

@@ -8,7 +8,7 @@ from wavefilt.backends import Backend
 from wavefilt.denoising.api import denoise
 from wavefilt.denoising.coordinates import check_even, transformed
 from wavefilt.denoising.noise_times import on_coordinate
-from wavefilt.denoising.options import Options, along, check_names, history_line, method
+from wavefilt.denoising.options import Keywords, along, check_names, history_line, method
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
@@ -30,7 +30,7 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
         wavelet: WaveletLike | None = None,
         *,
         backend: str | Backend = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[Keywords],
     ) -> dc.Patch:
         """A new patch denoised along ``dim``; coordinates and attributes are kept, a line is added to the history.
 

@@ -47,8 +47,10 @@ def for_command(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if not isinstance(error, WordedError):
-        return str(error)
-    return "".join(part.command if isinstance(part, Words) else part for part in error.parts)
+        text = str(error)
+    else:
+        text = "".join(part.command if isinstance(part, Words) else part for part in error.parts)
+    return re.sub(r"`([a-z_]+)`", lambda option: _flag(option[1]), text)
 
 
 class OptionError(WordedError, ValueError):

@@ -8,13 +8,14 @@ has it imported when a name is not known otherwise, so that its users import not
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from wavefilt.arrays import Array
 from wavefilt.backends.interface import Backend
 from wavefilt.backends.registry import BACKENDS
 from wavefilt.io.detection import Probe
 from wavefilt.io.registry import Format, register_format
-from wavefilt.thresholding.rules import RULES, RuleSpec
+from wavefilt.thresholding.rules import RULES, Rule
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.transforms import TRANSFORMS, Analysis, Transform
 from wavefilt.wavelets.boundary import EXTENSIONS, Terms
@@ -24,7 +25,7 @@ __all__ = [
     "Backend",
     "Format",
     "Probe",
-    "RuleSpec",
+    "Rule",
     "Transform",
     "register_backend",
     "register_format",
@@ -35,9 +36,9 @@ __all__ = [
 ]
 
 
-def register_rule(name: str, spec: RuleSpec) -> None:
-    """Add a threshold rule. Raises ValueError for a name that is taken."""
-    RULES.register(name, spec)
+def register_rule(name: str, rule: Rule) -> None:
+    """Add a threshold rule under a name. Raises ValueError for a name that is taken."""
+    RULES.register(name, replace(rule, name=name))
 
 
 def register_shrink(name: str, function: Callable[[Array, Array], Array]) -> None:

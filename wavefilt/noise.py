@@ -1,12 +1,12 @@
 """The noise of a record as a power spectrum: declared, found in a quiet window, or estimated from whole traces.
 
-Four estimates exist. ``declared``: the user gives a noise window or a standard deviation. ``found``: a stationary quiet
-window is found in the record, and its power is raised by a quarter. ``median``: the median over parts of the whole
-trace, frequency by frequency, which takes a signal that fills more than half of a trace for noise. ``white``: the
-standard deviation of the finest details at all frequencies, which takes low-frequency noise for signal.
+The estimates are: ``declared``, by a noise window or a standard deviation that the user gives; ``found``, by a
+stationary quiet window of the record, with its power raised by a quarter; ``median``, over parts of the whole trace,
+frequency by frequency, which takes a signal that fills more than half of a trace for noise; ``extrapolated``, the same
+for the three highest octaves, continued with their slope, which takes other low-frequency noise for signal; ``white``,
+by the finest details.
 
-None of them is certain without a declaration. `estimates` therefore returns the pair of which one errs towards removing
-too much and the other towards removing too little; where both lead to the same conclusion, it is reliable.
+Only a declaration is certain. `estimates` therefore returns the models that have to agree on a conclusion.
 """
 
 from __future__ import annotations
@@ -15,15 +15,25 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from wavefilt.arrays import Array, Floats, Mask
-from wavefilt.method import Method
+from wavefilt.backends import Backend, registry
+from wavefilt.denoising.options import Keywords, check_names
+from wavefilt.denoising.pipeline import run
+from wavefilt.options import Options
 from wavefilt.vocabulary import Noise
+from wavefilt.wavelets.filters import WaveletLike
 
-Kind = Literal["declared", "found", "median", "white"]
+Kind = Literal["declared", "found", "median", "extrapolated", "white"]
+SOURCES = {
+    "median": "median of the whole trace, by frequency",
+    "extrapolated": "extrapolated from the three highest octaves",
+    "white": "white, by the finest details",
+}
+"""Estimates from the whole trace in words."""
 SHORTEST, LONGEST, PARTS = 16, 4096, 8
 """Fewest and most samples of a segment of a trace, and the number of segments without overlap that a trace has."""
 RESOLVED, STEEPEST = 4, 3
@@ -48,7 +58,7 @@ class NoiseModel:
 
     Attributes
     ----------
-    kind : {"declared", "found", "median", "white"}
+    kind : {"declared", "found", "median", "extrapolated", "white"}
     source : str
         The origin of the estimate in words.
     power : ndarray
@@ -70,6 +80,11 @@ class NoiseModel:
     def estimated(cls, kind: Kind, source: str, x: Array, sigmas: Sequence[Noise]) -> NoiseModel:
         """Estimate the noise of traces in which gaps are NaN."""
         return cls(kind, source, _power(kind, x, sigmas), x.shape[1], tuple(sigmas))
+
+    @classmethod
+    def undeclared(cls, kind: Kind, x: Array) -> NoiseModel:
+        """Estimate the noise of traces in which gaps are NaN from the whole traces."""
+        return cls.estimated(kind, SOURCES[kind], x, ["global" if kind == "white" else "level"] * len(x))
 
     def of_others(self, x: Array, rows: Array) -> NoiseModel:
         """Return the same estimate for other samples of some of the traces, such as simulated noise."""
@@ -98,13 +113,13 @@ class NoiseModel:
         spectrum = np.fft.rfft(rng.standard_normal((len(amplitudes), self.samples)))
         return np.asarray(np.fft.irfft(spectrum * amplitudes, self.samples))
 
-    def sigma(self, method: Method, level: int) -> Floats:
+    def sigma(self, options: Options, level: int) -> Floats:
         """Return the standard deviation (bands, traces) in each band of a transform, finest band first.
 
         As by `estimate_sigma`, white noise has the same standard deviation in all bands, whatever the transform. In
         sections, the noise of different traces is taken to be independent.
         """
-        frequencies, responses = _responses(method, level)
+        frequencies, responses = _responses(options, level)
         at = np.fft.rfftfreq(self.samples)
         weights = np.array([np.interp(at, frequencies, response) for response in responses])
         weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
@@ -112,11 +127,12 @@ class NoiseModel:
 
 
 def estimates(x: Array, sigma: Noise | Sequence[Noise] = "level") -> tuple[NoiseModel, ...]:
-    """Return the noise models that have to agree on a record, the most plausible one first.
+    """Return the noise models that have to agree on a conclusion, the most plausible one first.
 
     A declared standard deviation stands alone. A declared window, and ``"global"`` (white noise), are accompanied by
-    the median of the whole trace. Without a declaration these are the window that is found and the median, or white
-    noise and the median if no window is found.
+    the median of the whole trace. Without a declaration these are the window that is found, the median and the
+    extrapolated spectrum. If no window is found, they are the extrapolated spectrum, the median, and white noise if the
+    power of the record changes with time, which shows that it contains a signal.
 
     Parameters
     ----------
@@ -127,23 +143,27 @@ def estimates(x: Array, sigma: Noise | Sequence[Noise] = "level") -> tuple[Noise
     """
     x, one = without_flat_parts(x), isinstance(sigma, str | tuple | float | int)
     sigmas: list[Noise] = [sigma] * len(x) if one else list(sigma)  # type: ignore[arg-type, list-item]
-    median = NoiseModel.estimated("median", "median of the whole trace, by frequency", x, ["level"] * len(x))
     words = [said for each in dict.fromkeys(sigmas) if (said := _declaration(each))]
     if words:
         source = words[0] if len(words) == 1 else f"{words[0]} and {len(words) - 1} more"
         declared = NoiseModel.estimated("declared", source, x, sigmas)
-        return (declared, median) if any(isinstance(each, str | tuple) for each in sigmas) else (declared,)
-    window = quiet_window(x)
-    if window is None:
-        return NoiseModel.estimated("white", "white, by the finest details", x, ["global"] * len(x)), median
-    source = f"quiet window found from sample {window.start} to {window.stop}"
-    sigmas = [("window", window.start, window.stop)] * len(x)
-    return NoiseModel.estimated("found", source, x, sigmas), median
+        alone = not any(isinstance(each, str | tuple) for each in sigmas)
+        return (declared,) if alone else (declared, NoiseModel.undeclared("median", x))
+    window, changes = quiet_window(x)
+    extrapolated, median = (NoiseModel.undeclared(kind, x) for kind in ("extrapolated", "median"))
+    if window is not None:
+        source = f"quiet window found from sample {window.start} to {window.stop}"
+        found = [("window", window.start, window.stop)] * len(x)
+        return NoiseModel.estimated("found", source, x, found), median, extrapolated
+    return (extrapolated, median, NoiseModel.undeclared("white", x)) if changes else (extrapolated, median)
 
 
-def for_ranking(models: tuple[NoiseModel, ...]) -> NoiseModel:
-    """Return the model with which methods are ranked: a declaration, or the median if a window was found."""
-    return models[1] if models[0].kind == "found" else models[0]
+def for_ranking(x: Array, sigma: Noise | Sequence[Noise] = "level") -> NoiseModel:
+    """Return the noise model with which methods are ranked: declared, the median if a window is found, or white."""
+    models = estimates(x, sigma)
+    if models[0].kind != "extrapolated":
+        return models[1] if models[0].kind == "found" else models[0]
+    return NoiseModel.undeclared("white", without_flat_parts(x))
 
 
 def _declaration(sigma: Noise) -> str:
@@ -151,12 +171,14 @@ def _declaration(sigma: Noise) -> str:
     if isinstance(sigma, tuple):
         return f"noise window from sample {sigma[1]} to {sigma[2]}" if sigma[0] == "window" else ""
     if isinstance(sigma, str):
-        return "white, by the finest details" if sigma == "global" else ""
+        return SOURCES["white"] if sigma == "global" else ""
     return f"standard deviation {sigma:g}"
 
 
 def _power(kind: Kind, x: Array, sigmas: Sequence[Noise]) -> Floats:
     """Return the power (traces, frequencies) by the option ``sigma`` of each trace."""
+    if kind == "extrapolated":
+        return extrapolated_power(x)
     power = np.zeros((len(x), x.shape[1] // 2 + 1))
     for sigma in dict.fromkeys(sigmas):
         own = np.array([each == sigma for each in sigmas])
@@ -225,6 +247,23 @@ def power_in_window(x: Array, window: slice) -> Floats:
     return np.concatenate(found) if found else np.zeros((0, len(frequencies)))
 
 
+def extrapolated_power(x: Array) -> Floats:
+    """Return the power of the highest octave, continued to low frequencies with the slope of the three highest ones.
+
+    It is at most the median of the whole trace.
+    """
+    power, frequencies = power_of_traces(x), np.fft.rfftfreq(x.shape[1])
+    octaves = [(frequencies >= 0.25 / 2**k) & (frequencies <= 0.5 / 2**k) for k in range(3)]
+    if not all(octave.any() for octave in octaves):
+        return power
+    highest, _, third = (np.maximum(power[:, octave].mean(axis=1, keepdims=True), 1e-300) for octave in octaves)
+    slope = np.clip(np.log2(third / highest) / 2, 0, STEEPEST)
+    low = frequencies < 0.25
+    rise = (np.maximum(frequencies[low], 0.5 / x.shape[1]) / 0.375) ** -slope
+    power[:, low] = np.minimum(power[:, low], highest * rise)
+    return power
+
+
 def power_of_white_noise(x: Array) -> Floats:
     """Return the power of white noise by the median absolute value of the finest details."""
     sigma = np.zeros(len(x))
@@ -282,32 +321,27 @@ def _at_all(power: Floats, samples: int) -> Floats:
 
 
 @lru_cache(maxsize=32)
-def _responses(method: Method, level: int) -> tuple[Floats, Floats]:
+def _responses(options: Options, level: int) -> tuple[Floats, Floats]:
     """Return frequencies in cycles per sample, and the squared response (bands, frequencies) of a transform.
 
     The response is measured with sinusoids, up to a factor for each band. In sections, all traces have the same
     sinusoid with factors of their own; the responses along the traces and along time are separable.
     """
-    from wavefilt.backends import registry
-
     samples = max(512, 16 << level)
-    cycles = np.unique(np.round(np.geomspace(1, samples // 2, 8 * int(math.log2(samples)))))
-    cycles = np.concatenate([[0], cycles, np.arange(samples // 128, samples // 2, samples // 128)])
-    cycles = np.unique(cycles)
+    octaves = np.round(np.geomspace(1, samples // 2, 8 * int(math.log2(samples))))
+    cycles = np.unique(np.concatenate([[0], octaves, np.arange(samples // 128, samples // 2, samples // 128)]))
     phases = 2 * np.pi * cycles[:, None] * np.arange(samples) / samples
     waves = np.concatenate([np.cos(phases), np.sin(phases)])
-    if method.dimensions == 2:
-        traces = np.random.default_rng(0).standard_normal(max(32, 2 << level))
-        waves = waves[:, None] * traces[:, None]
-    round_ = replace(method, mode="periodization")
-    backend = registry.choose("pywavelets", "f8", waves.shape, round_.analysis(level))
-    pyramid = backend.decompose(waves, round_.analysis(level))
-    bands = (pyramid.with_approximation if method.shrinks_approximation else pyramid).details
+    if options.dimensions == 2:
+        waves = waves[:, None] * np.random.default_rng(0).standard_normal((max(32, 2 << level), 1))
+    analysis = replace(options, mode="periodization").analysis(level)
+    pyramid = registry.get("pywavelets").decompose(waves, analysis)
+    bands = (pyramid.with_approximation if options.shrinks_approximation else pyramid).details
     squares = [np.square(np.abs(band.reshape(len(waves), -1))).mean(axis=1) for band in bands]
     return cycles / samples, np.array([square[: len(cycles)] + square[len(cycles) :] for square in squares])
 
 
-OCTAVES = Method("sym8", transform="modwt", rule="js")
+OCTAVES = Options("sym8", transform="modwt", rule="js")
 """Transform by which windows are found and results are tested: octaves are well separated, energy is not shifted."""
 DEEPEST = 9
 
@@ -362,10 +396,15 @@ GROWTH = 1.25, 2.0
 """Factor, and standard errors, by which quarters that are added may exceed the window."""
 
 
-def quiet_window(x: Array) -> slice | None:
-    """Return the samples of a stationary quiet window that all traces share, None where there is none.
+CHANGE = 2.0, 6.0
+"""Decibels, and standard errors, between the quietest and the loudest window of a band that changes with time."""
 
-    NaN are gaps. See the constants above for the tests; a window that passes is extended in both directions.
+
+def quiet_window(x: Array) -> tuple[slice | None, bool]:
+    """Return the samples of a stationary quiet window that all traces share, and whether the record changes with time.
+
+    The window is None if there is none. NaN are gaps. See the constants above for the tests; a window that passes is
+    extended in both directions.
     """
     samples = x.shape[1]
     length = max(8, min(CELL, 1 << max(samples // 64, 1).bit_length() - 1), 1 << max(0, samples // 4096).bit_length())
@@ -373,7 +412,7 @@ def quiet_window(x: Array) -> slice | None:
     size = 4 * max(1, round(SHARE * cells / 4))
     live = x[np.isfinite(x).any(axis=1)]
     if cells < 4 * size or not len(live):
-        return None
+        return None, False
     sums, weights = _cumulated(live, length)
 
     def levels(first: Array | int, count: int) -> Floats:
@@ -390,19 +429,20 @@ def quiet_window(x: Array) -> slice | None:
     independent = size * length * widths(bands)
     used = np.flatnonzero(independent >= COEFFICIENTS)
     if not len(used):
-        return None
+        return None, False
     errors = np.sqrt(2 / (independent[used] * len(live)))
     starts = np.arange(0, cells - size + 1, max(cells // 8, 1))
     found = levels(starts, size)[:, used]
     starts, found = starts[np.isfinite(found).all(axis=1)], found[np.isfinite(found).all(axis=1)]
     if not len(starts):
-        return None
+        return None, False
     decibel = math.log(10) / 10
+    changes = bool((np.ptp(found, axis=0) > CHANGE[0] * decibel + CHANGE[1] * errors).any())
     upper, least = np.quantile(found, 0.75, axis=0), found.min(axis=0)
     loudness = (found - np.median(found, axis=0)).mean(axis=1)
     for i in np.argsort(loudness, kind="stable"):
         if loudness[i] > 0:
-            return None
+            break
         quarters = np.array([levels(int(starts[i]) + k * size // 4, size // 4)[used] for k in range(4)])
         passed = (
             (found[i] < upper - CONTRAST[0] * decibel - CONTRAST[1] * errors).any()
@@ -410,8 +450,8 @@ def quiet_window(x: Array) -> slice | None:
             and (np.ptp(quarters, axis=0) < STEADY[0] * math.log(2) + 2 * STEADY[1] * errors).all()
         )
         if passed:
-            return _grown(levels, int(starts[i]), size, cells, used, errors, length)
-    return None
+            return _grown(levels, int(starts[i]), size, cells, used, errors, length), changes
+    return None, changes
 
 
 def _cumulated(x: Array, length: int) -> tuple[Floats, Floats]:
@@ -437,3 +477,87 @@ def _grown(
     while last + quarter <= cells and (levels(last, quarter)[used] < limit).all():
         last += quarter
     return slice(first * length, last * length)
+
+
+# ---- the noise that `denoise` uses
+
+
+def estimate_sigma(
+    x: Any,
+    wavelet: WaveletLike | None = None,
+    *,
+    by_band: bool = False,
+    axis: int = -1,
+    axes: tuple[int, int] | None = None,
+    backend: str | Backend = "auto",
+    **options: Unpack[Keywords],
+) -> Floats:
+    """Estimate the standard deviation of the noise of each trace as `denoise` does: of the finest details, or all bands.
+
+    Parameters
+    ----------
+    x : array_like, pandas, xarray or DASCore object, ObsPy Stream or Trace, Recording
+        As for `wavefilt.compare`; never modified. NaN and masked samples are gaps: the result for a trace is the root
+        mean square over its segments, weighted by their samples.
+    wavelet, axis, axes, backend, **options
+        As for `wavefilt.denoise`. ``sigma`` determines how the noise is measured: "level" and "global" by the median
+        absolute detail over 0.6745, a window by the details in it, with rule "js" by their mean square.
+    by_band : bool
+        Return the noise of all bands of the transform instead of that of the finest one.
+
+    Returns
+    -------
+    ndarray of float64
+        One number for each trace (or section, with ``axes``), with the shape of ``x`` without the axes; with
+        ``by_band`` the numbers of each band along a new first axis, finest first, with rule "js" the approximation
+        last. In the units of ``x``: for white noise, all bands have the standard deviation of its samples, whatever the
+        transform. 0 for a dead trace, NaN for one that is too short for the transform or has no samples.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `wavefilt.denoise`, and TypeError for complex samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wavefilt
+    >>> x = np.random.default_rng(0).standard_normal((3, 4096)) * [[1], [2], [5]]
+    >>> wavefilt.estimate_sigma(x).round()
+    array([1., 2., 5.])
+    >>> wavefilt.estimate_sigma(x, by_band=True).shape
+    (5, 3)
+    """
+    from wavefilt.advice.intake import take
+
+    check_names(options, backend, "by_band", "axis", "axes")
+    taken = take(x, options.get("sigma", "level"), axis, axes)
+    plain: Keywords = {**options, "sigma": "level"}
+    method = Options(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)
+    found: list[tuple[Mask, Floats]] = []
+    for sigma in dict.fromkeys(taken.sigmas):
+        own = np.array([each == sigma for each in taken.sigmas])
+        found.append((own, _as_denoised(taken.rows[own], replace(method, sigma=sigma), backend)))
+    bands = max((len(numbers) for _, numbers in found), default=0) if by_band else 1
+    noise = np.full((bands, len(taken.rows)), np.nan)
+    for own, numbers in found:
+        noise[: len(numbers), own] = numbers[:bands]
+    noise = noise.reshape(bands, *taken.shape[: len(taken.shape) - (taken.dimensions - 1)])
+    return noise if by_band else np.asarray(noise[0])
+
+
+def _as_denoised(rows: Array, options: Options, backend: str | Backend) -> Floats:
+    """Return the noise (bands, rows) that denoising with these options uses."""
+    outcome = run(rows, options, backend, report=True)
+    bands = len(options.bands(outcome.level))
+    total, count = np.zeros((bands, len(rows))), np.zeros((bands, len(rows)))
+    for estimate in outcome.estimates:
+        own = estimate.sigma
+        if estimate.approximation is not None:
+            own = np.concatenate([own, estimate.approximation[:1]])
+        own = own / options.noise_gains(len(own))
+        part = estimate.segments
+        places = np.arange(bands if len(own) == bands else len(estimate.sigma))  # shorter segments have fewer levels
+        np.add.at(total, (places[:, None], part.rows), np.square(own[: len(places)]) * part.samples)
+        np.add.at(count, (places[:, None], part.rows), part.samples)
+    return np.asarray(np.sqrt(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)))

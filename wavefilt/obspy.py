@@ -14,9 +14,9 @@ from wavefilt.arrays import Array, Traces, take
 from wavefilt.backends import Backend
 from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.denoising.noise_times import Clock, in_samples
-from wavefilt.denoising.options import Options, check_names, history_line, method
+from wavefilt.denoising.options import Keywords, check_names, history_line, method
 from wavefilt.errors import NonFiniteSample
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.recording import Recording
 from wavefilt.vocabulary import Noise
 from wavefilt.wavelets.filters import WaveletLike
@@ -38,7 +38,7 @@ def denoise(
     two_dimensional: bool = False,
     backend: str | Backend = "auto",
     return_noise: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> Data | tuple[Data, Data]:
     """A new stream (or trace) with every trace denoised, traces of one length together in one call.
 
@@ -73,7 +73,7 @@ def denoise(
     """
     if not isinstance(data, (Stream, Trace)):
         raise TypeError(f"an ObsPy Stream or Trace is needed, not {type(data).__name__}; wavefilt.denoise takes arrays")
-    plain: Options = {**options, "sigma": "level"}
+    plain: Keywords = {**options, "sigma": "level"}
     check_names(options, backend, "return_noise", "two_dimensional")
     chosen = method(wavelet, plain, backend, dimensions=2 if two_dimensional else 1)
     traces = [data] if isinstance(data, Trace) else list(data)
@@ -112,7 +112,7 @@ def filter_samples(
     *,
     df: float = 0,
     backend: str | Backend = "auto",
-    **options: Unpack[Options],
+    **options: Unpack[Keywords],
 ) -> Array:
     """Denoise the samples of one trace: what ObsPy calls for ``Trace.filter("wavelet", wavelet="db8", ...)``.
 
@@ -170,7 +170,7 @@ def _same_station(pick: Pick, trace: Trace) -> bool:
 
 
 def _batches(
-    taken: dict[int, Traces], method: Method, traces: Sequence[Trace], sigmas: dict[int, Noise]
+    taken: dict[int, Traces], method: Options, traces: Sequence[Trace], sigmas: dict[int, Noise]
 ) -> list[list[int]]:
     """Which traces are denoised together: all of a panel or record, else those of one length, dtype and noise."""
     if method.dimensions == 2:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TypeGuard
 
 import numpy as np
 
 from wavefilt.errors import OptionError, Words, options
-from wavefilt.vocabulary import SIGMAS, Moment, Noise, check
+from wavefilt.vocabulary import SIGMAS, Moment, Noise, check, is_number
 
 NOISE = {
     "window": '("window", start, stop)',
@@ -18,11 +17,6 @@ NOISE = {
     "intervals": '("intervals", change points or "find")',
 }
 """What ``sigma`` may be beside words and numbers."""
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """A real number; True and False are none."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def checked_noise(sigma: Noise) -> Noise:

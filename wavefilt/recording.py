@@ -16,10 +16,10 @@ from wavefilt import arrays
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.denoising.noise_times import Clock, in_samples
-from wavefilt.denoising.options import Options, check_names
+from wavefilt.denoising.options import Keywords, check_names
 from wavefilt.denoising.pipeline import Outcome, run
 from wavefilt.errors import OptionError, options
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.report import utc
 from wavefilt.vocabulary import Display, Noise, TracesBy, Window
 from wavefilt.wavelets.filters import WaveletLike
@@ -27,7 +27,7 @@ from wavefilt.wavelets.filters import WaveletLike
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from wavefilt.trust import TrustReport
+    from wavefilt.advice import TrustReport
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Recording:
         start = self.starts[trace] if self.starts else None
         return Clock(self.intervals[trace], start, len(self.traces[trace]), self.source)
 
-    def methods(self, method: Method, sigma: Noise) -> list[tuple[Method, list[int]]]:
+    def methods(self, method: Options, sigma: Noise) -> list[tuple[Options, list[int]]]:
         """The method with this noise, which may be in seconds, times and picks, and the traces for which it is that.
 
         A running window is in samples where no trace has a sampling interval, as in arrays. Raises ValueError where
@@ -179,7 +179,7 @@ class Recording:
         *,
         two_dimensional: bool = False,
         backend: str | Backend = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[Keywords],
     ) -> Recording:
         """The recording with every trace denoised.
 
@@ -193,14 +193,14 @@ class Recording:
         times of its traces, as is ``("window", start, stop)``, unless it is of whole numbers, which are samples.
         """
         check_names(options, backend, "two_dimensional")
-        others: Options = {**options, "sigma": "level"}
-        method = Method(wavelet, **others, dimensions=2 if two_dimensional else 1)
+        others: Keywords = {**options, "sigma": "level"}
+        method = Options(wavelet, **others, dimensions=2 if two_dimensional else 1)
         return self.apply(method, backend, sigma=options.get("sigma", "level"))
 
     def apply(
-        self, method: Method, backend: str | Backend = "auto", report: bool = False, sigma: Noise | None = None
+        self, method: Options, backend: str | Backend = "auto", report: bool = False, sigma: Noise | None = None
     ) -> Recording:
-        """`denoise` with a `Method`; ``report`` as in `wavefilt.denoising.pipeline.run`.
+        """`denoise` with a `Options`; ``report`` as in `wavefilt.denoising.pipeline.run`.
 
         ``sigma`` takes the place of the method's, in seconds, times and picks as `denoise` has them. Traces of a
         sequence are returned each in its own dtype of computation. Raises ValueError for two dimensions and traces of
@@ -219,7 +219,7 @@ class Recording:
         ]
         return replace(self, traces=traces, outcome=outcome)
 
-    def check(self, method: Method) -> None:
+    def check(self, method: Options) -> None:
         """Raise ValueError for traces of several lengths where they should be a panel."""
         lengths = {len(trace) for trace in self.traces}
         if method.dimensions == 2 and len(lengths) > 1:
@@ -243,21 +243,19 @@ class Recording:
         """Whether samples are complex."""
         return any(np.iscomplexobj(trace) for trace in self.traces[:1])
 
-    def trust(self, noisy: Recording, *, samples: int = 1 << 23, seed: int = 0) -> TrustReport:
-        """Whether this denoised recording is to be trusted: is signal in what was removed from ``noisy``?
+    def trust(self, noisy: Recording, *, call: str = "", samples: int = 1 << 23, seed: int = 0) -> TrustReport:
+        """Test this denoised recording against the noisy one with `wavefilt.trust.report`.
 
-        `wavefilt.trust.report` of both, with noise put through the denoise by which this was made.
-        ``denoised.trust(noisy).write("report.html")`` writes it. Traces of several lengths end in gaps.
-
-        Raises ValueError for recordings of different shapes, and TypeError for complex samples.
+        Simulated noise is denoised with the same options. ``denoised.trust(noisy).write("report.html")`` writes the
+        report, which states the options, or the ``call`` or command that is given. Traces of several lengths end in
+        gaps. Raises ValueError for recordings of different shapes, and TypeError for complex samples.
         """
-        from wavefilt.trust import report
+        from wavefilt.advice.trust import call_in_python, report
 
         if [len(trace) for trace in self.traces] != [len(trace) for trace in noisy.traces]:
             raise ValueError(f"{noisy.source} and {self.source or 'this recording'} have different traces")
         before, after = (one.traces if isinstance(one.traces, np.ndarray) else one.rows() for one in (noisy, self))
-        method = None if self.outcome is None else self.outcome.method
-        window = None if method is None or method.window is None else (method.window.start, method.window.stop)
+        options = None if self.outcome is None else self.outcome.method
 
         def again(rows: Array) -> Array:
             assert self.outcome is not None
@@ -266,10 +264,11 @@ class Recording:
         return report(
             before,
             after,
-            None if method is None else again,
+            None if options is None else again,
+            sigma="level" if options is None else options.sigma,
             interval=self.intervals[0] if len(set(self.intervals)) == 1 else None,
-            noise_window=None if window is None or window[1] - window[0] < 32 else window,
             name=Path(noisy.source).name,
+            call=call or ("" if options is None else call_in_python(noisy.source, options)),
             samples=samples,
             seed=seed,
         )
@@ -347,7 +346,7 @@ class Recording:
 
 
 def _run_each(
-    rows: Array, methods: Sequence[tuple[Method, list[int]]], backend: str | Backend, report: bool
+    rows: Array, methods: Sequence[tuple[Options, list[int]]], backend: str | Backend, report: bool
 ) -> Outcome:
     """`run` of the traces of each method; of one alone all of them. The outcome has the method of the first."""
     if len(methods) == 1:

@@ -13,7 +13,7 @@ import numpy as np
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats, known
 from wavefilt.denoising.estimation import spread
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.wavelets.filters import max_level
 
 if TYPE_CHECKING:
@@ -123,17 +123,17 @@ def describe(before: Recording, after: Recording, seconds: float) -> Facts:
     }
 
 
-def transformed(recording: Recording, method: Method) -> tuple[int, ...]:
+def transformed(recording: Recording, method: Options) -> tuple[int, ...]:
     """The shape of what is transformed at once: of the longest trace, or of a panel."""
     longest = max(len(trace) for trace in recording.traces)
     return (len(recording.traces), longest) if method.dimensions == 2 else (longest,)
 
 
-def unchanged(method: Method, samples: int) -> str:
+def unchanged(method: Options, samples: int) -> str:
     """The note for samples that are unchanged because there are no levels, with wavelets that would have some."""
     if method.level == 0:
         return "unchanged: no levels were asked for"
-    name, others = method.bank.name, method.kind.with_levels(samples, method.bank)
+    name, others = method.filters.name, method.transform.with_levels(samples, method.filters)
     if method.dimensions == 2:
         few = f"too few traces or samples for one level of {name} in two dimensions"
     else:
@@ -141,19 +141,19 @@ def unchanged(method: Method, samples: int) -> str:
     return f"unchanged: {few}{others and f' ({samples}): '}{others}"
 
 
-def resolved(method: Method, level: int) -> Facts:
+def resolved(method: Options, level: int) -> Facts:
     """What was asked for, defaults filled in."""
     return {
-        "wavelet": method.bank.name,
-        "taps": method.bank.dec_len,
+        "wavelet": method.filters.name,
+        "taps": method.filters.dec_len,
         "mode": method.mode,
         "level": level,
-        "rule": method.rule if isinstance(method.rule, str) else method.fixed_thresholds,
+        "rule": method.rule.option,
         "shrink": method.shrink_word,
         "sigma_estimate": method.sigma,
         "scope": method.scope,
         "keep": method.keep,
-        "transform": method.transform,
+        "transform": method.transform.word,
         "spins": method.spins,
         **({"dimensions": 2} if method.dimensions == 2 else {}),
         **({"detrend": method.trend} if method.trend else {}),
@@ -189,7 +189,7 @@ def estimates(after: Recording) -> list[Facts]:
 
 def examine(recording: Recording) -> Facts:
     """What a recording contains, ready for JSON; noise and energy by level over live traces, as in `describe`."""
-    after = recording.apply(Method(rule=0.0), report=True)
+    after = recording.apply(Options(rule=0.0), report=True)
     outcome = after.outcome
     assert outcome is not None
     (longest,) = transformed(recording, outcome.method)
@@ -207,8 +207,8 @@ def examine(recording: Recording) -> Facts:
         "gap_samples": sum(map(len, recording.traces)) - sum(map(len, samples)),
         "minimum": min((float(trace.real.min()) for trace in samples if len(trace)), default=None),
         "maximum": max((float(trace.real.max()) for trace in samples if len(trace)), default=None),
-        "wavelet": outcome.method.bank.name,
-        "max_level": max_level(longest, outcome.method.bank),
+        "wavelet": outcome.method.filters.name,
+        "max_level": max_level(longest, outcome.method.filters),
         **_spread("sigma", "_by_level", recording, outcome, lambda e: e.sigma),
         **_spread("mean_square", "_by_level", recording, outcome, lambda e: np.asarray(e.power)),
         "notes": list(recording.notes),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from numbers import Real
+from typing import Any, Literal, TypeGuard, get_args
 
 from wavefilt.errors import OptionError, options
 
@@ -59,6 +60,11 @@ DISPLAYS: tuple[str, ...] = get_args(Display)
 TRACES_BY: tuple[str, ...] = get_args(TracesBy)
 PANELS = ("before", "after", "removed", "spectrograms", "spectra", "levels")
 """Of a figure."""
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:

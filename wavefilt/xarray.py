@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from wavefilt.denoising.api import denoise
 from wavefilt.denoising.coordinates import check_even, transformed
 from wavefilt.denoising.noise_times import on_coordinate
-from wavefilt.denoising.options import Options, along, check_names, history_line, method
-from wavefilt.method import Method
+from wavefilt.denoising.options import Keywords, along, check_names, history_line, method
+from wavefilt.options import Options
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
@@ -35,7 +35,7 @@ class DataArrayAccessor:
         wavelet: WaveletLike | None = None,
         *,
         backend: str = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[Keywords],
     ) -> xarray.DataArray:
         """A new DataArray denoised along ``dim``, lazily with Dask.
 
@@ -88,11 +88,11 @@ class DatasetAccessor:
         wavelet: WaveletLike | None = None,
         *,
         backend: str = "auto",
-        **options: Unpack[Options],
+        **options: Unpack[Keywords],
     ) -> xarray.Dataset:
         """A new Dataset with all numeric variables that have ``dim`` denoised, and everything else unchanged.
 
-        Options and errors are those of `DataArrayAccessor.denoise`; ``scope="record"`` applies to each variable alone.
+        Keywords and errors are those of `DataArrayAccessor.denoise`; ``scope="record"`` applies to each variable alone.
         A line is added to the history of the Dataset and of each variable that was denoised. Also raises ValueError
         if no numeric variable has ``dim``.
         """
@@ -120,15 +120,15 @@ def _in_samples(
     data: xarray.DataArray | xarray.Dataset,
     dims: Sequence[Hashable],
     wavelet: WaveletLike | None,
-    options: Options,
+    options: Keywords,
     backend: str,
-) -> tuple[Options, Method]:
+) -> tuple[Keywords, Options]:
     """The options with noise in samples, and the method with them, for one dimension or a pair."""
     check_names(options, backend, "dim")
     dim = dims[-1]
     name = f"coordinate {dim!r}" if dim in data.coords else f"dimension {dim!r} without coordinate"
     coordinate = data[dim].values if dim in data.coords else np.array([])
-    own: Options = {**options, "sigma": on_coordinate(options.get("sigma", "level"), coordinate, name)}
+    own: Keywords = {**options, "sigma": on_coordinate(options.get("sigma", "level"), coordinate, name)}
     return own, method(wavelet, own, backend, "dim", dimensions=2 if len(dims) == 2 else 1)
 
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wavefilt.backends.cuda.multi_gpu.backend import Several
 
-    from .backend import Cuda, CudaPyramid, Options
+    from .backend import Cuda, CudaPyramid, KernelOptions
 
-__all__ = ["Cuda", "CudaPyramid", "Options", "Several"]
+__all__ = ["Cuda", "CudaPyramid", "KernelOptions", "Several"]
 
 
 def __getattr__(name: str) -> type:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .backend import Cuda, CudaPyramid, Options
+    from .backend import Cuda, CudaPyramid, KernelOptions
     from .multi_gpu.backend import Several
 
-    return {"Cuda": Cuda, "CudaPyramid": CudaPyramid, "Options": Options, "Several": Several}[name]
+    return {"Cuda": Cuda, "CudaPyramid": CudaPyramid, "KernelOptions": KernelOptions, "Several": Several}[name]

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from wavefilt.arrays import Array, DType
 from wavefilt.backends.cuda.denoiser import Denoised, Denoiser, joined
 from wavefilt.backends.cuda.dwt import cycle_spinning
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.plans import FAMILIES, Plans
 from wavefilt.backends.cuda.requests import DTYPES, Asked, asked, simple
@@ -24,7 +24,7 @@ from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.transfer import Results, Ring
 from wavefilt.backends.cuda.statistics.details import CudaStatistics
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.registry import Registry
 from wavefilt.statistics.interface import NOTHING, Wanted
 from wavefilt.statistics.summation import Summation
@@ -35,7 +35,7 @@ from wavefilt.vocabulary import Scope
 
 from . import chunked_rows
 
-__all__ = ["Cuda", "CudaPyramid", "Options"]
+__all__ = ["Cuda", "CudaPyramid", "KernelOptions"]
 
 CACHE_BYTES = 8 << 30
 
@@ -100,9 +100,11 @@ class Cuda:
     dtypes, transforms, device = DTYPES, tuple(FAMILIES), True
     whole_bytes_factor, chunk_bytes_factor = 9.0, None
 
-    def __init__(self, fastmath: bool = False, cache_bytes: int = CACHE_BYTES, options: Options | None = None) -> None:
+    def __init__(
+        self, fastmath: bool = False, cache_bytes: int = CACHE_BYTES, options: KernelOptions | None = None
+    ) -> None:
         target.require()
-        self._options = options or Options(fastmath)
+        self._options = options or KernelOptions(fastmath)
         self._plans = Plans(cache_bytes, self._options)
         self.ring = Ring()
         self._results = Results()
@@ -120,7 +122,7 @@ class Cuda:
     def result(self, shape: tuple[int, ...], dtype: DType) -> Array:
         return np.empty(shape, dtype)
 
-    def repeated(self, x: Array, method: Method, level: int) -> None:
+    def repeated(self, x: Array, method: Options, level: int) -> None:
         """None: `denoise` repeats what it did."""
 
     def release(self) -> None:
@@ -267,7 +269,7 @@ class Cuda:
     def denoise(
         self,
         x: Samples,
-        method: Method,
+        method: Options,
         level: int,
         report: bool = False,
         out: Samples | None = None,
@@ -291,7 +293,7 @@ class Cuda:
             if out is None:
                 out = guarded(partial(_like, x), self.clear)
             if len(x) == 1 or method.scope == "record":
-                name = method.kind.name
+                name = method.transform.name
                 if name != "dwt":
                     raise OutOfMemory(f"transform={name!r} is not computed in chunks; use the host's memory")
                 return chunked_rows.denoise(self, x, out, method, level, report)
@@ -300,7 +302,7 @@ class Cuda:
         parts = slice(0, len(out) // 2), slice(len(out) // 2, len(out))
         return joined([self.denoise(x[part], method, level, report, out[part]) for part in parts], out, report)
 
-    def at_once(self, x: Samples, method: Method, axes: tuple[int, ...], wait: bool) -> Samples | None:
+    def at_once(self, x: Samples, method: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
         """What `take`, `denoise` and `restore` do, in less time, for an array on the GPU whose last ``axes`` are meant.
 
         None where more is to be done: there is no room for it, `denoise` gives None, or its options are no plain ones.
@@ -322,19 +324,19 @@ class Cuda:
             return None
         return None if done is None else library.as_floating(done[0], x)
 
-    def spun(self, x: Samples, method: Method, level: int) -> Samples | None:
-        """The mean of `Method.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
+    def spun(self, x: Samples, method: Options, level: int) -> Samples | None:
+        """The mean of `Options.spins` denoises of shifted rows, for an array on a GPU; None if it is not finite."""
         once = partial(self.denoise, method=replace(method, spins=1), level=level)
         return guarded(partial(cycle_spinning.denoise, once, x, method, level), self.clear)
 
     def whole(
-        self, x: Samples, method: Method, level: int, report: bool, out: Samples | None, wait: bool = True
+        self, x: Samples, method: Options, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Denoised:
         """`denoise` of a batch that is on the GPU together; raises what numba does if there is no room for it."""
         return self.begin(x, method, level, report, out, wait)()
 
     def begin(
-        self, x: Samples, method: Method, level: int, report: bool, out: Samples | None, wait: bool = True
+        self, x: Samples, method: Options, level: int, report: bool, out: Samples | None, wait: bool = True
     ) -> Callable[[], Denoised]:
         """Launch a denoise; what is returned waits for it, if that is wanted, and gives `denoise`'s answer."""
         again = asked if method.known else asked.__wrapped__
@@ -342,7 +344,7 @@ class Cuda:
         return self._begun(x, request, method, report, out, wait)
 
     def _begun(
-        self, x: Samples, request: Asked, method: Method, report: bool, out: Samples | None, wait: bool
+        self, x: Samples, request: Asked, method: Options, report: bool, out: Samples | None, wait: bool
     ) -> Callable[[], Denoised]:
         """`begin`; an array on the GPU may have any shape."""
         there = interop.on_device(x)
@@ -395,7 +397,7 @@ class Cuda:
         denoiser.run(interop.flat(x), interop.flat(y), plan.stream)
         return lambda: (y, None)
 
-    def _prepared(self, request: Asked, method: Method, report: bool, number: int) -> tuple[Plan, Denoiser]:
+    def _prepared(self, request: Asked, method: Options, report: bool, number: int) -> tuple[Plan, Denoiser]:
         """A plan, which is to be given back, with a denoiser for it."""
         plan = self._plans.borrow(request.shape, number)
         try:
@@ -404,7 +406,7 @@ class Cuda:
             self._plans.give_back(plan)
             raise
 
-    def _compiled(self, plan: Plan, method: Method, report: bool) -> Denoiser:
+    def _compiled(self, plan: Plan, method: Options, report: bool) -> Denoiser:
         """A denoiser, with its kernels made ready together where no host decides which are launched."""
         denoiser = Denoiser(plan, method, report)
         if denoiser.replayable and not target.SIMULATED:

@@ -17,7 +17,7 @@ from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk
 from wavefilt.chunking.trend import Trend
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.statistics.interface import Measured
 from wavefilt.statistics.mergeable import Counted, Details, State
 from wavefilt.statistics.radix_select import Interval
@@ -35,7 +35,7 @@ BLOCKS, THREADS = 256, 256
 
 
 def denoise(
-    backend: Cuda, x: Array, out: Array, method: Method, level: int, report: bool
+    backend: Cuda, x: Array, out: Array, method: Options, level: int, report: bool
 ) -> tuple[Array, Measured | None] | None:
     """Rows that do not fit in the device's memory denoised into ``out`` as `Cuda.denoise` does.
 

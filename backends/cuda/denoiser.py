@@ -21,7 +21,7 @@ from wavefilt.backends.cuda.thresholding import choosing
 from wavefilt.backends.cuda.thresholding.functions import KNOWN
 from wavefilt.backends.cuda.thresholding.kernels import marking
 from wavefilt.backends.cuda.trend import Trends
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 
@@ -36,13 +36,13 @@ class Denoiser:
     It measures the finest bands while the transform goes on to the others, or already computes them, where it can.
     """
 
-    def __init__(self, plan: Plan, method: Method, report: bool) -> None:
+    def __init__(self, plan: Plan, method: Options, report: bool) -> None:
         self.plan, self.method = plan, method
         self.graphs: dict[Hashable, Graph] = {}
         self.ready = False  # to be recorded: its kernels are compiled and its workspace is there
         s, local = plan.shape, method.shrinks_approximation
         self._pooled = method.scope == "record"
-        self._grids = partial(method.kind.grids, method.analysis(s.depth), s.size)
+        self._grids = partial(method.transform.grids, method.analysis(s.depth), s.size)
         self._layout = plan.all_counted if local else plan.layout
         self._bands = s.level + local  # those that have a threshold
         self._trends = None if method.trend is None else Trends(plan, method.trend)
@@ -54,7 +54,7 @@ class Denoiser:
         self._sigma_of = method.sigma if isinstance(method.sigma, str) else "given"
         self._rule = method.known_rule
         # no host in the middle: it can be captured as a graph
-        self.replayable = self._rule is not None and (method.spec.local or self._function in KNOWN)
+        self.replayable = self._rule is not None and (method.rule.local or self._function in KNOWN)
         self.alone = None  # where one kernel does it all, and nobody asks for what it finds
         self._energy = report or self._rule == "bayes"
         if self._rule == "fixed" and not report:
@@ -147,7 +147,7 @@ class Denoiser:
         measured = found.middle, found.energy, found.amounts, self._factors, self._given
         numbers = self._numbers, self._thresholds, self._live, self._flags
         launch(x, length, *measured, self._bands, s.rows, found.groups, found.state, searched, *numbers)
-        if self.method.spec.local:
+        if self.method.rule.local:
             return self.plan.shrunk_together(self._grids, self._thresholds, stream)
         return Shrinking(str(self._function), self._thresholds)
 
@@ -216,7 +216,7 @@ class Denoiser:
         """Run what may compile and allocate, which a recording may not."""
         work(stream)
         self.ready = self.replayable and not SIMULATED
-        cuda_crossover.note(self.method.kind.name, self.plan.dtype, self.method.bank.dec_len)
+        cuda_crossover.note(self.method.transform.name, self.plan.dtype, self.method.filters.dec_len)
 
     def _recorded(self, key: Hashable, work: Callable[[Stream], None], addresses: tuple[int, ...] = ()) -> Graph:
         while len(self.graphs) >= GRAPHS:
@@ -249,9 +249,9 @@ class Denoiser:
         return Measured(sigma, exact, power)
 
 
-def key_of(method: Method, report: bool) -> Hashable:
+def key_of(method: Options, report: bool) -> Hashable:
     """What a denoiser depends on beside the plan's shape."""
-    rule = method.rule if isinstance(method.rule, str) else tuple(method.fixed_thresholds)
+    rule = method.rule.name or method.rule.values
     return rule, method.shrink_word, method.sigma, method.scope, method.keep, method.trend, report
 
 

@@ -10,7 +10,7 @@ from wavefilt.backends.cuda.dwt.tiling import TILE_BYTES
 
 THREADS = 256
 ROW, FULL = (512, 128), 528
-"""Threads of `Options.row_threads`, and blocks of 512 threads that fill an H200."""
+"""Threads of `KernelOptions.row_threads`, and blocks of 512 threads that fill an H200."""
 KI, MI = 1 << 10, 1 << 20
 SHAPES = (
     # taps; samples of a row; samples of all rows, each from above the first number to the second: threads, tile
@@ -29,7 +29,7 @@ longer rows, longer filters and float64 the shape stays as it is.
 
 
 @dataclass(frozen=True)
-class Options:
+class KernelOptions:
     """What a user of the backend may choose; the tests choose small tiles."""
 
     fastmath: bool = False
@@ -49,7 +49,7 @@ class Options:
     def tile_for(self, dtype: str) -> int:
         return self.tile or TILE_BYTES // np.dtype(dtype).itemsize
 
-    def suited(self, taps: int, dtype: str, rows: int, samples: int) -> Options:
+    def suited(self, taps: int, dtype: str, rows: int, samples: int) -> KernelOptions:
         """With the block and tile that suit the rows of a DWT, unless they were chosen."""
         if self.tile or self.threads != THREADS or dtype != "float32":
             return self

@@ -13,7 +13,7 @@ import numpy as np
 
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.dwt.tiling import FLAGS
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.memory import Buffers
@@ -143,7 +143,7 @@ class Plan(Buffers, ABC):
     copies = False  # whether the kernels of `inverse` copy the rows that are not live
     centres = False  # whether the first launch of `forward` takes means off rows, and the last of `inverse` adds them
 
-    def __init__(self, shape: Shape, options: Options) -> None:
+    def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape.dtype)
         self.shape, self.options = shape, options
         self.flags = self.buffer("flags", FLAGS, np.int32)  # for callers who do not ask what is wrong

@@ -13,7 +13,7 @@ from wavefilt.backends.cuda.dual_tree.traces_plan import DualTreePlan
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
 from wavefilt.backends.cuda.dwt2.plan import PanelPlan
 from wavefilt.backends.cuda.modwt.plan import ModwtPlan
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Plan, Shape
 from wavefilt.backends.cuda.runtime import interop
 
@@ -40,7 +40,7 @@ class Plans:
     ``finite`` until a plan that was not waited for has met a sample that is not.
     """
 
-    def __init__(self, limit: int, options: Options) -> None:
+    def __init__(self, limit: int, options: KernelOptions) -> None:
         self.limit, self.options, self.finite = limit, options, True
         self._lock = threading.Lock()
         self._idle: OrderedDict[Hashable, list[Plan]] = OrderedDict()

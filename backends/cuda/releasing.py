@@ -27,7 +27,7 @@ MOST_TAPS = 40
 CAPABILITY = 9, 0
 """Of the GPU that is rehearsed on; LLVM IR is the same for others."""
 Job: TypeAlias = "tuple[str, str, bool]"
-"""Options of `Method` as JSON, the dtype, and whether kernels without taps are wanted or those with taps."""
+"""Options of `Options` as JSON, the dtype, and whether kernels without taps are wanted or those with taps."""
 
 
 def jobs() -> Iterator[Job]:

@@ -11,7 +11,7 @@ from wavefilt.backends.cuda.denoiser import key_of
 from wavefilt.backends.cuda.plan import Shape
 from wavefilt.backends.cuda.plans import FAMILIES
 from wavefilt.backends.cuda.runtime import interop
-from wavefilt.method import Method
+from wavefilt.options import Options
 
 DTYPES = ("float32", "float64")
 """Names of those that kernels compute in."""
@@ -25,18 +25,18 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def asked(changes: int, method: Method, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
+def asked(changes: int, method: Options, level: int, dtype: str, shape: tuple[int, ...], report: bool) -> Asked:
     """For a batch of this shape; ``changes`` are `Registry.changes`."""
     return Asked(Shape.of(method.analysis(level), dtype, shape[0], shape[1:]), key_of(method, report))
 
 
 @lru_cache(maxsize=1024)
 def simple(
-    changes: int, method: Method, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
+    changes: int, method: Options, kind: type, shape: tuple[int, ...], dtype: object, axes: tuple[int, ...]
 ) -> tuple[interop.Library, DType, Asked] | None:
     """Library, dtype of computation and request for arrays of a type and shape; None if not for `Cuda.at_once`.
 
-    Raises what `interop.take` and `Method.level_for` do.
+    Raises what `interop.take` and `Options.level_for` do.
     """
     library, found = interop.library_of_type(kind), interop.layout(shape, axes)
     level = method.level_for(*found.rows[1:])

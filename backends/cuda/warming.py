@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from wavefilt.backends.cuda.denoiser import Denoiser
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Shape
 from wavefilt.backends.cuda.plans import FAMILIES
 from wavefilt.backends.cuda.runtime import compiler, graph, rehearsal
 from wavefilt.backends.cuda.runtime.target import cuda
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.threads import available_cpus
 
 SHAPES: dict[int, list[tuple[int, tuple[int, ...]]]] = {
@@ -38,7 +38,7 @@ def warm_up(
     capability: tuple[int, int] | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> None:
-    """Compile everything that `denoise` runs by these options of `Method`, for samples of these dtypes.
+    """Compile everything that `denoise` runs by these options of `Options`, for samples of these dtypes.
 
     It goes to the cache on disk: for GPUs of a compute capability such as (9, 0), or for the current one. ``advance``
     is called several times a second. Raises RuntimeError with what a process says that fails.
@@ -73,21 +73,21 @@ def work(methods: str, dtypes: Sequence[str], capability: tuple[int, int], first
 def needed(methods: str, dtypes: Sequence[str], capability: tuple[int, int]) -> Sequence[compiler.Launch]:
     """Kernels that `denoise` launches, those that take longest to compile first. For a process that does nothing else.
 
-    ``methods`` are options of `Method`, as JSON.
+    ``methods`` are options of `Options`, as JSON.
     """
     rehearsal.begin(capability)
     for options in json.loads(methods):
-        method = Method(**options)
+        method = Options(**options)
         for dtype in dtypes:
             for rows, size in SHAPES[method.dimensions]:
                 _rehearse(method, dtype, rows, size)
     return sorted(rehearsal.launches, key=lambda launch: -len(launch[1]))
 
 
-def _rehearse(method: Method, dtype: str, rows: int, size: tuple[int, ...]) -> None:
+def _rehearse(method: Options, dtype: str, rows: int, size: tuple[int, ...]) -> None:
     """All launches of a denoise, and those that it makes if a search has not ended."""
     shape = Shape.of(method.analysis(method.level_for(*size)), dtype, rows, size)
-    plan = FAMILIES[shape.transform](shape, Options())
+    plan = FAMILIES[shape.transform](shape, KernelOptions())
     denoiser = Denoiser(plan, method, False)
     x, y = (cuda.device_array(rows * shape.samples, dtype) for _ in range(2))
     stream = graph.stream()

@@ -17,7 +17,7 @@ from wavefilt.arrays import Array, DType
 from wavefilt.backends.crossover import numba_crossover
 from wavefilt.backends.interface import Again, Backend
 from wavefilt.errors import BackendUnavailable
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.statistics.interface import NOTHING, Wanted
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Analysis, Pyramid
@@ -113,17 +113,17 @@ class NumbaCPU(Backend):
         numba_crossover.note(name, _DTYPES[dtype])
         return peak.value, pyramid if peak.finite else None
 
-    def repeated(self, x: Array, method: Method, level: int) -> Again | None:
+    def repeated(self, x: Array, method: Options, level: int) -> Again | None:
         own = type(self) is NumbaCPU  # what is derived from it may transform in another way
-        possible = own and method.kind.name in _ROWS and whole.possible(x, method, level)
+        possible = own and method.transform.name in _ROWS and whole.possible(x, method, level)
         return partial(self._again, method, level, self._key(x, id(method), level)) if possible else None
 
-    def _again(self, method: Method, level: int, key: Hashable, x: Array) -> Array | None:
+    def _again(self, method: Options, level: int, key: Hashable, x: Array) -> Array | None:
         denoise = memory.lend(key, whole.Whole)
         if denoise is None:
             memory.lend(self._key(x, method.analysis(level), method.wanted(level)), prepared.Plan)  # to have its memory
             block = x[: whole.rows_at_once(x, method, level)]
-            denoise = whole.Whole(block, method, level, self._tile, *_ROWS[method.kind.name])
+            denoise = whole.Whole(block, method, level, self._tile, *_ROWS[method.transform.name])
         y = denoise.run(x)
         memory.keep(key, denoise)
         return y

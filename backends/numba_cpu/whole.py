@@ -7,7 +7,7 @@ import numpy as np
 from wavefilt import threads
 from wavefilt.arrays import Array
 from wavefilt.chunking import trend
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.thresholding import rules
 
 from . import entries, launching, memory, native, prepared, team
@@ -31,36 +31,36 @@ More leave the caches before they are used again.
 """
 
 
-def _copies(method: Method, level: int) -> int:
+def _copies(method: Options, level: int) -> int:
     """Values for each sample: coefficients, those shrunk by their neighbours, samples less a trend."""
-    coefficients = level if method.kind.name == "modwt" else 1
-    return coefficients * (2 if method.spec.local else 1) + (method.trend is not None)
+    coefficients = level if method.transform.name == "modwt" else 1
+    return coefficients * (2 if method.rule.local else 1) + (method.trend is not None)
 
 
-def rows_at_once(x: Array, method: Method, level: int) -> int:
+def rows_at_once(x: Array, method: Options, level: int) -> int:
     """How many of the rows are denoised together."""
     blocks = x.nbytes * _copies(method, level) // max(BLOCK, SHARE * threads.get_num_threads())
     return -(-len(x) // max(min(blocks, len(x)), 1))
 
 
-def possible(x: Array, method: Method, level: int) -> bool:
+def possible(x: Array, method: Options, level: int) -> bool:
     """Whether `Whole` does this: rules whose thresholds follow from the noise and mean squares of a row."""
-    kind, rule = method.kind, method.known_rule
+    kind, rule = method.transform, method.known_rule
     plain = method.plain and method.scope == "trace" and not method.blend
     own = method.rule_function.__module__ == rules.__name__  # a user's may be rounded in another way
     if not (plain and own and level and rule and kind.parts == 1) or (rule == "bayes" and method.sigma != "level"):
         return False
-    if x[:1].nbytes > BLOCK and method.kind.name == "dwt" and _copies(method, level) > 1:  # more memory than by steps
+    if x[:1].nbytes > BLOCK and method.transform.name == "dwt" and _copies(method, level) > 1:
         return False
     summed_alone = rule != "bayes" or max(kind.sizes(method.analysis(level), x.shape[1:])) <= SHORT
-    return summed_alone and (method.spec.local or method.function(x.shape[1]) in launching.FUNCTIONS)
+    return summed_alone and (method.rule.local or method.function(x.shape[1]) in launching.FUNCTIONS)
 
 
 class Whole:
     """A denoise of rows of one shape, as many at once as it is made of, if it is `possible`."""
 
     def __init__(
-        self, x: Array, method: Method, level: int, tile: int, analysing: Analysing, synthesising: Synthesising
+        self, x: Array, method: Options, level: int, tile: int, analysing: Analysing, synthesising: Synthesising
     ) -> None:
         self.method, (rows, samples), sigma = method, x.shape, method.sigma  # kept: it is found by its identity
         self._rows = rows
@@ -79,10 +79,10 @@ class Whole:
         where = memory.address(x), samples, noise_of, RULES[str(method.known_rule)]
         numbers = statistics.medians, statistics.powers, statistics.counts, scale, *method.factors(bands, samples)
         thresholds, function = np.empty((bands, rows)), launching.KEEP
-        limits = np.inf if method.spec.local else most, thresholds, peak.infinite
+        limits = np.inf if method.rule.local else most, thresholds, peak.infinite
         choose = team.Job(entries.CHOOSE.of(x.dtype, *where, *numbers, *limits, no_samples(x.dtype)), rows, GRAIN)
         jobs += [*counted, choose]
-        if method.spec.local:
+        if method.rule.local:
             pyramid, shrink = local_shrinkage.of_rows(pyramid, thresholds)
             jobs.append(shrink)
             self.size *= 2
@@ -91,7 +91,7 @@ class Whole:
         y, back = synthesising(pyramid, function, thresholds, None, tile)
         self._program = team.Program([*jobs, *back], peak.infinite)
         self._samples, self._result = (native.Address(memory.address(a), self._program.works) for a in (x, y))
-        growth = method.kind.growth(method.bank, level) * (2 if method.trend else 1)
+        growth = method.transform.growth(method.filters, level) * (2 if method.trend else 1)
         self._most = np.finfo(x.dtype).max / growth  # in this dtype
         self._most_bits = peak.bits_of(self._most)
 

@@ -22,7 +22,7 @@ import wavefilt
 from wavefilt import backends
 from wavefilt.benchmarks.common.environment import version
 from wavefilt.benchmarks.quality.records import Record, Samples
-from wavefilt.method import Method as Options
+from wavefilt.options import Options
 from wavefilt.thresholding import rules
 from wavefilt.thresholding.shrinkage import Shrinkage
 

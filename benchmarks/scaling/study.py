@@ -26,7 +26,7 @@ from wavefilt.benchmarks.common.measuring import different, gpu_time, loop, sign
 from wavefilt.benchmarks.common.tables import Column, Report, Row, Sheet, Table, size
 from wavefilt.benchmarks.ske.counts import denoise
 from wavefilt.benchmarks.ske.estimate import problem as estimated_problem
-from wavefilt.method import Method
+from wavefilt.options import Options
 
 from . import gsl
 
@@ -122,12 +122,12 @@ def _kernels(problem: Problem) -> Prepared:
     """Prepare the launches of a denoising run alone, without Python between them."""
     from wavefilt.backends.cuda.denoiser import Denoiser
     from wavefilt.backends.cuda.dwt.plan import DwtPlan
-    from wavefilt.backends.cuda.options import Options
+    from wavefilt.backends.cuda.options import KernelOptions
     from wavefilt.backends.cuda.plan import Shape
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    method = Method(problem.wavelet, **OPTIONS)
-    plan = DwtPlan(Shape.of(method.analysis(LEVEL), "float32", 1, (problem.samples,)), Options())
+    method = Options(problem.wavelet, **OPTIONS)
+    plan = DwtPlan(Shape.of(method.analysis(LEVEL), "float32", 1, (problem.samples,)), KernelOptions())
     denoiser, x = Denoiser(plan, method, False), cuda.to_device(problem.x)
     out = cuda.device_array_like(x)
 

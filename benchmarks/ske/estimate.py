@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 
 import pywt
 
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.benchmarks.common.tables import Row
 from wavefilt.ske.calibrated import CalibratedEstimate, estimate
 from wavefilt.ske.devices import Calibration
@@ -26,11 +26,11 @@ def problem(
 
     Raises ValueError for an unknown wavelet, more levels than the traces allow, and rows of one block each.
     """
-    from wavefilt.method import Method
+    from wavefilt.options import Options
 
     taps = pywt.Wavelet(as_wavelet(wavelet).name).dec_len
-    whole = Problem(taps, samples, rows, Method(wavelet=wavelet, level=level).level_for(samples))
-    suited = Options().suited(taps, "float32", rows, samples)
+    whole = Problem(taps, samples, rows, Options(wavelet=wavelet, level=level).level_for(samples))
+    suited = KernelOptions().suited(taps, "float32", rows, samples)
     whole = replace(whole, threads=block or suited.threads)
     if tile is None and one_block_a_row(whole):
         raise ValueError(f"there are no counts for rows of {samples} samples, each denoised by one block")

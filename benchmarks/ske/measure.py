@@ -12,7 +12,7 @@ import numpy as np
 import pywt
 
 from wavefilt.backends.cuda.dwt.plan import DwtPlan
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import Shape, Shrinking
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.benchmarks.common.measuring import LAUNCHES, REPEATS, gpu_time
@@ -65,7 +65,7 @@ def rows(cases: Iterable[Case], repeats: int = REPEATS, launches: int = LAUNCHES
 def prepare(case: Case) -> Ready:
     """Return a case ready to be launched."""
     wavelet = pywt.Wavelet(case.wavelet)
-    options = Options(tile=case.tile, threads=case.threads)
+    options = KernelOptions(tile=case.tile, threads=case.threads)
     if SIMULATED:
         options = replace(options, scan=8, select=8, row=8)
     analysis = DWT.analysis(wavelet, "symmetric", case.problem.level)

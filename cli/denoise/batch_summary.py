@@ -76,7 +76,7 @@ class Summary:
             spread = "".join(f"{_number(v, whole):>14}" for v in (min(values), median(values), max(values)))
             lines.append(f"{name:<20}{spread}" + (f"{_number(sum(values), whole):>18}" if whole else ""))
         if self.trust:
-            from wavefilt.trust import WORDS
+            from wavefilt.advice.trust import WORDS
 
             counts = Counter(facts["verdict"] for _, facts in self.trust)
             told = ", ".join(f"{counts[name]} {word}" for name, word in WORDS.items() if counts[name])

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from wavefilt.io import Layout
-from wavefilt.method import Method
+from wavefilt.options import Options as Method
 from wavefilt.plot import PlotOptions
 from wavefilt.vocabulary import Noise
 
@@ -66,7 +66,7 @@ class Options:
         dimensions: Literal[1, 2] = 2 if parsed["two_dimensional"] else 1
         method = Method(**{name: parsed[name] for name in METHOD}, dimensions=dimensions)
         rest = {field.name: parsed[field.name] for field in fields(cls) if field.name in parsed}
-        given = {**parsed, "wavelet": method.wavelet, "rule": method.rule}
+        given = {**parsed, "wavelet": method.wavelet, "rule": method.rule.option}
         drawing = PlotOptions(**{name: parsed[name] for name in DRAWING})
         options = cls(
             method=method, layout=layout, given=given, noise=noise_of(parsed, method), drawing=drawing, **rest

@@ -20,7 +20,7 @@ from .options import Options
 
 if TYPE_CHECKING:
     from wavefilt.backends import Backend
-    from wavefilt.trust import TrustReport
+    from wavefilt.advice import TrustReport
 
 SAMPLE = 1 << 18
 """Samples of a file that -v tests."""

@@ -15,7 +15,7 @@ import pywt
 import wavefilt
 from wavefilt import backends
 from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DTCWT, DTCWT2, DWT, DWT2, MODWT, Analysis
 from wavefilt.vocabulary import MODES
@@ -145,7 +145,7 @@ WHOLE = [
 @pytest.mark.parametrize("options", WHOLE, ids=str)
 @pytest.mark.parametrize("shape", [(1, 1 << 20), (5, 80003), (300, 1001)])
 def test_denoise_as_the_reference(backend, options, shape):
-    x, method = _traces(*shape), Method(level=5, **options)
+    x, method = _traces(*shape), Options(level=5, **options)
     expected = wavefilt.denoise(x, level=5, backend="pywavelets", **options)
     for report in (False, False, False, True):  # launched, captured, replayed
         y, measured = backend.denoise(x, method, 5, report=report)
@@ -158,7 +158,7 @@ def test_unchanged_rows_are_bit_for_bit(backend):
     x = _traces(4, 5000)
     x[2] = 0.1  # a constant: no noise, nothing to remove
     x[2, 1::2] = 0.1
-    method = Method(level=3, rule=[0, 0, 0])
+    method = Options(level=3, rule=[0, 0, 0])
     y, _ = backend.denoise(x, method, 3)
     assert np.array_equal(y, x)
 
@@ -167,14 +167,14 @@ def test_not_finite_is_reported(backend):
     x = _traces(3, 70001)
     for value in (np.nan, np.inf):
         x[1, 777] = value
-        assert backend.denoise(x, Method(level=4), 4) is None
+        assert backend.denoise(x, Options(level=4), 4) is None
     x[1, 777] = 0
-    assert backend.denoise(x, Method(level=4), 4) is not None
+    assert backend.denoise(x, Options(level=4), 4) is not None
 
 
 def test_host_threads_and_streams(backend):
     cupy = pytest.importorskip("cupy")
-    method = Method(level=5, rule="universal")
+    method = Options(level=5, rule="universal")
     inputs = [_traces(2, 30000 + 7 * i, seed=i) for i in range(4)]
     expected = [wavefilt.denoise(x, level=5, rule="universal", backend="pywavelets") for x in inputs]
     failures = []
@@ -254,8 +254,8 @@ AT_ONCE = """
 import sys, threading, numpy as np
 from wavefilt import backends
 from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
-backend, method, failures = backends.get("cuda"), Method("db5", 5, rule="universal"), []
+from wavefilt.options import Options
+backend, method, failures = backends.get("cuda"), Options("db5", 5, rule="universal"), []
 together = threading.Barrier(8)
 def work():
     try:
@@ -280,15 +280,15 @@ def test_threads_that_load_the_same_kernels_at_once():
 def test_nothing_leaks(backend):
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    x, method = _traces(2, 3000), Method(level=4)
+    x, method = _traces(2, 3000), Options(level=4)
     for _ in range(10):
         backend.denoise(x, method, 4)
-        backend.decompose(x, DWT.analysis(method.bank, "symmetric", 4))
+        backend.decompose(x, DWT.analysis(method.filters, "symmetric", 4))
     free = cuda.current_context().get_memory_info().free
     for _ in range(1000):
         backend.denoise(x, method, 4)
     for _ in range(50):
-        backend.decompose(x, DWT.analysis(method.bank, "symmetric", 4))
+        backend.decompose(x, DWT.analysis(method.filters, "symmetric", 4))
     assert cuda.current_context().get_memory_info().free >= free - (4 << 20)
 
 
@@ -305,7 +305,7 @@ def test_clear_frees_the_memory(backend):
     backend.clear()
     x, before = _traces(1, 1 << 24), held()
     for _ in range(8):
-        backend.denoise(x, Method(level=4), 4)
+        backend.denoise(x, Options(level=4), 4)
         assert held() > before + (100 << 20)
         backend.clear()
         assert held() <= before + (4 << 20)
@@ -349,7 +349,7 @@ def test_arrays_on_the_gpu_keep_their_kind(backend):
     expected = wavefilt.denoise(x, level=4, rule="universal", backend="pywavelets")
     for name, (array, axis, kind) in _arrays(x).items():
         traces = interop.take(array, axis)
-        y = traces.restore(backend.denoise(traces.rows, Method(level=4, rule="universal"), 4)[0])
+        y = traces.restore(backend.denoise(traces.rows, Options(level=4, rule="universal"), 4)[0])
         assert interop.library_of(y).name == kind, name
         host = interop.to_host(y)
         _close(host.T if axis == 0 else host, expected, "float32", 10)
@@ -361,8 +361,8 @@ def test_pieces_when_memory_is_short(backend):
 
     backend.clear()
     cuda.current_context().deallocations.clear()
-    x, method = _traces(8, 1 << 22), Method(level=4, rule="universal")
-    long, record = x.reshape(1, -1), Method(level=4, scope="record", mode="periodization")
+    x, method = _traces(8, 1 << 22), Options(level=4, rule="universal")
+    long, record = x.reshape(1, -1), Options(level=4, scope="record", mode="periodization")
     expected = [backend.denoise(x[i : i + 1], method, 4)[0][0] for i in (0, 7)]
     whole, pooled = backend.denoise(long, method, 4, report=True), backend.denoise(x, record, 4, report=True)
     there = cuda.to_device(long)
@@ -511,7 +511,7 @@ def test_rule_js(backend, wavelet, mode, rows, n, level, transform, dtype):
     """Each time the same bits: launched, recorded and replayed."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    x, method = noise_with_a_burst(rows, n, dtype), Method(wavelet, level, mode, "js", transform=transform)
+    x, method = noise_with_a_burst(rows, n, dtype), Options(wavelet, level, mode, "js", transform=transform)
     expected, samples = run(x, method, "numba").samples, cuda.to_device(x)
     found = [backend.denoise(samples, method, level)[0].copy_to_host() for _ in range(4)]
     found.append(backend.denoise(x, method, level)[0])
@@ -554,9 +554,11 @@ def test_rows_of_one_block(rows, n, wavelet, sigma):
 
     Blocks of 512 threads are not for the medians of several levels.
     """
-    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda import Cuda, KernelOptions
 
     level = min(6, pywt.dwt_max_level(n, wavelet))
-    method, x = Method(wavelet=wavelet, rule="universal", sigma=sigma), _traces(rows, n)
-    alone, divided = (Cuda(options=how).denoise(x, method, level)[0] for how in (Options(), Options(tile=2048)))
+    method, x = Options(wavelet=wavelet, rule="universal", sigma=sigma), _traces(rows, n)
+    alone, divided = (
+        Cuda(options=how).denoise(x, method, level)[0] for how in (KernelOptions(), KernelOptions(tile=2048))
+    )
     np.testing.assert_array_equal(alone, divided)

@@ -10,7 +10,7 @@ import pytest
 import wavefilt
 from wavefilt import backends
 from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
+from wavefilt.options import Options
 
 if isinstance(state := backends.available()["cuda"], wavefilt.BackendUnavailable):
     pytest.skip(str(state), allow_module_level=True)
@@ -53,7 +53,7 @@ def _new():
 
 def _case(name):
     shape, options = CASES[name]
-    method = Method(**options)
+    method = Options(**options)
     return shape, method, method.level_for(*shape[1:])
 
 
@@ -128,7 +128,7 @@ def test_every_library(ordinary):
     from wavefilt.backends.cuda.runtime.target import cuda
 
     samples = [_samples((24, 1024), seed) for seed in range(12)]
-    expected = ordinary(samples, Method(), Method().level_for(1024))
+    expected = ordinary(samples, Options(), Options().level_for(1024))
     makes = (cupy.asarray, lambda x: torch.as_tensor(x, device="cuda"), cuda.to_device)
     for wait in (True, False):
         found = [wavefilt.denoise(makes[i % 3](x), wait=wait) for i, x in enumerate(samples)]
@@ -244,7 +244,7 @@ def test_samples_that_are_not_finite(name):
 @pytest.mark.parametrize("options", [{"rule": "universal", "sigma": "global"}, {}, {"rule": "universal"}])
 def test_equal_values(options, wait):
     """The lists of the searches overflow: one block each finds the medians, and later calls make all passes."""
-    backend, method = _new(), Method("haar", 3, **options)
+    backend, method = _new(), Options("haar", 3, **options)
     x = np.round(4 * _samples((2, 300_000), 3))
     expected = wavefilt.denoise(x, "haar", level=3, backend="pywavelets", **options)
     for _ in range(5):
@@ -284,7 +284,7 @@ def test_what_is_kept_is_bounded():
     """Memory for shapes that never come again."""
     from wavefilt.backends.cuda.runtime.target import cuda
 
-    backend, method = _new(), Method(level=3)
+    backend, method = _new(), Options(level=3)
 
     def denoise(n):
         for offset in range(4):
@@ -358,9 +358,9 @@ def test_as_on_one_gpu(all_gpus, rows, n, options):
     dtype = options.pop("dtype", "f4")
     x = np.random.default_rng(n).standard_normal((rows, n), "f4").astype(dtype)
     one = wavefilt.denoise(x, "db8", level=6, backend="cuda", **options)
-    method = Method("db8", 6, **options)
+    method = Options("db8", 6, **options)
     results = [wavefilt.denoise(x, "db8", level=6, backend=all_gpus, **options) for _ in range(3)]  # the last recorded
-    if method.scope == "record" or (rows < 4 and method.rule != "fdr"):
+    if method.scope == "record" or (rows < 4 and method.rule.name != "fdr"):
         results.append(all_gpus.split(x, method, 6)[0])
     for y in results:
         if options.get("rule", "bayes") == "bayes":  # mean squares are to rounding where a row is cut
@@ -390,7 +390,7 @@ def test_a_batch_again(all_gpus):
         with cupy.cuda.Device(number):
             parts.append(cupy.random.default_rng(number).standard_normal((1, 1 << 20), dtype="f4"))
             outs.append(cupy.empty_like(parts[-1]))
-    method = Method("db8", 8, rule="universal")
+    method = Options("db8", 8, rule="universal")
     expected = [run(part.get(), method, "cuda").samples for part in parts]
 
     def check(found, right):

@@ -362,9 +362,9 @@ def one_block_or_many(x, **options):
     """Denoise rows by one kernel, a block for each, and by the kernels that divide rows among blocks."""
     small_cuda()
     from wavefilt import backends
-    from wavefilt.backends.cuda import Options
+    from wavefilt.backends.cuda import KernelOptions
 
-    alone, divided = backends.get("cuda", options=Options()), small_cuda()
+    alone, divided = backends.get("cuda", options=KernelOptions()), small_cuda()
     return tuple(wavefilt.denoise(x, backend=backend, **options) for backend in (alone, divided))
 
 
@@ -445,13 +445,13 @@ def test_rows_of_one_block_with_gaps(value):
 @pytest.fixture
 def three(monkeypatch):
     """Three GPUs, for all of which the simulated one stands."""
-    from wavefilt.backends.cuda import Options, Several
+    from wavefilt.backends.cuda import KernelOptions, Several
     from wavefilt.backends.cuda.multi_gpu import backend
 
     small_cuda()
     monkeypatch.setattr(backend, "checked", lambda devices, count: [0] * 3)
     monkeypatch.setattr(backend, "LEAST", 0)
-    several = Several(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
+    several = Several(options=KernelOptions(tile=128, threads=8, select=8, scan=8, row=8))
     arrays_on_device(monkeypatch, several)
     return several
 

@@ -16,12 +16,15 @@ def on_gpu(monkeypatch):
     """Let the simulator's arrays stand for arrays on a GPU."""
     from wavefilt import arrays
     from wavefilt.backends import registry
-    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda import Cuda, KernelOptions
     from wavefilt.backends.cuda.runtime import interop
     from wavefilt.backends.cuda.runtime.target import cuda
 
     arrays_on_device(monkeypatch)
-    kind, backend = type(cuda.device_array(1)), Cuda(options=Options(tile=128, threads=8, select=8, scan=8, row=8))
+    kind, backend = (
+        type(cuda.device_array(1)),
+        Cuda(options=KernelOptions(tile=128, threads=8, select=8, scan=8, row=8)),
+    )
     for module in (arrays, interop):
         monkeypatch.setattr(module, "on_gpu", lambda x: isinstance(x, kind))
     monkeypatch.setattr(interop, "address", lambda x: x._ary.__array_interface__["data"][0])

@@ -16,12 +16,12 @@ from wavefilt.outofcore import memory_budget
 
 @pytest.fixture
 def small(monkeypatch):
-    from wavefilt.backends.cuda import Cuda, Options
+    from wavefilt.backends.cuda import Cuda, KernelOptions
     from wavefilt.backends.cuda.statistics import selection, sorting
 
     arrays_on_device(monkeypatch)
     selection.WHOLE, selection.CHUNK, selection.SAMPLE, selection.STAGE, sorting.SPAN = 250, 128, 256, 32, 32
-    return Cuda(options=Options(tile=64, threads=16, select=8, scan=8, row=8))
+    return Cuda(options=KernelOptions(tile=64, threads=16, select=8, scan=8, row=8))
 
 
 @pytest.fixture

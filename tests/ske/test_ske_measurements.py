@@ -58,7 +58,7 @@ def test_constants_of_the_counts_are_those_of_the_kernels():
         for name in names:
             assert getattr(counts, name) == shipped(module, name), name
     assert (shipped(short_rows, "ROOMS")[0], shipped(short_rows, "DRAWN")) == (counts.ROW_ROOM, counts.ROW_DRAWN)
-    options = plan.Options()
+    options = plan.KernelOptions()
     assert (options.select, options.row_threads(1 << 20)) == (counts.SELECT, counts.ROW)
 
 

@@ -109,7 +109,7 @@ def shipped(module: Any, constant: str) -> Any:
 def small_cuda(**options: int) -> Any:
     """Return a backend for the simulator with small tiles, blocks and lists, so that short rows reach every branch."""
     from wavefilt import backends
-    from wavefilt.backends.cuda import Options
+    from wavefilt.backends.cuda import KernelOptions
 
     for name, sizes in SMALL.items():
         module = import_module(f"wavefilt.backends.cuda.{name}")
@@ -117,7 +117,7 @@ def small_cuda(**options: int) -> Any:
             _shipped.setdefault((module.__name__, constant), getattr(module, constant))
             setattr(module, constant, size)
     sizes = {"tile": 128, "threads": 8, "select": 8, "scan": 8, "row": 8}
-    return backends.get("cuda", options=Options(**sizes | options))
+    return backends.get("cuda", options=KernelOptions(**sizes | options))
 
 
 def arrays_on_device(monkeypatch: pytest.MonkeyPatch, backend: Any = None) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from . import trust
 from .comparison import Comparison, Trial, compare
 from .search import Tuning, tune
-from .sigma import estimate_sigma
 from .trust import TrustReport
 
-__all__ = ["Comparison", "Trial", "TrustReport", "Tuning", "compare", "estimate_sigma", "trust", "tune"]
+__all__ = ["Comparison", "Trial", "TrustReport", "Tuning", "compare", "trust", "tune"]

@@ -22,8 +22,8 @@ import numpy as np
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend
 from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
-from wavefilt.noise import NoiseModel, estimates, for_ranking
+from wavefilt.options import Options
+from wavefilt.noise import NoiseModel, for_ranking
 from wavefilt.vocabulary import Noise
 
 from . import leakage
@@ -45,7 +45,7 @@ AVERAGED = 3
 """Candidates in the mean that is the pilot of a trace."""
 BLOCKS = 32
 """Fewest parts of the samples whose errors give the standard error of the mean."""
-Methods = Mapping[Noise, Method]
+Methods = Mapping[Noise, Options]
 """The method for each value of the option ``sigma`` that traces have."""
 
 
@@ -100,7 +100,7 @@ class Criterion:
         Raises ValueError where no trace has noise, or the samples allow no level.
         """
         rng, rows = np.random.default_rng(seed), taken.rows
-        model = for_ranking(estimates(taken.traces, sigma_by_trace(taken)))
+        model = for_ranking(taken.traces, sigma_by_trace(taken))
         variance = model.variance * taken.live
         if not variance.any():
             raise ValueError("no trace has noise to compare by: their samples are equal, missing or too few")
@@ -184,7 +184,7 @@ def methods_of(options: Mapping[str, Any], taken: Taken, own: Noise | None = Non
     """
     dimensions: Literal[1, 2] = 1 if taken.dimensions == 1 else 2
     return {
-        sigma: Method(**{**options, "sigma": sigma if own is None else own}, dimensions=dimensions)
+        sigma: Options(**{**options, "sigma": sigma if own is None else own}, dimensions=dimensions)
         for sigma in dict.fromkeys(taken.sigmas)
     }
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from wavefilt.arrays import Floats, Mask
 from wavefilt.plot.appearance import COLORS, style
-from wavefilt.trust.verdicts import FEWEST_PICKS, WORST
+from .leakage import WORST
+from .picking import FEWEST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from wavefilt.trust.assessment import TrustReport
+    from .trust import TrustReport
 
 SIZE, DPI = (5.2, 3.0), 130
 """Inches, small enough for a telephone's width at readable type, and dots per inch."""
@@ -72,7 +73,7 @@ def _spans(report: TrustReport, trace: int, which: Mask) -> list[tuple[int, int]
 def _windows(figure: Figure, report: TrustReport) -> None:
     """Before, after and removed, with the windows in which signal was found."""
     step, label = _seconds(report)
-    parts = {"before": report.noisy, "after": report.denoised, "removed": report.removed}
+    parts = {"before": report.noisy, "after": report.denoised, "removed": report.residual}
     if len(report.noisy) < IMAGE:
         trace = _worst(report)
         every = max(1, report.noisy.shape[1] // 4000)
@@ -143,15 +144,15 @@ def _levels(figure: Figure, report: TrustReport) -> None:
     live = found.noise.max(axis=1, initial=0) > 0
     edges = 0.5 ** np.arange(1, count + 1)
     edges = np.append(edges, edges[-1] / 2)[::-1] / (report.interval or 1)
-    spectra = {"before": found.power, "removed": found.removed}
+    spectra = {"before": found.power, "removed": found.residual}
     for name, rows in spectra.items():
         _stairs(upper, rows[live], edges, label=name, color=COLORS[name])
     _stairs(upper, found.noise[live], edges, label="noise (estimate)", color="#0072B2", linestyle="--")
     upper.set_ylabel("power, dB")
     upper.legend(fontsize=8, frameon=False)
     total = np.maximum(found.power[live].sum(axis=0), 1e-300)
-    shares = 100 * found.removed[live].sum(axis=0) / total
-    colors = np.where(found.levels, SIGNAL, "#8c8c8c")
+    shares = 100 * found.residual[live].sum(axis=0) / total
+    colors = np.where(found.octaves, SIGNAL, "#8c8c8c")
     lower.bar(edges[:-1], shares[::-1], np.diff(edges), align="edge", color=colors[::-1], edgecolor="white")
     lower.set_ylabel("removed, %")
     lower.set_xscale("log", base=2 if report.interval is None else 10)
@@ -191,7 +192,7 @@ def _breaks(figure: Figure, report: TrustReport) -> None:
     shifts = (report.first_breaks[:, 1] - report.first_breaks[:, 0]) * step
     axes.axhline(0, color="#666666", linewidth=0.8)
     axes.plot(report.traces, shifts, "o", color=COLORS["after"], markersize=4)
-    if np.isfinite(shifts).sum() >= FEWEST_PICKS:
+    if np.isfinite(shifts).sum() >= FEWEST:
         axes.axhline(float(np.nanmedian(shifts)), color=HARM, linestyle="--", linewidth=1, label="median")
         axes.legend(fontsize=8, frameon=False)
     axes.set_xlabel("trace")

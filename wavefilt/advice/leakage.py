@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -12,6 +11,7 @@ import numpy as np
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.noise import (
     OCTAVES,
+    RAISED,
     NoiseModel,
     cell_means,
     depth_for,
@@ -39,6 +39,8 @@ RATE, HARM_RATE = 0.01, 0.4
 WORST, HARM = 1.3, 0.02
 """Growth of the error in a window, in units of the noise, that counts as harm; and the sum of that growth over all such
 windows, divided by the number of windows, that makes a result harmful."""
+DOUBT = 0.15
+"""Relative uncertainty of the noise power, within which the sign of the growth of the error is not known."""
 WEAKER, MOST, FEWEST, UNSTEADY, CHANGES = (0.05, 0.35), 3.0, 20, 0.7, 128
 """In `_unsteadiness`: quantiles of the windows, the largest power over the noise that counts, the fewest windows of a
 trace, the largest result; and the samples over which the power of simulated noise changes."""
@@ -103,6 +105,8 @@ class Leakage:
         Windows with more residual than noise explains, at a false discovery rate of 1 % and 40 %.
     total : float
         Growth of the energy of the error in the whole record over the noise energy.
+    expected : float
+        The part of ``total`` that depends on the noise: the reduction of the error if there is no signal.
     noise, power, residual : ndarray
         Power (traces, octaves) of the noise, the noisy samples and the residual in squares of ``unit``; white noise of
         variance 1 has 1 in every octave.
@@ -122,7 +126,7 @@ class Leakage:
     significant: Mask
     suspect: Mask
     total: float
-    total_error: float
+    expected: float
     noise: Floats
     power: Floats
     residual: Floats
@@ -136,6 +140,15 @@ class Leakage:
         return int(np.isfinite(self.p_value).sum())
 
     @property
+    def gain_db(self) -> float:
+        """Estimated ratio in dB of the energy of the error before and after, at most 30 dB; NaN without noise."""
+        if not self.noise.any():
+            return float("nan")
+        raised = RAISED if self.model.kind == "found" else 1.0  # makes the verdict careful, but would bias the gain
+        growth = raised * (self.total + self.expected) - self.expected
+        return float(-10 * np.log10(max(1 + growth, 1e-3)))
+
+    @property
     def harmed(self) -> Mask:
         """The windows whose error grew so much that they count as harm."""
         with np.errstate(invalid="ignore"):
@@ -147,9 +160,11 @@ class Leakage:
         return float(self.change[self.harmed].sum() / max(self.tested, 1))
 
     @property
-    def harmful(self) -> bool:
-        """Whether the error grew in the whole record, or too much in some windows."""
-        return self.total > 0 or self.harm > HARM
+    def harmful(self) -> bool | None:
+        """Whether the error grew in the whole record, or too much in some windows; None where that is in doubt."""
+        if self.total > 0 or self.harm > HARM:
+            return True
+        return None if self.total > -DOUBT * self.expected else False
 
 
 def find(
@@ -184,7 +199,9 @@ def verdict(leakages: Sequence[Leakage]) -> Verdict:
     if not any(found.tested for found in leakages):
         return "untested"
     harmful = {found.harmful for found in leakages}
-    return "undecided" if len(harmful) > 1 else "harmful" if harmful == {True} else "harmless"
+    if len(harmful) > 1 or harmful == {None}:
+        return "undecided"
+    return "harmful" if harmful == {True} else "harmless"
 
 
 def _find(
@@ -200,6 +217,7 @@ def _find(
 ) -> Leakage:
     """Measure the effect of denoising under one noise model."""
     noise = octaves_of(model)
+    share = widths(noise.shape[1])
     ratio, change, octaves = _statistics(cells, noise)
     if noisy.shape[1] < SHORTEST:
         ratio, change, octaves = (np.full_like(values, np.nan) for values in (ratio, change, octaves))
@@ -216,13 +234,9 @@ def _find(
             null.append((*_statistics(part, octaves_of(model.of_others(x, rows))), coherence(r)))
     expected = [np.concatenate(values, axis=None) for values in zip(*null, strict=True)] or [np.empty(0)] * 4
     p_value = p_values(ratio, expected[0])
-    energy = cells.weight.sum(axis=1) * (noise @ widths(noise.shape[1]))
-    terms = _change(cells, noise) * cells.weight / (energy.sum() or 1.0)
-    total = float(terms.sum())
-    global LAST
-    pc=p_values(change, expected[1]); 
-    with np.errstate(invalid="ignore"):
-        LAST = [float(change[rejected(pc, q) & (change > WORST)].sum()/max(np.isfinite(change).sum(),1)) for q in (HARM_RATE,.1,.01)]
+    energy = max(float(np.sum(cells.weight.sum(axis=1) * (noise @ share))), 1e-300)
+    removed = float(np.sum(cells.weight * (cells.residual @ share))) / energy
+    total = float(np.sum(cells.weight * _change(cells, noise))) / energy
     return Leakage(
         model,
         cell,
@@ -232,7 +246,7 @@ def _find(
         rejected(p_value, RATE),
         rejected(p_value, HARM_RATE),
         total,
-        math.sqrt(terms.size * terms.var()),
+        removed - total,
         noise,
         cells.mean(cells.power),
         cells.mean(cells.residual),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
 from wavefilt.noise import NoiseModel
+from wavefilt.options import Options
 from wavefilt.report import Facts
 from wavefilt.vocabulary import Noise
 
@@ -41,6 +42,8 @@ NEIGHBOURS = 32
 """Neighbouring traces in each group of a sample of many traces."""
 WINDOW_VALUES = 20
 """Correlations inside the noise window that a comparison with them needs."""
+SHORTEST = 32
+"""Samples of a declared noise window below which the noise counts as not declared."""
 UNLIKE = 2.0
 """Ratio of the powers of two noise models in an octave on which a verdict may depend."""
 
@@ -119,7 +122,7 @@ class TrustReport:
     @property
     def gain_db(self) -> float:
         """Estimated ratio in dB of the energy of the error before and after; NaN without noise."""
-        return gain_in_decibels(self.leakage.total) if self.leakage.noise.any() else float("nan")
+        return self.leakage.gain_db
 
     @property
     def harmed(self) -> Mask:
@@ -215,19 +218,18 @@ class TrustReport:
         return next(answer for answer in self.answers if answer.name == name)
 
     def _gains(self) -> str:
-        gains = {f"{gain_in_decibels(found.total):+.1f}" for found in self.leakages}
+        gains = {f"{found.gain_db:+.1f}" for found in self.leakages}
         if self.verdict != "undecided" or len(gains) == 1:
             return f"{self.gain_db:+.1f} dB"
         return f"{' to '.join(sorted(gains, key=float))} dB"
 
     def _doubt(self) -> str:
         """Return the question on which the verdict depends."""
-        one, other = (found.noise for found in self.leakages[:2])
-        live = (one.max(axis=1) > 0) & (other.max(axis=1) > 0)
-        octaves = np.zeros(0, int)
+        noise = np.array([found.noise for found in self.leakages])
+        live, octaves = (noise.max(axis=2) > 0).all(axis=0), np.zeros(0, int)
         if live.any():
-            ratio = np.abs(np.log(np.maximum(one[live], 1e-300) / np.maximum(other[live], 1e-300)))
-            octaves = np.flatnonzero(np.median(ratio, axis=0) > np.log(UNLIKE))
+            logs = np.log(np.maximum(noise[:, live], 1e-300))
+            octaves = np.flatnonzero(np.median(np.ptp(logs, axis=0), axis=0) > np.log(UNLIKE))
         what = "steady energy" if not octaves.size else f"energy at {self.band(int(octaves[0]), int(octaves[-1]))}"
         advice = "another noise window" if self.leakages[0].model.kind == "declared" else "a noise window"
         return f"depends on whether {what} is noise: give {advice}"
@@ -343,9 +345,19 @@ class TrustReport:
         return Answer("unchanged", "Which samples are unchanged?", "untested", told, "For information.")
 
 
-def gain_in_decibels(growth: float) -> float:
-    """Return the gain for a growth of the energy of the error, in units of the noise energy; at most 30 dB."""
-    return float(-10 * np.log10(max(1 + growth, 1e-3)))
+def call_in_python(source: str, options: Options) -> str:
+    """Return a line of Python that denoises a file with these options."""
+    default = Options(transform=options.transform.word, dimensions=options.dimensions)
+    words = {"rule": options.rule.option}
+    for each in fields(Options):
+        value = getattr(options, each.name)
+        if each.init and each.name not in ("rule", "transform", "dimensions") and value != getattr(default, each.name):
+            words[each.name] = value
+    if options.transform.word != "dwt":
+        words["transform"] = options.transform.word
+    if options.dimensions == 2:
+        words["two_dimensional"] = True
+    return f"wavefilt.read({source!r}).denoise({', '.join(f'{name}={value!r}' for name, value in words.items())})"
 
 
 def report(
@@ -404,15 +416,16 @@ def report(
     if given[0].shape != given[1].shape:
         raise ValueError(f"arrays of shapes {given[0].shape} and {given[1].shape} are not the same traces")
     rows = [take(a, -1).rows for a in given]
-    if isinstance(sigma, tuple) and sigma[0] == "window":
-        size, length = rows[0].shape[1], sigma[2] - sigma[1]
-        if sigma[1] < 0 or length < leakage.CELL or sigma[2] > size:
-            raise ValueError(f"the noise window {sigma[1:]} must have {leakage.CELL} of {size} samples or more")
+    window = Options(sigma=sigma).window
+    if window is not None and window.stop > rows[0].shape[1]:
+        where = f"from sample {window.start} to {window.stop}"
+        raise ValueError(f"the noise window {where} does not lie in {rows[0].shape[1]} samples")
     traces, part, notes = _sample(len(rows[0]), rows[0].shape[1], samples)
     x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
     x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
-    if isinstance(sigma, tuple) and (sigma[0] != "window" or sigma[2] > x.shape[1]):
-        sigma = "level"
+    if isinstance(sigma, tuple):
+        usable = window is not None and window.stop <= x.shape[1] and window.stop - window.start >= SHORTEST
+        sigma = ("window", window.start, window.stop) if window is not None and usable else "level"
 
     def again(rows: Floats, _: Array) -> Floats:
         assert denoise is not None

@@ -9,13 +9,13 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
 from wavefilt.chunking.chunks import Chunk
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.statistics.change_points import find
 from wavefilt.statistics.changing_noise import LEAST, Curve, at_samples, half_window, in_intervals, running
 from wavefilt.transforms import Analysis, Pyramid
 
 Lot = tuple[slice, tuple[Curve, ...]]
-"""Some rows, and the curve of each of `Method.bands`."""
+"""Some rows, and the curve of each of `Options.bands`."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class NoiseCurves:
                     curve.change(operation, band[rows, own], first)
 
 
-def of_pyramid(pyramid: Pyramid, method: Method, starts: Sequence[int] = (0,)) -> NoiseCurves:
+def of_pyramid(pyramid: Pyramid, method: Options, starts: Sequence[int] = (0,)) -> NoiseCurves:
     """The noise of whole rows, which begin at these samples of their traces; in intervals that may differ."""
     analysis, shape = pyramid.analysis, pyramid.shape
     bands = method.counted(pyramid.coefficients, analysis, shape)
@@ -66,7 +66,7 @@ def of_pyramid(pyramid: Pyramid, method: Method, starts: Sequence[int] = (0,)) -
     return NoiseCurves(lots, counts)
 
 
-def pooled(sigmas: Sequence[Floats], bands: int, method: Method) -> Floats:
+def pooled(sigmas: Sequence[Floats], bands: int, method: Options) -> Floats:
     """The mean noise (bands, 1) of a record from that of its traces (bands, rows), over those that have any.
 
     Approximations of fewer levels than others are left out.
@@ -79,20 +79,20 @@ def pooled(sigmas: Sequence[Floats], bands: int, method: Method) -> Floats:
     return np.asarray(total / np.maximum(count, 1))
 
 
-def half_windows(method: Method, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
-    """Coefficients of half a window of running noise in each of `Method.bands`."""
+def half_windows(method: Options, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
+    """Coefficients of half a window of running noise in each of `Options.bands`."""
     assert method.running is not None
     pairs = zip(method.bands(analysis.level), _grids(method, analysis, shape), strict=True)
     return [half_window(method.running, band.level, step) for band, (_, step) in pairs]
 
 
-def scales(method: Method, level: int) -> list[float]:
-    """The noise of each of `Method.bands` over the median of its magnitudes."""
-    return [method.kind.median_to_sigma(band) for band in method.bands(level)]
+def scales(method: Options, level: int) -> list[float]:
+    """The noise of each of `Options.bands` over the median of its magnitudes."""
+    return [method.transform.median_to_sigma(band) for band in method.bands(level)]
 
 
 def _in_intervals(
-    bands: Sequence[Array], method: Method, analysis: Analysis, shape: tuple[int, ...], start: int
+    bands: Sequence[Array], method: Options, analysis: Analysis, shape: tuple[int, ...], start: int
 ) -> tuple[Curve, ...]:
     """The noise in intervals, with the rows' first sample at ``start`` of the change points."""
     grids = _grids(method, analysis, shape)
@@ -106,16 +106,16 @@ def _in_intervals(
     found = []
     for band, (first, step), own in zip(bands, grids, method.bands(analysis.level), strict=True):
         edges = at_samples(points, first, step, band.shape[1])
-        found.append(in_intervals(band, edges, (LEAST << own.level) // step, method.kind.median_to_sigma(own)))
+        found.append(in_intervals(band, edges, (LEAST << own.level) // step, method.transform.median_to_sigma(own)))
     return tuple(found)
 
 
-def _grids(method: Method, analysis: Analysis, shape: tuple[int, ...]) -> list[tuple[float, int]]:
-    """The time of the first coefficient of each of `Method.bands` that counts, and the samples from one to the next."""
-    grids = method.kind.grids(analysis, shape)
+def _grids(method: Options, analysis: Analysis, shape: tuple[int, ...]) -> list[tuple[float, int]]:
+    """Return, for each of `Options.bands`, the time of the first coefficient that counts and the spacing in samples."""
+    grids = method.transform.grids(analysis, shape)
     found = []
     for band, grid in zip(method.bands(analysis.level), grids, strict=False):
-        found.append((grid.first + grid.step * method.kind.margin(analysis, band.level), grid.step))
+        found.append((grid.first + grid.step * method.transform.margin(analysis, band.level), grid.step))
     return found
 
 

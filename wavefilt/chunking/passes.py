@@ -20,7 +20,7 @@ from wavefilt.arrays import Array, Counts, DType, Floats
 from wavefilt.chunking.chunks import Chunk, cut
 from wavefilt.chunking.noise_curves import NoiseCurves, half_windows, pooled, scales
 from wavefilt.chunking.trend import Trend, fit_read, of_rows
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.statistics import mergeable
 from wavefilt.statistics.changing_noise import BlockTally, Curve, curve_of
 from wavefilt.statistics.interface import Measured, Statistics
@@ -52,7 +52,7 @@ Begin = Callable[[], tuple[Visit, Callable[[], Result]]]
 class Job:
     """What is done with every chunk of rows of so many samples: a method, to a level of at least 1."""
 
-    method: Method
+    method: Options
     level: int
     samples: int
 
@@ -75,7 +75,7 @@ class Job:
         bands, found = self.method.bands(self.level), []
         counted = self.method.counted(coefficients, self.analysis, (chunk.length,))
         for band, details, length in zip(bands, counted, self.lengths.tolist(), strict=True):
-            spacing = self.method.kind.spacing(band.level)
+            spacing = self.method.transform.spacing(band.level)
             starts = [(chunk.place - first) * length + (part.start >> spacing) for part in chunk.parts]
             owned = chunk.owned(spacing)
             found.append([(start, details[:, own]) for start, own in zip(starts, owned, strict=True)])
@@ -186,7 +186,7 @@ class Rows:
                 begin = own.stop
         return out
 
-    def finished(self, chunk: Chunk, y: Array, method: Method) -> Array:
+    def finished(self, chunk: Chunk, y: Array, method: Options) -> Array:
         """A reconstructed chunk with what was removed before the transform, and what is to be put back."""
         if method.trend is not None:
             self._with_trends(chunk, y, y, Trend.add)
@@ -279,14 +279,14 @@ def constant(read: Callable[[int, int], Array], samples: int) -> bool:
     return bool(np.isfinite(value).all()) and all(bool((read(*part) == value).all()) for part in parts)
 
 
-def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = False) -> Measured | None:
+def denoise(rows: Rows, method: Options, level: int, limit: int, report: bool = False) -> Measured | None:
     """Denoise rows as `wavefilt.denoise` does, and return what was measured; None if a sample is not finite.
 
     Parameters
     ----------
     rows : Rows
         Samples, a backend, and where the result goes. That is partly written where the answer is None.
-    method, level : Method, int
+    method, level : Options, int
         How to denoise, and to which level, at least 1.
     limit : int
         Bytes of samples in a chunk, or a few times the filter's reach if that is more (`wavefilt.chunking.chunks.cut`).
@@ -329,9 +329,9 @@ def denoise(rows: Rows, method: Method, level: int, limit: int, report: bool = F
         sigma[:, own], thresholds[:, own] = found
         if report:
             power[:, own] = statistics.mean_square()
-        if method.spec.blocks and len(group[0].parts) > 1:
+        if method.rule.blocks and len(group[0].parts) > 1:
             raise ValueError(
-                f"rule={method.rule!r} shrinks neighbouring details together: it needs whole traces in memory"
+                f"`rule`={method.rule.option!r} shrinks neighbouring details together: it needs whole traces in memory"
             )
         if not np.isfinite(found).all():
             return None

@@ -25,7 +25,7 @@ from wavefilt.chunking.trend import of_rows
 from wavefilt.denoising import options as plugins
 from wavefilt.denoising.api import denoise as denoise_array
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.statistics.mergeable import Begin, Counted, HostTally, PassStatistics, State, merged
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
@@ -59,7 +59,7 @@ def denoise(
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str = "auto",
-    **options: Unpack[plugins.Options],
+    **options: Unpack[plugins.Keywords],
 ) -> da.Array:
     """`wavefilt.denoise` of a dask array, lazily: a dask array of the same shape, chunks and floating dtype.
 
@@ -137,22 +137,22 @@ def aligned(sizes: Sequence[int], reach: int, step: int) -> tuple[int, ...]:
     return tuple(b - a for a, b in pairwise([*edges, total]))
 
 
-def _check_mergeable(method: Method, cut: bool) -> None:
+def _check_mergeable(method: Options, cut: bool) -> None:
     """Raise ValueError for what needs whole traces, or all details, in one place."""
     what = "traces cut into chunks" if cut else "a record of several chunks"
     help = "rechunk the samples' axis to one chunk" + ("" if method.scope == "trace" else ' and use scope="trace"')
     wrong = None
     possible = RULES.where(lambda spec: spec.mergeable and not (cut and spec.detrend))
-    if isinstance(method.rule, str) and method.rule not in possible:
-        wrong = f"rule={method.rule!r} (possible are {', '.join(possible)} and numbers)"
+    if method.rule.name and method.rule.name not in possible:
+        wrong = f"rule={method.rule.name!r} (possible are {', '.join(possible)} and numbers)"
     elif method.window is not None:
         wrong = "a noise window"
     elif method.changing:
         wrong = f"sigma={method.sigma!r}"
     elif cut and method.trend is not None:
         wrong = f"detrend={method.trend!r}"
-    elif method.kind.halo(method.bank.dec_len, 1) is None or method.spins > 1:
-        wrong = f"transform={method.transform!r} with spins={method.spins}"
+    elif method.transform.halo(method.filters.dec_len, 1) is None or method.spins > 1:
+        wrong = f"transform={method.transform.word!r} with spins={method.spins}"
     elif cut and method.mode in modwt_boundary.ROUND:
         wrong = f"mode={method.mode!r}, which joins the ends of a trace,"
     if wrong:
@@ -266,7 +266,7 @@ def _by_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
     lots = _lots(x, job.method.scope)
     looked_for: list[State | Key] = [State.of(job.method, job.lengths * n, groups, real) for _, groups, n in lots]
     states, passes = [*looked_for], State.of(job.method, job.lengths, 1, real).passes
-    bank = job.method.bank
+    bank = job.method.filters
     filters = bank.filter_bank if isinstance(bank, pywt.Wavelet) else bank  # those of users may have any name
     name = f"wavefilt-{tokenize(x.name, repr(job.method), filters, job.level, job.backend)}"
     source, needed = around, list[Delayed]()

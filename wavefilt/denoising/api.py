@@ -14,7 +14,7 @@ from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend
 from wavefilt.denoising import device_arrays, frames, repeated
 from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.registry import Registry
 from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform
 from wavefilt.wavelets.filters import WaveletLike
@@ -115,7 +115,7 @@ def denoise(
     spins : int
         With the decimated transform, the number of shifts to average over (cycle spinning), at most 2^level, of panels
         4^level. They are spread through 2^level samples along every axis, after which the transform repeats
-        (`Method.axis_shifts`).
+        (`Options.axis_shifts`).
     detrend : {"mean", "line"}, optional
         What is removed from every trace (or segment between gaps) before the transform and added again after it: its
         mean, or the straight line of least squares. By default the mean with rule "js", which also shrinks the
@@ -218,7 +218,7 @@ def denoise(
     dimensions: Literal[1, 2] = 1 if axes is None else 2
     options = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend
     known = PLAIN.issuperset(map(type, options))
-    method = _method(Registry.changes, *options) if known else Method(*options)  # type: ignore[arg-type]
+    method = _method(Registry.changes, *options) if known else Options(*options)  # type: ignore[arg-type]
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
@@ -243,13 +243,13 @@ PLAIN = frozenset((str, int, float, type(None)))
 
 
 @lru_cache(maxsize=256, typed=True)  # True is no number of levels, though it equals 1
-def _method(changes: int, *options: Any) -> Method:
-    return Method(*options)
+def _method(changes: int, *options: Any) -> Options:
+    return Options(*options)
 
 
 def _of_array(
     x: Any,
-    method: Method,
+    method: Options,
     along: tuple[int, ...],
     backend: str | Backend,
     return_noise: bool,
@@ -268,11 +268,10 @@ def _of_array(
     taken = arrays.take(x, *along)
     outcome = run(taken.rows, method, backend, out=None if out is None else taken.rows_of(out))
     if method.dimensions == 2 and method.level is None and outcome.level == 0 and taken.rows.size:
-        size, name = min(taken.rows.shape[1:]), method.bank.name
+        size, name = min(taken.rows.shape[1:]), method.filters.name
         few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
-        warnings.warn(
-            f"unchanged: {few}; {method.kind.with_levels(size, method.bank) or 'no wavelet has a level'}", stacklevel=3
-        )
+        others = method.transform.with_levels(size, method.filters) or "no wavelet has a level"
+        warnings.warn(f"unchanged: {few}; {others}", stacklevel=3)
     if named is not None and method.dimensions == 1 and x.dtype == taken.rows.dtype:
         repeated.note(x, method, named, outcome)
     samples = outcome.samples

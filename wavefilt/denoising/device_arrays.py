@@ -11,13 +11,13 @@ from wavefilt.arrays import Array, dtype_name
 from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
 from wavefilt.denoising.pipeline import run
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.registry import Registry
 
 
 def denoise(
     x: Any,
-    method: Method,
+    method: Options,
     axes: tuple[int, ...],
     backend: str | Backend,
     return_noise: bool,
@@ -46,7 +46,7 @@ def denoise(
 
 
 def denoise_each(
-    parts: Sequence[Any], method: Method, axis: int, backend: Any, return_noise: bool, wait: bool
+    parts: Sequence[Any], method: Options, axis: int, backend: Any, return_noise: bool, wait: bool
 ) -> list[Any]:
     """`wavefilt.denoise` of arrays on GPUs, all at once if they are on several; a list of results.
 
@@ -84,7 +84,7 @@ def _given_back(taken: Taken, rows: Any, backend: DeviceBackend, return_noise: b
 
 
 @lru_cache(maxsize=1024)
-def _way(changes: int, method: Method, shape: tuple[int, ...], dtype: str, backend: Backend) -> tuple[int, bool]:
+def _way(changes: int, method: Options, shape: tuple[int, ...], dtype: str, backend: Backend) -> tuple[int, bool]:
     """Levels for a batch of this shape, and whether the device denoises it without the host."""
     level = method.level_for(*shape[1:])
     known = accelerates(backend, dtype, method.analysis(level))
@@ -92,7 +92,7 @@ def _way(changes: int, method: Method, shape: tuple[int, ...], dtype: str, backe
     return level, known and level > 0 and shape[0] > 0 and once.plain and not method.blend and not method.host_only
 
 
-def _rows(x: Any, method: Method, backend: DeviceBackend, wait: bool = True, out: Array | None = None) -> Any:
+def _rows(x: Any, method: Options, backend: DeviceBackend, wait: bool = True, out: Array | None = None) -> Any:
     """A batch on a device denoised there, in ``out`` where the device does it all.
 
     By way of the host where it has gaps, or a record dead traces, which are cut out there, and for what the device does

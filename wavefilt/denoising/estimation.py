@@ -13,7 +13,7 @@ from wavefilt.chunking.noise_curves import NoiseCurves, of_pyramid, pooled
 from wavefilt.chunking.trend import of_rows
 from wavefilt.denoising.gaps import Segments
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.statistics.interface import Measured, Statistics
 from wavefilt.thresholding.shrinkage import Function, Shrinkage
@@ -70,7 +70,7 @@ class Estimate:
 def denoised(
     x: Array,
     group: Sequence[tuple[Segments, int]],
-    method: Method,
+    method: Options,
     backend: Backend,
     noise: Floats | None = None,
     report: bool = False,
@@ -79,7 +79,7 @@ def denoised(
 ) -> list[tuple[Array, Estimate]]:
     """Batches with their levels, one alone or all of a record: their rows denoised, and an estimate for each.
 
-    Decompose, measure, choose thresholds, shrink and reconstruct; with `Method.spins` the mean of that over shifts of
+    Decompose, measure, choose thresholds, shrink and reconstruct; with `Options.spins` the mean of that over shifts of
     the samples, and the estimates of the unshifted ones. ``noise`` (levels, traces or 1) is what a window told.
     ``begun`` has the pyramid of the only batch if that is decomposed already, and gives it away. ``out`` is memory that
     the rows of a batch of its shape may be in.
@@ -136,7 +136,7 @@ def _steady(
     pyramids: Sequence[Pyramid],
     group: Sequence[tuple[Segments, int]],
     shifts: Sequence[tuple[int, ...]],
-    method: Method,
+    method: Options,
 ) -> tuple[Floats, list[NoiseCurves]]:
     """Divide the coefficients of a group in place by the curves of their noise, which are relative to its mean.
 
@@ -161,7 +161,7 @@ def _statistics(
     pyramids: Sequence[Pyramid],
     batches: Sequence[Array],
     masks: Sequence[Mask | None],
-    method: Method,
+    method: Options,
     backend: Backend,
 ) -> Statistics:
     """Of the coefficients of a group; of a panel with gaps, those of its live rows side by side.
@@ -173,7 +173,7 @@ def _statistics(
     for i, live in enumerate(masks):
         if live is not None:
             there = live.any(axis=1)
-            analysis = method.kind.analysis(method.bank, mode, pyramids[i].level)
+            analysis = method.transform.analysis(method.filters, mode, pyramids[i].level)
             measured[i] = backend.decompose(np.ascontiguousarray(batches[i][:, there]), analysis)
             gappy[i] = None if live[there].all() else live[there]
     if method.shrinks_approximation:  # a shallower one's approximation is no band of the others
@@ -185,7 +185,7 @@ def _statistics(
     for pyramid, live in zip(measured, gappy, strict=True):
         details = pyramid.details
         if live is not None:
-            shares = method.kind.live_shares(live, pyramid.analysis)
+            shares = method.transform.live_shares(live, pyramid.analysis)
             details = tuple(d[s >= min(LIVE_SHARE, s.max())] for d, s in zip(details, shares, strict=True))
         found.append([np.ravel(d) for d in details])
     return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
@@ -215,7 +215,7 @@ def _back(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
 
 
 def window_noise(
-    traces: Array, batches: Sequence[tuple[Segments, int]], method: Method, level: int, backend: Backend
+    traces: Array, batches: Sequence[tuple[Segments, int]], method: Options, level: int, backend: Backend
 ) -> Floats:
     """Noise (bands, traces), or (bands, 1) of a record, by the details of the samples that are noise alone.
 
@@ -227,22 +227,22 @@ def window_noise(
     rows = np.ascontiguousarray(traces[:, start:stop])
     if not np.isfinite(rows).all():
         raise ValueError(f"the noise window from sample {start} to {stop} has gaps or infinite samples")
-    if method.spec.local:
+    if method.rule.local:
         return _window_energy(traces, batches, method, level, backend)
-    depth = min(level, method.kind.usual_level((stop - start,), method.bank))
+    depth = min(level, method.transform.usual_level((stop - start,), method.filters))
     if depth == 0:
         raise ValueError(
-            f"the noise window has {stop - start} samples, too few for {method.bank.name} "
-            f"({method.bank.dec_len} taps); name a longer one"
+            f"the noise window has {stop - start} samples, too few for {method.filters.name} "
+            f"({method.filters.dec_len} taps); name a longer one"
         )
     pyramid = backend.decompose(rows, method.analysis(depth))
     statistics = backend.statistics([pyramid], method.scope)
-    found = method.kind.noise(statistics, "level", method.bands(depth))
+    found = method.transform.noise(statistics, "level", method.bands(depth))
     return np.concatenate([found, found[-1:] * method.noise_gains(level - depth + 1, "global")[1:]])
 
 
 def _window_energy(
-    traces: Array, batches: Sequence[tuple[Segments, int]], method: Method, level: int, backend: Backend
+    traces: Array, batches: Sequence[tuple[Segments, int]], method: Options, level: int, backend: Backend
 ) -> Floats:
     """Noise as `window_noise`, from the mean square of the coefficients in the window of the traces' own transforms.
 
@@ -250,7 +250,7 @@ def _window_energy(
     `FEWEST` halves of one.
     """
     window = method.window_in(traces.shape[1])
-    squares, parts = np.full((len(method.bands(level)), len(traces)), np.nan), method.kind.parts
+    squares, parts = np.full((len(method.bands(level)), len(traces)), np.nan), method.transform.parts
     for part, depth in batches:
         starts = window.start - part.starts
         around = (starts >= 0) & (starts + window.stop - window.start <= part.samples)
@@ -260,7 +260,7 @@ def _window_energy(
             if method.trend is not None:
                 rows = of_rows(rows, method.trend).removed(rows)
             pyramid = backend.decompose(np.ascontiguousarray(rows), method.analysis(depth))
-            grids = method.kind.grids(pyramid.analysis, pyramid.shape)
+            grids = method.transform.grids(pyramid.analysis, pyramid.shape)
             for i, (band, grid) in enumerate(zip(pyramid.coefficients[::-1], grids, strict=True)):
                 period = 1 << min(i + 1, depth + 1)
                 trim = min(TRIMMED * 2 * period, (window.stop - window.start) // 4)
@@ -276,27 +276,27 @@ def _window_energy(
     return np.asarray(np.sqrt(squares))
 
 
-def _completed(noise: Floats, statistics: Statistics, method: Method) -> Floats:
+def _completed(noise: Floats, statistics: Statistics, method: Options) -> Floats:
     """The noise (bands, groups), by that of the band itself where it is NaN."""
     unknown = np.isnan(noise)
     if not unknown.any():
         return noise
-    return np.where(unknown, method.kind.noise(statistics, "level", method.bands_of(len(noise))), noise)
+    return np.where(unknown, method.transform.noise(statistics, "level", method.bands_of(len(noise))), noise)
 
 
-def _thresholds(statistics: Statistics, method: Method, samples: int, known: Floats | None) -> tuple[Floats, Floats]:
+def _thresholds(statistics: Statistics, method: Options, samples: int, known: Floats | None) -> tuple[Floats, Floats]:
     sigma, thresholds = method.thresholds(statistics, samples, known)
     if not np.isfinite(thresholds).all():
         raise ValueError(SQUARES_OVERFLOW)
     return sigma, thresholds
 
 
-def estimate_of(measured: Measured, part: Segments, samples: Array, method: Method, level: int) -> Estimate:
+def estimate_of(measured: Measured, part: Segments, samples: Array, method: Options, level: int) -> Estimate:
     """The group's numbers for one of its batches: the bands of its levels, and a column for each of its runs.
 
     All 0 for a trace whose ``samples`` are all equal: what its details hold is rounding.
     """
-    details, dead = len(method.kind.bands(level)), constant(samples) if samples.ndim == 2 else None
+    details, dead = len(method.transform.bands(level)), constant(samples) if samples.ndim == 2 else None
 
     if dead is not None and not dead.any():
         dead = None

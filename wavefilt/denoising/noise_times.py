@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.option_checks import is_number
-from wavefilt.vocabulary import Moment, Noise, Window
+from wavefilt.vocabulary import Moment, Noise, Window, is_number
 
 SECOND = np.timedelta64(10**9, "ns")
 FORMS = {

@@ -8,11 +8,11 @@ from typing import Literal, TypedDict
 
 from wavefilt import backends
 from wavefilt._version import __version__
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform, check
 from wavefilt.wavelets.filters import WaveletLike
 
-DEFAULTS: dict[str, object] = {option.name: option.default for option in fields(Method) if option.init}
+DEFAULTS: dict[str, object] = {option.name: option.default for option in fields(Options) if option.init}
 """Of the options of a method, by name."""
 
 
@@ -30,7 +30,7 @@ class Common(TypedDict, total=False):
     blend: float
 
 
-class Options(Common, total=False):
+class Keywords(Common, total=False):
     """What `wavefilt.denoise` takes beside the wavelet, and every other entry point with it."""
 
     rule: Rule | float | Sequence[float] | None
@@ -51,17 +51,17 @@ def along(axes: Sequence[int]) -> Along:
 
 def method(
     wavelet: WaveletLike | None,
-    options: Options,
+    options: Keywords,
     backend: str | backends.Backend = "auto",
     *others: str,
     dimensions: Literal[1, 2] = 1,
-) -> Method:
+) -> Options:
     """The method with these options of `wavefilt.denoise`; ``others`` are the caller's own option names.
 
-    Raises ValueError for an unknown option or backend, with the known ones, and as `Method` does.
+    Raises ValueError for an unknown option or backend, with the known ones, and as `Options` does.
     """
     check_names(options, backend, *others)
-    return Method(wavelet, **options, dimensions=dimensions)
+    return Options(wavelet, **options, dimensions=dimensions)
 
 
 def check_names(options: Mapping[str, object], backend: str | backends.Backend, *others: str) -> None:
@@ -72,22 +72,21 @@ def check_names(options: Mapping[str, object], backend: str | backends.Backend, 
         check("backend", backend, ["auto", *backends.names()])
 
 
-def history_line(method: Method, level: int, separator: str = ", ", **more: object) -> str:
+def history_line(method: Options, level: int, separator: str = ", ", **more: object) -> str:
     """One line of history, every option as it was used: ``wavefilt 0.1.0: denoise(keep=0, level=5, ...)``.
 
     ``level`` is the one that was used, ``more`` are the caller's own options.
     """
     used = {name: vars(method)[name] for name in _names()} | more
-    used |= {"wavelet": method.bank.name, "level": level if method.kind.has_levels else None}
-    if not method.spec.own_function:
+    used |= {"wavelet": method.filters.name, "level": level if method.transform.has_levels else None}
+    if not method.rule.own_function:
         used["shrink"] = method.shrink_word
     used["detrend"], used["blend"] = method.trend, method.blend or None
-    if method.fixed_thresholds:
-        used["rule"] = method.fixed_thresholds
+    used |= {"rule": method.rule.option, "transform": method.transform.word}
     call = separator.join(f"{name}={used[name]!r}" for name in sorted(used) if used[name] is not None)
     return f"wavefilt {__version__}: denoise({call})"
 
 
 def _names() -> list[str]:
     """The options beside the wavelet."""
-    return [field.name for field in fields(Method) if field.init and field.name not in ("wavelet", "dimensions")]
+    return [field.name for field in fields(Options) if field.init and field.name not in ("wavelet", "dimensions")]

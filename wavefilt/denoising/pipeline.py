@@ -13,7 +13,7 @@ from wavefilt.backends import registry
 from wavefilt.backends.interface import Backend, on_device
 from wavefilt.denoising import gaps
 from wavefilt.denoising.estimation import Estimate, denoised, estimate_of, joined, widened, window_noise
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.transforms import DWT, DWT2, Pyramid
 
 BLOCK, LIGHT_BLOCK = 8 << 20, 32 << 20
@@ -27,7 +27,7 @@ class Outcome:
     """Denoised samples, and how: the method, the backend that ran, the levels used and an estimate a batch."""
 
     samples: Array
-    method: Method
+    method: Options
     backend: str
     level: int
     estimates: list[Estimate]
@@ -38,7 +38,7 @@ class Outcome:
 
 
 def run(
-    x: Array, method: Method, backend: str | Backend = "auto", report: bool = False, out: Array | None = None
+    x: Array, method: Options, backend: str | Backend = "auto", report: bool = False, out: Array | None = None
 ) -> Outcome:
     """Denoise ``x``, of a dtype of computation, and tell how it was done.
 
@@ -70,7 +70,7 @@ def run(
 
 
 def _beside_dead(
-    x: Array, dead: Mask, method: Method, backend: str | Backend, report: bool, shape: tuple[int, ...], finite: bool
+    x: Array, dead: Mask, method: Options, backend: str | Backend, report: bool, shape: tuple[int, ...], finite: bool
 ) -> Outcome:
     """`run` of a record with dead traces: of the live ones alone, as dead ones tell nothing of the noise.
 
@@ -89,7 +89,7 @@ def _beside_dead(
 
 
 def _in_blocks(
-    x: Array, method: Method, backend: Backend, level: int, report: bool, shape: tuple[int, ...], out: Array | None
+    x: Array, method: Options, backend: Backend, level: int, report: bool, shape: tuple[int, ...], out: Array | None
 ) -> Outcome:
     """`_by_steps` of some traces or panels after the other: coefficients, and copies of them, take much memory."""
     out = None if out is None else out.reshape(x.shape)
@@ -113,15 +113,15 @@ def _in_blocks(
     return Outcome(y.reshape(shape), method, backend.name, level, joined(estimates))
 
 
-def _light(method: Method) -> bool:
+def _light(method: Options) -> bool:
     """Whether the coefficients, about as many as samples, are all that it needs memory for."""
-    own = method.spec
+    own = method.rule
     together = own.together or own.blocks or own.prior
-    return method.kind in (DWT, DWT2) and method.plain and method.trend is None and not together
+    return method.transform in (DWT, DWT2) and method.plain and method.trend is None and not together
 
 
 def _by_steps(
-    x: Array, method: Method, backend: Backend, level: int, report: bool, shape: tuple[int, ...], out: Array | None
+    x: Array, method: Options, backend: Backend, level: int, report: bool, shape: tuple[int, ...], out: Array | None
 ) -> Outcome:
     """`run` one step of denoising after the other, segment by segment."""
     given, begun = x, list[Pyramid]()
@@ -168,9 +168,9 @@ def _placed(rows: Array, estimate: Estimate, x: Array, y: Array | None) -> Array
     return y
 
 
-def check_size(x: Array, peak: float, level: int, method: Method) -> None:
+def check_size(x: Array, peak: float, level: int, method: Options) -> None:
     """Raise ValueError where the coefficients of samples of this size could overflow."""
     if math.isnan(peak):
         peak = float(np.nanmax(np.abs(x), initial=0))
-    if peak > np.finfo(x.dtype).max / method.kind.growth(method.bank, level):
+    if peak > np.finfo(x.dtype).max / method.transform.growth(method.filters, level):
         raise ValueError(f"samples of {peak:.3g} overflow {x.dtype} in the transform; scale them down first")

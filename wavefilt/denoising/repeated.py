@@ -11,7 +11,7 @@ from wavefilt.backends import registry
 from wavefilt.backends.crossover import cuda_crossover, numba_crossover
 from wavefilt.backends.interface import Again
 from wavefilt.denoising.pipeline import Outcome
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.registry import Registry
 
 KEPT = 64
@@ -22,11 +22,11 @@ WAIT = 8
 
 _State = tuple[int, int, int, int]
 _Key = tuple[tuple[int, ...], DType, int, str]
-_known: dict[_Key, tuple[Again, Method, _State]] = {}
+_known: dict[_Key, tuple[Again, Options, _State]] = {}
 _waiting: dict[_Key, int] = {}
 
 
-def _key(x: Array, method: Method, backend: str) -> _Key:
+def _key(x: Array, method: Options, backend: str) -> _Key:
     """What is the same for arrays of a kind; the method, which is kept, by its identity."""
     return x.shape, x.dtype, id(method), backend
 
@@ -36,7 +36,7 @@ def _state() -> _State:
     return len(numba_crossover.loaded), len(cuda_crossover.loaded), Registry.changes, threads.get_num_threads()
 
 
-def note(x: Array, method: Method, backend: str, outcome: Outcome) -> None:
+def note(x: Array, method: Options, backend: str, outcome: Outcome) -> None:
     """Remember how traces were denoised, if their backend does others like them in one go."""
     rows, key = x.reshape(-1, x.shape[-1]), _key(x, method, backend)
     if len(outcome.estimates) != 1 or outcome.estimates[0].unchanged.any():
@@ -52,7 +52,7 @@ def note(x: Array, method: Method, backend: str, outcome: Outcome) -> None:
         _known[key] = found, method, _state()
 
 
-def again(x: Array, method: Method, backend: str) -> Array | None:
+def again(x: Array, method: Options, backend: str) -> Array | None:
     """Traces denoised as others were that have this shape, with the last axis along them; None if that is not known.
 
     Or if these have gaps, are dead or are an error.

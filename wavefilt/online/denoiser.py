@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from wavefilt.arrays import Array, refuse_kinds
-from wavefilt.method import Method
 from wavefilt.online.filter_bank import Analysis, Synthesis
 from wavefilt.online.neighbourhood import Neighbourhood
 from wavefilt.online.sliding_window import FixedThreshold, SlidingThresholds, SlidingWindow
-from wavefilt.option_checks import check_whole, is_number
+from wavefilt.option_checks import check_whole
+from wavefilt.options import Options
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding.rules import RULES
-from wavefilt.vocabulary import MODES, Mode, Shrink
+from wavefilt.vocabulary import MODES, Mode, Shrink, is_number
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike, gain
@@ -83,8 +83,8 @@ class OnlineDenoiser:
     ) -> None:
         check_whole("level", level, 1)
         # noise that is known has a λ of its own in rule "js"
-        self._method = Method(wavelet, level, mode, rule, shrink, "level" if isinstance(noise, str) else 0.0)
-        if not self._method.spec.causal:
+        self._method = Options(wavelet, level, mode, rule, shrink, "level" if isinstance(noise, str) else 0.0)
+        if not self._method.rule.causal:
             causal = ", ".join(RULES.where(lambda spec: spec.causal))
             raise ValueError(f"rule={rule!r} needs the whole trace; online are {causal} and numbers")
         if mode in modwt_boundary.ROUND:
@@ -101,7 +101,7 @@ class OnlineDenoiser:
         self._sigma = self._given(noise)
         self._window = window
         self._check_window()
-        self._largest = float(np.finfo(self._dtype).max) / gain(self._method.bank) ** (level + 1)
+        self._largest = float(np.finfo(self._dtype).max) / gain(self._method.filters) ** (level + 1)
         self._restart()
 
     def __repr__(self) -> str:
@@ -116,7 +116,7 @@ class OnlineDenoiser:
     @property
     def latency(self) -> int:
         """By how many samples the output lags behind, (taps - 1)(2^level - 1), the least that exact results need."""
-        return int(self._method.bank.dec_len - 1) * ((1 << self._level) - 1)
+        return int(self._method.filters.dec_len - 1) * ((1 << self._level) - 1)
 
     def push(self, samples: ArrayLike) -> Array:
         """Accept any number of samples and return those that are complete: all but the last `latency` accepted so far.
@@ -170,7 +170,7 @@ class OnlineDenoiser:
         if len(numbers) not in (0, 1, self._level):
             raise ValueError(f"rule gives {len(numbers)} thresholds for {self._level} levels")
         if self._window is None and not numbers:
-            raise ValueError(f"rule={self._method.rule!r} needs window, in samples")
+            raise ValueError(f"`rule`={self._method.rule.option!r} needs window, in samples")
         if self._window is not None:
             check_whole("window", self._window, 2)
 
@@ -183,7 +183,7 @@ class OnlineDenoiser:
         assert self._window is not None
         window, size = int(self._window), max(int(self._window) >> level, 1)
         sigma = None if self._sigma is None else self._sigma[-level]
-        if sigma is None or method.spec.needs:
+        if sigma is None or method.rule.needs:
             return SlidingWindow(function, method.rule_function, window, size, sigma)
         nothing = ReferenceStatistics([np.zeros((1, size))])  # what the rule does not ask for
         found = method.rule_function(nothing, np.array([[sigma]]), window)
@@ -193,7 +193,7 @@ class OnlineDenoiser:
         """What shrinks the coefficients of all levels by rule "js"."""
         assert self._window is not None
         method, window = self._method, int(self._window)
-        grids = method.kind.grids(method.analysis(self._level), (self._least,))
+        grids = method.transform.grids(method.analysis(self._level), (self._least,))
         thresholds = []
         for band, level in enumerate([*range(1, self._level + 1), self._level]):
             sigma, size = None if self._sigma is None else self._sigma[-level], max(window >> level, 1)
@@ -203,7 +203,7 @@ class OnlineDenoiser:
 
     def _restart(self) -> None:
         """Nothing was taken yet."""
-        bank, mode, levels = self._method.bank, self._method.mode, range(1, self._level + 1)
+        bank, mode, levels = self._method.filters, self._method.mode, range(1, self._level + 1)
         nothing = np.empty((self._channels or 1, 0), self._dtype)
         self._waiting = self._ready = nothing
         self._taken_in: int = 0
@@ -211,7 +211,7 @@ class OnlineDenoiser:
         self._least: int = max(bank.dec_len, 1 << self._level)
         self._there = [Analysis(bank, mode, nothing) for _ in levels]
         self._back = [Synthesis(bank, mode, nothing) for _ in levels]
-        local = self._method.spec.local
+        local = self._method.rule.local
         self._local = self._neighbourhood(nothing) if local else None
         self._shrinkers = [] if local else [self._shrinker(level) for level in levels]
         # fixed thresholds promise the bits of `denoise`, which sees the samples to come

@@ -39,7 +39,9 @@ class SlidingThresholds:
     centre: Array
     """The same of the median; 0 where coefficients are not centred."""
 
-    def __init__(self, rule: rules.Rule, samples: int, size: int, sigma: float | None, centred: bool = False) -> None:
+    def __init__(
+        self, rule: rules.Thresholds, samples: int, size: int, sigma: float | None, centred: bool = False
+    ) -> None:
         self._rule, self._samples, self._size, self._sigma, self._centred = rule, samples, size, sigma, centred
         self._left = 0
         self._recent: Array | None = None
@@ -73,7 +75,7 @@ class SlidingThresholds:
 class SlidingWindow(SlidingThresholds):
     """Shrinks details by a threshold function and `SlidingThresholds`."""
 
-    def __init__(self, function: Shrink, rule: rules.Rule, samples: int, size: int, sigma: float | None) -> None:
+    def __init__(self, function: Shrink, rule: rules.Thresholds, samples: int, size: int, sigma: float | None) -> None:
         super().__init__(rule, samples, size, sigma)
         self._function = function
 

@@ -12,7 +12,7 @@ from wavefilt.arrays import Floats
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import runs
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.outofcore.file_rows import check
 from wavefilt.outofcore.memory_budget import DeviceResident
 from wavefilt.outofcore.prefetch import Ahead, Behind, Energy, Piece, copied, pieces
@@ -25,7 +25,7 @@ Noise = list[tuple[Floats, Floats]]
 def denoise(
     shape: tuple[int, int],
     plan: DeviceResident,
-    method: Method,
+    method: Options,
     ahead: Ahead,
     behind: Behind,
     energy: Energy,
@@ -87,7 +87,7 @@ def _placed(batch: list[Piece]) -> Iterator[tuple[int, Piece]]:
         place += (piece[0].stop - piece[0].start) * (piece[2] - piece[1])
 
 
-def _explain(batch: list[Piece], plan: DeviceResident, method: Method, ahead: Ahead) -> NoReturn:
+def _explain(batch: list[Piece], plan: DeviceResident, method: Options, ahead: Ahead) -> NoReturn:
     """Raise ValueError for samples that the device found not finite, or that overflowed there."""
     for piece in batch:
         x = ahead.take([piece])

@@ -14,7 +14,7 @@ from wavefilt.chunking.trend import of_rows
 from wavefilt.denoising.pipeline import check_size
 from wavefilt.errors import NonFiniteSample
 from wavefilt.io.sources import Source
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.outofcore.memory_budget import Chunks, Plan
 from wavefilt.outofcore.prefetch import Ahead, Behind, Energy, Piece, copied, pieces
 from wavefilt.statistics.mergeable import State, Tally
@@ -30,7 +30,7 @@ SHARE = 64
 class FileRows(passes.Rows):
     """Rows in a file, and the file that takes the result."""
 
-    def __init__(self, source: Source, plan: Chunks, method: Method, ahead: Ahead, behind: Behind, energy: Energy):
+    def __init__(self, source: Source, plan: Chunks, method: Options, ahead: Ahead, behind: Behind, energy: Energy):
         super().__init__(np.empty((0, 0), ahead.dtype), np.empty((0, 0)), plan.backend)
         self.shape = source.shape
         self._source, self._plan, self._method = source, plan, method
@@ -110,7 +110,7 @@ def _pieces(chunk: Chunk) -> list[Piece]:
     return [(chunk.rows, part.first, part.last) for part in chunk.parts]
 
 
-def check(x: Array, pieces: Sequence[Piece], peak: float, plan: Plan, method: Method) -> None:
+def check(x: Array, pieces: Sequence[Piece], peak: float, plan: Plan, method: Options) -> None:
     """Raise ValueError for samples of these pieces, side by side, that are not finite or overflow in the transform."""
     if math.isfinite(peak):
         return check_size(x, peak, plan.level, method)

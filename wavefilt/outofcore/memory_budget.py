@@ -15,7 +15,7 @@ from wavefilt.arrays import DType
 from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend, DeviceBackend, on_device
 from wavefilt.chunking.chunks import cut
 from wavefilt.chunking.noise_curves import half_windows
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.outofcore.sizes import spelled
 from wavefilt.statistics import summation
 
@@ -74,7 +74,7 @@ class DeviceResident(Plan):
 def plan(
     shape: tuple[int, int],
     dtype: DType,
-    method: Method,
+    method: Options,
     limit: int,
     backend: str | Backend,
     neighbours: int = 1,
@@ -107,7 +107,7 @@ class _Budget:
 
     shape: tuple[int, int]
     dtype: DType
-    method: Method
+    method: Options
     level: int
     limit: int
     fixed: int
@@ -161,7 +161,7 @@ class _Budget:
 
     def chunks(self, backend: Backend) -> Chunks:
         (rows, samples), level, item = self.shape, self.level, self.dtype.itemsize
-        analysis, kind = self.method.analysis(level), self.method.kind
+        analysis, kind = self.method.analysis(level), self.method.transform
         lengths = np.array(kind.sizes(analysis, (samples,)), np.int64) * (rows if self.pooled else 1)
         halo = self.method.halo(level) or 0
         kept = int(1.6 * item * lengths[lengths <= backend.summation.whole].sum())
@@ -170,7 +170,7 @@ class _Budget:
         bins = 1 << max(min(self.limit // 32 // max(level, 1), summation.BINS).bit_length() - 1, 12)
         fixed = self.fixed + kept + 4 * bins * level
         assert backend.chunk_bytes_factor is not None
-        more = "histogram" in self.method.spec.needs or self.method.spec.together is not None
+        more = "histogram" in self.method.rule.needs or self.method.rule.together is not None
         factor = backend.chunk_bytes_factor + (SORTED if more else 0) + _undecimated(self.method, level)
 
         def takes(size: int) -> int:
@@ -217,27 +217,27 @@ def whole_bytes_factor(backend: str) -> float:
     return WHOLE_BYTES_FACTOR if backend == "auto" else backends.get(backend).whole_bytes_factor
 
 
-def _extra(method: Method, level: int) -> float:
+def _extra(method: Options, level: int) -> float:
     """Bytes for each byte of samples of whole traces that an option takes beside the usual ones."""
-    many = method.spec.needs & {"sorted", "histogram"} or method.spec.own_function
+    many = method.rule.needs & {"sorted", "histogram"} or method.rule.own_function
     changing = 1.0 if method.changing else 0.0  # shrunk beside what they were
     return _undecimated(method, level) + changing + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
 
 
-def _undecimated(method: Method, level: int) -> float:
+def _undecimated(method: Options, level: int) -> float:
     """The same for coefficients that are not decimated."""
-    shrunk = 1.5 if method.spec.together is not None else 0.0  # beside what they were, and energies
-    return method.kind.workspace * (level + 1) * (1.0 + shrunk + (1.0 if method.changing else 0.0))
+    shrunk = 1.5 if method.rule.together is not None else 0.0  # beside what they were, and energies
+    return method.transform.workspace * (level + 1) * (1.0 + shrunk + (1.0 if method.changing else 0.0))
 
 
-def _check_chunks(method: Method, backend: Backend, whole: str) -> None:
+def _check_chunks(method: Options, backend: Backend, whole: str) -> None:
     """Raise ValueError for what chunks, or a device where the samples are resident, cannot do."""
     unit = "the whole record" if method.scope == "record" else "whole traces"
     cut = not backend.device
-    whole_rule = "sorted" in method.spec.needs or method.spec.blocks
+    whole_rule = "sorted" in method.rule.needs or method.rule.blocks
     refused = {
-        f"rule={method.rule!r}": cut and whole_rule,
-        f"transform={method.transform!r}": cut and method.kind.halo(method.bank.dec_len, 1) is None,
+        f"rule={method.rule.option!r}": cut and whole_rule,
+        f"transform={method.transform.word!r}": cut and method.transform.halo(method.filters.dec_len, 1) is None,
         f"spins={method.spins}": method.spins > 1,
         f"sigma={method.sigma!r}": method.window is not None or method.intervals is not None,
         f"detrend={method.trend!r}": not cut and method.trend is not None,
@@ -251,11 +251,11 @@ def _check_chunks(method: Method, backend: Backend, whole: str) -> None:
             )
 
 
-def _passes(method: Method, level: int) -> int:
+def _passes(method: Options, level: int) -> int:
     """How often the samples are probably read."""
     if method.fixed_thresholds or level == 0:
         return 1
-    spec = method.spec
+    spec = method.rule
     measured = "mean_square" in spec.needs or not isinstance(method.sigma, float | int)
     return (
         int(measured)

@@ -30,7 +30,7 @@ from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.dataset_paths import split
 from wavefilt.io.layout import Layout
 from wavefilt.io.sources import Source, open_source
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.outofcore.device_staging import Noise
 from wavefilt.outofcore.file_rows import FileRows
 from wavefilt.outofcore.memory_budget import Chunks, DeviceResident, Plan, WholeTraces
@@ -58,7 +58,7 @@ class Report:
 
     shape: tuple[int, int]
     format: str
-    method: Method
+    method: Options
     backend: str
     level: int
     noisy_traces: int
@@ -86,7 +86,7 @@ def denoise_file(
     ns: int | None = None,
     component: str | None = None,
     axis: int | None = None,
-    **options: Unpack[plugins.Options],
+    **options: Unpack[plugins.Keywords],
 ) -> Report:
     """Denoise a file of any size into another file, within a memory limit.
 
@@ -139,7 +139,7 @@ def denoise_file(
 def stream(
     source: Source,
     target: Path,
-    method: Method,
+    method: Options,
     limit: int,
     backend: str | Backend,
     overwrite: bool = False,
@@ -177,7 +177,7 @@ class _Work:
     """One file on its way."""
 
     source: Source
-    method: Method
+    method: Options
     plan: Plan
     progress: Progress | None
     energy: Energy = field(init=False)
@@ -242,7 +242,7 @@ class _Work:
         measured = passes.denoise(rows, self.method, plan.level, plan.chunk)
         if measured is None:
             raise ValueError(SQUARES_OVERFLOW)
-        details = len(self.method.kind.bands(plan.level))  # without what there is of the approximation
+        details = len(self.method.transform.bands(plan.level))  # without what there is of the approximation
         self._found.append((measured.sigma[:details], measured.thresholds[:details]))
 
     def found(self) -> tuple[list[Floats], list[Floats]]:

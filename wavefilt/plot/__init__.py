@@ -215,11 +215,11 @@ def _draw_title(figure: Figure, gather: Gather, before: Recording, after: Record
 def _describe(outcome: Outcome) -> str:
     """Wavelet, level, rule and threshold function in a line."""
     method = outcome.method
-    if isinstance(method.rule, str):
-        rule = f"rule {method.rule}"
+    if method.rule.name:
+        rule = f"rule {method.rule.name}"
     else:
         rule = "threshold " + ", ".join(f"{value:.4g}" for value in method.fixed_thresholds[:6])
-    return SEPARATOR.join([_printable(method.bank.name), f"level {outcome.level}", rule, method.shrink_word])
+    return SEPARATOR.join([_printable(method.filters.name), f"level {outcome.level}", rule, method.shrink_word])
 
 
 def _printable(text: str) -> str:

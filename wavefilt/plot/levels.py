@@ -37,7 +37,7 @@ def draw_levels(energies: Axes, thresholds: Axes, after: Recording) -> None:
     _draw_thresholds(thresholds, estimates, depth)
     places = np.arange(1, depth + 1, math.ceil(depth / 10))
     thresholds.set_xticks(places)
-    bands = after.outcome.method.kind.bands(after.outcome.level) if after.outcome else ()
+    bands = after.outcome.method.transform.bands(after.outcome.level) if after.outcome else ()
     if after.outcome and len(bands) > after.outcome.level:
         thresholds.set_xticks(places, [bands[i - 1].name for i in places])
         thresholds.set_xlabel("band (1 = finest)", fontsize=MEDIUM, labelpad=1)

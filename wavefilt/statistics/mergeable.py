@@ -22,7 +22,7 @@ from wavefilt.statistics.radix_select import Interval
 from . import counts as host_counts
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
 
 Details = Sequence[Sequence[tuple[int, Array]]]
 """Details of a chunk: for each level, finest first, arrays (rows, coefficients) of the backend's kind, each with the
@@ -83,11 +83,11 @@ class State:
     share: float = 0.5
 
     @staticmethod
-    def of(method: Method, counts: Counts, groups: int, dtype: DType) -> State:
+    def of(method: Options, counts: Counts, groups: int, dtype: DType) -> State:
         """Before the first pass for a mergeable rule, whose passes are known before: tables are small."""
         levels = {"level": range(1, len(counts) + 1), "global": range(1, 2)}.get(str(method.sigma), range(0))
-        squares = "mean_square" in method.spec.needs
-        state = State(counts, groups, dtype, TRAVELLING[method.scope], squares, share=method.kind.noise_share)
+        squares = "mean_square" in method.rule.needs
+        state = State(counts, groups, dtype, TRAVELLING[method.scope], squares, share=method.transform.noise_share)
         return state if method.fixed_thresholds else state.searching(levels)
 
     def searching(self, levels: Sequence[int], guesses: Mapping[int, Interval] | None = None) -> State:

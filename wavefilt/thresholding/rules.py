@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from wavefilt.arrays import Array, Floats
+from wavefilt.errors import OptionError
 from wavefilt.registry import Registry
 from wavefilt.thresholding.bivariate import ROOT as BIVARIATE
 from wavefilt.thresholding.bivariate import Bivariate, Together
 from wavefilt.thresholding.block_shrinkage import ROOT, Blocks
 from wavefilt.thresholding.local_shrinkage import LAMBDA, LAMBDA_MEASURED, Local
 from wavefilt.thresholding.minimax import minimax_threshold, minimax_threshold_hard
-from wavefilt.vocabulary import Detrend
+from wavefilt.vocabulary import Detrend, is_number
 
 if TYPE_CHECKING:
     from wavefilt.statistics.interface import Statistics
@@ -208,7 +209,7 @@ def fdr_of_magnitudes(statistics: Statistics, sigma: Floats, samples: int) -> Fl
     return _fdr(statistics, sigma, lambda k: np.sqrt(-2 * np.log(FALSE * np.maximum(k, 1) / m)))
 
 
-def _empirical_bayes(name: str) -> Rule:
+def _empirical_bayes(name: str) -> Thresholds:
     def rule(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
         """σ times the largest |d|/σ whose posterior median is 0, with the weight of most likelihood for the level."""
         from . import empirical_bayes
@@ -227,8 +228,8 @@ def minimax_hard(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
     return sigma * minimax_threshold_hard(samples)
 
 
-Rule = Callable[["Statistics", Floats, int], Floats]
-"""``rule(statistics, sigma, samples)``: see the module's docstring."""
+Thresholds = Callable[["Statistics", Floats, int], Floats]
+"""A function of statistics, noise (bands, groups) and number of samples: see the module's docstring."""
 
 Statistic = Literal["mean_square", "exceeding", "histogram", "sorted"]
 """What a rule may ask of the detail coefficients beyond their noise, by the verb of `Statistics`; "sorted" is
@@ -236,12 +237,12 @@ Statistic = Literal["mean_square", "exceeding", "histogram", "sorted"]
 
 
 @dataclass(frozen=True)
-class RuleSpec:
+class Rule:
     """A threshold rule, and what everything that applies it needs to know of it.
 
     Attributes
     ----------
-    function : Rule
+    function : Thresholds
         From statistics, noise and number of samples to thresholds.
     shrink : str
         The threshold function it is derived for, used with ``shrink=None``.
@@ -257,7 +258,7 @@ class RuleSpec:
     device_kind : {"linear", "bayes", "fixed", None}
         How a GPU computes the thresholds: "linear" is sigma times a factor that depends on the number of samples,
         "bayes" the formula of that rule, "fixed" given numbers; with None the host does, from statistics of the GPU.
-    hard : Rule, optional
+    hard : Thresholds, optional
         What takes the place of ``function`` with ``shrink="hard"``.
     blocks : callable, optional
         For rules that shrink blocks of coefficients instead of single ones: the blocks for a number of samples.
@@ -268,34 +269,45 @@ class RuleSpec:
     together : Local or Bivariate, optional
         For rules that shrink a coefficient by those around it, in its own band and in others: the function that does.
         `Local` shrinks the approximation too, where the transform says so: it is one more band, the last.
-    magnitudes : Rule, optional
+    magnitudes : Thresholds, optional
         What takes the place of ``function`` for transforms whose coefficients are complex, with the noise of a real or
         imaginary part and statistics of magnitudes. Without it the rule is not for them.
-    measured : Rule, optional
+    measured : Thresholds, optional
         What takes the place of ``function`` where the noise is a number, or measured in a window.
     prior : str
         Name of the prior of an empirical Bayes rule, whose posterior median or mean then serves as ``shrink``.
+    name : str
+        Name in `RULES`; empty for fixed thresholds.
+    values : tuple of float
+        Fixed thresholds, coarsest level first; empty for other rules.
     """
 
-    function: Rule
+    function: Thresholds
     shrink: str = "soft"
     needs: frozenset[Statistic] = frozenset()
     passes: int = 0
     mergeable: bool = False
     causal: bool = False
     device_kind: Literal["linear", "bayes", "fixed", None] = None
-    hard: Rule | None = None
+    hard: Thresholds | None = None
     blocks: Callable[[int], Blocks] | None = None
     auto_level: int = AUTO_LEVEL
     detrend: Detrend | None = None
     together: Together | None = None
-    magnitudes: Rule | None = None
-    measured: Rule | None = None
+    magnitudes: Thresholds | None = None
+    measured: Thresholds | None = None
     prior: str = ""
+    name: str = ""
+    values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mergeable and not self.needs <= {"mean_square"}:
             raise ValueError(f"a mergeable rule cannot need {', '.join(sorted(self.needs - {'mean_square'}))}")
+
+    @property
+    def option(self) -> str | list[float]:
+        """The value of the option ``rule`` that means this rule: its name, or its thresholds."""
+        return self.name or list(self.values)
 
     @property
     def own_function(self) -> str:
@@ -308,76 +320,93 @@ class RuleSpec:
         return isinstance(self.together, Local)
 
 
-def _linear(function: Rule, hard: Rule | None = None, magnitudes: Rule | None = None) -> RuleSpec:
-    return RuleSpec(function, mergeable=True, causal=True, device_kind="linear", hard=hard, magnitudes=magnitudes)
+def _linear(function: Thresholds, hard: Thresholds | None = None, magnitudes: Thresholds | None = None) -> Rule:
+    return Rule(function, mergeable=True, causal=True, device_kind="linear", hard=hard, magnitudes=magnitudes)
 
 
-def _of_blocks(blocks: Callable[[int], Blocks]) -> RuleSpec:
-    return RuleSpec(block, "block", blocks=blocks)
+def named(rules: dict[str, Rule]) -> dict[str, Rule]:
+    """Return the rules with their names."""
+    return {name: replace(rule, name=name) for name, rule in rules.items()}
 
 
-def _of_prior(name: str) -> RuleSpec:
-    return RuleSpec(_empirical_bayes(name), "median", frozenset({"histogram"}), prior=name)
+def _of_blocks(blocks: Callable[[int], Blocks]) -> Rule:
+    return Rule(block, "block", blocks=blocks)
+
+
+def _of_prior(name: str) -> Rule:
+    return Rule(_empirical_bayes(name), "median", frozenset({"histogram"}), prior=name)
 
 
 MEAN_SQUARE: frozenset[Statistic] = frozenset({"mean_square"})
 
 RULES = Registry(
     "rule",
-    {
-        "universal": _linear(universal, magnitudes=universal),
-        "minimax": _linear(minimax, minimax_hard),
-        "sure": RuleSpec(sure, needs=frozenset({"sorted"}), magnitudes=sure_of_magnitudes),
-        "hybrid": RuleSpec(hybrid, needs=frozenset({"sorted", "mean_square"}), magnitudes=hybrid_of_magnitudes),
-        "bayes": RuleSpec(
-            bayes,
-            needs=MEAN_SQUARE,
-            mergeable=True,
-            causal=True,
-            device_kind="bayes",
-            magnitudes=bayes_of_magnitudes,
-        ),
-        "fdr": RuleSpec(fdr, "hard", frozenset({"exceeding"}), passes=20, magnitudes=fdr_of_magnitudes),
-        "blockjs": _of_blocks(Blocks.js),
-        "neighblock": _of_blocks(Blocks.neighbour),
-        "js": RuleSpec(
-            local,
-            "local",
-            mergeable=True,
-            causal=True,
-            device_kind="linear",
-            auto_level=6,
-            detrend="mean",
-            together=Local(),
-            measured=local_measured,
-            magnitudes=local,
-        ),
-        "bivariate": RuleSpec(
-            bivariate, "bivariate", mergeable=True, auto_level=6, together=Bivariate(), magnitudes=bivariate
-        ),
-        "ebayes": _of_prior("ebayes"),
-        "ebayes-cauchy": _of_prior("ebayes-cauchy"),
-    },
+    named(
+        {
+            "universal": _linear(universal, magnitudes=universal),
+            "minimax": _linear(minimax, minimax_hard),
+            "sure": Rule(sure, needs=frozenset({"sorted"}), magnitudes=sure_of_magnitudes),
+            "hybrid": Rule(hybrid, needs=frozenset({"sorted", "mean_square"}), magnitudes=hybrid_of_magnitudes),
+            "bayes": Rule(
+                bayes,
+                needs=MEAN_SQUARE,
+                mergeable=True,
+                causal=True,
+                device_kind="bayes",
+                magnitudes=bayes_of_magnitudes,
+            ),
+            "fdr": Rule(fdr, "hard", frozenset({"exceeding"}), passes=20, magnitudes=fdr_of_magnitudes),
+            "blockjs": _of_blocks(Blocks.js),
+            "neighblock": _of_blocks(Blocks.neighbour),
+            "js": Rule(
+                local,
+                "local",
+                mergeable=True,
+                causal=True,
+                device_kind="linear",
+                auto_level=6,
+                detrend="mean",
+                together=Local(),
+                measured=local_measured,
+                magnitudes=local,
+            ),
+            "bivariate": Rule(
+                bivariate, "bivariate", mergeable=True, auto_level=6, together=Bivariate(), magnitudes=bivariate
+            ),
+            "ebayes": _of_prior("ebayes"),
+            "ebayes-cauchy": _of_prior("ebayes-cauchy"),
+        }
+    ),
 )
 """Every rule by its name: the only list of rules there is."""
 
 
-def spec(rule: object) -> RuleSpec:
-    """The entry of a rule given by its name; of thresholds given as numbers, one for all levels or one a level."""
+def find(rule: object) -> Rule:
+    """Return the rule for a name, a `Rule`, or thresholds given as numbers: one for all levels or one per level.
+
+    Raises OptionError for an unknown name, or thresholds that are negative or not finite.
+    """
+    if isinstance(rule, Rule):
+        return rule
     if isinstance(rule, str):
+        RULES.check(rule, "a number, or one number per level")
         return RULES[rule]
-    values = np.atleast_1d(np.asarray(rule, np.float64)).tolist()
-    return RuleSpec(fixed(values), mergeable=True, causal=True, device_kind="fixed", magnitudes=fixed(values))
+    numbers = np.atleast_1d(np.asarray(rule, dtype=object)).ravel()
+    if not len(numbers) or not all(is_number(t) and 0 <= t < math.inf for t in numbers):
+        raise OptionError(f"`rule`={rule!r}: thresholds must be finite numbers of at least 0")
+    fixed = Fixed(tuple(float(t) for t in numbers))
+    return Rule(fixed, mergeable=True, causal=True, device_kind="fixed", magnitudes=fixed, values=fixed.values)
 
 
-def fixed(values: Sequence[float]) -> Rule:
-    """The rule that uses ``values``: one for all levels, or one a level, coarsest first as `wavedec` orders them.
+@dataclass(frozen=True)
+class Fixed:
+    """The rule that uses fixed thresholds: one for all levels, or one per level, coarsest first as in `wavedec`.
 
-    A piece between gaps that has fewer levels uses the values of its own, the finest.
+    A segment with fewer levels uses the thresholds of its own levels, the finest.
     """
 
-    def rule(statistics: Statistics, sigma: Floats, samples: int) -> Floats:
-        finest_first = np.array(values[::-1], dtype=np.float64)[: len(sigma), None]
-        return np.broadcast_to(finest_first, sigma.shape)
+    values: tuple[float, ...]
 
-    return rule
+    def __call__(self, statistics: Statistics, sigma: Floats, samples: int) -> Floats:
+        finest_first = np.array(self.values[::-1], dtype=np.float64)[: len(sigma), None]
+        return np.broadcast_to(finest_first, sigma.shape)

@@ -45,11 +45,15 @@ def words() -> list[str]:
     return list(dict.fromkeys(kind.word for kind in TRANSFORMS.registered()))
 
 
-def find(word: str, dimensions: int) -> Transform:
+def find(word: str | Transform, dimensions: int) -> Transform:
     """The transform that ``transform=word`` means for traces (1) or panels (2).
 
     Raises ValueError for an unknown word, and for a transform that does not have so many dimensions.
     """
+    if isinstance(word, Transform):
+        if word.dimensions == dimensions:
+            return word
+        word = word.word
     for _ in range(2):  # listing the names loads extensions
         for kind in TRANSFORMS.registered():
             if kind.word == word and kind.dimensions == dimensions:

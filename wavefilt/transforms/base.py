@@ -21,7 +21,7 @@ from wavefilt.vocabulary import MODES, Rule
 from wavefilt.wavelets.filters import WaveletLike, as_wavelet, gain, max_level, with_levels
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
     from wavefilt.statistics.interface import Statistics
     from wavefilt.thresholding.shrinkage import Shrinkage
 
@@ -86,10 +86,10 @@ class Transform(ABC):
     auto_level: ClassVar[int] = 0
     chooses_basis: ClassVar[bool] = False
 
-    def check(self, method: Method) -> None:  # noqa: B027  # most transforms have all options
+    def check(self, method: Options) -> None:  # noqa: B027  # most transforms have all options
         """Raise ValueError for options that this transform does not have."""
 
-    def bank(self, wavelet: WaveletLike) -> Any:
+    def filters(self, wavelet: WaveletLike) -> Any:
         """The filters that the option ``wavelet`` means, a `wavefilt.wavelets.filters.Bank`.
 
         Raises ValueError for an unknown name, TypeError for what cannot be one.
@@ -179,7 +179,7 @@ class Transform(ABC):
         """
         return rules.noise(statistics, sigma, self.parts, self.noise_share)
 
-    def on_device(self, spec: rules.RuleSpec) -> bool:
+    def on_device(self, spec: rules.Rule) -> bool:
         """Whether backend "cuda" has the rule for this transform; otherwise that runs on the CPU."""
         return spec.together is None
 

@@ -28,9 +28,9 @@ from wavefilt.wavelets.filters import WaveletLike
 from .base import Analysis, Band, Transform
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
     from wavefilt.statistics.interface import Statistics
-    from wavefilt.thresholding.rules import RuleSpec
+    from wavefilt.thresholding.rules import Rule
 
 SHARE = 0.3
 """The quantile of magnitudes from which the noise is found: signal raises it less than the median."""
@@ -45,7 +45,7 @@ class DualTreeTransform(Transform):
     workspace = 1.0
     noise_share = SHARE
 
-    def check(self, method: Method) -> None:
+    def check(self, method: Options) -> None:
         super().check(method)
         if method.mode != "symmetric":
             raise OptionError(
@@ -59,7 +59,7 @@ class DualTreeTransform(Transform):
                 options(transform=self.word), " depends little on shifts: leave ", options("spins"), " out"
             )
 
-    def bank(self, wavelet: WaveletLike) -> DualTree:
+    def filters(self, wavelet: WaveletLike) -> DualTree:
         return as_dual_tree(wavelet)
 
     def deepest(self, shape: tuple[int, ...], bank: Any) -> int:
@@ -74,7 +74,7 @@ class DualTreeTransform(Transform):
     def growth(self, bank: DualTree, level: int) -> float:
         return bank.gain ** (self.dimensions * (level + 1))
 
-    def on_device(self, spec: RuleSpec) -> bool:
+    def on_device(self, spec: Rule) -> bool:
         return spec.together is None or spec.local
 
     def noise(self, statistics: Statistics, sigma: str | float, bands: tuple[Band, ...]) -> Floats:

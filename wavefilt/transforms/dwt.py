@@ -10,7 +10,7 @@ import pywt
 
 from wavefilt.arrays import Array
 from wavefilt.thresholding.local_shrinkage import REACH, Grid, details_first, low_pass_lag
-from wavefilt.thresholding.rules import RuleSpec
+from wavefilt.thresholding.rules import Rule
 from wavefilt.vocabulary import MODES
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.extension import extended
@@ -40,7 +40,7 @@ class _DWT(Transform):
             y = pywt.idwt(y[:, : detail.shape[-1]], detail, wavelet, mode)
         return np.ascontiguousarray(y[:, : shape[0]])
 
-    def on_device(self, spec: RuleSpec) -> bool:
+    def on_device(self, spec: Rule) -> bool:
         return spec.together is None or spec.local
 
     def grids(self, analysis: Analysis, shape: tuple[int, ...]) -> tuple[Grid, ...]:

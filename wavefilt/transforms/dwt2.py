@@ -23,13 +23,13 @@ from .dwt import DWT, one_level, synthesis_mode
 from .planes import PlaneTransform, check_panels, separable_grids
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
 
 
 class _DWT2(PlaneTransform):
     name, word, band_names = "dwt2", "dwt", "DVH"
 
-    def check(self, method: Method) -> None:
+    def check(self, method: Options) -> None:
         check_panels(method, spins=True)
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:

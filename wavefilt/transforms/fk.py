@@ -33,7 +33,7 @@ from .base import Analysis, Band, Transform
 from .planes import check_panels
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
 
 GRAIN = 1 << 16
 """Samples that are worth a thread."""
@@ -91,21 +91,21 @@ class _FK(Transform):
     default_wavelet, default_rule = "sine32x64", "js"
     has_levels, auto_level, shrinks_approximation = False, maxsize, False
 
-    def check(self, method: Method) -> None:
+    def check(self, method: Options) -> None:
         check_panels(method)
         refused = [
             ("level", method.level is not None, ", which has windows instead, such as wavelet sine32x64"),
             ("keep", method.keep > 0, ", which has no levels"),
             ("sigma", method.sigma == "global", ", where every frequency has noise of its own"),
             ("rule", len(method.fixed_thresholds) > 1, ", which has no levels: give one threshold"),
-            ("rule", method.rule == "bivariate", ", whose bands have no parents"),
+            ("rule", method.rule.name == "bivariate", ", whose bands have no parents"),
         ]
         for option, wrong, why in refused:
             if wrong:
                 given = options(**{option: vars(method)[option]})
                 raise OptionError(given, " is not for ", options(transform=self.word), why)
 
-    def bank(self, wavelet: WaveletLike) -> Window:
+    def filters(self, wavelet: WaveletLike) -> Window:
         return as_window(wavelet)
 
     def growth(self, bank: Window, level: int) -> float:

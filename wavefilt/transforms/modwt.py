@@ -17,7 +17,7 @@ import pywt
 from wavefilt.arrays import Array
 from wavefilt.errors import OptionError, options
 from wavefilt.thresholding.local_shrinkage import REACH, Grid, details_first, low_pass_lag
-from wavefilt.thresholding.rules import RuleSpec
+from wavefilt.thresholding.rules import Rule
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.extension import extended
 
@@ -28,20 +28,20 @@ AT_ONCE = 1 << 14
 """Sums computed at a time: they and their terms fit the second-level cache."""
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
 
 
 class _MODWT(Transform):
     name = word = "modwt"
     workspace = 2.0
 
-    def check(self, method: Method) -> None:
+    def check(self, method: Options) -> None:
         spins = options("spins")
         if method.spins > 1:
             raise OptionError(options(transform="modwt"), " does not depend on shifts: leave ", spins, " out")
-        if method.spec.blocks:
+        if method.rule.blocks:
             what = (" shrinks blocks of ", options(transform="dwt"), "; use ", spins, " for shifts of it")
-            raise OptionError(options(rule=method.rule), *what)
+            raise OptionError(options(rule=method.rule.option), *what)
 
     def deepest(self, shape: tuple[int, ...], bank: pywt.Wavelet) -> int:
         """log2 of the length: above, the taps would lie more than half of the samples apart."""
@@ -98,7 +98,7 @@ class _MODWT(Transform):
         wavelet, mode, _, start_level = parts(analysis)
         return modwt_boundary.kept(wavelet.dec_len, mode, level, start_level)[0]
 
-    def on_device(self, spec: RuleSpec) -> bool:
+    def on_device(self, spec: Rule) -> bool:
         return spec.together is None or spec.local
 
     def spacing(self, level: int) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Mask
 from wavefilt.thresholding.local_shrinkage import Grid
-from wavefilt.thresholding.rules import RuleSpec
+from wavefilt.thresholding.rules import Rule
 from wavefilt.wavelets import modwt_boundary
 
 from .base import Analysis
@@ -69,7 +69,7 @@ class _MODWT2(PlaneTransform):
     def plane_grids(self, analysis: Analysis, shape: tuple[int, ...]) -> Sequence[tuple[Grid, Grid]]:
         return separable_grids(MODWT, analysis, shape)
 
-    def on_device(self, spec: RuleSpec) -> bool:
+    def on_device(self, spec: Rule) -> bool:
         return False
 
     def live_shares(self, live: Mask, analysis: Analysis) -> tuple[Array, ...]:

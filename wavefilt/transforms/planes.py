@@ -19,7 +19,7 @@ from wavefilt.wavelets import modwt_boundary
 from .base import Analysis, Transform
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
+    from wavefilt.options import Options
 
 
 class PlaneTransform(Transform):
@@ -28,7 +28,7 @@ class PlaneTransform(Transform):
     dimensions = 2
     shrinks_approximation = False
 
-    def check(self, method: Method) -> None:
+    def check(self, method: Options) -> None:
         check_panels(method)
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -61,15 +61,15 @@ class PlaneTransform(Transform):
         return self.counted(self.analyse(live[None].astype(np.float32), own), own, live.shape)
 
 
-def check_panels(method: Method, spins: bool = False) -> None:
+def check_panels(method: Options, spins: bool = False) -> None:
     """Raise ValueError for options that are for traces, and for ``spins`` unless they are of use."""
     if method.spins > 1 and not spins:
         raise OptionError(
-            options(transform=method.transform), " depends little on shifts: leave ", options("spins"), " out"
+            options(transform=method.transform.word), " depends little on shifts: leave ", options("spins"), " out"
         )
     refused = {
         "sigma": isinstance(method.sigma, tuple),
-        "rule": method.spec.blocks is not None,
+        "rule": method.rule.blocks is not None,
         "detrend": method.detrend is not None,
     }
     for option, wrong in refused.items():

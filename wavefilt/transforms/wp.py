@@ -22,8 +22,8 @@ from .base import Analysis, Band, Pyramid, Transform
 from .dwt import DWT
 
 if TYPE_CHECKING:
-    from wavefilt.method import Method
-    from wavefilt.thresholding.rules import RuleSpec
+    from wavefilt.options import Options
+    from wavefilt.thresholding.rules import Rule
     from wavefilt.thresholding.shrinkage import Shrinkage
 
 Merge = Callable[[Array, Array, int], Array]
@@ -42,11 +42,11 @@ class PacketTransform(Transform):
     workspace = 2.0
     chooses_basis = True
 
-    def check(self, method: Method) -> None:
+    def check(self, method: Options) -> None:
         if isinstance(method.sigma, tuple):
             raise OptionError(options(sigma=method.sigma), f" is not for transform {self.word!r}")
-        if method.spec.together is not None:
-            raise OptionError(options(rule=method.rule), f" is not for transform {self.word!r}")
+        if method.rule.together is not None:
+            raise OptionError(options(rule=method.rule.option), f" is not for transform {self.word!r}")
 
     def bands(self, level: int, bank: Any = None) -> tuple[Band, ...]:
         """All nodes but the approximations, level by level; a band's ``level`` is that of its octave in the DWT."""
@@ -76,7 +76,7 @@ class PacketTransform(Transform):
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         return tuple(node for nodes in coefficients[:0:-1] for node in nodes[1:])
 
-    def on_device(self, spec: RuleSpec) -> bool:
+    def on_device(self, spec: Rule) -> bool:
         return False
 
     def merged(self, pyramid: Pyramid, shrinkage: Shrinkage | None, merge: Merge) -> Array:

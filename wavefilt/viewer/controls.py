@@ -16,7 +16,7 @@ from wavefilt.wavelets.filters import names as wavelets
 from .bandpass import BandPass
 from .lines import seconds
 from .source import Source
-from .state import Options
+from .state import Chosen
 
 DEFAULT, WINDOW = "default", "noise window"
 LEVELS = range(1, 13)
@@ -47,7 +47,7 @@ class Controls:
     ``changed()`` is called once for each change.
     """
 
-    def __init__(self, source: Source, given: Options, changed: Callable[[], None]) -> None:
+    def __init__(self, source: Source, given: Chosen, changed: Callable[[], None]) -> None:
         self.source, self.given, self.changed = source, given, changed
         self.window: Any = None
         listed: dict[str, tuple[str, Iterable[Any], dict[str, Any]]] = {
@@ -74,7 +74,7 @@ class Controls:
             widget.param.watch(lambda event: self.changed(), "value")
 
     @property
-    def options(self) -> Options:
+    def options(self) -> Chosen:
         """Options of `Recording.denoise`. Raises ValueError where a noise window is to be used and there is none."""
         chosen = {name: choice.value for name, choice in self.choices.items()}
         if chosen["sigma"] == WINDOW:

@@ -13,7 +13,7 @@ from wavefilt.denoising.noise_times import Clock, in_samples
 from wavefilt.denoising.options import DEFAULTS
 
 from .source import Source
-from .state import Options
+from .state import Chosen
 
 NOISE = {
     "seconds": "noise-window",
@@ -25,7 +25,7 @@ NOISE = {
 """The option of the command for each kind of noise that is a tuple."""
 
 
-def python(source: Source, options: Options, backend: str | Backend = REFERENCE) -> str:
+def python(source: Source, options: Chosen, backend: str | Backend = REFERENCE) -> str:
     """Import, and the call that gives the denoised samples."""
     said = _said(options) | _named(backend)
     own = source.two if said.pop("two_dimensional", False) else source.one
@@ -37,7 +37,7 @@ def python(source: Source, options: Options, backend: str | Backend = REFERENCE)
 
 
 def command(
-    source: Source, options: Options, target: str | None = None, backend: str | Backend = REFERENCE
+    source: Source, options: Chosen, target: str | None = None, backend: str | Backend = REFERENCE
 ) -> str | None:
     """`wavefilt denoise` with these options, which writes to ``target``; None for what is in no file."""
     if not source.file:
@@ -53,7 +53,7 @@ def command(
     return shlex.join(words)
 
 
-def _said(options: Options) -> Options:
+def _said(options: Chosen) -> Chosen:
     """Those that are not as they are anyway."""
     said = {name: value for name, value in options.items() if value is not None and value is not False}
     return {name: value for name, value in said.items() if not _default(name, value)}
@@ -64,7 +64,7 @@ def _default(name: str, value: object) -> bool:
     return isinstance(value, type(default)) and value == default
 
 
-def _named(backend: str | Backend) -> Options:
+def _named(backend: str | Backend) -> Chosen:
     """A backend, unless it is the one that is chosen for few samples in any case."""
     name = backend if isinstance(backend, str) else backend.name
     return {} if name == REFERENCE else {"backend": name}

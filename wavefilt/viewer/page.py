@@ -12,14 +12,14 @@ import panel as pn
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.recording import Recording
-from wavefilt.trust.page import badge
+from wavefilt.advice.page import badge
 
 from . import lines
 from .bandpass import BandPass
 from .controls import Controls, Look
 from .details import Details
 from .figures import PALETTE, Pictures
-from .state import ERRORS, Options, Result, denoise, denoise_first
+from .state import ERRORS, Chosen, Result, denoise, denoise_first
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 BAD, GOOD = "#b00020", "#00695c"
@@ -84,7 +84,7 @@ class Viewer(pn.viewable.Viewer):  # type: ignore[misc]  # Panel has no types
         return self._layout
 
     @property
-    def options(self) -> Options:
+    def options(self) -> Chosen:
         return self.result.options
 
     @property

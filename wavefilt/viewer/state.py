@@ -1,4 +1,4 @@
-"""Options and the denoised recording that they give; no widgets here."""
+"""Chosen and the denoised recording that they give; no widgets here."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from wavefilt.backends.registry import REFERENCE
 from wavefilt.denoising.options import check_names
 from wavefilt.denoising.pipeline import Outcome
 from wavefilt.errors import BackendUnavailable
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.recording import Recording
 from wavefilt.report import transformed, unchanged
 
 from .source import Source
 
-Options = dict[str, Any]
+Chosen = dict[str, Any]
 """Options of `Recording.denoise` by their names; those left out have their defaults."""
 LARGE, COMPILED = 1 << 17, "numba"
 """Samples from which a page denoises with compiled kernels, as a change comes after the other."""
@@ -36,7 +36,7 @@ class Result:
     """What came of the options."""
 
     source: Source
-    options: Options
+    options: Chosen
     after: Recording
     seconds: float
 
@@ -51,7 +51,7 @@ class Result:
         return self.outcome.samples
 
     def summary(self) -> str:
-        """Method, share of the energy that was removed, and time, in a line."""
+        """Options, share of the energy that was removed, and time, in a line."""
         before, outcome = self.source.recording, self.outcome
         note = ""
         if not outcome.estimates:
@@ -87,7 +87,7 @@ def denoise(source: Source, options: Mapping[str, Any], backend: str | Backend =
     return Result(source, given, after, time.perf_counter() - start)
 
 
-def denoise_first(source: Source, options: Options, backend: str | Backend, traces: slice) -> Array | None:
+def denoise_first(source: Source, options: Chosen, backend: str | Backend, traces: slice) -> Array | None:
     """`Result.rows` with these traces alone denoised, NaN elsewhere; None where that saves little or others matter.
 
     Raises one of `ERRORS`.
@@ -109,9 +109,9 @@ def denoise_first(source: Source, options: Options, backend: str | Backend, trac
     return after
 
 
-def _method(options: Mapping[str, Any], backend: str | Backend) -> tuple[Options, Method]:
-    """Options that are given, and what they are but for the noise."""
+def _method(options: Mapping[str, Any], backend: str | Backend) -> tuple[Chosen, Options]:
+    """Chosen that are given, and what they are but for the noise."""
     given = {name: value for name, value in options.items() if value is not None}
     check_names(given, backend, "wavelet", "two_dimensional")
     own = {name: value for name, value in given.items() if name not in ("sigma", "two_dimensional")}
-    return given, Method(**own, dimensions=2 if given.get("two_dimensional") else 1)
+    return given, Options(**own, dimensions=2 if given.get("two_dimensional") else 1)

@@ -23,7 +23,7 @@ class FilterBank(Protocol):
 
 
 class Bank(Protocol):
-    """What the filters of any transform have: see `Transform.bank`; they are hashable."""
+    """What the filters of any transform have: see `Transform.filters`; they are hashable."""
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from wavefilt.backends.cuda.dwt.tiling import ROWS, up4
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
@@ -43,7 +43,7 @@ class DualTreePanelPlan(ComplexPlan):
 
     noise = ComplexPlan.noise._replace(directions=BANDS)
 
-    def __init__(self, shape: Shape, options: Options) -> None:
+    def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
         s, filters, threads = shape, shape.filters[0], options.threads
         down, along = (sizes(n, s.depth) for n in s.size)

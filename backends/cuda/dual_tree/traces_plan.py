@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wavefilt.backends.cuda.dwt import local_shrinkage
 from wavefilt.backends.cuda.dwt.tiling import grid, up4
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.statistics.layout import DetailLayout
@@ -21,7 +21,7 @@ class DualTreePlan(ComplexPlan):
 
     centres = True
 
-    def __init__(self, shape: Shape, options: Options) -> None:
+    def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
         s, (filters,), threads, tile = shape, shape.filters, options.threads, options.tile_for(shape.dtype)
         axis = sizes(s.samples, s.depth)

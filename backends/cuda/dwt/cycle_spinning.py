@@ -14,7 +14,7 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import Kernel, Samples
 from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.backends.cuda.thresholding.kernels import leave, marking
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.wavelets import modwt_boundary
 
 from .tiling import FLAGS, ROWS, grid
@@ -38,7 +38,7 @@ def mean(dtype: str, threads: int) -> Kernel:
 
 
 def denoise(
-    once: Callable[[Samples], tuple[Samples, object] | None], x: Samples, method: Method, level: int
+    once: Callable[[Samples], tuple[Samples, object] | None], x: Samples, method: Options, level: int
 ) -> Samples | None:
     """The rows of ``x``, an array on a GPU, as its kind, by denoising ``once`` and again; None if not finite.
 

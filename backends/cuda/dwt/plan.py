@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Alone, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
@@ -27,7 +27,7 @@ class DwtPlan(Plan):
 
     copies = centres = True
 
-    def __init__(self, shape: Shape, options: Options) -> None:
+    def __init__(self, shape: Shape, options: KernelOptions) -> None:
         ((lo, hi, rec_lo, rec_hi),), (mode,) = shape.filters, shape.modes
         f = Filter(len(lo), mode == "periodization")
         super().__init__(shape, options.suited(f.taps, shape.dtype, shape.rows, shape.samples))

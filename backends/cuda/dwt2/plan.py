@@ -6,7 +6,7 @@ import numpy as np
 
 from wavefilt.backends.cuda.dwt.forward import extensions
 from wavefilt.backends.cuda.dwt.tiling import ROWS, Filter, up4
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Stream
@@ -29,7 +29,7 @@ class PanelPlan(Plan):
 
     early, together = BANDS, BANDS
 
-    def __init__(self, shape: Shape, options: Options) -> None:
+    def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
         s, (down, along), (mode_down, mode_along) = shape, shape.filters, shape.modes
         periodized = mode_down == "periodization", mode_along == "periodization"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wavefilt.backends.cuda.dwt.tiling import grid, up4
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.plan import ALONE, KEPT, Beside, GridsOf, Place, Plan, Shape, Shrinking
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
@@ -21,7 +21,7 @@ class ModwtPlan(Plan):
     Each launch but the coarsest writes one of two buffers of approximations in turn.
     """
 
-    def __init__(self, shape: Shape, options: Options) -> None:
+    def __init__(self, shape: Shape, options: KernelOptions) -> None:
         super().__init__(shape, options)
         (filters,), (mode,), s = shape.filters, shape.modes, shape
         modwt_boundary.check(s.samples, mode)

@@ -19,7 +19,7 @@ from wavefilt.backends.cuda.runtime.interfaces import Samples
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
 from wavefilt.backends.cuda.runtime.transfer import Ring
-from wavefilt.method import Method
+from wavefilt.options import Options
 
 from . import split_rows
 
@@ -99,7 +99,7 @@ class Several(Cuda):
     def denoise(
         self,
         x: Samples,
-        method: Method,
+        method: Options,
         level: int,
         report: bool = False,
         out: Samples | None = None,
@@ -127,7 +127,7 @@ class Several(Cuda):
         return super().denoise(x, method, level, report, out)  # chunk by chunk through one of them
 
     def split(
-        self, x: Samples, method: Method, level: int, report: bool = False, out: Samples | None = None
+        self, x: Samples, method: Options, level: int, report: bool = False, out: Samples | None = None
     ) -> Denoised:
         """`denoise` of rows in host memory with a part of the samples on each GPU.
 
@@ -137,14 +137,14 @@ class Several(Cuda):
         out = self._results.lend(x.shape, x.dtype)[0] if out is None else out
         return guarded(partial(split_rows.denoise, self._members, x, out, method, level, report), self.clear)
 
-    def _divides(self, x: Samples, method: Method, level: int) -> bool:
+    def _divides(self, x: Samples, method: Options, level: int) -> bool:
         """Whether samples can be cut into parts that are more than halo."""
         halo = method.halo(level)
-        if halo is None or method.spec.blocks or method.kind.name != "dwt":
+        if halo is None or method.rule.blocks or method.transform.name != "dwt":
             return False
         return len(x) > 1 or x.size > 8 * len(self._members) * halo
 
-    def _dealt(self, x: Samples, method: Method, level: int, report: bool, out: Samples | None) -> Denoised:
+    def _dealt(self, x: Samples, method: Options, level: int, report: bool, out: Samples | None) -> Denoised:
         """Whole rows, some for every GPU."""
         out = self._results.lend(x.shape, x.dtype)[0] if out is None else out
         edges = [len(x) * i // len(self._members) for i in range(len(self._members) + 1)]
@@ -156,7 +156,7 @@ class Several(Cuda):
         futures = [m.submit(work(m, part)) for m, part in zip(self._members, parts, strict=True)]
         return joined([future.result() for future in futures], out, report)
 
-    def at_once(self, x: Samples, method: Method, axes: tuple[int, ...], wait: bool) -> Samples | None:
+    def at_once(self, x: Samples, method: Options, axes: tuple[int, ...], wait: bool) -> Samples | None:
         if method.dimensions == 2:
             return super().at_once(x, method, axes, wait)
         with interop.on_device_of(x):
@@ -165,7 +165,7 @@ class Several(Cuda):
     def each(
         self,
         parts: Sequence[Samples],
-        method: Method,
+        method: Options,
         levels: Sequence[int],
         outs: Sequence[Samples] | None = None,
         wait: bool = True,
@@ -190,7 +190,7 @@ class Several(Cuda):
     def _at_once(
         self,
         parts: Sequence[Samples],
-        method: Method,
+        method: Options,
         levels: Sequence[int],
         outs: Sequence[Samples] | None,
         wait: bool,

@@ -17,7 +17,7 @@ from wavefilt.backends.cuda.runtime.target import cuda
 from wavefilt.chunking import passes
 from wavefilt.chunking.chunks import Chunk
 from wavefilt.chunking.trend import Trend
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 def denoise(
-    members: Sequence[Member], x: Array, out: Array, method: Method, level: int, report: bool
+    members: Sequence[Member], x: Array, out: Array, method: Options, level: int, report: bool
 ) -> tuple[Array, Measured | None] | None:
     """As `Cuda.denoise`, a part of the samples on each GPU. Raises what the driver does if that is too much for one."""
     rows, samples = x.shape

@@ -9,7 +9,7 @@ import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
 from wavefilt.backends.cuda.dwt.tiling import ROWS, grid
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime.compiler import kernel as compiled
 from wavefilt.backends.cuda.runtime.interfaces import Kernel, Stream
 from wavefilt.backends.cuda.runtime.memory import guarded
@@ -82,7 +82,7 @@ class CudaStatistics:
     def __init__(
         self,
         layouts: Sequence[DetailLayout],
-        options: Options,
+        options: KernelOptions,
         pooled: bool,
         stream: Stream,
         owners: object = None,

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wavefilt.backends.cuda.dwt.tiling import grid
-from wavefilt.backends.cuda.options import Options
+from wavefilt.backends.cuda.options import KernelOptions
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Stream
 from wavefilt.backends.cuda.runtime.target import cuda
 
@@ -84,7 +84,7 @@ class Selection:
     """
 
     def __init__(
-        self, layouts: Sequence[DetailLayout], options: Options, depth: int, pooled: bool, share: float = MEDIAN
+        self, layouts: Sequence[DetailLayout], options: KernelOptions, depth: int, pooled: bool, share: float = MEDIAN
     ) -> None:
         self._share = share
         first = layouts[0]

@@ -15,13 +15,13 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceFunction, Kernel
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.statistics.search_window import MEDIAN, ended
 from wavefilt.backends.cuda.thresholding.kernels import constant
-from wavefilt.method import Method
+from wavefilt.options import Options
 from wavefilt.thresholding.rules import MAD_TO_SIGMA, bayes_formula
 from wavefilt.wavelets.dual_tree import magnitude_quantile
 
 
-def factors(method: Method, bands: int, samples: int, noise: NoiseOf) -> Floats:
-    """`Method.factors`, and for each band what multiplies the quantile of magnitudes that tells the noise."""
+def factors(method: Options, bands: int, samples: int, noise: NoiseOf) -> Floats:
+    """`Options.factors`, and for each band what multiplies the quantile of magnitudes that tells the noise."""
     scales = np.full(bands, MAD_TO_SIGMA)
     if noise.parts == 2:
         own = method.bands_of(bands)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from wavefilt import transforms
 from wavefilt.arrays import Array, Floats
 from wavefilt.errors import OptionError, options
-from wavefilt.option_checks import check_whole, checked_noise, is_number
+from wavefilt.option_checks import check_whole, checked_noise
 from wavefilt.statistics.interface import NOTHING, Statistics, Wanted
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.thresholding.local_shrinkage import REACH
@@ -30,6 +30,7 @@ from wavefilt.vocabulary import (
     Scope,
     Shrink,
     check,
+    is_number,
 )
 from wavefilt.vocabulary import Rule as RuleName
 from wavefilt.wavelets import boundary
@@ -40,7 +41,7 @@ GOLDEN = (3 - math.sqrt(5)) / 2
 
 
 @dataclass(frozen=True)
-class Method:
+class Options:
     """How to denoise, checked: every option of `denoise` but the axis and the backend.
 
     Where ``wavelet`` and ``rule`` are left out, they are those of the transform from then on.
@@ -49,46 +50,53 @@ class Method:
     wavelet: WaveletLike | None = None
     level: int | None = None
     mode: Mode = "symmetric"
-    rule: RuleName | float | Sequence[float] | None = None
+    rule: rules.Rule = None  # type: ignore[assignment]  # resolved in __post_init__
     shrink: Shrink | Estimator | None = None
     sigma: Noise = "level"
     scope: Scope = "trace"
     keep: int = 0
-    transform: str = "dwt"
+    transform: Transform = "dwt"  # type: ignore[assignment]
     spins: int = 1
     dimensions: Literal[1, 2] = 1
     detrend: Detrend | None = None
     blend: float = 0.0
-    bank: Any = field(init=False, repr=False, compare=False)
-    """The filters, as `Transform.bank` makes them."""
-    kind: Transform = field(init=False, repr=False, compare=False)
-    """The transform that is meant, of traces or of panels."""
-    spec: rules.RuleSpec = field(init=False, repr=False, compare=False)
-    """What is known of the rule."""
+    filters: Any = field(init=False, repr=False, compare=False)
+    """The filters, as `Transform.filters` makes them."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            wavelet: WaveletLike | None = None,
+            level: int | None = None,
+            mode: Mode = "symmetric",
+            rule: rules.Rule | RuleName | float | Sequence[float] | None = None,
+            shrink: Shrink | Estimator | None = None,
+            sigma: Noise = "level",
+            scope: Scope = "trace",
+            keep: int = 0,
+            transform: Transform | str = "dwt",
+            spins: int = 1,
+            dimensions: Literal[1, 2] = 1,
+            detrend: Detrend | None = None,
+            blend: float = 0.0,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", transforms.find(self.transform, self.dimensions))
+        object.__setattr__(self, "transform", transforms.find(self.transform, self.dimensions))
         if self.wavelet is None:
-            object.__setattr__(self, "wavelet", self.kind.default_wavelet)
-        if self.rule is None:
-            object.__setattr__(self, "rule", self.kind.default_rule)
+            object.__setattr__(self, "wavelet", self.transform.default_wavelet)
         assert self.wavelet is not None
-        object.__setattr__(self, "bank", self.kind.bank(self.wavelet))
+        object.__setattr__(self, "filters", self.transform.filters(self.wavelet))
         boundary.EXTENSIONS.check(self.mode)
         check("scope", self.scope, SCOPES)
-        if isinstance(self.rule, str):
-            rules.RULES.check(self.rule, "a number, or one number a level")
-        elif not self.fixed_thresholds or not all(0 <= t < math.inf for t in self.fixed_thresholds):
-            raise OptionError(options(rule=self.rule), ": thresholds must be finite numbers of at least 0")
-        else:  # an array would be compared element by element
-            numbers, given = self.fixed_thresholds, np.asarray(self.rule)
-            object.__setattr__(self, "rule", tuple(numbers) if given.ndim else numbers[0])
-        object.__setattr__(self, "spec", rules.spec(self.rule))
-        if self.kind.parts == 2 and self.spec.magnitudes is None:
+        rule = self.transform.default_rule if self.rule is None else self.rule
+        object.__setattr__(self, "rule", rules.find(rule))
+        if self.transform.parts == 2 and self.rule.magnitudes is None:
             others = ", ".join(rules.RULES.where(lambda spec: spec.magnitudes is not None))
-            transform = options(transform=self.transform)
+            transform = options(transform=self.transform.word)
             raise OptionError(
-                options(rule=self.rule),
+                options(rule=self.rule.option),
                 " is for real coefficients, and ",
                 transform,
                 f" has complex ones: use {others}",
@@ -99,12 +107,12 @@ class Method:
             named = ", ".join(rules.RULES.names())
             what = " is a threshold in the units of the samples, which noise that changes tells nothing of: use "
             raise OptionError(
-                options(rule=self.rule), what, f"one of the rules {named}, or leave ", options("sigma"), " out"
+                options(rule=self.rule.option), what, f"one of the rules {named}, or leave ", options("sigma"), " out"
             )
         if self.level is not None:
             check_whole("level", self.level, 0)
         check_whole("spins", self.spins, 1)
-        self.kind.check(self)
+        self.transform.check(self)
         check_whole("keep", self.keep, 0)
         if self.detrend is not None:
             check("detrend", self.detrend, DETRENDS)
@@ -116,12 +124,12 @@ class Method:
             return
         if self.shrink not in ESTIMATORS and self.shrink not in shrinkage.FUNCTIONS:
             check("shrink", self.shrink, (*shrinkage.FUNCTIONS.names(), *ESTIMATORS))
-        if self.spec.own_function:
-            own = f" shrinks {self.spec.own_function} its own way: leave "
-            raise OptionError(options(rule=self.rule), own, options(shrink=self.shrink), " out")
-        if self.shrink in ESTIMATORS and not self.spec.prior:
+        if self.rule.own_function:
+            own = f" shrinks {self.rule.own_function} its own way: leave "
+            raise OptionError(options(rule=self.rule.option), own, options(shrink=self.shrink), " out")
+        if self.shrink in ESTIMATORS and not self.rule.prior:
             allowed = " and ".join(rules.RULES.where(lambda spec: spec.prior))
-            why = f" is for rules with a posterior, {allowed}, not {self.rule!r}"
+            why = f" is for rules with a posterior, {allowed}, not {self.rule.option!r}"
             raise OptionError(options(shrink=self.shrink), why)
 
     @cached_property
@@ -150,17 +158,17 @@ class Method:
     @cached_property
     def on_host(self) -> bool:
         """Whether only backends in host memory do it chunk by chunk; in one piece others do rule "js" as well."""
-        return self.spec.together is not None or self.changing
+        return self.rule.together is not None or self.changing
 
     @cached_property
     def host_only(self) -> bool:
         """Whether only backends in host memory do it at all."""
-        return self.changing or not self.kind.on_device(self.spec) or (self.dimensions == 2 and self.spins > 1)
+        return self.changing or not self.transform.on_device(self.rule) or (self.dimensions == 2 and self.spins > 1)
 
     @cached_property
     def shrinks_approximation(self) -> bool:
         """Whether the approximation is a band as well, with noise and a threshold, the last."""
-        return self.spec.local and self.kind.shrinks_approximation
+        return self.rule.local and self.transform.shrinks_approximation
 
     def window_in(self, samples: int) -> slice:
         """The window of noise. Raises ValueError where it does not lie in a trace of so many samples."""
@@ -184,7 +192,7 @@ class Method:
     @cached_property
     def trend(self) -> Detrend | None:
         """What is removed before the transform and added again after: as asked for, or what the rule needs."""
-        return self.detrend or (self.spec.detrend if self.shrinks_approximation else None)
+        return self.detrend or (self.rule.detrend if self.shrinks_approximation else None)
 
     def shifts(self, level: int) -> list[int]:
         """Samples by which cycle spinning shifts, for a transform of so many levels, which repeats after 2^level.
@@ -215,46 +223,43 @@ class Method:
     @cached_property
     def fixed_thresholds(self) -> list[float]:
         """The thresholds given as ``rule``, coarsest level first; empty if the rule is a name."""
-        if isinstance(self.rule, str):
-            return []
-        values = np.atleast_1d(np.asarray(self.rule, dtype=object)).ravel()
-        return [float(t) if is_number(t) else math.nan for t in values]
+        return list(self.rule.values)
 
     @cached_property
     def shrink_word(self) -> str:
         """``shrink``, or what the rule is derived for: soft for a threshold given as a number, "block" for blocks."""
-        return self.shrink or self.spec.shrink
+        return self.shrink or self.rule.shrink
 
     def summary(self, level: int) -> str:
         """Transform, wavelet, level, rule and threshold function in a few words."""
         numbers = [f"{threshold:g}" for threshold in self.fixed_thresholds]
-        rule = f"threshold {', '.join(numbers)}" if numbers else self.rule
-        deep = f" level {level}" if self.kind.has_levels else ""
-        return f"{self.transform} {self.bank.name}{deep}, {rule} {self.shrink_word}"
+        rule = f"threshold {', '.join(numbers)}" if numbers else self.rule.name
+        deep = f" level {level}" if self.transform.has_levels else ""
+        return f"{self.transform.word} {self.filters.name}{deep}, {rule} {self.shrink_word}"
 
     def function(self, samples: int) -> shrinkage.Function:
         """What is done to the coefficients of a trace of so many samples."""
-        if self.spec.together is not None:
-            return self.spec.together
-        if self.spec.blocks:
-            return self.spec.blocks(samples)
+        if self.rule.together is not None:
+            return self.rule.together
+        if self.rule.blocks:
+            return self.rule.blocks(samples)
         word: Any = self.shrink_word
-        return shrinkage.Posterior(self.spec.prior, word) if word in ESTIMATORS else word
+        return shrinkage.Posterior(self.rule.prior, word) if word in ESTIMATORS else word
 
     def analysis(self, level: int) -> Analysis:
         """The transform to this level, by the filters and the mode of this method along every axis."""
-        return self.kind.analysis(self.bank, self.mode, level)
+        return self.transform.analysis(self.filters, self.mode, level)
 
     def deepest(self, *shape: int) -> int:
         """Levels that a trace of so many samples, or a panel of this shape, may have at most."""
-        return self.kind.deepest(shape, self.bank)
+        return self.transform.deepest(shape, self.filters)
 
     def halo(self, level: int) -> int | None:
         """Samples on each side of a chunk that its samples depend on, as `Transform.halo`."""
-        halo = self.kind.halo(self.bank.dec_len, level)
-        if halo is None or self.spec.together is None:
+        halo = self.transform.halo(self.filters.dec_len, level)
+        if halo is None or self.rule.together is None:
             return halo
-        lag = math.ceil(abs(self.kind.lag(self.bank)))
+        lag = math.ceil(abs(self.transform.lag(self.filters)))
         return halo + (REACH + lag + 2 << level)  # coefficients of the last level, to the nearest ones and their means
 
     def blended(self, x: Array, y: Array) -> Array:
@@ -271,13 +276,13 @@ class Method:
         level = (
             int(self.level)
             if self.level is not None
-            else min(self.kind.auto_level or self.spec.auto_level, self.kind.usual_level(shape, self.bank))
+            else min(self.transform.auto_level or self.rule.auto_level, self.transform.usual_level(shape, self.filters))
         )
         if level > deepest:
             size = "samples" if self.dimensions == 1 else "traces or samples"
-            filters = f"{self.bank.name} ({self.bank.dec_len} taps)"
+            filters = f"{self.filters.name} ({self.filters.dec_len} taps)"
             limit = f" is above the maximum of {deepest} for {samples} {size} and {filters}; "
-            others = self.kind.with_levels(samples, self.bank, deepest)
+            others = self.transform.with_levels(samples, self.filters, deepest)
             raise OptionError(
                 options(level=level), limit, f"use a lower level or a shorter filter{others and ': '}{others}"
             )
@@ -297,10 +302,10 @@ class Method:
         if sigma is None:
             assert statistics is not None
             assert not isinstance(self.sigma, tuple)
-            sigma = self.kind.noise(statistics, self.sigma, self.bands_of(len(statistics.counts)))
+            sigma = self.transform.noise(statistics, self.sigma, self.bands_of(len(statistics.counts)))
             if self.sigma != "level":
                 sigma = sigma * self.noise_gains(len(statistics.counts), self.sigma)
-        level = self.kind.levels(len(sigma) - self.shrinks_approximation)
+        level = self.transform.levels(len(sigma) - self.shrinks_approximation)
         bands = self.bands(level)
         with np.errstate(over="ignore", invalid="ignore"):
             if given := self.fixed_thresholds:  # coarsest level first; a segment with fewer levels has the finest ones
@@ -314,8 +319,8 @@ class Method:
 
     @cached_property
     def known_rule(self) -> Literal["linear", "bayes", "fixed", None]:
-        """What `RuleSpec.device_kind` says, if thresholds are that and nothing else."""
-        kind = self.spec.device_kind
+        """What `Rule.device_kind` says, if thresholds are that and nothing else."""
+        kind = self.rule.device_kind
         return None if kind == "bayes" and self.keep else kind
 
     def factors(self, bands: int, samples: int) -> tuple[Floats, Floats]:
@@ -332,8 +337,8 @@ class Method:
         """What will be asked of the details."""
         if self.sigma not in ("level", "global") or self.shrinks_approximation:
             return NOTHING
-        bands = len(self.kind.bands(level)) if self.sigma == "level" else 1
-        return Wanted(tuple(range(1, bands + 1)), self.sigma == "level" and "mean_square" in self.spec.needs)
+        bands = len(self.transform.bands(level)) if self.sigma == "level" else 1
+        return Wanted(tuple(range(1, bands + 1)), self.sigma == "level" and "mean_square" in self.rule.needs)
 
     def noise_gains(self, bands: int, sigma: object = None) -> Floats:
         """What white noise, or a threshold for it, is multiplied by in each band, shape (bands, 1).
@@ -349,24 +354,26 @@ class Method:
 
         These have the noise of the details of the last level, but where the transform knows more.
         """
-        details = self.kind.bands(level, self.bank)
-        return (*details, self.kind.approximation_band(level, self.bank)) if self.shrinks_approximation else details
+        details = self.transform.bands(level, self.filters)
+        if not self.shrinks_approximation:
+            return details
+        return (*details, self.transform.approximation_band(level, self.filters))
 
     def bands_of(self, count: int) -> tuple[Band, ...]:
         """`bands`, of which there are so many."""
-        return self.bands(self.kind.levels(count - self.shrinks_approximation))
+        return self.bands(self.transform.levels(count - self.shrinks_approximation))
 
     def sizes(self, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
         """Number of coefficients of each of `bands` that rules count."""
-        details = self.kind.sizes(analysis, shape)
+        details = self.transform.sizes(analysis, shape)
         return [*details, *details[-1:]] if self.shrinks_approximation else details
 
     def counted(self, coefficients: tuple[Any, ...], analysis: Analysis, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The coefficients of each of `bands` that rules count, arrays (batch, coefficients)."""
-        details = self.kind.counted(coefficients, analysis, shape)
+        details = self.transform.counted(coefficients, analysis, shape)
         if not self.shrinks_approximation:
             return details
-        return (*details, self.kind.counted_approximation(coefficients[0], analysis, shape))
+        return (*details, self.transform.counted_approximation(coefficients[0], analysis, shape))
 
     def cut(self, numbers: Floats, level: int) -> Floats:
         """Noise or thresholds (bands, groups) of fewer levels.
@@ -382,17 +389,17 @@ class Method:
         return np.concatenate([numbers[:level], np.where(numbers[-1] == 0, 0, approximation)[None]])
 
     @cached_property
-    def rule_function(self) -> rules.Rule:
+    def rule_function(self) -> rules.Thresholds:
         """The function that finds the thresholds."""
-        if self.spec.measured and not isinstance(self.sigma, str) and not self.changing:
-            return self.spec.measured
-        if self.kind.parts == 2 and self.spec.magnitudes:
-            return self.spec.magnitudes
-        return self.spec.hard if self.spec.hard and self.shrink_word == "hard" else self.spec.function
+        if self.rule.measured and not isinstance(self.sigma, str) and not self.changing:
+            return self.rule.measured
+        if self.transform.parts == 2 and self.rule.magnitudes:
+            return self.rule.magnitudes
+        return self.rule.hard if self.rule.hard and self.shrink_word == "hard" else self.rule.function
 
 
 def _sobol(k: int) -> int:
-    """The number p_k of `Method.axis_shifts`: the sum modulo 2 of the rows of Pascal's triangle named by its bits."""
+    """The number p_k of `Options.axis_shifts`: the sum modulo 2 of the rows of Pascal's triangle named by its bits."""
     found, row = 0, 1
     while k:
         found ^= row if k & 1 else 0
