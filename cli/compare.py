@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wavefilt import transforms
-from wavefilt.denoising.options import DEFAULTS, check_names
+from wavefilt.backends.registry import check_name
 from wavefilt.errors import OptionError, printable
 from wavefilt.io import Layout
-from wavefilt.options import Options
+from wavefilt.options import DEFAULTS, Options
 from wavefilt.recording import Recording
 from wavefilt.stages import stage
 from wavefilt.thresholding.rules import RULES
@@ -95,7 +95,7 @@ def command(source: str, rules: tuple[Any, ...], kinds: tuple[str, ...], **parse
 def options_of(parsed: dict[str, Any]) -> tuple[dict[str, Any], Layout]:
     """Options of `denoise` that are not the defaults, and the layout. Raises UsageError for what makes no sense."""
     with usage_errors():
-        check_names({}, parsed["backend"])
+        check_name(parsed["backend"])
         layout = Layout(**{field.name: parsed[field.name] for field in fields(Layout)})
         common = {name: parsed[name] for name in METHOD if name in parsed}
         common = {name: value for name, value in common.items() if value not in (None, DEFAULTS.get(name))}

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wavefilt import backends
+    from wavefilt.api import denoise
     from wavefilt.decomposition import (
         dwt,
         idwt,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         waverec2,
     )
     from wavefilt.advice import compare, trust, tune
-    from wavefilt.denoising.api import denoise
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.io import read
@@ -79,7 +79,7 @@ _HOMES = {
         *("dwt", "idwt", "imodwt", "imodwt2", "iswt", "modwt", "modwt2", "swt"),
         *("wavedec", "wavedec2", "waverec", "waverec2"),
     ),
-    "denoising.api": ("denoise",),
+    "api": ("denoise",),
     "dual_tree": ("dtcwt", "idtcwt"),
     "errors": ("BackendUnavailable", "FormatError"),
     "io": ("read",),

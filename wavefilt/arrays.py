@@ -1,18 +1,27 @@
-"""Names of array types, and arrays of any kind taken in as rows of floating samples and given back as their kind."""
+"""Conversion of NumPy arrays, masked arrays and pandas objects to rows of floating samples, and back.
+
+Also the names of array types, and checks of the coordinates of samples. pandas is imported only where a caller has
+imported it before.
+"""
 
 from __future__ import annotations
 
 import operator
 import os
 import shlex
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from wavefilt.vocabulary import check
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array: TypeAlias = NDArray[Any]
 """Samples or coefficients in host memory, of any dtype."""
@@ -25,9 +34,9 @@ DType: TypeAlias = np.dtype[Any]
 
 @dataclass(frozen=True)
 class Traces:
-    """An array taken in: ``rows`` (traces, samples) in the dtype of computation, and the way back.
+    """An array as ``rows`` in the dtype of computation, with the way back.
 
-    With two axes it is sections: (sections, rows, columns).
+    The shape of the rows is (traces, samples), or with two axes (sections, rows, columns).
     """
 
     rows: NDArray[Any]
@@ -36,14 +45,14 @@ class Traces:
 
     @property
     def dtype(self) -> DType:
-        """That of the result: the original's if it is floating, else that of computation."""
+        """The dtype of the result: that of the original if it is floating, otherwise that of computation."""
         return self.original.dtype if self.original.dtype.kind in "fc" else self.rows.dtype
 
     def rows_of(self, out: object) -> Array | None:
-        """The memory of ``out`` as rows; None if rows have to be restored first and then copied there.
+        """Return the memory of ``out`` as rows; None if the result must be restored and copied there.
 
-        Raises TypeError unless ``out`` is a plain array, as the original must be, and ValueError unless it has the
-        shape and dtype of the result and can be written.
+        Raises TypeError unless ``out`` and the original are plain arrays, and ValueError unless ``out`` has the shape
+        and dtype of the result and is writable.
         """
         if isinstance(self.original, np.ma.MaskedArray):
             raise TypeError("out= takes no masked samples, and x is a masked array")
@@ -58,7 +67,7 @@ class Traces:
         return out.reshape(self.rows.shape)
 
     def restore(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """``rows`` as an array of the original's shape, floating dtype and kind (plain or masked)."""
+        """Return ``rows`` as an array of the shape, floating dtype and kind (plain or masked) of the original."""
         last = tuple(range(-len(self.axes), 0))
         if self.axes == last:
             y = rows.reshape(self.original.shape)
@@ -75,15 +84,12 @@ class Traces:
 
 @cache
 def dtype_name(dtype: Any) -> str:
-    """NumPy's name of a dtype, also of another library's.
-
-    NumPy spells it anew each time: in 7 us, a part in a hundred of denoising 64 Ki samples.
-    """
+    """Return NumPy's name of a dtype, also for a dtype of another library; NumPy itself takes 7 us for it."""
     return dtype.name if isinstance(dtype, np.dtype) else str(dtype).rpartition(".")[2]
 
 
 def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype samples are computed in.
+    """Return the dtype in which samples are computed.
 
     float32, float64, complex64 and complex128 as they are; float16 and integers of up to 16 bits in float32;
     wider integers and long double in float64 (complex128). Raises TypeError for anything else.
@@ -98,34 +104,33 @@ def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def check_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    """Raise ValueError for a scalar, an axis out of range or without samples, or one and the same axis twice."""
+    """Raise ValueError for a scalar, an axis out of range or without samples, or the same axis twice."""
     if not shape:
         raise ValueError("x is a single number; an array with samples along an axis is needed")
     for axis in axes:
         if not -len(shape) <= operator.index(axis) < len(shape):
-            raise ValueError(f"axis={axis} is out of range for an array of {len(shape)} dimensions")
+            raise ValueError(f"`axis={axis}` is out of range for an array of {len(shape)} dimensions")
         if shape[axis] == 0:
             raise ValueError(f"x of shape {shape} has no samples along axis {axis}")
     if len({axis % len(shape) for axis in axes}) < len(axes):
-        raise ValueError(f"axes={axes} are one and the same axis of an array of {len(shape)} dimensions")
+        raise ValueError(f"`axes={axes}` are the same axis of an array of {len(shape)} dimensions")
 
 
 def check_out(given: tuple[tuple[int, ...], DType], wanted: tuple[tuple[int, ...], DType]) -> None:
-    """Raise ValueError unless shape and dtype of an ``out`` are those of the result."""
+    """Raise ValueError unless ``out`` has the shape and dtype of the result."""
     if given != wanted:
         has, result = (f"{shape} and dtype {dtype}" for shape, dtype in (given, wanted))
         raise ValueError(f"out has shape {has}, and the result has shape {result}")
 
 
 def take(x: Any, *axes: int) -> Traces:
-    """Any host array (or nested sequence) as C-contiguous rows along an axis, or sections along two.
+    """Return a host array (or nested sequence) as C-contiguous rows along one axis, or sections along two.
 
-    Masked samples become NaN. The input is never modified. Raises TypeError for a dtype or kind of array that cannot
-    be computed with, and ValueError for a scalar, an axis out of range, one and the same axis twice, or no samples
-    along an axis.
+    Masked samples become NaN. The input is never modified. Raises TypeError for a dtype that cannot be denoised, and
+    ValueError for a scalar, an axis out of range, the same axis twice, or no samples along an axis.
     """
     if isinstance(x, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in x):
-        x = np.ma.array(x)  # numpy would take what lies under the masks
+        x = np.ma.array(x)  # NumPy would use the samples under the masks
     array = np.asanyarray(x)
     if not isinstance(array, np.ma.MaskedArray):
         array = np.asarray(array)
@@ -143,9 +148,9 @@ def take(x: Any, *axes: int) -> Traces:
 
 
 def constant(x: Array, gaps: bool = False) -> Mask:
-    """Whether all samples of a trace (..., samples) are equal: a dead trace. Few are read where they are not.
+    """Return which traces (..., samples) are dead: all samples are equal. Few samples of other traces are read.
 
-    With ``gaps`` there may be NaN, which are left out.
+    With ``gaps``, NaN are left out.
     """
     last, first = x.shape[-1] - 1, x[..., 0]
 
@@ -178,13 +183,13 @@ INSTEAD = {
     "polars.DataFrame": "its samples are x.to_numpy(), with time along the first axis",
     "polars.Series": "its samples are x.to_numpy()",
 }
-"""What to write for objects that are no arrays, though NumPy would make one of them, by library and class."""
+"""How to denoise objects that are no arrays, though NumPy would make one of them, by library and class."""
 TABLES = ("pandas.DataFrame", "polars.DataFrame", "xarray.Dataset")
-"""Those whose last axis is not time."""
+"""Kinds whose last axis is not time."""
 
 
 def kind_of(x: object) -> str:
-    """Library and class of an object of `INSTEAD` or of a pandas Series, "path" for a path, "" for all else."""
+    """Return library and class of an object of `INSTEAD` or a pandas Series, "path" for a path, otherwise ""."""
     return _kind(type(x))  # type: ignore[arg-type]  # a type of any object is hashable
 
 
@@ -199,12 +204,12 @@ def _kind(cls: type) -> str:
 
 
 def _full_name(cls: type) -> str:
-    """Of a class, with the package it comes from."""
+    """Return the name of a class with its package."""
     return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
 
 
 def refuse_kinds(x: Any, kinds: Container[str] = TABLES) -> None:
-    """Raise a TypeError that says what to write instead, for a path and for objects of these kinds."""
+    """Raise TypeError, with what to write instead, for a path and for objects of these kinds."""
     kind = kind_of(x)
     if kind == "path":
         path = os.fsdecode(x)
@@ -226,7 +231,7 @@ ON_GPU: dict[str, Callable[[Any], bool]] = {
     "numba.DeviceNDArray": lambda x: True,
     "torch.Tensor": lambda x: bool(x.is_cuda),
 }
-"""Whether arrays of some libraries live on a GPU: the interface that all have takes some microseconds to ask."""
+"""Tests for the libraries that are quicker than `__cuda_array_interface__`, which takes some microseconds."""
 
 
 @cache
@@ -235,7 +240,7 @@ def _tells(cls: type) -> Callable[[Any], bool]:
 
 
 def on_gpu(x: Any) -> bool:
-    """Whether an array lives in the memory of a CUDA device."""
+    """Return whether an array is in the memory of a CUDA device."""
     return _tells(type(x))(x)  # type: ignore[arg-type]  # a type of any object is hashable
 
 
@@ -247,6 +252,147 @@ def _interface_on_gpu(x: Any) -> bool:
 
 
 def known(trace: Array) -> Array:
-    """The samples outside gaps; the trace itself where it has none."""
+    """Return the samples outside gaps; the trace itself if it has none."""
     gaps = np.ma.filled(np.isnan(trace), True)
     return np.asarray(trace[~gaps] if gaps.any() else trace)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A pandas Series or DataFrame as ``rows`` (columns, samples), with the way back; the index is the time axis."""
+
+    original: pd.Series | pd.DataFrame
+    samples: Traces
+
+    @property
+    def rows(self) -> Array:
+        """The samples in the dtype of computation."""
+        return self.samples.rows
+
+    def rows_of(self, out: object) -> Array | None:
+        """Raise TypeError: a result of pandas has no memory that a caller can give."""
+        kind = type(self.original).__name__
+        raise TypeError(f"`out` is for arrays; x is a pandas {kind}, and its samples are x.to_numpy()")
+
+    def restore(self, rows: Array) -> pd.Series | pd.DataFrame:
+        """Return rows as the kind of the original, with its index, columns, name, attributes and floating dtypes."""
+        import pandas as pd
+
+        x, y = self.original, self.samples.restore(rows)
+        found: pd.Series | pd.DataFrame
+        if isinstance(x, pd.Series):
+            found = pd.Series(y, index=x.index, name=x.name)
+        elif y.dtype.kind == "c" or all(dtype == y.dtype or dtype.kind != "f" for dtype in x.dtypes):
+            found = pd.DataFrame(y, index=x.index, columns=x.columns)
+        else:
+            dtypes = [dtype if dtype.kind == "f" else y.dtype for dtype in x.dtypes]
+            found = pd.DataFrame({i: y[:, i].astype(dtype) for i, dtype in enumerate(dtypes)}, index=x.index)
+            found.columns = x.columns
+        found.attrs = dict(x.attrs)
+        return found
+
+
+def take_pandas(x: pd.Series | pd.DataFrame, axis: int = -1, axes: tuple[int, int] | None = None) -> Frame:
+    """Return a Series or DataFrame as rows, in the dtype that all columns have in common.
+
+    Raises TypeError for columns without numbers or of pandas' own dtypes, and ValueError for an index that is not
+    evenly spaced or has several levels, or for an axis that is not the index.
+    """
+    import pandas as pd
+
+    kind = type(x).__name__
+    if axes is None and axis not in (-1, 0):
+        raise ValueError(f"`axis={axis}`: a {kind} is denoised along its index; transpose it, or pass x.to_numpy()")
+    columns = [("x", x.dtype)] if isinstance(x, pd.Series) else [(f"column {c!r}", d) for c, d in x.dtypes.items()]
+    for name, dtype in columns:
+        if not isinstance(dtype, np.dtype):
+            raise TypeError(
+                f"{name} has pandas' dtype {dtype}; a dtype of NumPy is needed: x.astype('float64') makes missing "
+                "values NaN, which are gaps"
+            )
+        if dtype.kind not in "iufc":
+            raise TypeError(f"{name} of dtype {dtype} cannot be denoised; select columns of numbers first")
+    index = x.index
+    if isinstance(index, pd.MultiIndex):
+        raise ValueError(
+            f"the index has {index.nlevels} levels; select the samples of one trace, with x.xs or x.unstack"
+        )
+    coordinate: Any = index
+    if isinstance(index, pd.PeriodIndex):
+        coordinate = index.astype("int64")
+    elif isinstance(index, pd.DatetimeIndex):
+        coordinate = index.tz_localize(None) if index.tz is None else index.tz_convert(None)
+    if not isinstance(index, pd.RangeIndex):
+        check_even(coordinate.to_numpy(), "the index", "drop the index with x.reset_index(drop=True)")
+    samples = x.to_numpy(np.result_type(*(dtype for _, dtype in columns)) if columns else np.float64)
+    return Frame(x, take(np.asarray(samples), *((0,) if axes is None else axes)))
+
+
+TOLERANCE = 0.01
+"""Allowed deviation of a sampling interval from the median interval, as a share of it."""
+
+
+def transformed(dim: Hashable | Sequence[Hashable], known: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """Return the dimension that the option ``dim`` names, or the pair for sections, with the one along traces last.
+
+    That is the one called "time", otherwise the first. Raises OptionError for a dimension that is not ``known``.
+    """
+    pair = isinstance(dim, tuple | list) and dim not in known
+    dims: tuple[Hashable, ...] = tuple(dim) if pair else (dim,)  # type: ignore[arg-type]
+    for one in dims:
+        check("dim", str(one), map(str, known))
+    if pair and len(set(dims)) != 2:
+        raise ValueError(f"`dim={dim!r}` must be one dimension, or a pair of dimensions for sections")
+    return dims[::-1] if pair and dims[1] != "time" else dims
+
+
+def check_even(coordinate: Any, name: str, otherwise: str) -> None:
+    """Raise ValueError, with place and size of the worst interval, unless samples are evenly spaced.
+
+    ``coordinate`` holds numbers, times or durations, of NumPy or as objects, and may run backwards; other labels are
+    accepted. An interval may differ from the median by `TOLERANCE`, or by the resolution of the dtype if that is more
+    (a nanosecond, the rounding of float32), but by less than half an interval. ``otherwise`` is what a user can do if
+    the coordinate does not matter.
+    """
+    values = _numbers(np.asarray(coordinate))
+    if values is None or len(values) < 2:
+        return
+    missing = np.flatnonzero(np.isnan(values) | (np.isinf(values) if values.dtype.kind == "f" else False))
+    if missing.size:
+        raise ValueError(f"{name} is {values[missing[0]]} at sample {missing[0]}; {otherwise}")
+    dtype = values.dtype
+    numbers = values.view(np.int64) if dtype.kind in "mM" else values
+    steps = np.diff(numbers)
+    median = float(np.median(steps))
+    resolution = 2 * float(np.spacing(np.abs(numbers).max())) if dtype.kind == "f" else 1.0
+    off = np.abs(steps - median)
+    worst = int(np.argmax(off))
+    if median == 0 or off[worst] > min(max(TOLERANCE * abs(median), resolution), abs(median) / 2):
+        places = f"from sample {worst} ({coordinate[worst]}) to {worst + 1} ({coordinate[worst + 1]})"
+        raise ValueError(
+            f"{name} is not evenly spaced: the interval {places} is {_interval(steps[worst], dtype)}, the median is "
+            f"{_interval(median, dtype)}, and {TOLERANCE:.0%} more or less are allowed; resample first, or {otherwise}"
+        )
+
+
+def _numbers(values: Array) -> Array | None:
+    """Return a coordinate as numbers, times or durations; None for other labels."""
+    if values.dtype.kind == "O" and len(values):
+        try:  # Python's times, or cftime's
+            values = (values - values[0]).astype("timedelta64[us]")
+        except (TypeError, ValueError):
+            return None
+    if values.dtype.kind == "u":
+        values = values.astype(np.int64)
+    return values if values.dtype.kind in "ifmM" else None
+
+
+def _interval(step: float, dtype: DType) -> str:
+    """Return an interval as text, in seconds for times."""
+    if dtype.kind not in "mM":
+        return f"{step:g}"
+    unit, count = np.datetime_data(dtype)
+    if unit in ("Y", "M"):
+        return f"{count * step:g} {unit}"
+    (seconds,) = np.ones(1, f"timedelta64[{count}{unit}]") / np.timedelta64(1, "s")
+    return f"{seconds * step:g} s"

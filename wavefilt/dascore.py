@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from wavefilt.api import denoise
+from wavefilt.arrays import check_even, transformed
 from wavefilt.backends import Backend
-from wavefilt.denoising.api import denoise
-from wavefilt.denoising.coordinates import check_even, transformed
-from wavefilt.denoising.noise_times import on_coordinate
-from wavefilt.denoising.options import Keywords, along, check_names, history_line, method
+from wavefilt.options import Clock, Keywords, Options, along, check_names
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
@@ -49,16 +48,16 @@ class WavefiltNameSpace(PatchNameSpace):  # type: ignore[misc]
         refuses, TypeError for samples that are not numbers.
         """
         dims = transformed(dim, patch.dims)
-        check_names(options, backend, "dim")
+        check_names(options, "dim")
         time, axes = str(dims[-1]), [patch.dims.index(own) for own in dims]
         coordinate = patch.get_coord(time)
         if not coordinate.evenly_sampled:
             check_even(coordinate.values, f"coordinate {time!r}", "use wavefilt.denoise(patch.data, axis=...)")
-        sigma = on_coordinate(options.get("sigma", "level"), coordinate.values, f"coordinate {time!r}")
+        sigma = Clock.of_coordinate(coordinate.values, f"coordinate {time!r}").in_samples(options.get("sigma", "level"))
         options = {**options, "sigma": sigma}
-        chosen = method(wavelet, options, backend, "dim", dimensions=2 if len(dims) == 2 else 1)
+        chosen = Options.of(wavelet, options, "dim", dimensions=2 if len(dims) == 2 else 1)
         samples = denoise(patch.data, wavelet, backend=backend, **along(axes), **options)
         name = backend if isinstance(backend, str) else backend.name
         level = chosen.level_for(*(patch.data.shape[axis] for axis in axes))
-        line = history_line(chosen, level, dim=dim, backend=name)
+        line = chosen.history(level, dim=dim, backend=name)
         return patch.new(data=samples).update_attrs(history=[*patch.attrs.history, line])

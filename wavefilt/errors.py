@@ -50,7 +50,17 @@ def for_command(error: BaseException) -> str:
         text = str(error)
     else:
         text = "".join(part.command if isinstance(part, Words) else part for part in error.parts)
-    return re.sub(r"`([a-z_]+)`", lambda option: _flag(option[1]), text)
+    return as_flags(text)
+
+
+def as_flags(text: str) -> str:
+    """Return a message with the flags of the command for options in backticks: `dt=0.5` becomes --dt 0.5."""
+
+    def flag(option: re.Match[str]) -> str:
+        value = f" {option[2].strip(chr(39))}" if option[2] else ""
+        return f"--{option[1].replace('_', '-')}{value}"
+
+    return re.sub(r"`([a-z_]+)(?:=([^`]*))?`", flag, text)
 
 
 class OptionError(WordedError, ValueError):

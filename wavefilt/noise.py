@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from wavefilt.api import run
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.backends import Backend, registry
-from wavefilt.denoising.options import Keywords, check_names
-from wavefilt.denoising.pipeline import run
-from wavefilt.options import Options
-from wavefilt.vocabulary import Noise
+from wavefilt.options import Keywords, NoiseForm, Options, check_names
 from wavefilt.wavelets.filters import WaveletLike
 
 Kind = Literal["declared", "found", "median", "extrapolated", "white"]
@@ -74,10 +72,10 @@ class NoiseModel:
     source: str
     power: Floats
     samples: int
-    sigmas: tuple[Noise, ...]
+    sigmas: tuple[NoiseForm, ...]
 
     @classmethod
-    def estimated(cls, kind: Kind, source: str, x: Array, sigmas: Sequence[Noise]) -> NoiseModel:
+    def estimated(cls, kind: Kind, source: str, x: Array, sigmas: Sequence[NoiseForm]) -> NoiseModel:
         """Estimate the noise of traces in which gaps are NaN."""
         return cls(kind, source, _power(kind, x, sigmas), x.shape[1], tuple(sigmas))
 
@@ -126,7 +124,7 @@ class NoiseModel:
         return np.asarray(np.sqrt(weights @ self.power.T))
 
 
-def estimates(x: Array, sigma: Noise | Sequence[Noise] = "level") -> tuple[NoiseModel, ...]:
+def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tuple[NoiseModel, ...]:
     """Return the noise models that have to agree on a conclusion, the most plausible one first.
 
     A declared standard deviation stands alone. A declared window, and ``"global"`` (white noise), are accompanied by
@@ -142,7 +140,7 @@ def estimates(x: Array, sigma: Noise | Sequence[Noise] = "level") -> tuple[Noise
         With windows in samples.
     """
     x, one = without_flat_parts(x), isinstance(sigma, str | tuple | float | int)
-    sigmas: list[Noise] = [sigma] * len(x) if one else list(sigma)  # type: ignore[arg-type, list-item]
+    sigmas: list[NoiseForm] = [sigma] * len(x) if one else list(sigma)  # type: ignore[arg-type, list-item]
     words = [said for each in dict.fromkeys(sigmas) if (said := _declaration(each))]
     if words:
         source = words[0] if len(words) == 1 else f"{words[0]} and {len(words) - 1} more"
@@ -158,7 +156,7 @@ def estimates(x: Array, sigma: Noise | Sequence[Noise] = "level") -> tuple[Noise
     return (extrapolated, median, NoiseModel.undeclared("white", x)) if changes else (extrapolated, median)
 
 
-def for_ranking(x: Array, sigma: Noise | Sequence[Noise] = "level") -> NoiseModel:
+def for_ranking(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> NoiseModel:
     """Return the noise model with which methods are ranked: declared, the median if a window is found, or white."""
     models = estimates(x, sigma)
     if models[0].kind != "extrapolated":
@@ -166,7 +164,7 @@ def for_ranking(x: Array, sigma: Noise | Sequence[Noise] = "level") -> NoiseMode
     return NoiseModel.undeclared("white", without_flat_parts(x))
 
 
-def _declaration(sigma: Noise) -> str:
+def _declaration(sigma: NoiseForm) -> str:
     """Return a declared noise in words, "" for noise that is to be estimated from the whole trace."""
     if isinstance(sigma, tuple):
         return f"noise window from sample {sigma[1]} to {sigma[2]}" if sigma[0] == "window" else ""
@@ -175,7 +173,7 @@ def _declaration(sigma: Noise) -> str:
     return f"standard deviation {sigma:g}"
 
 
-def _power(kind: Kind, x: Array, sigmas: Sequence[Noise]) -> Floats:
+def _power(kind: Kind, x: Array, sigmas: Sequence[NoiseForm]) -> Floats:
     """Return the power (traces, frequencies) by the option ``sigma`` of each trace."""
     if kind == "extrapolated":
         return extrapolated_power(x)
@@ -530,7 +528,8 @@ def estimate_sigma(
     """
     from wavefilt.advice.intake import take
 
-    check_names(options, backend, "by_band", "axis", "axes")
+    registry.check_name(backend)
+    check_names(options, "by_band", "axis", "axes")
     taken = take(x, options.get("sigma", "level"), axis, axes)
     plain: Keywords = {**options, "sigma": "level"}
     method = Options(wavelet, **plain, dimensions=1 if taken.dimensions == 1 else 2)

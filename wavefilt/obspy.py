@@ -10,15 +10,12 @@ from typing import TypeVar, Unpack
 
 import numpy as np
 
+from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, Traces, take
-from wavefilt.backends import Backend
-from wavefilt.denoising.api import denoise as denoise_array
-from wavefilt.denoising.noise_times import Clock, in_samples
-from wavefilt.denoising.options import Keywords, check_names, history_line, method
+from wavefilt.backends import Backend, registry
 from wavefilt.errors import NonFiniteSample
-from wavefilt.options import Options
+from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
 from wavefilt.recording import Recording
-from wavefilt.vocabulary import Noise
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
@@ -74,8 +71,9 @@ def denoise(
     if not isinstance(data, (Stream, Trace)):
         raise TypeError(f"an ObsPy Stream or Trace is needed, not {type(data).__name__}; wavefilt.denoise takes arrays")
     plain: Keywords = {**options, "sigma": "level"}
-    check_names(options, backend, "return_noise", "two_dimensional")
-    chosen = method(wavelet, plain, backend, dimensions=2 if two_dimensional else 1)
+    check_names(options, "return_noise", "two_dimensional")
+    registry.check_name(backend)
+    chosen = Options(wavelet, **plain, dimensions=2 if two_dimensional else 1)
     traces = [data] if isinstance(data, Trace) else list(data)
     taken, quiet, noise, lines = dict[int, Traces](), dict[int, Array](), dict[int, Array](), dict[int, str]()
     for i, trace in enumerate(traces):
@@ -96,7 +94,7 @@ def denoise(
             raise _explained(error, [traces[i] for i in batch]) from error
         assert after.outcome is not None
         panel = {"two_dimensional": True} if two_dimensional else {}
-        line = history_line(own, after.outcome.level, "::", backend=after.outcome.backend, **panel)
+        line = own.history(after.outcome.level, "::", backend=after.outcome.backend, **panel)
         for i, x, y in zip(batch, rows, after.traces, strict=True):
             lines[i] = line
             quiet[i] = taken[i].restore(y.astype(x.dtype, copy=False))
@@ -122,20 +120,21 @@ def filter_samples(
     """
     if "sigma" in options:
         clock = Clock(1 / df if df else None, None, len(data), "the trace")
-        options = {**options, "sigma": in_samples(options["sigma"], clock)}
-    method(wavelet, options, backend)
+        options = {**options, "sigma": clock.in_samples(options["sigma"])}
+    Options.of(wavelet, options)
+    registry.check_name(backend)
     denoised: Array = denoise_array(data, wavelet, backend=backend, **options) if len(data) else data
     return denoised
 
 
-def noise_in_samples(sigma: Noise, trace: Trace) -> Noise:
+def noise_in_samples(sigma: NoiseForm, trace: Trace) -> NoiseForm:
     """``sigma`` in samples of a trace, with times and picks of ObsPy."""
     if not isinstance(sigma, tuple):
         return sigma
     start = np.datetime64(trace.stats.starttime.ns, "ns")
     try:
         own = sigma[:1] + tuple(_moment(part, trace) for part in sigma[1:])
-        return in_samples(own, Clock(trace.stats.delta, start, len(trace.data), trace.id))  # type: ignore[arg-type]
+        return Clock(trace.stats.delta, start, len(trace.data), trace.id).in_samples(own)  # type: ignore[arg-type]
     except ValueError as error:
         raise ValueError(f"{trace.id}: {error}") from error
 
@@ -170,7 +169,7 @@ def _same_station(pick: Pick, trace: Trace) -> bool:
 
 
 def _batches(
-    taken: dict[int, Traces], method: Options, traces: Sequence[Trace], sigmas: dict[int, Noise]
+    taken: dict[int, Traces], method: Options, traces: Sequence[Trace], sigmas: dict[int, NoiseForm]
 ) -> list[list[int]]:
     """Which traces are denoised together: all of a panel or record, else those of one length, dtype and noise."""
     if method.dimensions == 2:

@@ -1,19 +1,21 @@
-"""The options of denoising, checked once."""
+"""The options of denoising: `Options`, checked once, and `Noise`, every form of the option ``sigma``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
 from wavefilt import transforms
+from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats
-from wavefilt.errors import OptionError, options
-from wavefilt.option_checks import check_whole, checked_noise
+from wavefilt.errors import OptionError
 from wavefilt.statistics.interface import NOTHING, Statistics, Wanted
 from wavefilt.thresholding import rules, shrinkage
 from wavefilt.thresholding.local_shrinkage import REACH
@@ -23,28 +25,295 @@ from wavefilt.vocabulary import (
     DETRENDS,
     ESTIMATORS,
     SCOPES,
+    SIGMAS,
     Detrend,
     Estimator,
     Mode,
-    Noise,
+    Moment,
     Scope,
     Shrink,
+    Sigma,
+    Window,
     check,
     is_number,
 )
 from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets import boundary
 from wavefilt.wavelets.filters import WaveletLike
 
 GOLDEN = (3 - math.sqrt(5)) / 2
-"""Multiples of it, whole numbers left out, are spread through 0 to 1 however many there are."""
+"""The fractional parts of its multiples are spread evenly from 0 to 1, for any number of multiples."""
+FEWEST = 4
+"""Smallest number of samples in a noise window."""
+SECOND = np.timedelta64(10**9, "ns")
+FORMS = {
+    "window": '("window", start, stop)',
+    "seconds": '("seconds", start, stop)',
+    "before": '("before", pick, length)',
+    "running": '("running", length)',
+    "intervals": '("intervals", change points or "find")',
+}
+"""The tuples that the option ``sigma`` accepts; "seconds" only where the sampling interval is known."""
+
+NoiseForm = Sigma | float | tuple[str, Moment] | tuple[str, Moment, Moment]
+"""The forms of the option ``sigma``: samples or, where the sampling interval is known, seconds, times and picks."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The option ``sigma``, checked: how the standard deviation of the noise is found.
+
+    Attributes
+    ----------
+    sigma : {"level", "global"}, float or tuple
+        The option in samples.
+    window : tuple of int, optional
+        First sample and end of the noise window.
+    running : int, optional
+        Length in samples of the moving window for noise that changes along a trace.
+    intervals : tuple of int or "find", optional
+        Samples at which the noise changes.
+    """
+
+    sigma: NoiseForm = "level"
+    window: tuple[int, int] | None = None
+    running: int | None = None
+    intervals: tuple[int, ...] | Literal["find"] | None = None
+
+    @classmethod
+    def of(cls, sigma: object) -> Noise:
+        """Check the option ``sigma``, in samples. Raises OptionError, with the accepted forms, for anything else."""
+        if isinstance(sigma, str):
+            check("sigma", sigma, SIGMAS, "a number")
+            return cls(sigma)  # type: ignore[arg-type]
+        if not isinstance(sigma, tuple):
+            if is_number(sigma) and 0 <= sigma < math.inf:
+                return cls(sigma)
+            forms = f"{', '.join(SIGMAS)}, a finite number of at least 0, or, in samples, {', '.join(FORMS.values())}"
+            raise OptionError(f"`sigma={sigma!r}` must be one of {forms}")
+        form, values = _form(sigma)
+        if form == "seconds":
+            raise OptionError(
+                '`sigma=("seconds", ...)` needs samples with a known interval; give ("window", start, stop)'
+            )
+        if form == "intervals":
+            points = _change_points(values[0])
+            return cls((form, points), intervals=points)
+        if not all(is_number(value) and value % 1 == 0 for value in values):
+            raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, in samples")
+        if form == "running":
+            length = int(values[0])
+            if length < FEWEST:
+                raise OptionError(f"`sigma={sigma!r}`: the window of running noise must have {FEWEST} samples or more")
+            return cls((form, length), running=length)
+        first, last = map(int, values)
+        start, stop = (first, last) if form == "window" else (first - last, first)
+        if not 0 <= start <= stop - FEWEST:
+            raise OptionError(f"the noise window from sample {start} to {stop} must have {FEWEST} samples or more")
+        return cls(("window", start, stop), window=(start, stop))
+
+    @property
+    def changing(self) -> bool:
+        """Whether the noise changes along a trace: see `wavefilt.statistics.changing_noise`."""
+        return self.running is not None or self.intervals is not None
+
+    def window_in(self, samples: int) -> slice:
+        """Return the noise window. Raises ValueError if it does not lie in a trace of this many samples."""
+        assert self.window is not None
+        start, stop = self.window
+        if stop > samples:
+            raise ValueError(f"the noise window from sample {start} to {stop} does not lie in {samples} samples")
+        return slice(start, stop)
+
+
+def _form(sigma: tuple[Any, ...]) -> tuple[str, list[Moment]]:
+    """Return the name of a form and its values. Raises OptionError for an unknown form, or a wrong number of values."""
+    form, *values = sigma or ("",)
+    if form not in FORMS or len(values) != FORMS[form].count(","):
+        raise OptionError(f"`sigma={sigma!r}` must be {FORMS.get(str(form)) or ' or '.join(FORMS.values())}")
+    return form, values
+
+
+def _change_points(points: Moment) -> tuple[int, ...] | Literal["find"]:
+    """Return change points in samples, or "find". Raises OptionError for anything else."""
+    if points is None or (isinstance(points, str) and points == "find"):
+        return "find"
+    if np.ndim(points) == 1 and all(is_number(p) and p % 1 == 0 and p > 0 for p in points):
+        found = tuple(int(p) for p in points)
+        if found and all(a < b for a, b in pairwise(found)):
+            return found
+    raise OptionError(f'change points {points!r} must be samples above 0 in order, one or more, or "find"')
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The sampling times of a trace, by which seconds, times and picks become samples.
+
+    Attributes
+    ----------
+    interval : float or None
+        Sampling interval in seconds.
+    start : numpy.datetime64, float or None
+        Time of the first sample: UTC, or a value of the coordinate.
+    samples : int
+        Length of the trace.
+    name : str
+        Name of the trace or file, for errors.
+    """
+
+    interval: float | None
+    start: np.datetime64 | float | None
+    samples: int
+    name: str
+
+    @classmethod
+    def of_coordinate(cls, coordinate: Array, name: str) -> Clock:
+        """Return the clock of evenly spaced samples with a coordinate of times or numbers (seconds).
+
+        The interval is unknown if the coordinate runs backwards, is of another kind, or has fewer than two samples.
+        """
+        count, start, interval = len(coordinate), None, None
+        if count > 1 and coordinate.dtype.kind in "iufmM":
+            times = coordinate.astype(f"{coordinate.dtype.kind}8[ns]") if coordinate.dtype.kind in "mM" else coordinate
+            span = times[-1] - times[0]
+            seconds = float(span / SECOND if times.dtype.kind in "mM" else span)
+            interval = seconds / (count - 1) if seconds > 0 else None
+            start = times[0]
+            if times.dtype.kind != "M":
+                start = float(start / SECOND if times.dtype.kind == "m" else start)
+        return cls(interval, start, count, name)
+
+    def seconds(self, moment: Moment) -> float:
+        """Return the seconds from the first sample to a time or a value of the coordinate.
+
+        Without a numeric coordinate, a number is returned as it is.
+        """
+        if is_number(moment):
+            number = float(moment)
+            return number - self.start if isinstance(self.start, float) else number
+        time = _utc(moment)
+        if not isinstance(self.start, np.datetime64):
+            raise ValueError(f"{self.name}: the time of its first sample is not known; give seconds from there")
+        return float((time - self.start.astype("datetime64[ns]")) / SECOND)
+
+    def samples_in(self, seconds: float) -> int:
+        """Return the number of sampling intervals in some seconds. Raises ValueError if the interval is unknown."""
+        if not self.interval:
+            raise ValueError(f"{self.name}: its sampling interval is not known; give it, or the noise as a number")
+        return round(seconds / self.interval)
+
+    def window(self, start: float, stop: float) -> Window:
+        """Return the noise window in samples between two times in seconds from the first sample.
+
+        Raises ValueError if the interval is unknown, or the seconds are out of order, fewer than 4 samples apart, or
+        outside the trace.
+        """
+        first, last = self.samples_in(start), self.samples_in(stop)
+        assert self.interval
+        window = f"the noise window from {start:g} s to {stop:g} s"
+        if not start < stop:
+            raise ValueError(f"{window} is out of order")
+        if first < 0:
+            raise ValueError(f"{window} begins before the first sample")
+        if last > self.samples:
+            raise ValueError(f"{window} does not lie in the traces, which end at {self.samples * self.interval:g} s")
+        if last - first < FEWEST:
+            raise ValueError(f"{window} is shorter than {FEWEST} samples, {FEWEST * self.interval:g} s")
+        return ("window", first, last)
+
+    def in_samples(self, sigma: NoiseForm) -> NoiseForm:
+        """Return the option ``sigma`` with samples in place of seconds, times and picks.
+
+        Words, numbers, and a window between whole numbers, which are samples, are returned unchanged. Raises ValueError
+        for a form that does not exist, and for what the clock cannot convert.
+        """
+        if not isinstance(sigma, tuple) or not sigma:
+            return sigma
+        form, values = _form(sigma)
+        if form == "window":
+            return sigma if all(map(is_number, values)) else self.window(*map(self.seconds, values))
+        if form == "intervals":
+            points = values[0]
+            return form, points if points is None or isinstance(points, str) else self._points(points)
+        lengths = values if form == "seconds" else values[-1:]
+        if not all(is_number(length) and math.isfinite(length) for length in lengths):
+            raise OptionError(f"`sigma={sigma!r}` must be {FORMS[form]}, with lengths in seconds")
+        if form == "seconds":
+            return self.window(*map(float, values))
+        if form == "running":
+            return form, self.samples_in(values[0])
+        pick = self.seconds(values[0])
+        return self.window(pick - values[1], pick)
+
+    def _points(self, points: Moment) -> tuple[int, ...]:
+        """Return the change points inside the trace, in samples; if there are none, its end (a single interval)."""
+        if not isinstance(points, Sequence | np.ndarray):
+            raise OptionError(f'change points {points!r} must be a list of seconds or times, or "find"')
+        found = [self.samples_in(self.seconds(point)) for point in points]
+        return tuple(point for point in found if 0 < point < self.samples) or ((self.samples,) if found else ())
+
+
+def _utc(moment: Moment) -> np.datetime64:
+    """Return a time in UTC. Raises ValueError for a value that is not a time."""
+    if isinstance(moment, str):
+        try:
+            moment = np.datetime64(moment.removesuffix("Z"), "ns")
+        except ValueError:
+            raise ValueError(f"{moment!r} is no time such as 2020-01-31T12:30:00.5") from None
+    if isinstance(moment, datetime) and moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    time = np.array([moment], "M8[ns]") if isinstance(moment, datetime | np.datetime64) else np.array(["NaT"], "M8[ns]")
+    if np.isnat(time[0]):
+        raise ValueError(f"{moment!r} is neither a number of seconds nor a time")
+    return time[0]  # type: ignore[no-any-return]
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    """Raise OptionError unless the value of an option is a whole number of at least ``least``."""
+    if not is_number(value) or value % 1 != 0 or value < least:
+        raise OptionError(f"`{name}={value!r}` must be a whole number of at least {least}")
+
+
+class Common(TypedDict, total=False):
+    """Keyword arguments of `wavefilt.denoise` except the wavelet, the rule and the transform."""
+
+    level: int | None
+    mode: Mode
+    shrink: Shrink | Estimator | None
+    sigma: NoiseForm
+    scope: Scope
+    keep: int
+    spins: int
+    detrend: Detrend | None
+    blend: float
+
+
+class Keywords(Common, total=False):
+    """Keyword arguments that every entry point shares with `wavefilt.denoise`."""
+
+    rule: rules.Rule | RuleName | float | Sequence[float] | None
+    transform: Transform | TransformName
+
+
+class Along(TypedDict, total=False):
+    """The axis or axes to transform, as `wavefilt.denoise` takes them."""
+
+    axis: int
+    axes: tuple[int, int]
+
+
+def along(axes: Sequence[int]) -> Along:
+    """Return the keyword argument for one axis, or for the two axes of a section."""
+    return {"axis": axes[0]} if len(axes) == 1 else {"axes": (axes[0], axes[1])}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to denoise, checked: every option of `denoise` but the axis and the backend.
+    """The options of `denoise`, except the axis and the backend, checked once.
 
-    Where ``wavelet`` and ``rule`` are left out, they are those of the transform from then on.
+    Names are resolved: ``rule`` is a `Rule`, ``transform`` a `Transform`, and a ``wavelet`` or ``rule`` that is not
+    given is the default of the transform. Errors name the option as in `denoise`.
     """
 
     wavelet: WaveletLike | None = None
@@ -52,7 +321,7 @@ class Options:
     mode: Mode = "symmetric"
     rule: rules.Rule = None  # type: ignore[assignment]  # resolved in __post_init__
     shrink: Shrink | Estimator | None = None
-    sigma: Noise = "level"
+    sigma: NoiseForm = "level"
     scope: Scope = "trace"
     keep: int = 0
     transform: Transform = "dwt"  # type: ignore[assignment]
@@ -61,7 +330,9 @@ class Options:
     detrend: Detrend | None = None
     blend: float = 0.0
     filters: Any = field(init=False, repr=False, compare=False)
-    """The filters, as `Transform.filters` makes them."""
+    """The filters that ``wavelet`` means, as `Transform.filters` returns them."""
+    noise: Noise = field(init=False, repr=False, compare=False)
+    """The option ``sigma``."""
 
     if TYPE_CHECKING:
 
@@ -72,7 +343,7 @@ class Options:
             mode: Mode = "symmetric",
             rule: rules.Rule | RuleName | float | Sequence[float] | None = None,
             shrink: Shrink | Estimator | None = None,
-            sigma: Noise = "level",
+            sigma: NoiseForm = "level",
             scope: Scope = "trace",
             keep: int = 0,
             transform: Transform | str = "dwt",
@@ -94,20 +365,18 @@ class Options:
         object.__setattr__(self, "rule", rules.find(rule))
         if self.transform.parts == 2 and self.rule.magnitudes is None:
             others = ", ".join(rules.RULES.where(lambda spec: spec.magnitudes is not None))
-            transform = options(transform=self.transform.word)
             raise OptionError(
-                options(rule=self.rule.option),
-                " is for real coefficients, and ",
-                transform,
-                f" has complex ones: use {others}",
+                f"`rule={self.rule.option!r}` is for real coefficients, and `transform={self.transform.word!r}` has "
+                f"complex ones: use {others}"
             )
         self._check_shrink()
-        object.__setattr__(self, "sigma", checked_noise(self.sigma))
-        if self.changing and self.fixed_thresholds:
+        object.__setattr__(self, "noise", Noise.of(self.sigma))
+        object.__setattr__(self, "sigma", self.noise.sigma)
+        if self.noise.changing and self.rule.values:
             named = ", ".join(rules.RULES.names())
-            what = " is a threshold in the units of the samples, which noise that changes tells nothing of: use "
             raise OptionError(
-                options(rule=self.rule.option), what, f"one of the rules {named}, or leave ", options("sigma"), " out"
+                f"`rule={self.rule.option!r}` is a threshold in the units of the samples, to which noise that changes "
+                f"does not apply: use one of the rules {named}, or leave `sigma` out"
             )
         if self.level is not None:
             check_whole("level", self.level, 0)
@@ -117,7 +386,7 @@ class Options:
         if self.detrend is not None:
             check("detrend", self.detrend, DETRENDS)
         if not is_number(self.blend) or not 0 <= self.blend < 1:
-            raise OptionError(options(blend=self.blend), " must be a number of at least 0, and less than 1")
+            raise OptionError(f"`blend={self.blend!r}` must be a number of at least 0, and less than 1")
 
     def _check_shrink(self) -> None:
         if self.shrink is None:
@@ -125,59 +394,44 @@ class Options:
         if self.shrink not in ESTIMATORS and self.shrink not in shrinkage.FUNCTIONS:
             check("shrink", self.shrink, (*shrinkage.FUNCTIONS.names(), *ESTIMATORS))
         if self.rule.own_function:
-            own = f" shrinks {self.rule.own_function} its own way: leave "
-            raise OptionError(options(rule=self.rule.option), own, options(shrink=self.shrink), " out")
+            what = f"shrinks {self.rule.own_function} in its own way: leave `shrink={self.shrink!r}` out"
+            raise OptionError(f"`rule={self.rule.option!r}` {what}")
         if self.shrink in ESTIMATORS and not self.rule.prior:
             allowed = " and ".join(rules.RULES.where(lambda spec: spec.prior))
-            why = f" is for rules with a posterior, {allowed}, not {self.rule.option!r}"
-            raise OptionError(options(shrink=self.shrink), why)
+            what = f"is for rules with a posterior, {allowed}, not {self.rule.option!r}"
+            raise OptionError(f"`shrink={self.shrink!r}` {what}")
 
-    @cached_property
-    def window(self) -> slice | None:
-        """The samples that are noise alone, if the user named any."""
-        return slice(*self.sigma[1:]) if isinstance(self.sigma, tuple) and self.sigma[0] == "window" else None
+    @classmethod
+    def of(
+        cls,
+        wavelet: WaveletLike | None,
+        keywords: Keywords,
+        *others: str,
+        dimensions: Literal[1, 2] = 1,
+    ) -> Options:
+        """Return the options for keyword arguments of `denoise`; ``others`` are more names that the caller accepts.
 
-    @cached_property
-    def running(self) -> int | None:
-        """Samples of the window of running noise."""
-        return self.sigma[1] if isinstance(self.sigma, tuple) and self.sigma[0] == "running" else None
-
-    @cached_property
-    def intervals(self) -> tuple[int, ...] | Literal["find"] | None:
-        """The samples where the noise changes; "find" where they are to be found."""
-        if not isinstance(self.sigma, tuple) or self.sigma[0] != "intervals":
-            return None
-        points = self.sigma[1]
-        return "find" if points is None or isinstance(points, str) else tuple(points)
-
-    @cached_property
-    def changing(self) -> bool:
-        """Whether the noise changes along a trace: see `wavefilt.statistics.changing_noise`."""
-        return self.running is not None or self.intervals is not None
+        Raises OptionError for an unknown name, with the known ones, and as the class does.
+        """
+        check_names(keywords, *others)
+        return cls(wavelet, **keywords, dimensions=dimensions)
 
     @cached_property
     def on_host(self) -> bool:
         """Whether only backends in host memory do it chunk by chunk; in one piece others do rule "js" as well."""
-        return self.rule.together is not None or self.changing
+        return self.rule.together is not None or self.noise.changing
 
     @cached_property
     def host_only(self) -> bool:
         """Whether only backends in host memory do it at all."""
-        return self.changing or not self.transform.on_device(self.rule) or (self.dimensions == 2 and self.spins > 1)
+        return (
+            self.noise.changing or not self.transform.on_device(self.rule) or (self.dimensions == 2 and self.spins > 1)
+        )
 
     @cached_property
     def shrinks_approximation(self) -> bool:
         """Whether the approximation is a band as well, with noise and a threshold, the last."""
         return self.rule.local and self.transform.shrinks_approximation
-
-    def window_in(self, samples: int) -> slice:
-        """The window of noise. Raises ValueError where it does not lie in a trace of so many samples."""
-        window = self.window
-        assert window is not None
-        if window.stop > samples:
-            where = f"from sample {window.start} to {window.stop}"
-            raise ValueError(f"the noise window {where} does not lie in {samples} samples")
-        return window
 
     @cached_property
     def known(self) -> bool:
@@ -221,18 +475,13 @@ class Options:
         return [(k * step % period, _sobol(k) * step % period) for k in range(count)]
 
     @cached_property
-    def fixed_thresholds(self) -> list[float]:
-        """The thresholds given as ``rule``, coarsest level first; empty if the rule is a name."""
-        return list(self.rule.values)
-
-    @cached_property
     def shrink_word(self) -> str:
         """``shrink``, or what the rule is derived for: soft for a threshold given as a number, "block" for blocks."""
         return self.shrink or self.rule.shrink
 
     def summary(self, level: int) -> str:
         """Transform, wavelet, level, rule and threshold function in a few words."""
-        numbers = [f"{threshold:g}" for threshold in self.fixed_thresholds]
+        numbers = [f"{threshold:g}" for threshold in self.rule.values]
         rule = f"threshold {', '.join(numbers)}" if numbers else self.rule.name
         deep = f" level {level}" if self.transform.has_levels else ""
         return f"{self.transform.word} {self.filters.name}{deep}, {rule} {self.shrink_word}"
@@ -281,13 +530,12 @@ class Options:
         if level > deepest:
             size = "samples" if self.dimensions == 1 else "traces or samples"
             filters = f"{self.filters.name} ({self.filters.dec_len} taps)"
-            limit = f" is above the maximum of {deepest} for {samples} {size} and {filters}; "
+            limit = f"is above the maximum of {deepest} for {samples} {size} and {filters}"
             others = self.transform.with_levels(samples, self.filters, deepest)
-            raise OptionError(
-                options(level=level), limit, f"use a lower level or a shorter filter{others and ': '}{others}"
-            )
-        if len(self.fixed_thresholds) not in (0, 1, level):
-            raise OptionError(options("rule"), f" gives {len(self.fixed_thresholds)} thresholds for {level} levels")
+            hint = f"use a lower level or a shorter filter{others and ': '}{others}"
+            raise OptionError(f"`level={level}` {limit}; {hint}")
+        if len(self.rule.values) not in (0, 1, level):
+            raise OptionError(f"`rule` gives {len(self.rule.values)} thresholds for {level} levels")
         return level
 
     def thresholds(
@@ -308,7 +556,7 @@ class Options:
         level = self.transform.levels(len(sigma) - self.shrinks_approximation)
         bands = self.bands(level)
         with np.errstate(over="ignore", invalid="ignore"):
-            if given := self.fixed_thresholds:  # coarsest level first; a segment with fewer levels has the finest ones
+            if given := self.rule.values:  # coarsest level first; a segment with fewer levels has the finest ones
                 values = np.array([[given[-band.level] if len(given) > 1 else given[0]] for band in bands])
                 found = values * noise_gains(bands, False) * np.ones_like(sigma)
             else:
@@ -388,10 +636,25 @@ class Options:
         approximation = np.sqrt(variance) * 2.0 ** bands[-1].noise_exponent
         return np.concatenate([numbers[:level], np.where(numbers[-1] == 0, 0, approximation)[None]])
 
+    def history(self, level: int, separator: str = ", ", **more: object) -> str:
+        """Return one line of processing history with the version and every option as it was used.
+
+        For example ``wavefilt 0.2.0: denoise(keep=0, level=5, ...)``; ``level`` is the number of levels that was used,
+        ``more`` are further options of the caller.
+        """
+        used = {name: vars(self)[name] for name in DEFAULTS if name not in ("wavelet", "dimensions")} | more
+        used |= {"wavelet": self.filters.name, "level": level if self.transform.has_levels else None}
+        if not self.rule.own_function:
+            used["shrink"] = self.shrink_word
+        used |= {"detrend": self.trend, "blend": self.blend or None}
+        used |= {"rule": self.rule.option, "transform": self.transform.word}
+        call = separator.join(f"{name}={used[name]!r}" for name in sorted(used) if used[name] is not None)
+        return f"wavefilt {__version__}: denoise({call})"
+
     @cached_property
     def rule_function(self) -> rules.Thresholds:
         """The function that finds the thresholds."""
-        if self.rule.measured and not isinstance(self.sigma, str) and not self.changing:
+        if self.rule.measured and not isinstance(self.sigma, str) and not self.noise.changing:
             return self.rule.measured
         if self.transform.parts == 2 and self.rule.magnitudes:
             return self.rule.magnitudes
@@ -405,3 +668,15 @@ def _sobol(k: int) -> int:
         found ^= row if k & 1 else 0
         row, k = row ^ row << 1, k >> 1
     return found
+
+
+DEFAULTS: dict[str, object] = {option.name: option.default for option in fields(Options) if option.init}
+"""The default of every option, by its name; None where the transform has its own."""
+DEFAULTS["rule"] = None
+
+
+def check_names(keywords: Mapping[str, object], *others: str) -> None:
+    """Raise OptionError for a keyword that is neither an option of `denoise` nor one of ``others``."""
+    known = [name for name in DEFAULTS if name not in ("wavelet", "dimensions")]
+    for name in keywords:
+        check("option", name, [*known, "backend", *others])

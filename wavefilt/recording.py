@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wavefilt import arrays
+from wavefilt.api import run
 from wavefilt.arrays import Array
-from wavefilt.backends import Backend
-from wavefilt.denoising.noise_times import Clock, in_samples
-from wavefilt.denoising.options import Keywords, check_names
-from wavefilt.denoising.pipeline import Outcome, run
+from wavefilt.backends import Backend, registry
+from wavefilt.engine import Outcome
 from wavefilt.errors import OptionError, options
-from wavefilt.options import Options
+from wavefilt.options import Clock, Keywords, NoiseForm, Options, check_names
 from wavefilt.report import utc
-from wavefilt.vocabulary import Display, Noise, TracesBy, Window
+from wavefilt.vocabulary import Display, TracesBy, Window
 from wavefilt.wavelets.filters import WaveletLike
 
 if TYPE_CHECKING:
@@ -152,16 +151,16 @@ class Recording:
         start = self.starts[trace] if self.starts else None
         return Clock(self.intervals[trace], start, len(self.traces[trace]), self.source)
 
-    def methods(self, method: Options, sigma: Noise) -> list[tuple[Options, list[int]]]:
+    def methods(self, method: Options, sigma: NoiseForm) -> list[tuple[Options, list[int]]]:
         """The method with this noise, which may be in seconds, times and picks, and the traces for which it is that.
 
         A running window is in samples where no trace has a sampling interval, as in arrays. Raises ValueError where
         noise does not fit a trace, or is at several samples of the traces of a record.
         """
-        found: dict[Noise, list[int]] = {}
+        found: dict[NoiseForm, list[int]] = {}
         counted = isinstance(sigma, tuple) and sigma[:1] == ("running",) and not any(self.intervals)
         for trace in range(len(self.traces)):
-            own = sigma if counted else in_samples(sigma, self.clock(trace))
+            own = sigma if counted else self.clock(trace).in_samples(sigma)
             found.setdefault(own, []).append(trace)
         if method.scope == "record" and len(found) > 1:
             raise ValueError(f'{self.source}: scope="record" needs noise at the same samples of all traces: {sigma!r}')
@@ -192,15 +191,16 @@ class Recording:
         each trace, or times (`datetime`, `numpy.datetime64`, or text as 2020-01-31T12:30:00) if the recording has the
         times of its traces, as is ``("window", start, stop)``, unless it is of whole numbers, which are samples.
         """
-        check_names(options, backend, "two_dimensional")
+        check_names(options, "two_dimensional")
+        registry.check_name(backend)
         others: Keywords = {**options, "sigma": "level"}
         method = Options(wavelet, **others, dimensions=2 if two_dimensional else 1)
         return self.apply(method, backend, sigma=options.get("sigma", "level"))
 
     def apply(
-        self, method: Options, backend: str | Backend = "auto", report: bool = False, sigma: Noise | None = None
+        self, method: Options, backend: str | Backend = "auto", report: bool = False, sigma: NoiseForm | None = None
     ) -> Recording:
-        """`denoise` with a `Options`; ``report`` as in `wavefilt.denoising.pipeline.run`.
+        """`denoise` with a `Options`; ``report`` as in `wavefilt.api.run`.
 
         ``sigma`` takes the place of the method's, in seconds, times and picks as `denoise` has them. Traces of a
         sequence are returned each in its own dtype of computation. Raises ValueError for two dimensions and traces of

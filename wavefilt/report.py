@@ -12,13 +12,12 @@ import numpy as np
 
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Floats, known
-from wavefilt.denoising.estimation import spread
+from wavefilt.engine import spread
 from wavefilt.options import Options
 from wavefilt.wavelets.filters import max_level
 
 if TYPE_CHECKING:
-    from wavefilt.denoising.estimation import Estimate
-    from wavefilt.denoising.pipeline import Outcome
+    from wavefilt.engine import Estimate, Outcome
     from wavefilt.recording import Recording
 
 SECOND = np.timedelta64(1, "s")

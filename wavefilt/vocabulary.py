@@ -33,13 +33,6 @@ Sigma = Literal["level", "global"]
 Window = tuple[Literal["window"], int, int]
 Moment = Any
 """A sample; a time in seconds, or of another kind; a pick; a list of moments."""
-Noise = (
-    Sigma
-    | float
-    | tuple[Literal["window", "seconds", "before"], Moment, Moment]
-    | tuple[Literal["running", "intervals"], Moment]
-)
-"""Samples, and where it is known when they were taken, seconds, times and picks: `wavefilt.denoising.noise_times`."""
 Scope = Literal["trace", "record"]
 Transform = Literal["dwt", "modwt", "dtcwt", "fk", "wp", "wp-entropy", "wp-full"]
 Detrend = Literal["mean", "line"]

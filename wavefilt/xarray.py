@@ -9,11 +9,10 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wavefilt.denoising.api import denoise
-from wavefilt.denoising.coordinates import check_even, transformed
-from wavefilt.denoising.noise_times import on_coordinate
-from wavefilt.denoising.options import Keywords, along, check_names, history_line, method
-from wavefilt.options import Options
+from wavefilt.api import denoise
+from wavefilt.arrays import check_even, transformed
+from wavefilt.backends import registry
+from wavefilt.options import Clock, Keywords, Options, along, check_names
 from wavefilt.wavelets.filters import WaveletLike
 
 try:
@@ -71,7 +70,7 @@ class DataArrayAccessor:
             samples = blocks.denoise(array.data, wavelet, backend=backend, **along(axes), **options)
         new = array.copy(deep=False, data=samples)
         new.encoding = {}  # integers as stored would round the denoised samples
-        line = history_line(chosen, chosen.level_for(*(array.sizes[own] for own in dims)), dim=dim, backend=backend)
+        line = chosen.history(chosen.level_for(*(array.sizes[own] for own in dims)), dim=dim, backend=backend)
         return new.assign_attrs(history=_extended(array.attrs, line))
 
 
@@ -112,7 +111,7 @@ class DatasetAccessor:
             raise ValueError(
                 f"no numeric variable has the dimension{'s' * (len(dims) - 1)} {dim!r}; variables: {names}"
             )
-        line = history_line(chosen, chosen.level_for(*(dataset.sizes[own] for own in dims)), dim=dim, backend=backend)
+        line = chosen.history(chosen.level_for(*(dataset.sizes[own] for own in dims)), dim=dim, backend=backend)
         return dataset.assign(denoised).assign_attrs(history=_extended(dataset.attrs, line))
 
 
@@ -124,12 +123,14 @@ def _in_samples(
     backend: str,
 ) -> tuple[Keywords, Options]:
     """The options with noise in samples, and the method with them, for one dimension or a pair."""
-    check_names(options, backend, "dim")
+    check_names(options, "dim")
+    registry.check_name(backend)
     dim = dims[-1]
     name = f"coordinate {dim!r}" if dim in data.coords else f"dimension {dim!r} without coordinate"
     coordinate = data[dim].values if dim in data.coords else np.array([])
-    own: Keywords = {**options, "sigma": on_coordinate(options.get("sigma", "level"), coordinate, name)}
-    return own, method(wavelet, own, backend, "dim", dimensions=2 if len(dims) == 2 else 1)
+    clock = Clock.of_coordinate(coordinate, name)
+    own: Keywords = {**options, "sigma": clock.in_samples(options.get("sigma", "level"))}
+    return own, Options.of(wavelet, own, "dim", dimensions=2 if len(dims) == 2 else 1)
 
 
 def _extended(attributes: Mapping[str, ArrayLike], line: str) -> str:

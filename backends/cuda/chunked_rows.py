@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wavefilt import engine
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda import trend
 from wavefilt.backends.cuda.runtime import interop
@@ -14,15 +15,14 @@ from wavefilt.backends.cuda.runtime.compiler import kernel
 from wavefilt.backends.cuda.runtime.interfaces import DeviceArray
 from wavefilt.backends.cuda.runtime.memory import OutOfMemory, guarded
 from wavefilt.backends.cuda.runtime.target import SIMULATED, cuda
-from wavefilt.chunking import passes
-from wavefilt.chunking.chunks import Chunk
-from wavefilt.chunking.trend import Trend
+from wavefilt.chunks import Chunk
 from wavefilt.options import Options
 from wavefilt.statistics.interface import Measured
 from wavefilt.statistics.mergeable import Counted, Details, State
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
+from wavefilt.trend import Trend
 
 if TYPE_CHECKING:
     from wavefilt.backends.cuda.backend import Cuda, CudaPyramid
@@ -46,7 +46,7 @@ def denoise(
     rows = _DeviceRows(x, out, backend) if interop.on_device(x) else HostRows(x, out, backend)
 
     def attempt(limit: int) -> Measured | None:
-        return passes.denoise(rows, method, level, limit, report)
+        return engine.denoise_chunks(rows, method, level, limit, report)
 
     limit = min(_free(backend) // SHARE, rows.nbytes // 2)
     while True:
@@ -128,7 +128,7 @@ def _kernels() -> dict[str, Any]:
     return {"count": count, "add_squares": add_squares}
 
 
-class HostRows(passes.Rows):
+class HostRows(engine.Rows):
     """Rows in host memory, whose coefficients stay on the device."""
 
     def coefficients(self, pyramid: CudaPyramid) -> tuple[DeviceArray, ...]:  # type: ignore[override]
@@ -144,7 +144,7 @@ class HostRows(passes.Rows):
         count(coefficients, beyond, table, cuda.stream())
         return not table.copy_to_host().any()
 
-    def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: passes.Change) -> Array:
+    def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: engine.Change) -> Array:
         if not interop.on_device(out):
             return super()._with_trends(chunk, x, out, change)
         source, target, begin = interop.flat(x), interop.flat(out), 0
@@ -180,11 +180,11 @@ class _DeviceRows(HostRows):
             begin += part.size
         return joined
 
-    def decompose(self, chunk: Chunk, job: passes.Job) -> Pyramid:
+    def decompose(self, chunk: Chunk, job: engine.Job) -> Pyramid:
         x = self.take(chunk)
-        if job.method.trend is not None:
+        if job.options.trend is not None:
             if chunk.rows.start not in self.trends:
-                self._fit(chunk, interop.to_host(x), job.method.trend)
+                self._fit(chunk, interop.to_host(x), job.options.trend)
             x = self._with_trends(chunk, x, interop.empty(x.shape, self.dtype, self.x), Trend.remove)
         return self.backend.decompose(x, job.analysis)
 

@@ -1,4 +1,4 @@
-"""Means and straight lines of rows on the device: what they are, `wavefilt.chunking.trend`."""
+"""Means and straight lines of rows on the device: what they are, `wavefilt.trend`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wavefilt.backends.cuda.runtime.interfaces import DeviceArray, Kernel, Strea
 from wavefilt.backends.cuda.runtime.target import cuda, device
 from wavefilt.backends.cuda.runtime.wide import load4, store
 from wavefilt.backends.cuda.statistics.search_window import summing
-from wavefilt.chunking.trend import BLOCK, Trend
+from wavefilt.trend import BLOCK, Trend
 from wavefilt.vocabulary import Detrend
 
 PARTS = 528  # of all rows: blocks that sum, four a multiprocessor

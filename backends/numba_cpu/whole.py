@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wavefilt import threads
+from wavefilt import threads, trend
 from wavefilt.arrays import Array
-from wavefilt.chunking import trend
 from wavefilt.options import Options
 from wavefilt.thresholding import rules
 

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import click
 
 from wavefilt.io import Layout
+from wavefilt.options import NoiseForm
 from wavefilt.options import Options as Method
 from wavefilt.plot import PlotOptions
-from wavefilt.vocabulary import Noise
 
 TRANSFORM = ("wavelet", "level", "mode", "transform", "spins", "detrend")
 METHOD = (*TRANSFORM, "rule", "shrink", "sigma", "scope", "keep", "blend")
@@ -36,7 +36,7 @@ class Options:
     format: str | None
     output: str | None
     out_dir: str | None
-    noise: Noise | None
+    noise: NoiseForm | None
     """By --noise-window and its like, in seconds, times and picks; None where the method has it."""
     two_dimensional: bool
     backend: str
@@ -85,7 +85,7 @@ class Options:
             raise click.UsageError("-q and -v contradict each other")
 
 
-def noise_of(parsed: dict[str, Any], method: Method) -> Noise | None:
+def noise_of(parsed: dict[str, Any], method: Method) -> NoiseForm | None:
     """What one of `NOISE` says. Raises UsageError for two of them, and for what does not go with them."""
     given = [name for name in NOISE if parsed[name] is not None]
     if not given:
@@ -97,7 +97,7 @@ def noise_of(parsed: dict[str, Any], method: Method) -> Noise | None:
         other = "--sigma" if len(flags) == 1 else flags[1]
         raise click.UsageError(f"{flags[0]} and {other} both tell the noise: give one")
     name, value = given[0], parsed[given[0]]
-    found: Noise = (NOISE[name], *value) if isinstance(value, tuple) else (NOISE[name], value)
+    found: NoiseForm = (NOISE[name], *value) if isinstance(value, tuple) else (NOISE[name], value)
     if NOISE[name] in ("running", "intervals"):
         replace(method, sigma=("running", 4))  # raises what is said of rules that cannot have it
     return found

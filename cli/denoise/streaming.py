@@ -97,8 +97,8 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
-    from wavefilt.denoising.noise_times import Clock, in_samples
     from wavefilt.io.sources import NotStreamed
+    from wavefilt.options import Clock
     from wavefilt.outofcore.streaming import stream
     from wavefilt.report import resolved, unchanged, versions
 
@@ -114,7 +114,7 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
     with closing(opened), run_errors(source, *unasked):
         if options.noise is not None:
             clock = Clock(opened.interval, None, opened.shape[1], source)
-            method = replace(method, sigma=in_samples(options.noise, clock))
+            method = replace(method, sigma=clock.in_samples(options.noise))
         with _bar(source, options.quiet) as progress:
             report = stream(opened, Path(target), method, limit, backend, options.overwrite, progress)
     return {

@@ -14,7 +14,7 @@ import pywt
 
 import wavefilt
 from wavefilt import backends
-from wavefilt.denoising.pipeline import run
+from wavefilt.api import run
 from wavefilt.options import Options
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import DTCWT, DTCWT2, DWT, DWT2, MODWT, Analysis
@@ -253,7 +253,7 @@ def test_a_forked_child_reads_results_and_leaves_the_parent_its_own():
 AT_ONCE = """
 import sys, threading, numpy as np
 from wavefilt import backends
-from wavefilt.denoising.pipeline import run
+from wavefilt.api import run
 from wavefilt.options import Options
 backend, method, failures = backends.get("cuda"), Options("db5", 5, rule="universal"), []
 together = threading.Barrier(8)

@@ -9,7 +9,7 @@ import pytest
 
 import wavefilt
 from wavefilt import backends
-from wavefilt.denoising.pipeline import run
+from wavefilt.api import run
 from wavefilt.options import Options
 
 if isinstance(state := backends.available()["cuda"], wavefilt.BackendUnavailable):

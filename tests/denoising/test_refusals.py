@@ -46,7 +46,7 @@ OPTIONS = [
     ({"sigma": ("window", 10, 12)}, "4 samples"),
     ({"sigma": ("window", 10, 5000)}, "100 samples"),
     ({"sigma": ("window", 10, 20)}, "db8"),
-    ({"sigma": ("running", 3)}, "4 or more"),
+    ({"sigma": ("running", 3)}, "4 samples or more"),
     ({"sigma": ("running", "300")}, "running"),
     ({"sigma": ("runing", 300)}, "running"),
     ({"sigma": ["running", 300]}, "sigma"),

@@ -11,9 +11,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.backends import Backend
-from wavefilt.denoising.options import Common, check_names
+from wavefilt.backends import Backend, registry
 from wavefilt.errors import OptionError
+from wavefilt.options import Common, check_names
 from wavefilt.thresholding.rules import RULES
 from wavefilt.wavelets.filters import WaveletLike
 
@@ -158,7 +158,9 @@ class Comparison:
             mark = "=" if trial.tied and len(self.tied) > 1 else " "
             gain = f"{trial.gain_db:+.1f} ±{trial.gain_error_db:.1f} dB"
             verdict = "" if trial.verdict == "untested" else trial.verdict
-            rows.append(f"{mark} {trial.name:{width}}{gain:>14}  {trial.residual:8.1%}  {verdict:9}  {trial.seconds:6.2g} s")
+            rows.append(
+                f"{mark} {trial.name:{width}}{gain:>14}  {trial.residual:8.1%}  {verdict:9}  {trial.seconds:6.2g} s"
+            )
         if rest := self.trials[len(shown) :]:
             rows.append(f"  and {len(rest)} more, from {rest[0].gain_db:+.1f} to {rest[-1].gain_db:+.1f} dB")
         return rows + [f"note: {note}" for note in self.notes()]
@@ -341,7 +343,8 @@ def compare(
     'js'
     >>> y = wavefilt.denoise(x, **found.best.options)
     """
-    check_names(options, backend)
+    check_names(options)
+    registry.check_name(backend)
     given = {name: value for name, value in {"wavelet": wavelet, **options}.items() if value is not None}
     contest = Contest(x, given, axis, axes, backend, seed)
     transforms = [transform] if isinstance(transform, str) else list(transform or ())

@@ -1,6 +1,6 @@
 """Estimate the error that a method leaves in samples whose signal is unknown: by its error on similar samples.
 
-The mean result of a few good methods (the pilot) is taken as the signal. Noise with the spectrum of the record's noise
+The mean result of a few good methods (the pilot) is taken as the signal. NoiseForm with the spectrum of the record's noise
 is added to it, and the error of any method on these samples is known: the parametric bootstrap (Efron 2004). The pilot
 consists of the methods with the least risk by Stein's estimate (1981) with added noise (Ramani, Blu and Unser 2008),
 
@@ -19,12 +19,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wavefilt.api import run
 from wavefilt.arrays import Array, Floats
 from wavefilt.backends import Backend
-from wavefilt.denoising.pipeline import run
-from wavefilt.options import Options
 from wavefilt.noise import NoiseModel, for_ranking
-from wavefilt.vocabulary import Noise
+from wavefilt.options import NoiseForm, Options
 
 from . import leakage
 from .intake import Taken
@@ -45,7 +44,7 @@ AVERAGED = 3
 """Candidates in the mean that is the pilot of a trace."""
 BLOCKS = 32
 """Fewest parts of the samples whose errors give the standard error of the mean."""
-Methods = Mapping[Noise, Options]
+Methods = Mapping[NoiseForm, Options]
 """The method for each value of the option ``sigma`` that traces have."""
 
 
@@ -171,13 +170,13 @@ class Criterion:
         return leakage.find(taken.traces[:count], y[:count], again, sigma_by_trace(taken)[:count])
 
 
-def sigma_by_trace(taken: Taken) -> list[Noise]:
+def sigma_by_trace(taken: Taken) -> list[NoiseForm]:
     """Return the option ``sigma`` of each trace, also within sections."""
     each = len(taken.traces) // max(len(taken.rows), 1)
     return [sigma for sigma in taken.sigmas for _ in range(each)]
 
 
-def methods_of(options: Mapping[str, Any], taken: Taken, own: Noise | None = None) -> Methods:
+def methods_of(options: Mapping[str, Any], taken: Taken, own: NoiseForm | None = None) -> Methods:
     """Return the methods with the noise of the traces, or with another option ``sigma`` if it is given.
 
     Raises ValueError for options that cannot be combined.
@@ -189,7 +188,7 @@ def methods_of(options: Mapping[str, Any], taken: Taken, own: Noise | None = Non
     }
 
 
-def denoised(rows: Array, methods: Methods, sigmas: tuple[Noise, ...], backend: str | Backend) -> Array:
+def denoised(rows: Array, methods: Methods, sigmas: tuple[NoiseForm, ...], backend: str | Backend) -> Array:
     """Denoise rows, each by the method for its option ``sigma``."""
     if len(methods) == 1:
         (method,) = methods.values()

@@ -9,6 +9,7 @@ import numpy as np
 
 from wavefilt.arrays import Floats, Mask
 from wavefilt.plot.appearance import COLORS, style
+
 from .leakage import WORST
 from .picking import FEWEST
 

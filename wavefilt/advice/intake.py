@@ -11,11 +11,9 @@ import numpy as np
 from wavefilt import arrays
 from wavefilt.arrays import Array, Mask
 from wavefilt.backends import registry
-from wavefilt.denoising import frames
-from wavefilt.denoising.noise_times import in_samples, on_coordinate
 from wavefilt.errors import NonFiniteSample
+from wavefilt.options import Clock, NoiseForm
 from wavefilt.recording import Recording
-from wavefilt.vocabulary import Noise
 
 if TYPE_CHECKING:
     from obspy import Stream, Trace
@@ -30,7 +28,7 @@ class Taken:
     """
 
     rows: Array
-    sigmas: tuple[Noise, ...]
+    sigmas: tuple[NoiseForm, ...]
     call: str
     shape: tuple[int, ...]
     interval: float | None = None
@@ -50,7 +48,7 @@ class Taken:
         return ~arrays.constant(self.traces, gaps=True)
 
 
-def take(x: Any, sigma: Noise = "level", axis: int = -1, axes: tuple[int, int] | None = None) -> Taken:
+def take(x: Any, sigma: NoiseForm = "level", axis: int = -1, axes: tuple[int, int] | None = None) -> Taken:
     """Arrays of any library, pandas, xarray, DASCore, ObsPy's streams and traces, and recordings.
 
     Samples are along ``axis``, or panels along both of ``axes``, of which the traces are along the second; those of
@@ -63,26 +61,29 @@ def take(x: Any, sigma: Noise = "level", axis: int = -1, axes: tuple[int, int] |
     if kind in ("obspy.Stream", "obspy.Trace"):
         return _of_stream(x, sigma, axes)
     if kind == "wavefilt.Recording":
-        sigmas = [in_samples(sigma, x.clock(i)) for i in range(len(x.traces))]
+        sigmas = [x.clock(i).in_samples(sigma) for i in range(len(x.traces))]
         return _of_recording(x, sigmas, axes, f"wavefilt.read({x.source!r}).denoise({{}})")
     if kind == "xarray.DataArray":
         time = "time" if "time" in x.dims else x.dims[axis]
         coordinate = x[time].values if time in x.coords else np.array([])
         along = (x.dims.index(time),) if axes is None else axes
-        return _of_array(x.values, along, on_coordinate(sigma, coordinate, time), f"x.wavefilt.denoise({time!r}, {{}})")
+        own = Clock.of_coordinate(coordinate, time).in_samples(sigma)
+        return _of_array(x.values, along, own, f"x.wavefilt.denoise({time!r}, {{}})")
     if kind == "dascore.Patch":
         along = (x.dims.index("time"),) if axes is None else axes
-        own = on_coordinate(sigma, x.get_coord("time").values, "time")
+        own = Clock.of_coordinate(x.get_coord("time").values, "time").in_samples(sigma)
         return _of_array(np.asarray(x.data), along, own, 'patch.wavefilt.denoise("time", {})')
     named = "" if axis == -1 and axes is None else f", axis={axis}" if axes is None else f", axes={axes}"
     call = f"wavefilt.denoise(x, {{}}{named})"
     if kind in ("pandas.DataFrame", "pandas.Series"):
-        return _of_array(frames.samples_of(x, axis, axes), (0,) if axes is None else axes, sigma, call)
+        return _of_array(
+            arrays.take_pandas(x, axis, axes).samples.original, (0,) if axes is None else axes, sigma, call
+        )
     arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
     return _of_array(x, (axis,) if axes is None else axes, sigma, call)
 
 
-def _of_array(x: Any, along: tuple[int, ...], sigma: Noise, call: str) -> Taken:
+def _of_array(x: Any, along: tuple[int, ...], sigma: NoiseForm, call: str) -> Taken:
     if np.ndim(along) != 1 or (len(along) != 2 and "axes" in call):
         raise ValueError(f"axes={along!r} must be a pair of axes")
     home: Any = registry.home(x)
@@ -95,7 +96,7 @@ def _of_array(x: Any, along: tuple[int, ...], sigma: Noise, call: str) -> Taken:
     return _checked(Taken(rows, (sigma,) * len(rows), call, (*batch, *rows.shape[1:-1])))
 
 
-def _of_recording(x: Recording, sigmas: Sequence[Noise], axes: tuple[int, int] | None, call: str) -> Taken:
+def _of_recording(x: Recording, sigmas: Sequence[NoiseForm], axes: tuple[int, int] | None, call: str) -> Taken:
     rows, steps = x.rows(), set(x.intervals)
     if axes is not None:
         if len({len(trace) for trace in x.traces}) > 1:
@@ -105,7 +106,7 @@ def _of_recording(x: Recording, sigmas: Sequence[Noise], axes: tuple[int, int] |
     return _checked(Taken(rows, tuple(sigmas), call, (len(x.traces),), interval))
 
 
-def _of_stream(x: Stream | Trace, sigma: Noise, axes: tuple[int, int] | None) -> Taken:
+def _of_stream(x: Stream | Trace, sigma: NoiseForm, axes: tuple[int, int] | None) -> Taken:
     from obspy import Trace
 
     from wavefilt.obspy import noise_in_samples

@@ -21,7 +21,7 @@ from wavefilt.noise import (
     widths,
     without_flat_parts,
 )
-from wavefilt.vocabulary import Noise
+from wavefilt.options import NoiseForm
 
 from .coherence import coherence
 
@@ -171,7 +171,7 @@ def find(
     noisy: Floats,
     denoised: Floats,
     denoise: Denoise | None,
-    sigma: Noise | Sequence[Noise] = "level",
+    sigma: NoiseForm | Sequence[NoiseForm] = "level",
     seed: int = 0,
 ) -> tuple[Leakage, ...]:
     """Measure the effect of denoising on traces (traces, samples), NaN in gaps, under each model of their noise.
@@ -191,7 +191,9 @@ def find(
     def residual_of(rows: Floats, traces: Array) -> Floats:
         return rows if denoise is None else rows - denoise(unit * rows, traces) / unit
 
-    return tuple(_find(x, cells, cell, lateral, residual_of, model, unit, denoise is not None, seed) for model in models)
+    return tuple(
+        _find(x, cells, cell, lateral, residual_of, model, unit, denoise is not None, seed) for model in models
+    )
 
 
 def verdict(leakages: Sequence[Leakage]) -> Verdict:
@@ -315,9 +317,7 @@ def _unsteadiness(cells: Cells, noise: Floats, length: int) -> float:
     return float(np.sqrt(np.clip(spread**2 - 1 / length, 0, UNSTEADY**2)))  # 1/length: χ² over the window's samples
 
 
-def _simulations(
-    noisy: Floats, model: NoiseModel, rows: Array, seed: int, unsteadiness: float
-) -> Iterator[Floats]:
+def _simulations(noisy: Floats, model: NoiseModel, rows: Array, seed: int, unsteadiness: float) -> Iterator[Floats]:
     """Yield Gaussian noise like that of the rows, with their gaps; its strength varies with time."""
     rng, samples = np.random.default_rng(seed), noisy.shape[1]
     gaps = np.isnan(noisy)

@@ -87,7 +87,9 @@ def page(report: TrustReport) -> str:
             f"<section><h2>{escape(answer.question)}</h2>{word}<p>{escape(answer.found)}</p>{picture}"
             f'<p class="test">{escape(answer.test)}</p></section>'
         )
-    facts = "".join(f"<tr><th>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in report.origin().items())
+    facts = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in report.origin().items()
+    )
     parts.append(f"</main><h2>What was tested</h2><table>{facts}</table>")
     return _document(f"Trust report: {report.name or 'recording'}", "".join(parts))
 

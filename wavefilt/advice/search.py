@@ -9,7 +9,7 @@ from typing import Any
 
 from wavefilt.backends import Backend
 from wavefilt.errors import OptionError
-from wavefilt.vocabulary import Noise
+from wavefilt.options import NoiseForm
 
 from .comparison import MOST, Comparison, Contest, Progress, words
 
@@ -73,7 +73,7 @@ def tune(
     x: Any,
     *,
     seconds: float = 30.0,
-    sigma: Noise = "level",
+    sigma: NoiseForm = "level",
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",

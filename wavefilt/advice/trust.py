@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 from wavefilt._version import __version__
 from wavefilt.arrays import Array, Counts, Floats, Mask, constant, take
 from wavefilt.noise import NoiseModel
-from wavefilt.options import Options
+from wavefilt.options import Noise, NoiseForm, Options
 from wavefilt.report import Facts
-from wavefilt.vocabulary import Noise
 
 from . import leakage, picking
 from .coherence import WINDOW
@@ -212,7 +211,9 @@ class TrustReport:
         if model.window is None or self.interval is None:
             return model.source
         start, stop = (edge * self.interval for edge in model.window)
-        return model.source.replace(f"from sample {model.window[0]} to {model.window[1]}", f"{start:.4g} to {stop:.4g} s")
+        return model.source.replace(
+            f"from sample {model.window[0]} to {model.window[1]}", f"{start:.4g} to {stop:.4g} s"
+        )
 
     def _answer(self, name: str) -> Answer:
         return next(answer for answer in self.answers if answer.name == name)
@@ -332,7 +333,9 @@ class TrustReport:
             low, high = picking.median_interval(shifts)
             told += f", between {self.time(low, '+')} and {self.time(high, '+')}"
         found = picking.moved(shifts)
-        return Answer("breaks", question, "undecided" if found is None else "signal" if found else "none", told + ".", test)
+        return Answer(
+            "breaks", question, "undecided" if found is None else "signal" if found else "none", told + ".", test
+        )
 
     def _unchanged(self) -> Answer:
         gaps = np.isnan(self.noisy)
@@ -365,7 +368,7 @@ def report(
     denoised: ArrayLike,
     denoise: Callable[[Array], ArrayLike] | None = None,
     *,
-    sigma: Noise = "level",
+    sigma: NoiseForm = "level",
     interval: float | None = None,
     name: str = "",
     call: str = "",
@@ -416,16 +419,16 @@ def report(
     if given[0].shape != given[1].shape:
         raise ValueError(f"arrays of shapes {given[0].shape} and {given[1].shape} are not the same traces")
     rows = [take(a, -1).rows for a in given]
-    window = Options(sigma=sigma).window
-    if window is not None and window.stop > rows[0].shape[1]:
-        where = f"from sample {window.start} to {window.stop}"
+    window = Noise.of(sigma).window
+    if window is not None and window[1] > rows[0].shape[1]:
+        where = f"from sample {window[0]} to {window[1]}"
         raise ValueError(f"the noise window {where} does not lie in {rows[0].shape[1]} samples")
     traces, part, notes = _sample(len(rows[0]), rows[0].shape[1], samples)
     x, y = (np.asarray(own[traces, part], np.float64) for own in rows)
     x, y = (np.where(np.isfinite(own), own, np.nan) for own in (x, y))
     if isinstance(sigma, tuple):
-        usable = window is not None and window.stop <= x.shape[1] and window.stop - window.start >= SHORTEST
-        sigma = ("window", window.start, window.stop) if window is not None and usable else "level"
+        usable = window is not None and window[1] <= x.shape[1] and window[1] - window[0] >= SHORTEST
+        sigma = ("window", window[0], window[1]) if window is not None and usable else "level"
 
     def again(rows: Floats, _: Array) -> Floats:
         assert denoise is not None

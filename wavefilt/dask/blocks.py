@@ -1,7 +1,7 @@
 """Denoising dask arrays lazily: on threads, processes or the machines of a cluster, with the one machine's result.
 
 Blocks of whole traces are denoised one by one. Blocks of cut traces, or of a record, are the chunks of a job as in
-`wavefilt.chunking.passes`: one task counts in each block, others merge the counts, and the next pass depends on them.
+`wavefilt.engine`: one task counts in each block, others merge the counts, and the next pass depends on them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import numpy as np
 import pywt
 
 from wavefilt import arrays, backends
+from wavefilt.api import denoise as denoise_array
 from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.backends.interface import Backend
-from wavefilt.chunking.chunks import Chunk, Part
-from wavefilt.chunking.passes import Job, Result
-from wavefilt.chunking.trend import of_rows
-from wavefilt.denoising import options as plugins
-from wavefilt.denoising.api import denoise as denoise_array
+from wavefilt.chunks import Chunk, Part
+from wavefilt.engine import Job, Result
 from wavefilt.errors import SQUARES_OVERFLOW
-from wavefilt.options import Options
+from wavefilt.options import Keywords, Options
+from wavefilt.options import along as along_axes
 from wavefilt.statistics.mergeable import Begin, Counted, HostTally, PassStatistics, State, merged
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
+from wavefilt.trend import of_rows
 from wavefilt.vocabulary import check
 from wavefilt.wavelets import modwt_boundary
 from wavefilt.wavelets.filters import WaveletLike
@@ -59,7 +59,7 @@ def denoise(
     axis: int = -1,
     axes: tuple[int, int] | None = None,
     backend: str = "auto",
-    **options: Unpack[plugins.Keywords],
+    **options: Unpack[Keywords],
 ) -> da.Array:
     """`wavefilt.denoise` of a dask array, lazily: a dask array of the same shape, chunks and floating dtype.
 
@@ -92,7 +92,7 @@ def denoise(
         raise TypeError(f"a dask array is needed, not {type(array).__name__}: dask.array.from_array(x, chunks=...)")
     if "return_noise" in options:
         raise ValueError("return_noise is no option for dask arrays: what was removed is array - quiet")
-    method = plugins.method(wavelet, options, backend, "axis", "axes", dimensions=1 if axes is None else 2)
+    method = Options.of(wavelet, options, "axis", "axes", dimensions=1 if axes is None else 2)
     if axes is not None and (axis != -1 or np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes, instead of axis={axis}")
     along: tuple[int, ...] = (axis,) if axes is None else tuple(axes)
@@ -110,7 +110,7 @@ def denoise(
     whole = all(array.numblocks[own] == 1 for own in along)
     if whole and (method.scope == "trace" or prod(array.numblocks) == 1):
         meta = array._meta.astype(dtype)
-        block = partial(denoise_array, wavelet=wavelet, backend=backend, **plugins.along(along), **options)
+        block = partial(denoise_array, wavelet=wavelet, backend=backend, **along_axes(along), **options)
         return array.map_blocks(block, dtype=dtype, meta=meta)
     if axes is not None:
         what = 'a record of several chunks: use scope="trace", or one chunk' if whole else "panels cut into chunks"
@@ -119,7 +119,7 @@ def denoise(
     _check_mergeable(method, cut=array.numblocks[axis] > 1)
     if depth == 0:
         return array.astype(dtype)
-    method = replace(method, sigma=0.0) if method.fixed_thresholds else method
+    method = replace(method, sigma=0.0) if method.rule.values else method
     job = _BlockJob(method, depth, array.shape[axis], backend)
     last = da.moveaxis(array, axis, -1)
     chunks = aligned(last.chunks[-1], job.halo or 0, 1 << depth)
@@ -145,9 +145,9 @@ def _check_mergeable(method: Options, cut: bool) -> None:
     possible = RULES.where(lambda spec: spec.mergeable and not (cut and spec.detrend))
     if method.rule.name and method.rule.name not in possible:
         wrong = f"rule={method.rule.name!r} (possible are {', '.join(possible)} and numbers)"
-    elif method.window is not None:
+    elif method.noise.window is not None:
         wrong = "a noise window"
-    elif method.changing:
+    elif method.noise.changing:
         wrong = f"sigma={method.sigma!r}"
     elif cut and method.trend is not None:
         wrong = f"detrend={method.trend!r}"
@@ -168,7 +168,7 @@ class _BlockJob(Job):
     def live(self, dead: Sequence[Mask], dtype: DType) -> State:
         """Before the first pass over a record, of whose rows some are dead; with nothing to be found if all are."""
         rows = sum(np.count_nonzero(~own) for own in dead)
-        state = State.of(self.method, self.lengths * max(rows, 1), 1, dtype)
+        state = State.of(self.options, self.lengths * max(rows, 1), 1, dtype)
         if rows:
             return state
         medians = {band: np.zeros(1) for band in range(1, len(self.lengths) + 1)}
@@ -188,7 +188,7 @@ class _BlockJob(Job):
     def thresholds(self, state: State) -> tuple[Floats, Floats]:
         """Noise and thresholds (levels, groups), finest level first."""
         rows = int(state.counts[0] // self.lengths[0])  # of a group
-        found = self.method.thresholds(PassStatistics(state, _no_pass), self.samples * rows)
+        found = self.options.thresholds(PassStatistics(state, _no_pass), self.samples * rows)
         if not np.isfinite(found).all():
             raise ValueError(SQUARES_OVERFLOW)
         return found
@@ -198,10 +198,10 @@ class _BlockJob(Job):
         rows = _host(block)
         pyramid, chosen = self._decomposed(rows)
         sigma, thresholds = (np.broadcast_to(values, (len(values), len(rows))) for values in found)
-        y = chosen.reconstruct(pyramid, Shrinkage(self.method.function(self.samples), thresholds, sigma))
-        if self.method.trend is not None:
-            of_rows(rows, self.method.trend).restore(y)
-        y = self.method.blended(rows, y)
+        y = chosen.reconstruct(pyramid, Shrinkage(self.options.function(self.samples), thresholds, sigma))
+        if self.options.trend is not None:
+            of_rows(rows, self.options.trend).restore(y)
+        y = self.options.blended(rows, y)
         if not np.isfinite(y).all():
             raise ValueError(f"samples overflow {rows.dtype} in the transform; scale them down first")
         # where all that the block's own samples depend on is equal, its details are rounding
@@ -221,10 +221,10 @@ class _BlockJob(Job):
                 "a sample is NaN or infinite: gaps need whole traces in a chunk and thresholds of each trace "
                 '(rechunk the axis of the samples to one chunk, scope="trace")'
             )
-        dtype, on_host = arrays.dtype_name(rows.dtype), self.method.on_host
+        dtype, on_host = arrays.dtype_name(rows.dtype), self.options.on_host
         chosen = backends.choose(self.backend, dtype, rows.shape, self.analysis, on_host=on_host)
-        if self.method.trend is not None:
-            rows = of_rows(rows, self.method.trend).removed(rows)
+        if self.options.trend is not None:
+            rows = of_rows(rows, self.options.trend).removed(rows)
         return chosen.decompose(rows, self.analysis), chosen
 
 
@@ -263,15 +263,15 @@ def _by_passes(x: da.Array, job: _BlockJob, dtype: DType) -> da.Array:
     edges = np.cumsum((0, *x.chunks[-1])).tolist()
     parts = [Part(max(a - depth, 0), a, b, min(b + depth, job.samples)) for a, b in pairwise(edges)]
     real = np.empty(0, arrays.compute_dtype(x.dtype)).real.dtype
-    lots = _lots(x, job.method.scope)
-    looked_for: list[State | Key] = [State.of(job.method, job.lengths * n, groups, real) for _, groups, n in lots]
-    states, passes = [*looked_for], State.of(job.method, job.lengths, 1, real).passes
-    bank = job.method.filters
+    lots = _lots(x, job.options.scope)
+    looked_for: list[State | Key] = [State.of(job.options, job.lengths * n, groups, real) for _, groups, n in lots]
+    states, passes = [*looked_for], State.of(job.options, job.lengths, 1, real).passes
+    bank = job.options.filters
     filters = bank.filter_bank if isinstance(bank, pywt.Wavelet) else bank  # those of users may have any name
-    name = f"wavefilt-{tokenize(x.name, repr(job.method), filters, job.level, job.backend)}"
+    name = f"wavefilt-{tokenize(x.name, repr(job.options), filters, job.level, job.backend)}"
     source, needed = around, list[Delayed]()
     dead, live = dict[Block, Key](), list[Delayed]()
-    if job.method.scope == "record" and not job.method.fixed_thresholds:
+    if job.options.scope == "record" and not job.options.rule.values:
         dead, state = _dead_rows(x, job, name, real)
         states, live, needed = [state.key], [state], [state]
         if x.numblocks[-1] > 1 or not passes:  # else every block tells its own as it is read for the first pass

@@ -16,8 +16,7 @@ from wavefilt.arrays import Array, refuse_kinds
 from wavefilt.online.filter_bank import Analysis, Synthesis
 from wavefilt.online.neighbourhood import Neighbourhood
 from wavefilt.online.sliding_window import FixedThreshold, SlidingThresholds, SlidingWindow
-from wavefilt.option_checks import check_whole
-from wavefilt.options import Options
+from wavefilt.options import Options, check_whole
 from wavefilt.statistics.batch import ReferenceStatistics
 from wavefilt.thresholding.rules import RULES
 from wavefilt.vocabulary import MODES, Mode, Shrink, is_number
@@ -166,18 +165,18 @@ class OnlineDenoiser:
         return sigma * self._level if len(sigma) == 1 else sigma
 
     def _check_window(self) -> None:
-        numbers = self._method.fixed_thresholds
+        numbers = self._method.rule.values
         if len(numbers) not in (0, 1, self._level):
             raise ValueError(f"rule gives {len(numbers)} thresholds for {self._level} levels")
         if self._window is None and not numbers:
-            raise ValueError(f"`rule`={self._method.rule.option!r} needs window, in samples")
+            raise ValueError(f"`rule={self._method.rule.option!r}` needs window, in samples")
         if self._window is not None:
             check_whole("window", self._window, 2)
 
     def _shrinker(self, level: int) -> FixedThreshold | SlidingWindow:
         """What shrinks the details of a level."""
         method, function = self._method, cast(Shrink, self._method.shrink_word)
-        numbers = method.fixed_thresholds
+        numbers = method.rule.values
         if numbers:
             return FixedThreshold(function, numbers[-level] if len(numbers) > 1 else numbers[0])
         assert self._window is not None

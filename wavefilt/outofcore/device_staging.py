@@ -8,9 +8,9 @@ from typing import NoReturn
 
 import numpy as np
 
+from wavefilt import engine
 from wavefilt.arrays import Floats
-from wavefilt.chunking import passes
-from wavefilt.chunking.chunks import runs
+from wavefilt.chunks import runs
 from wavefilt.errors import SQUARES_OVERFLOW
 from wavefilt.options import Options
 from wavefilt.outofcore.file_rows import check
@@ -38,7 +38,7 @@ def denoise(
     """
     rows, samples = shape
     pooled = method.scope == "record"
-    dead = np.array([pooled and passes.constant(partial(ahead.read, row), samples) for row in range(rows)], bool)
+    dead = np.array([pooled and engine.constant_row(partial(ahead.read, row), samples) for row in range(rows)], bool)
     groups = [runs(~dead)] if pooled else [[range(row, row + 1)] for row in range(rows)]
     batches = [[piece for run in group for piece in pieces(run, samples, plan.buffer)] for group in groups if group]
     each = int(np.count_nonzero(~dead)) if pooled else 1

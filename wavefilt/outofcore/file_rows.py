@@ -1,4 +1,4 @@
-"""Rows of a file for `wavefilt.chunking.passes`: read ahead, checked in the first pass, written behind."""
+"""Rows of a file for `wavefilt.engine`: read ahead, checked in the first pass, written behind."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from wavefilt import engine
 from wavefilt.arrays import Array
-from wavefilt.chunking import passes
-from wavefilt.chunking.chunks import Chunk
-from wavefilt.chunking.trend import of_rows
-from wavefilt.denoising.pipeline import check_size
+from wavefilt.chunks import Chunk
+from wavefilt.engine import check_size
 from wavefilt.errors import NonFiniteSample
 from wavefilt.io.sources import Source
 from wavefilt.options import Options
@@ -20,6 +19,7 @@ from wavefilt.outofcore.prefetch import Ahead, Behind, Energy, Piece, copied, pi
 from wavefilt.statistics.mergeable import State, Tally
 from wavefilt.statistics.radix_select import Interval
 from wavefilt.statistics.summation import RowTally, around_median
+from wavefilt.trend import of_rows
 
 WINDOWS, WINDOW = 256, 8192
 """How many stretches of how many samples suggest where the medians are."""
@@ -27,7 +27,7 @@ SHARE = 64
 """Parts of the samples of which those stretches are one at most."""
 
 
-class FileRows(passes.Rows):
+class FileRows(engine.Rows):
     """Rows in a file, and the file that takes the result."""
 
     def __init__(self, source: Source, plan: Chunks, method: Options, ahead: Ahead, behind: Behind, energy: Energy):
@@ -38,7 +38,7 @@ class FileRows(passes.Rows):
         self._seen: set[tuple[int, int]] = set()
         self._taken = self.x
 
-    def run(self, group: Sequence[Chunk], job: passes.Job, begin: passes.Begin[passes.Result]) -> list[passes.Result]:
+    def run(self, group: Sequence[Chunk], job: engine.Job, begin: engine.Begin[engine.Result]) -> list[engine.Result]:
         self._ahead.expect([_pieces(chunk) for chunk in group])
         return super().run(group, job, begin)
 
@@ -83,11 +83,11 @@ class FileRows(passes.Rows):
     def whole(self) -> int:
         return self.backend.summation.whole
 
-    def guesses(self, job: passes.Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval]:
+    def guesses(self, job: engine.Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval]:
         sample = self._sample(job, group)
         return {level: around_median(sample[level - 1], self.bins) for level in levels}
 
-    def _sample(self, job: passes.Job, group: Sequence[Chunk]) -> list[Array]:
+    def _sample(self, job: engine.Job, group: Sequence[Chunk]) -> list[Array]:
         """Some details of every level of a group, from stretches that lie evenly over its samples."""
         # each row's first samples are in one chunk
         rows = np.concatenate([np.arange(c.rows.start, c.rows.stop) for c in group if c.parts[0].start == 0])
@@ -98,8 +98,8 @@ class FileRows(passes.Rows):
         for at in (np.arange(number) + 0.5) / number * len(rows):
             first = int(at % 1 * (samples - length))
             x = self.read(int(rows[int(at)]), first, first + length)[None]
-            x = x if job.method.trend is None else of_rows(x, job.method.trend).removed(x)
-            details = job.method.counted(
+            x = x if job.options.trend is None else of_rows(x, job.options.trend).removed(x)
+            details = job.options.counted(
                 self.backend.decompose(x, job.analysis).coefficients, job.analysis, x.shape[1:]
             )
             found.append([d[0, taps:-taps] if d.shape[1] > 4 * taps else d[0] for d in details])  # without the ends

@@ -13,8 +13,8 @@ import numpy as np
 from wavefilt import backends
 from wavefilt.arrays import DType
 from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend, DeviceBackend, on_device
-from wavefilt.chunking.chunks import cut
-from wavefilt.chunking.noise_curves import half_windows
+from wavefilt.chunks import cut
+from wavefilt.noise_curves import half_windows
 from wavefilt.options import Options
 from wavefilt.outofcore.sizes import spelled
 from wavefilt.statistics import summation
@@ -191,7 +191,7 @@ class _Budget:
 
     def _noise_curves(self) -> int:
         """Bytes for running noise of the traces that belong together, and for what is sorted for it."""
-        if self.method.running is None:
+        if self.method.noise.running is None:
             return 0
         rows, samples = self.shape
         analysis = self.method.analysis(self.level)
@@ -220,14 +220,14 @@ def whole_bytes_factor(backend: str) -> float:
 def _extra(method: Options, level: int) -> float:
     """Bytes for each byte of samples of whole traces that an option takes beside the usual ones."""
     many = method.rule.needs & {"sorted", "histogram"} or method.rule.own_function
-    changing = 1.0 if method.changing else 0.0  # shrunk beside what they were
+    changing = 1.0 if method.noise.changing else 0.0  # shrunk beside what they were
     return _undecimated(method, level) + changing + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
 
 
 def _undecimated(method: Options, level: int) -> float:
     """The same for coefficients that are not decimated."""
     shrunk = 1.5 if method.rule.together is not None else 0.0  # beside what they were, and energies
-    return method.transform.workspace * (level + 1) * (1.0 + shrunk + (1.0 if method.changing else 0.0))
+    return method.transform.workspace * (level + 1) * (1.0 + shrunk + (1.0 if method.noise.changing else 0.0))
 
 
 def _check_chunks(method: Options, backend: Backend, whole: str) -> None:
@@ -239,7 +239,7 @@ def _check_chunks(method: Options, backend: Backend, whole: str) -> None:
         f"rule={method.rule.option!r}": cut and whole_rule,
         f"transform={method.transform.word!r}": cut and method.transform.halo(method.filters.dec_len, 1) is None,
         f"spins={method.spins}": method.spins > 1,
-        f"sigma={method.sigma!r}": method.window is not None or method.intervals is not None,
+        f"sigma={method.sigma!r}": method.noise.window is not None or method.noise.intervals is not None,
         f"detrend={method.trend!r}": not cut and method.trend is not None,
         f"blend={method.blend!r}": not cut and method.blend > 0,
         f"backend={backend.name!r}": cut and backend.chunk_bytes_factor is None,
@@ -253,13 +253,13 @@ def _check_chunks(method: Options, backend: Backend, whole: str) -> None:
 
 def _passes(method: Options, level: int) -> int:
     """How often the samples are probably read."""
-    if method.fixed_thresholds or level == 0:
+    if method.rule.values or level == 0:
         return 1
     spec = method.rule
     measured = "mean_square" in spec.needs or not isinstance(method.sigma, float | int)
     return (
         int(measured)
-        + int(method.changing and "mean_square" in spec.needs)
+        + int(method.noise.changing and "mean_square" in spec.needs)
         + 1
         + spec.passes
         + (level if "histogram" in spec.needs else 0)

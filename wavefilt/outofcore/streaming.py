@@ -1,7 +1,7 @@
 """Files larger than memory denoised: `denoise_file`, with the samples that `denoise` gives, bit for bit.
 
 Where traces (with scope "record" all of them) fit in the limit, batches of whole traces are denoised as in memory. A
-longer one goes chunk by chunk (`wavefilt.chunking.passes`): once or twice for the statistics, once to be written; with
+longer one goes chunk by chunk (`wavefilt.engine`): once or twice for the statistics, once to be written; with
 a device it is resident there (`wavefilt.outofcore.device_staging`). One thread reads ahead, one writes behind.
 """
 
@@ -19,18 +19,16 @@ from typing import Unpack
 
 import numpy as np
 
-from wavefilt import arrays
+from wavefilt import arrays, engine
+from wavefilt.api import run
 from wavefilt.arrays import Array, DType, Floats, Mask
 from wavefilt.backends.interface import Backend
-from wavefilt.chunking import passes
-from wavefilt.denoising import options as plugins
-from wavefilt.denoising.estimation import spread
-from wavefilt.denoising.pipeline import run
+from wavefilt.engine import spread
 from wavefilt.errors import SQUARES_OVERFLOW, NonFiniteSample
 from wavefilt.io.dataset_paths import split
 from wavefilt.io.layout import Layout
 from wavefilt.io.sources import Source, open_source
-from wavefilt.options import Options
+from wavefilt.options import Keywords, Options
 from wavefilt.outofcore.device_staging import Noise
 from wavefilt.outofcore.file_rows import FileRows
 from wavefilt.outofcore.memory_budget import Chunks, DeviceResident, Plan, WholeTraces
@@ -86,7 +84,7 @@ def denoise_file(
     ns: int | None = None,
     component: str | None = None,
     axis: int | None = None,
-    **options: Unpack[plugins.Keywords],
+    **options: Unpack[Keywords],
 ) -> Report:
     """Denoise a file of any size into another file, within a memory limit.
 
@@ -125,7 +123,7 @@ def denoise_file(
     """
     if {"axes", "two_dimensional"} & options.keys():
         raise ValueError("panels are denoised in memory: wavefilt.read(path).denoise(two_dimensional=True)")
-    method, limit = plugins.method(wavelet, options, backend), in_bytes(max_memory)
+    method, limit = Options.of(wavelet, options), in_bytes(max_memory)
     if not isinstance(source, (str, os.PathLike)):
         return stream(source, Path(target), method, limit, backend, overwrite, progress)
     file, _ = split(source)
@@ -239,7 +237,7 @@ class _Work:
             for row in range(self.source.shape[0]):
                 rows.leave(row, written=False)
             return
-        measured = passes.denoise(rows, self.method, plan.level, plan.chunk)
+        measured = engine.denoise_chunks(rows, self.method, plan.level, plan.chunk)
         if measured is None:
             raise ValueError(SQUARES_OVERFLOW)
         details = len(self.method.transform.bands(plan.level))  # without what there is of the approximation
@@ -252,7 +250,7 @@ class _Work:
             self.noisy = sum(int(np.count_nonzero(live)) for live in noisy)
         if any(map(np.any, noisy)):
             self._found = [(s[:, live], t[:, live]) for (s, t), live in zip(self._found, noisy, strict=True)]
-        if self.method.fixed_thresholds and not isinstance(self.plan, WholeTraces):
+        if self.method.rule.values and not isinstance(self.plan, WholeTraces):
             self._found = [(sigma[:0], thresholds) for sigma, thresholds in self._found]
         sigmas, thresholds = ([found[i] for found in self._found] for i in range(2))
         return _by_level(sigmas), _by_level(thresholds)

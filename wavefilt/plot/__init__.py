@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
 
-    from wavefilt.denoising.pipeline import Outcome
+    from wavefilt.engine import Outcome
     from wavefilt.recording import Recording
 
 __all__ = [
@@ -218,7 +218,7 @@ def _describe(outcome: Outcome) -> str:
     if method.rule.name:
         rule = f"rule {method.rule.name}"
     else:
-        rule = "threshold " + ", ".join(f"{value:.4g}" for value in method.fixed_thresholds[:6])
+        rule = "threshold " + ", ".join(f"{value:.4g}" for value in method.rule.values[:6])
     return SEPARATOR.join([_printable(method.filters.name), f"level {outcome.level}", rule, method.shrink_word])
 
 

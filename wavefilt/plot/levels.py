@@ -12,7 +12,7 @@ from .appearance import COLORS, MEDIUM, SIGMA_COLOR, THRESHOLD_COLOR, legend, sa
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from wavefilt.denoising.estimation import Estimate
+    from wavefilt.engine import Estimate
     from wavefilt.recording import Recording
 
 LINE: dict[str, Any] = {"linewidth": 1.4, "markersize": 4}

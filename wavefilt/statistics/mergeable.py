@@ -88,7 +88,7 @@ class State:
         levels = {"level": range(1, len(counts) + 1), "global": range(1, 2)}.get(str(method.sigma), range(0))
         squares = "mean_square" in method.rule.needs
         state = State(counts, groups, dtype, TRAVELLING[method.scope], squares, share=method.transform.noise_share)
-        return state if method.fixed_thresholds else state.searching(levels)
+        return state if method.rule.values else state.searching(levels)
 
     def searching(self, levels: Sequence[int], guesses: Mapping[int, Interval] | None = None) -> State:
         """The next passes count for the medians of these levels, and first in the intervals guessed, if any are."""

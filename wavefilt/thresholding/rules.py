@@ -393,7 +393,7 @@ def find(rule: object) -> Rule:
         return RULES[rule]
     numbers = np.atleast_1d(np.asarray(rule, dtype=object)).ravel()
     if not len(numbers) or not all(is_number(t) and 0 <= t < math.inf for t in numbers):
-        raise OptionError(f"`rule`={rule!r}: thresholds must be finite numbers of at least 0")
+        raise OptionError(f"`rule={rule!r}`: thresholds must be finite numbers of at least 0")
     fixed = Fixed(tuple(float(t) for t in numbers))
     return Rule(fixed, mergeable=True, causal=True, device_kind="fixed", magnitudes=fixed, values=fixed.values)
 

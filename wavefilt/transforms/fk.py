@@ -97,7 +97,7 @@ class _FK(Transform):
             ("level", method.level is not None, ", which has windows instead, such as wavelet sine32x64"),
             ("keep", method.keep > 0, ", which has no levels"),
             ("sigma", method.sigma == "global", ", where every frequency has noise of its own"),
-            ("rule", len(method.fixed_thresholds) > 1, ", which has no levels: give one threshold"),
+            ("rule", len(method.rule.values) > 1, ", which has no levels: give one threshold"),
             ("rule", method.rule.name == "bivariate", ", whose bands have no parents"),
         ]
         for option, wrong, why in refused:

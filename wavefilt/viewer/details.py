@@ -11,7 +11,7 @@ from bokeh.palettes import Magma256
 from bokeh.plotting import figure
 
 from wavefilt.arrays import Array, Floats
-from wavefilt.denoising.pipeline import Outcome
+from wavefilt.engine import Outcome
 from wavefilt.plot.appearance import COLORS, SIGMA_COLOR, THRESHOLD_COLOR
 from wavefilt.plot.spectra import RANGE_DB
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from wavefilt.backends import Backend
 from wavefilt.backends.registry import REFERENCE
-from wavefilt.denoising.noise_times import Clock, in_samples
-from wavefilt.denoising.options import DEFAULTS
+from wavefilt.options import DEFAULTS, Clock
 
 from .source import Source
 from .state import Chosen
@@ -31,7 +30,7 @@ def python(source: Source, options: Chosen, backend: str | Backend = REFERENCE) 
     own = source.two if said.pop("two_dimensional", False) else source.one
     if source.counted and source.interval and "sigma" in said:
         clock = Clock(source.interval, None, source.rows.shape[1], source.name)
-        said["sigma"] = in_samples(said["sigma"], clock)
+        said["sigma"] = clock.in_samples(said["sigma"])
     words = [*source.arguments, *own, *(f"{name}={_plain(value)!r}" for name, value in said.items())]
     return f"{source.imports}\ndenoised = {source.function}({', '.join(words)})"
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from wavefilt.arrays import Array
-from wavefilt.backends import Backend
+from wavefilt.backends import Backend, registry
 from wavefilt.backends.registry import REFERENCE
-from wavefilt.denoising.options import check_names
-from wavefilt.denoising.pipeline import Outcome
+from wavefilt.engine import Outcome
 from wavefilt.errors import BackendUnavailable
-from wavefilt.options import Options
+from wavefilt.options import Options, check_names
 from wavefilt.recording import Recording
 from wavefilt.report import transformed, unchanged
 
@@ -112,6 +111,7 @@ def denoise_first(source: Source, options: Chosen, backend: str | Backend, trace
 def _method(options: Mapping[str, Any], backend: str | Backend) -> tuple[Chosen, Options]:
     """Chosen that are given, and what they are but for the noise."""
     given = {name: value for name, value in options.items() if value is not None}
-    check_names(given, backend, "wavelet", "two_dimensional")
+    check_names(given, "wavelet", "two_dimensional")
+    registry.check_name(backend)
     own = {name: value for name, value in given.items() if name not in ("sigma", "two_dimensional")}
     return given, Options(**own, dimensions=2 if given.get("two_dimensional") else 1)

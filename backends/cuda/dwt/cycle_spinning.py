@@ -42,7 +42,7 @@ def denoise(
 ) -> Samples | None:
     """The rows of ``x``, an array on a GPU, as its kind, by denoising ``once`` and again; None if not finite.
 
-    As `wavefilt.denoising.estimation.denoised`: rows go round in periodic modes, in
+    As `wavefilt.engine.denoise`: rows go round in periodic modes, in
     others they begin earlier in their extension.
     """
     done = once(x)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from wavefilt import engine
 from wavefilt.arrays import Array
 from wavefilt.backends.cuda.chunked_rows import HostRows
 from wavefilt.backends.cuda.runtime import interop
 from wavefilt.backends.cuda.runtime.interfaces import Samples
 from wavefilt.backends.cuda.runtime.target import cuda
-from wavefilt.chunking import passes
-from wavefilt.chunking.chunks import Chunk
-from wavefilt.chunking.trend import Trend
+from wavefilt.chunks import Chunk
 from wavefilt.options import Options
 from wavefilt.statistics.interface import Measured
 from wavefilt.thresholding.shrinkage import Shrinkage
 from wavefilt.transforms import Pyramid
+from wavefilt.trend import Trend
 
 if TYPE_CHECKING:
     from wavefilt.backends.cuda.backend import Cuda, CudaPyramid
@@ -42,7 +42,7 @@ def denoise(
         most = rows * samples // len(members) + 4 * halo
     if method.scope == "trace":
         most = min(most, 2 * samples - 1)  # statistics merged over chunks are of one row, or of all
-    measured = passes.denoise(_SplitRows(x, out, members), method, level, most * x.itemsize, report)
+    measured = engine.denoise_chunks(_SplitRows(x, out, members), method, level, most * x.itemsize, report)
     return None if measured is None else (out, measured if report else None)
 
 
@@ -58,7 +58,7 @@ class _SplitRows(HostRows):
         self._kept: dict[int, Pyramid] = {}
         self._here = threading.local()
 
-    def run(self, group: Sequence[Chunk], job: passes.Job, begin: passes.Begin[Result]) -> list[Result]:
+    def run(self, group: Sequence[Chunk], job: engine.Job, begin: engine.Begin[Result]) -> list[Result]:
         """Every GPU takes its chunks, at the same time as the others, and keeps their coefficients."""
         if self._group is not group:
             self._group, self._kept = group, {}
@@ -79,10 +79,10 @@ class _SplitRows(HostRows):
             raise errors[0]
         return [future.result() for future in futures]
 
-    def decompose(self, chunk: Chunk, job: passes.Job) -> Pyramid:
+    def decompose(self, chunk: Chunk, job: engine.Job) -> Pyramid:
         backend: Cuda = self._here.backend
         sent = cuda.device_array((chunk.rows.stop - chunk.rows.start, chunk.length), self.dtype)
-        flat, begin, kind = sent.reshape(-1), 0, job.method.trend
+        flat, begin, kind = sent.reshape(-1), 0, job.options.trend
         if kind is not None:
             x = self.take(chunk)
             self._fit(chunk, x, kind)

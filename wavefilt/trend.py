@@ -1,7 +1,7 @@
 """Means and straight lines of traces, removed before the transform and added again after it.
 
-They are fitted by least squares, from sums over fixed blocks of samples: the same bits for a trace in memory and for
-one of which a block is there at a time.
+They are least-squares fits, computed from sums over fixed blocks of samples, so that a trace in memory and one that is
+read block by block give the same bits.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from wavefilt.arrays import Array
 from wavefilt.vocabulary import Detrend
 
 BLOCK = 1 << 14
-"""Samples at a time: what is computed from them stays in the second-level cache."""
+"""Samples per block, few enough to stay in the second-level cache."""
 READ = 16 * BLOCK
-"""Samples of a row that are read at a time."""
+"""Samples of a row per read."""
 
 
 @dataclass(frozen=True)
 class Trend:
-    """The lines ``middle`` + ``slope`` (i - (samples - 1)/2) at sample i, a row each; both are (rows, 1)."""
+    """Lines ``middle`` + ``slope`` (i - (samples - 1)/2) at sample i, one for each row; both arrays are (rows, 1)."""
 
     middle: Array
     slope: Array
@@ -30,17 +30,17 @@ class Trend:
 
     @property
     def each(self) -> list[Trend]:
-        """Of each row its own."""
+        """The trend of each row alone."""
         rows = zip(self.middle[:, None], self.slope[:, None], strict=True)
         return [Trend(middle, slope, self.samples) for middle, slope in rows]
 
     @property
     def highest(self) -> float:
-        """No magnitude of a line is larger; NaN if one is no number."""
+        """Upper bound for the magnitude of the lines; NaN if a line is not a number."""
         return float((np.abs(self.middle) + np.abs(self.slope) * self.samples).max(initial=0))
 
     def removed(self, rows: Array) -> Array:
-        """A copy of the rows without the lines."""
+        """Return a copy of the rows without the lines."""
         out = np.empty_like(rows)
         self.remove(rows, 0, out)
         return out
@@ -50,11 +50,11 @@ class Trend:
         self.add(rows, 0, rows)
 
     def remove(self, rows: Array, first: int, out: Array) -> None:
-        """Into ``out`` the rows, which begin at sample ``first``, without the lines."""
+        """Write the rows, which begin at sample ``first``, without the lines to ``out``."""
         self._change(np.subtract, rows, first, out)
 
     def add(self, rows: Array, first: int, out: Array) -> None:
-        """The opposite of `remove`."""
+        """Undo `remove`."""
         self._change(np.add, rows, first, out)
 
     def _change(self, operation: np.ufunc, rows: Array, first: int, out: Array) -> None:
@@ -71,7 +71,7 @@ class Trend:
 
 
 def fit(read: Callable[[slice, slice], Array], shape: tuple[int, int], kind: Detrend) -> Trend:
-    """The trends of rows of this shape, of which ``read`` gives those of a slice, at a slice of their samples."""
+    """Fit the trends of rows of this shape; ``read`` returns the samples for a slice of rows and one of samples."""
     rows, samples = shape
     middle, slope, places = np.zeros((rows, 1)), np.zeros((rows, 1)), np.arange(BLOCK, dtype=np.float64)
     spread = samples * (samples**2 - 1) / 12
@@ -90,12 +90,12 @@ def fit(read: Callable[[slice, slice], Array], shape: tuple[int, int], kind: Det
 
 
 def of_rows(rows: Array, kind: Detrend) -> Trend:
-    """The trends of rows in memory."""
+    """Fit the trends of rows in memory."""
     return fit(lambda lot, part: rows[lot, part], (rows.shape[0], rows.shape[1]), kind)
 
 
 def fit_read(read: Callable[[int, int], Array], samples: int, kind: Detrend) -> Trend:
-    """The trend of a row that is elsewhere, of which ``read`` gives the samples from one to another, few times."""
+    """Fit the trend of one row of a file; ``read`` returns its samples from one place to another, in few calls."""
     begin, held = 0, read(0, 0)
 
     def block(lot: slice, part: slice) -> Array:
@@ -108,7 +108,7 @@ def fit_read(read: Callable[[int, int], Array], samples: int, kind: Detrend) -> 
 
 
 def _blocks(rows: int, first: int, last: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of rows and samples that have `BLOCK` of them or fewer, or are of one row; cut at multiples of it."""
+    """Yield slices of rows and samples with at most `BLOCK` samples, or of one row, cut at multiples of `BLOCK`."""
     together = max(BLOCK // max(last - first, 1), 1)
     for row in range(0, rows, together):
         for start in range(first // BLOCK * BLOCK, last, BLOCK):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavefilt.arrays import Array, Counts, Floats
-from wavefilt.chunking.chunks import Chunk
+from wavefilt.chunks import Chunk
 from wavefilt.options import Options
 from wavefilt.statistics.change_points import find
 from wavefilt.statistics.changing_noise import LEAST, Curve, at_samples, half_window, in_intervals, running
@@ -55,10 +55,10 @@ def of_pyramid(pyramid: Pyramid, method: Options, starts: Sequence[int] = (0,)) 
     analysis, shape = pyramid.analysis, pyramid.shape
     bands = method.counted(pyramid.coefficients, analysis, shape)
     counts = np.array([band.shape[1] for band in bands], np.int64)
-    if method.running is not None:
+    if method.noise.running is not None:
         half = half_windows(method, analysis, shape)
         return NoiseCurves([(slice(None), tuple(map(running, bands, half, scales(method, analysis.level))))], counts)
-    alike = method.intervals != "find" and len(set(starts)) == 1
+    alike = method.noise.intervals != "find" and len(set(starts)) == 1
     lots = list[Lot]()
     for rows in [slice(None)] if alike else [slice(i, i + 1) for i in range(len(bands[0]))]:
         own = [band[rows] for band in bands]
@@ -81,9 +81,9 @@ def pooled(sigmas: Sequence[Floats], bands: int, method: Options) -> Floats:
 
 def half_windows(method: Options, analysis: Analysis, shape: tuple[int, ...]) -> list[int]:
     """Coefficients of half a window of running noise in each of `Options.bands`."""
-    assert method.running is not None
+    assert method.noise.running is not None
     pairs = zip(method.bands(analysis.level), _grids(method, analysis, shape), strict=True)
-    return [half_window(method.running, band.level, step) for band, (_, step) in pairs]
+    return [half_window(method.noise.running, band.level, step) for band, (_, step) in pairs]
 
 
 def scales(method: Options, level: int) -> list[float]:
@@ -96,12 +96,12 @@ def _in_intervals(
 ) -> tuple[Curve, ...]:
     """The noise in intervals, with the rows' first sample at ``start`` of the change points."""
     grids = _grids(method, analysis, shape)
-    if method.intervals == "find":
+    if method.noise.intervals == "find":
         first, step = grids[0]
         points = [first + step * place for place in find(np.abs(bands[0][0]))]
     else:
-        assert method.intervals is not None
-        points = [float(point) - start for point in method.intervals]
+        assert method.noise.intervals is not None
+        points = [float(point) - start for point in method.noise.intervals]
         points = [point for point in points if 0 < point < shape[0]]
     found = []
     for band, (first, step), own in zip(bands, grids, method.bands(analysis.level), strict=True):

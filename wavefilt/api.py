@@ -1,22 +1,26 @@
-"""The public function `denoise`."""
+"""The public function `denoise`: from an array of any kind to rows, to the engine, and back."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
-from wavefilt import arrays
+from wavefilt import arrays, engine
 from wavefilt.backends import registry
-from wavefilt.backends.interface import Backend
-from wavefilt.denoising import device_arrays, frames, repeated
-from wavefilt.denoising.pipeline import run
-from wavefilt.options import Options
+from wavefilt.backends.interface import Backend, DeviceBackend, Taken, accelerates
+from wavefilt.engine import Outcome
+from wavefilt.options import NoiseForm, Options
 from wavefilt.registry import Registry
-from wavefilt.vocabulary import Detrend, Estimator, Mode, Noise, Rule, Scope, Shrink, Transform
+from wavefilt.thresholding.rules import Rule
+from wavefilt.transforms import Transform
+from wavefilt.vocabulary import Detrend, Estimator, Mode, Scope, Shrink
+from wavefilt.vocabulary import Rule as RuleName
+from wavefilt.vocabulary import Transform as TransformName
 from wavefilt.wavelets.filters import WaveletLike
 
 
@@ -26,12 +30,12 @@ def denoise(
     *,
     level: int | None = None,
     mode: Mode = "symmetric",
-    rule: Rule | float | Sequence[float] | None = None,
+    rule: Rule | RuleName | float | Sequence[float] | None = None,
     shrink: Shrink | Estimator | None = None,
-    sigma: Noise = "level",
+    sigma: NoiseForm = "level",
     scope: Scope = "trace",
     keep: int = 0,
-    transform: Transform = "dwt",
+    transform: Transform | TransformName = "dwt",
     spins: int = 1,
     detrend: Detrend | None = None,
     blend: float = 0.0,
@@ -211,73 +215,169 @@ def denoise(
     """
     if devices is not None:
         if backend != "cuda":
-            raise ValueError(f"devices={devices!r} are GPUs and need backend='cuda'")
+            raise ValueError(f"`devices={devices!r}` are GPUs and need `backend='cuda'`")
         backend = registry.get("cuda", devices=devices)
     if axes is not None and axis != -1:
-        raise ValueError(f"axis={axis} and axes={axes} both name what is transformed: give one")
+        raise ValueError(f"`axis={axis}` and `axes={axes}` both name what to transform: give one")
     dimensions: Literal[1, 2] = 1 if axes is None else 2
-    options = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend
-    known = PLAIN.issuperset(map(type, options))
-    method = _method(Registry.changes, *options) if known else Options(*options)  # type: ignore[arg-type]
+    given = wavelet, level, mode, rule, shrink, sigma, scope, keep, transform, spins, dimensions, detrend, blend
+    plain = PLAIN.issuperset(map(type, given))
+    options = _options(Registry.changes, *given) if plain else Options(*given)  # type: ignore[arg-type]
     if axes is not None and (np.ndim(axes) != 1 or len(axes) != 2):
-        raise ValueError(f"axes={axes!r} must be a pair of axes")
+        raise ValueError(f"`axes={axes!r}` must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
-    plain = known and along == (-1,) and isinstance(axis, int) and type(x) is np.ndarray and out is None
-    named = registry.name_of(backend) if plain else None
-    if named is not None and (y := repeated.again(x, method, named)) is not None:
-        return (y, x - y) if return_noise else y
     if arrays.on_gpu(x):
-        return device_arrays.denoise(x, method, along, backend, return_noise, wait, out)
+        return _on_gpu(x, options, along, backend, return_noise, wait, out)
+    if isinstance(x, list | tuple) and any(map(arrays.on_gpu, x)):
+        return _list_on_gpus(x, options, along, backend, return_noise, wait, out)
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
-        if out is not None:
-            raise TypeError(f"out= is for arrays; x is a {arrays.kind_of(x)}, and its samples are x.to_numpy()")
-        samples = frames.samples_of(x, axis, axes)
-        found = _of_array(samples, method, (0,) if axes is None else along, backend, return_noise, wait, None)
-        return tuple(frames.like(x, y) for y in found) if return_noise else frames.like(x, found)
-    arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
-    return _of_array(x, method, along, backend, return_noise, wait, out, named)
+        taken: Any = arrays.take_pandas(x, axis, axes)
+    else:
+        arrays.refuse_kinds(x[0] if isinstance(x, list | tuple) and len(x) else x, arrays.INSTEAD)
+        taken = arrays.take(x, *along)
+    outcome = run(taken.rows, options, backend, out=None if out is None else taken.rows_of(out))
+    if dimensions == 2 and options.level is None and outcome.level == 0 and taken.rows.size:
+        size, name = min(taken.rows.shape[1:]), options.filters.name
+        few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
+        others = options.transform.with_levels(size, options.filters) or "no wavelet has a level"
+        warnings.warn(f"unchanged: {few}; {others}", stacklevel=2)
+    y = taken.restore(outcome.samples)
+    residual = taken.restore(taken.rows - outcome.samples) if return_noise else None
+    if out is not None:
+        if not np.may_share_memory(out, y):
+            out[...] = y
+        y = out
+    return (y, residual) if return_noise else y
 
 
 PLAIN = frozenset((str, int, float, type(None)))
-"""Types of options by which a checked method is found again: nothing can change in them."""
+"""Types of options that cannot change, so that checked options are found again by their values."""
 
 
 @lru_cache(maxsize=256, typed=True)  # True is no number of levels, though it equals 1
-def _method(changes: int, *options: Any) -> Options:
-    return Options(*options)
+def _options(changes: int, *given: Any) -> Options:
+    return Options(*given)
 
 
-def _of_array(
+def run(
+    x: arrays.Array,
+    options: Options,
+    backend: str | Backend = "auto",
+    report: bool = False,
+    out: arrays.Array | None = None,
+) -> Outcome:
+    """Denoise samples in host memory and of a dtype of computation, with the backend chosen for them.
+
+    The shape of ``x`` is (traces, samples), with options for sections (sections, rows, columns) or (rows, columns).
+    ``report`` and ``out`` are those of `wavefilt.engine.denoise`.
+    """
+    rows = x[None] if x.ndim == options.dimensions else x
+    level = options.level_for(*rows.shape[1:])
+    how = arrays.dtype_name(x.dtype), rows.shape, options.analysis(level)
+    chosen = registry.choose(backend, *how, denoising=True, on_host=options.host_only)
+    y, estimates = engine.denoise(
+        rows, options, chosen, level, report, None if out is None else out.reshape(rows.shape)
+    )
+    return Outcome(y if y.shape == x.shape else y.reshape(x.shape), options, chosen.name, level, estimates)
+
+
+def _on_gpu(
     x: Any,
-    method: Options,
-    along: tuple[int, ...],
+    options: Options,
+    axes: tuple[int, ...],
     backend: str | Backend,
     return_noise: bool,
     wait: bool,
     out: arrays.Array | None,
-    named: str | None = None,
 ) -> Any:
-    """``named`` is the backend by its name for arrays that may come again: see `repeated`."""
-    if isinstance(x, (list, tuple)) and any(map(arrays.on_gpu, x)):
-        if method.dimensions == 2:
-            raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
-        if all(map(arrays.on_gpu, x)):
-            if out is not None:
-                raise TypeError("out= is for one array, and x is a list of arrays on GPUs")
-            return device_arrays.denoise_each(x, method, along[0], backend, return_noise, wait)
-    taken = arrays.take(x, *along)
-    outcome = run(taken.rows, method, backend, out=None if out is None else taken.rows_of(out))
-    if method.dimensions == 2 and method.level is None and outcome.level == 0 and taken.rows.size:
-        size, name = min(taken.rows.shape[1:]), method.filters.name
-        few = f"{size} samples along an axis are too few for one level of {name} in two dimensions"
-        others = method.transform.with_levels(size, method.filters) or "no wavelet has a level"
-        warnings.warn(f"unchanged: {few}; {others}", stacklevel=3)
-    if named is not None and method.dimensions == 1 and x.dtype == taken.rows.dtype:
-        repeated.note(x, method, named, outcome)
-    samples = outcome.samples
-    y = taken.restore(samples)
-    residual = taken.restore(taken.rows - samples) if return_noise else None
-    if out is not None and not np.may_share_memory(out, y):
-        out[...] = y
-    y = y if out is None else out
+    """Denoise an array on a GPU, along one axis or two; the result is an array of its library on the same GPU."""
+    home = registry.home(x)
+    assert home is not None
+    name = backend if isinstance(backend, str) else backend.name
+    if name not in ("auto", home.name):
+        raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for `backend={name!r}`")
+    chosen: Any = home if isinstance(backend, str) else backend
+    y = None if return_noise or out is not None else chosen.at_once(x, options, axes, wait)
+    if y is not None:
+        return y
+    taken = home.take(x, *axes)
+    into = None if out is None else taken.rows_of(out)
+    rows = _rows_on_gpu(taken.rows, options, chosen, wait, into)
+    y, residual = _restored(taken, rows, chosen, return_noise)
+    if out is not None:
+        if rows is not into:
+            out[:] = y
+        y = out
     return (y, residual) if return_noise else y
+
+
+def _list_on_gpus(
+    parts: Sequence[Any],
+    options: Options,
+    axes: tuple[int, ...],
+    backend: Any,
+    return_noise: bool,
+    wait: bool,
+    out: arrays.Array | None,
+) -> Any:
+    """Denoise a list of arrays on GPUs, at the same time if they are on several; return a list."""
+    if not all(map(arrays.on_gpu, parts)):
+        raise TypeError("x is a list of arrays on GPUs and in host memory: denoise them one after the other")
+    if options.dimensions == 2:
+        raise ValueError("a list of arrays on GPUs is not denoised in two dimensions; denoise one after the other")
+    if out is not None:
+        raise TypeError("`out` is for one array, and x is a list of arrays on GPUs")
+    if options.scope == "record":
+        raise ValueError("`scope='record'` needs one array: every array of a list on GPUs has thresholds of its own")
+    several: Any = registry.get("cuda", devices="all") if isinstance(backend, str) else backend
+    taken = [several.take(part, *axes) for part in parts]
+    levels = [options.level_for(one.rows.shape[1]) for one in taken]
+    found = [None] * len(parts)
+    whole = options.plain and not options.blend and not options.host_only
+    if whole and all(levels) and all(len(one.rows) for one in taken):
+        found = several.each([one.rows for one in taken], options, levels, wait=wait)
+    results = []
+    for one, rows in zip(taken, found, strict=True):
+        with several.on_device_of(one.rows):
+            rows = _rows_on_gpu(one.rows, options, several, wait) if rows is None else rows
+            y, residual = _restored(one, rows, several, return_noise)
+            results.append((y, residual) if return_noise else y)
+    return results
+
+
+def _restored(taken: Taken, rows: Any, backend: DeviceBackend, return_noise: bool) -> tuple[Any, Any]:
+    """Return rows in the caller's kind and shape, with the residual, or None if it is not asked for."""
+    if not return_noise:
+        return taken.restore(rows), None
+    residual = backend.to_device(backend.to_host(taken.rows) - backend.to_host(rows), taken.rows)
+    return taken.restore(rows), taken.restore(residual)
+
+
+@lru_cache(maxsize=1024)
+def _way(changes: int, options: Options, shape: tuple[int, ...], dtype: str, backend: Backend) -> tuple[int, bool]:
+    """Return the levels for a batch of this shape, and whether the device denoises it without the host."""
+    level = options.level_for(*shape[1:])
+    known = accelerates(backend, dtype, options.analysis(level))
+    once = options if options.trend else replace(options, spins=1)  # a trend is removed before samples are shifted
+    whole = once.plain and not options.blend and not options.host_only
+    return level, known and level > 0 and shape[0] > 0 and whole
+
+
+def _rows_on_gpu(
+    x: Any, options: Options, backend: DeviceBackend, wait: bool = True, out: arrays.Array | None = None
+) -> Any:
+    """Denoise a batch on a GPU there, in ``out`` if the device does all of it.
+
+    Batches with gaps, records with dead traces, and options that the device does not have go through the host.
+    """
+    way = _way if options.known else _way.__wrapped__
+    level, there = way(Registry.changes, options, tuple(x.shape), arrays.dtype_name(x.dtype), backend)  # type: ignore[arg-type]
+    if there:
+        if options.spins > 1:
+            y = backend.spun(x, options, level)
+        else:
+            done = backend.denoise(x, options, level, False, out, wait=wait)
+            y = None if done is None else done[0]
+        if y is not None:
+            return y
+    return backend.to_device(run(backend.to_host(x), options, backend).samples, x)

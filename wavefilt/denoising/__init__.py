@@ -1,1 +1,0 @@
-"""Denoising of arrays: the steps, gaps, two dimensions, arrays on a GPU."""

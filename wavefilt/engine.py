@@ -1,0 +1,846 @@
+"""The steps of denoising: decompose, estimate the noise, choose thresholds, shrink and reconstruct.
+
+Traces that share thresholds are a group: one trace, or with scope "record" all of them. `measure` returns the noise and
+the thresholds of a group, whose coefficients are in memory or are computed anew in every pass. `Rows` gives it the
+coefficients of chunks, of arrays, files or device memory, `Batches` those of arrays in memory, between their gaps;
+`denoise` and `denoise_chunks` run all steps for them. What a pass counts can be merged exactly
+(`wavefilt.statistics.mergeable`), so chunks, the tasks of Dask and several GPUs give the result of whole traces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from wavefilt import chunks
+from wavefilt.arrays import Array, Counts, DType, Floats, Mask, constant
+from wavefilt.chunks import Chunk, Segments, cut
+from wavefilt.errors import SQUARES_OVERFLOW
+from wavefilt.noise_curves import NoiseCurves, half_windows, of_pyramid, pooled, scales
+from wavefilt.options import Options
+from wavefilt.statistics import mergeable
+from wavefilt.statistics.batch import ReferenceStatistics
+from wavefilt.statistics.changing_noise import BlockTally, Curve, curve_of
+from wavefilt.statistics.interface import Measured, Statistics
+from wavefilt.statistics.mergeable import Details, HostTally, PassStatistics, State, Tally
+from wavefilt.statistics.radix_select import Interval
+from wavefilt.thresholding.shrinkage import Shrinkage
+from wavefilt.transforms import DWT, DWT2, Analysis, Pyramid
+from wavefilt.trend import Trend, fit_read, of_rows
+from wavefilt.vocabulary import Detrend
+from wavefilt.wavelets import modwt_boundary
+from wavefilt.wavelets.extension import extended
+
+if TYPE_CHECKING:
+    from wavefilt.backends.interface import Backend
+
+BINS = {4: 1 << 16, 8: 1 << 21}
+"""Bins of a table of magnitudes, by their bytes: two passes find a float32, three a float64."""
+READ = 1 << 18
+"""Samples of a row per read when looking for dead rows."""
+BLOCK, LIGHT_BLOCK = 8 << 20, 32 << 20
+"""Smallest block of samples in bytes; larger blocks are hardly faster."""
+BLOCKS = 16
+"""Largest number of blocks; with 16, the memory for all steps is about that of the result."""
+LIVE_SHARE = 0.75
+"""Share of a coefficient's filter energy on live samples that it needs to be counted."""
+TRIMMED, FEWEST = 2, 8
+"""Periods of a level, 2^(j+1) samples, cut from each end of a noise window, and half periods that must remain.
+
+The filters of a level reach some periods beyond the window, into the signal that follows it.
+"""
+
+Visit = Callable[[Chunk, Pyramid], None]
+"""Function called with a chunk and its coefficients."""
+Result = TypeVar("Result")
+Change = Callable[[Trend, Array, int, Array], None]
+"""`Trend.remove` or `Trend.add`."""
+Begin = Callable[[], tuple[Visit, Callable[[], Result]]]
+"""Start one thread's share of a pass: returns the function for every chunk, and one for the result of the share."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The options for rows of one length, with the number of levels, at least 1."""
+
+    options: Options
+    level: int
+    samples: int
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """The transform."""
+        return self.options.analysis(self.level)
+
+    @cached_property
+    def lengths(self) -> Counts:
+        """Detail coefficients of a whole row in each band, finest first."""
+        return np.array(self.options.sizes(self.analysis, (self.samples,)), np.int64)
+
+    @property
+    def halo(self) -> int | None:
+        """`Transform.halo`, in samples."""
+        return self.options.halo(self.level)
+
+    def details(self, chunk: Chunk, coefficients: tuple[Array, ...], first: int = 0) -> Details:
+        """Return the detail coefficients that belong to the chunk, and their places in a group.
+
+        ``first`` is the place of the first row of the group.
+        """
+        bands, found = self.options.bands(self.level), []
+        counted = self.options.counted(coefficients, self.analysis, (chunk.length,))
+        for band, details, length in zip(bands, counted, self.lengths.tolist(), strict=True):
+            spacing = self.options.transform.spacing(band.level)
+            starts = [(chunk.place - first) * length + (part.start >> spacing) for part in chunk.parts]
+            owned = chunk.owned(spacing)
+            found.append([(start, details[:, own]) for start, own in zip(starts, owned, strict=True)])
+        return found
+
+
+def measure(
+    options: Options, statistics: Statistics, samples: int, noise: Floats | None = None, report: bool = False
+) -> Measured:
+    """Return noise and thresholds (bands, groups) of groups with ``samples`` samples each, finest band first.
+
+    ``noise`` is the noise if it is known; the bands where it is NaN have that of their own coefficients. With
+    ``report`` the mean squares are measured too. Not finite where the samples or the squares of coefficients are not.
+    """
+    if noise is not None and np.isnan(noise).any():
+        own = options.transform.noise(statistics, "level", options.bands_of(len(noise)))
+        noise = np.where(np.isnan(noise), own, noise)
+    sigma, thresholds = options.thresholds(statistics, samples, noise)
+    return Measured(sigma, thresholds, statistics.mean_square() if report else None)
+
+
+class Rows:
+    """Rows (traces, samples) in host memory, chunk by chunk, and the array ``out`` for the result.
+
+    Both are only ever sliced. Rows in a file or in device memory have subclasses.
+    """
+
+    summing = True
+    """Whether the first pass sums squares even if nobody has asked: another pass would cost more."""
+    elsewhere = False
+    """Whether another thread denoises even a single chunk."""
+
+    def __init__(self, x: Array, out: Array, backend: Backend) -> None:
+        self.x, self.out, self.backend = x, out, backend
+        self.trends = dict[int, Trend]()
+        self.noise = dict[int, tuple[Curve, ...]]()
+        self.shape: tuple[int, int] = (x.shape[0], x.shape[1])
+        self.itemsize: int = x.dtype.itemsize
+        self.dtype: DType = np.empty(0, x.dtype).real.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all samples."""
+        return self.shape[0] * self.shape[1] * self.itemsize
+
+    def run(self, group: Sequence[Chunk], job: Job, begin: Begin[Result]) -> list[Result]:
+        """Make a pass over the chunks of a group, in any order; return the results of the threads in theirs."""
+        visit, result = begin()
+        for chunk in group:
+            visit(chunk, self.decompose(chunk, job))  # not named: its memory is free for the next
+        return [result()]
+
+    def decompose(self, chunk: Chunk, job: Job) -> Pyramid:
+        """Return the coefficients of a chunk; divided by the noise curves once these are known."""
+        x = self.take(chunk)
+        if job.options.trend is not None:
+            self._fit(chunk, x, job.options.trend)
+            x = self._with_trends(chunk, x, np.empty_like(x), Trend.remove)
+        pyramid = self.backend.decompose(x, job.analysis)
+        if self.noise:
+            self._curves(chunk, job).change(np.divide, pyramid, chunk)
+        return pyramid
+
+    def find_noise(self, group: Sequence[Chunk], job: Job) -> Floats:
+        """Make a pass that finds the noise curves of the rows of a group; return the mean noise (bands, groups)."""
+        self.noise = {}
+        half, scale = half_windows(job.options, job.analysis, (job.samples,)), scales(job.options, job.level)
+        tallies = dict[int, list[BlockTally]]()
+
+        def visit(chunk: Chunk, pyramid: Pyramid) -> None:
+            details = job.details(chunk, self.coefficients(pyramid), chunk.place)
+            for i, row in enumerate(chunk.numbers):
+                if row not in tallies:
+                    tallies[row] = list(map(BlockTally, job.lengths.tolist(), half))
+                for tally, parts in zip(tallies[row], details, strict=True):
+                    for start, part in parts:
+                        tally.add(start, self.to_host(part[i]))
+
+        self.run(group, job, lambda: (visit, lambda: None))
+        found = NoiseCurves(
+            [
+                (slice(i, i + 1), tuple(curve_of(t.medians, h, s) for t, h, s in zip(own, half, scale, strict=True)))
+                for i, own in enumerate(tallies.values())
+            ],
+            job.lengths,
+        )
+        sigma = found.sigma
+        if job.options.scope == "record":
+            sigma = pooled([sigma], len(sigma), job.options)
+        self.noise = dict(zip(tallies, (curves for _, curves in found.over(sigma).lots), strict=True))
+        return sigma
+
+    def _curves(self, chunk: Chunk, job: Job) -> NoiseCurves:
+        """Return the noise curves of the rows of a chunk."""
+        return NoiseCurves([(slice(i, i + 1), self.noise[row]) for i, row in enumerate(chunk.numbers)], job.lengths)
+
+    def rebuilt(self, chunk: Chunk, pyramid: Pyramid, shrinkage: Shrinkage, job: Job) -> Array:
+        """Shrink and reconstruct the coefficients of a chunk."""
+        if not self.noise:
+            return self.reconstruct(pyramid, shrinkage)
+        pyramid = self.backend.shrunk(pyramid, shrinkage)
+        self._curves(chunk, job).change(np.multiply, pyramid, chunk)
+        return self.backend.reconstruct(pyramid)  # type: ignore[no-any-return]
+
+    def _fit(self, chunk: Chunk, x: Array, kind: Detrend) -> None:
+        """Fit the trends of the rows of a chunk ``x``; a row is read if the chunk does not hold all of it."""
+        own = chunk.numbers
+        if own.start not in self.trends and chunk.parts[0].stop == chunk.samples:
+            self.trends |= zip(own, of_rows(x, kind).each, strict=True)
+        elif own.start not in self.trends:
+            self.trends[own.start] = fit_read(partial(self.read, own.start), chunk.samples, kind)
+
+    def _with_trends(self, chunk: Chunk, x: Array, out: Array, change: Change) -> Array:
+        """Remove the trends of the rows from a chunk ``x``, or add them again; the result is in ``out``."""
+        for i, row in enumerate(chunk.numbers):
+            begin = 0
+            for part in chunk.parts:
+                own = slice(begin, begin + part.last - part.first)
+                change(self.trends[row], x[i : i + 1, own], part.first, out[i : i + 1, own])
+                begin = own.stop
+        return out
+
+    def finished(self, chunk: Chunk, y: Array, options: Options) -> Array:
+        """Return a reconstructed chunk with its trend and, with the option ``blend``, a share of the residual."""
+        if options.trend is not None:
+            self._with_trends(chunk, y, y, Trend.add)
+        return options.blended(self.taken(chunk), y) if options.blend else y
+
+    def taken(self, chunk: Chunk) -> Array:
+        """Return the samples of the chunk that was taken last."""
+        return self.take(chunk)
+
+    def take(self, chunk: Chunk) -> Array:
+        """Return the samples of a chunk, C-contiguous, shape (rows, chunk.length)."""
+        parts = [self.x[chunk.rows, part.first : part.last] for part in chunk.parts]
+        return np.concatenate(parts, axis=1) if len(parts) > 1 else np.ascontiguousarray(parts[0])
+
+    def put(self, chunk: Chunk, y: Array) -> None:
+        """Write the samples of a denoised chunk that belong to it."""
+        for own, place in chunk.kept():
+            self.out[chunk.rows, place] = y[:, own]
+
+    def leave(self, row: int, written: bool) -> None:
+        """Write a row unchanged; ``written`` tells whether it has been written denoised before."""
+        self.out[row] = self.x[row]
+
+    def read(self, row: int, first: int, last: int) -> Array:
+        """Return samples of a row, in host memory."""
+        return np.asarray(self.x[row, first:last])
+
+    def constant(self, row: int) -> bool:
+        """Return whether a row is dead, as `constant_row`."""
+        return constant_row(partial(self.read, row), self.shape[1])
+
+    def coefficients(self, pyramid: Pyramid) -> tuple[Array, ...]:
+        """Return (cA_n, cD_n, ..., cD_1) where `tally` and `finite` accept them."""
+        return pyramid.coefficients
+
+    def finite(self, coefficients: Array) -> bool:
+        """Return whether all coefficients are finite."""
+        return bool(np.isfinite(np.abs(coefficients)).all())
+
+    def reconstruct(self, pyramid: Pyramid, shrinkage: Shrinkage) -> Array:
+        """Reconstruct as the backend does, into memory from which `put` copies."""
+        return self.backend.reconstruct(pyramid, shrinkage)  # type: ignore[no-any-return]
+
+    def to_host(self, details: Array) -> Array:
+        """Return detail coefficients in host memory."""
+        return np.asarray(details)
+
+    def tally(self, state: State) -> Tally:
+        """Return the object that counts detail coefficients where they are."""
+        return HostTally(state, self.backend.summation.tabulate)
+
+    @property
+    def bins(self) -> int:
+        """Bins of a table of counts."""
+        return BINS[self.dtype.itemsize]
+
+    @property
+    def whole(self) -> int:
+        """Largest number of coefficients of a level that is measured in memory; for others `guesses` is asked."""
+        return 0
+
+    def guesses(self, job: Job, group: Sequence[Chunk], levels: Sequence[int]) -> Mapping[int, Interval] | None:
+        """Return where the medians of these levels probably lie; None if nothing is known."""
+        return None
+
+    def statistics(self, job: Job, group: Sequence[Chunk]) -> PassStatistics:
+        """Return the statistics of the detail coefficients of a group, which make passes over its chunks."""
+        first, last = group[0].place, group[-1].place + group[-1].count
+
+        def run(begin: mergeable.Begin[Result]) -> list[Result]:
+            def begin_chunks() -> tuple[Visit, Callable[[], Result]]:
+                add, result = begin()
+                return lambda chunk, p: add(job.details(chunk, self.coefficients(p), first)), result
+
+            return self.run(group, job, begin_chunks)
+
+        counts = job.lengths * np.int64(last - first)
+        state = State(counts, 1, self.dtype, self.bins, self.summing)
+        return PassStatistics(state, run, self.tally, self.to_host, self.whole, partial(self.guesses, job, group))
+
+
+def constant_row(read: Callable[[int, int], Array], samples: int) -> bool:
+    """Return whether all samples of a row are equal and finite; ``read`` returns samples from one place to another.
+
+    Few samples are read if they are not equal.
+    """
+    value = read(0, 1)
+    starts = [samples - 1, samples // 2]
+    parts = [*((i, i + 1) for i in starts), *((i, min(i + READ, samples)) for i in range(0, samples, READ))]
+    return bool(np.isfinite(value).all()) and all(bool((read(*part) == value).all()) for part in parts)
+
+
+def denoise_chunks(rows: Rows, options: Options, level: int, limit: int, report: bool = False) -> Measured | None:
+    """Denoise rows chunk by chunk, with the result of denoising whole rows; None if a sample is not finite.
+
+    Every coefficient is computed from the samples, and in the manner, of the whole row, and medians are exact. Noise,
+    thresholds and samples are therefore those of whole rows bit for bit if the backend computes a coefficient in the
+    same way wherever it lies; thresholds that depend on mean squares agree to rounding. Dead rows are in no chunk of a
+    record and are written unchanged.
+
+    Parameters
+    ----------
+    rows : Rows
+        Samples, a backend, and the place for the result, which is partly written if None is returned.
+    options, level : Options, int
+        How to denoise, and the number of levels, at least 1.
+    limit : int
+        Bytes of samples in a chunk, or a few times the filter's reach if that is more (`wavefilt.chunks.cut`). The
+        backend needs about four times as much, medians of float64 another 16 MiB per level.
+    report : bool
+        Whether to measure the power of the details, and the noise even if the thresholds do not depend on it.
+
+    Raises
+    ------
+    ValueError
+        For a rule of blocks, if a trace does not fit in one chunk.
+    MemoryError
+        If a rule sorts all detail coefficients of a level, and they do not fit in host memory.
+    """
+    if options.rule.values and not report:
+        options = replace(options, sigma=0.0)  # the noise, one pass or more over all details, is not used
+    count, samples = rows.shape
+    job, function = Job(options, level, samples), options.function(samples)
+    record = options.scope == "record"
+    dead = np.array([record and rows.constant(row) for row in range(count)], bool)
+    pieces = cut(count, samples, job.halo, level, limit // rows.itemsize, dead)
+    groups = [list(group) for _, group in groupby(pieces, lambda chunk: record or chunk.rows.start)]
+    sigma, thresholds, power = np.zeros((3, len(options.bands(level)), count))
+    for group in groups:
+        if options.rule.blocks and len(group[0].parts) > 1:
+            what = "shrinks neighbouring details together: it needs whole traces in memory"
+            raise ValueError(f"`rule={options.rule.option!r}` {what}")
+        own = np.flatnonzero(~dead) if record else np.array(group[0].numbers)
+        noise = rows.find_noise(group, job) if options.noise.changing else None
+        # the coefficients of a single chunk are kept; with several traces, each trace is a group of its own
+        kept = rows.decompose(group[0], job) if len(group) == 1 and not rows.elsewhere else None
+        if kept is None:
+            statistics: Statistics = rows.statistics(job, group)
+        else:
+            counted = kept.with_approximation if options.shrinks_approximation else kept
+            statistics = rows.backend.statistics([counted], options.scope)
+        found = measure(options, statistics, samples * (len(own) if record else 1), noise, report)
+        sigma[:, own], thresholds[:, own] = found.sigma, found.thresholds
+        if found.power is not None:
+            power[:, own] = found.power
+        if not (np.isfinite(found.sigma).all() and np.isfinite(found.thresholds).all()):
+            return None
+        write = partial(_write, rows, job, Shrinkage(function, thresholds, sigma))
+        if not (_all_written(rows, job, group, write) if kept is None else write(group[0], kept)):
+            return None
+        for row in own.tolist():
+            if not record and rows.constant(row):
+                sigma[:, row] = thresholds[:, row] = power[:, row] = 0
+            if not thresholds[:, row].any():
+                rows.leave(row, written=True)
+    for row in np.flatnonzero(dead).tolist():
+        rows.leave(row, written=False)
+    return Measured(sigma, thresholds, power if report else None)
+
+
+def _write(rows: Rows, job: Job, shrinkage: Shrinkage, chunk: Chunk, pyramid: Pyramid) -> bool:
+    """Write a denoised chunk; return whether all its samples were finite, as all contribute to an approximation."""
+    finite = rows.finite(rows.coefficients(pyramid)[0])
+    y = rows.rebuilt(chunk, pyramid, shrinkage.of_rows(chunk.rows), job)
+    rows.put(chunk, rows.finished(chunk, y, job.options))
+    return finite
+
+
+def _all_written(rows: Rows, job: Job, group: Sequence[Chunk], write: Callable[[Chunk, Pyramid], bool]) -> bool:
+    """Make the last pass, which writes."""
+
+    def begin() -> tuple[Visit, Callable[[], bool]]:
+        finite: list[bool] = []
+        return lambda chunk, pyramid: finite.append(write(chunk, pyramid)), lambda: all(finite)
+
+    return all(rows.run(group, job, begin))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Noise, thresholds and mean squares (None unless asked for) of segments: (bands, segments), finest band first.
+
+    ``analysis`` is the transform of the bands. ``approximation`` (2, segments) holds the noise and the threshold of the
+    approximation, for a rule that shrinks it.
+    """
+
+    segments: Segments
+    sigma: Floats
+    thresholds: Floats
+    power: Floats | None
+    analysis: Analysis
+    approximation: Floats | None = None
+
+    @classmethod
+    def of(cls, measured: Measured, part: Segments, samples: Array, options: Options, level: int) -> Estimate:
+        """Return the numbers of a group for some of its segments, which have ``level`` levels.
+
+        All are 0 for segments whose ``samples`` are all equal: their details are rounding errors.
+        """
+        details, dead = len(options.transform.bands(level)), constant(samples) if samples.ndim == 2 else None
+        if dead is not None and not dead.any():
+            dead = None
+
+        def columns(numbers: Floats) -> Floats:
+            own = options.cut(numbers, level)
+            if own.shape[1] != len(part.rows):
+                own = np.broadcast_to(own, (len(own), len(part.rows)))
+            return own if dead is None else np.where(dead, 0.0, own)
+
+        sigma, thresholds = columns(measured.sigma), columns(measured.thresholds)
+        power = None if measured.power is None else columns(measured.power)[:details]
+        approximation = np.stack([sigma[-1], thresholds[-1]]) if options.shrinks_approximation else None
+        return cls(part, sigma[:details], thresholds[:details], power, options.analysis(level), approximation)
+
+    @property
+    def unchanged(self) -> Mask:
+        """The segments whose thresholds are all 0, shape (segments,)."""
+        return np.asarray(~self._all_thresholds.any(axis=0))
+
+    @property
+    def counts(self) -> Counts:
+        """Number of coefficients of one segment in each band."""
+        return np.array(self.analysis.transform.sizes(self.analysis, self.segments.shape), np.int64)
+
+    def shrinkage(self, options: Options, samples: int) -> Shrinkage:
+        """Return how to shrink the coefficients of segments with this many samples."""
+        return Shrinkage(options.function(samples), self._all_thresholds, self.sigma, options.scope == "record")
+
+    def widened(self, part: Segments, live: Mask) -> Estimate:
+        """Return the estimate of all segments of ``part`` from that of the live ones, with 0 for the others."""
+
+        def columns(numbers: Floats | None) -> Floats | None:
+            if numbers is None:
+                return None
+            found = np.zeros((len(numbers), len(live)))
+            found[:, live] = numbers
+            return found
+
+        numbers = map(columns, (self.sigma, self.thresholds, self.power, self.approximation))
+        sigma, thresholds, power, approximation = numbers
+        assert sigma is not None
+        assert thresholds is not None
+        return Estimate(part, sigma, thresholds, power, self.analysis, approximation)
+
+    @property
+    def _all_thresholds(self) -> Floats:
+        """The thresholds, with that of the approximation as the last if it is shrunk."""
+        own = self.thresholds
+        return own if self.approximation is None else np.concatenate([own, self.approximation[1:]])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Denoised samples with the options, the backend that ran, the number of levels and the estimates."""
+
+    samples: Array
+    method: Options
+    backend: str
+    level: int
+    estimates: list[Estimate]
+
+    def __repr__(self) -> str:
+        size = f"{' x '.join(map(str, self.samples.shape))} {self.samples.dtype}"
+        return f"<Outcome {size}, {self.method.summary(self.level)}, backend {self.backend}>"
+
+
+def denoise(
+    x: Array, options: Options, backend: Backend, level: int, report: bool = False, out: Array | None = None
+) -> tuple[Array, list[Estimate]]:
+    """Denoise traces (traces, samples) or sections (sections, rows, columns) in memory, between their gaps.
+
+    ``report`` measures the power of the details as well, one pass more for rules that do not need it; without it a
+    backend that denoises whole batches returns no estimates. ``out`` is memory of the shape and dtype of ``x``, and not
+    overlapping it, for the result, which may be elsewhere all the same.
+    """
+    if options.dimensions == 1 and options.scope == "record" and x.size:
+        dead = constant(x, gaps=True)
+        if dead.any():
+            return _without_dead(x, dead, options, backend, level, report)
+    if level and x.size and options.plain and backend.device:
+        plain = replace(options, blend=0.0) if options.blend else options
+        done = backend.denoise(x, plain, level, report, out)  # type: ignore[attr-defined]
+        if done is not None:
+            y, measured = done
+            part = chunks.whole(x)[0]
+            found = [] if measured is None else [Estimate.of(measured, part, x, options, level)]
+            return options.blended(x, y), found
+    least = LIGHT_BLOCK if _light(options) else BLOCK
+    blocks = min(len(x), x.nbytes // least, BLOCKS)
+    if blocks < 2 or options.scope == "record" or backend.device:
+        return _by_steps(x, options, backend, level, report, out)
+    y, found = backend.result(x.shape, x.dtype) if out is None else out, []
+    for first, last in pairwise(np.linspace(0, len(x), blocks + 1).astype(np.intp).tolist()):
+        own, rows = y[first:last], x[first:last]
+        try:
+            done, estimates = _by_steps(rows, options, backend, level, report, own)
+        except ValueError:  # its trace numbers are those of the block
+            _by_steps(x, options, backend, level, report, None)
+            raise
+        if done is not own:
+            own[:] = done
+        found += [replace(e, segments=replace(e.segments, rows=e.segments.rows + first)) for e in estimates]
+    return y, joined(found)
+
+
+def _without_dead(
+    x: Array, dead: Mask, options: Options, backend: Backend, level: int, report: bool
+) -> tuple[Array, list[Estimate]]:
+    """Denoise the live traces of a record alone; dead ones, which are unchanged, say nothing about the noise."""
+    parts = chunks.whole(x) if math.isfinite(backend.peak(x)) else chunks.segments(x)
+    done, found = denoise(x[~dead], options, backend, level, report)
+    y = x.copy()
+    y[~dead] = done
+    by_shape, estimates = {estimate.segments.shape: estimate for estimate in found}, []
+    for part in parts if found or dead.all() else []:
+        depth = min(level, options.deepest(*part.shape))
+        if depth > 0:
+            live = ~dead[part.rows]
+            own = by_shape.get(part.shape)
+            if own is None:  # a shape of dead segments alone
+                nothing = np.zeros((len(options.bands(depth)), 0))
+                empty = Segments(part.rows[:0], part.starts[:0], part.shape)
+                measured = Measured(nothing, nothing, nothing if report else None)
+                own = Estimate.of(measured, empty, x[:0], options, depth)
+            estimates.append(own.widened(part, live))
+    return y, estimates
+
+
+def _light(options: Options) -> bool:
+    """Return whether the coefficients, about as many as samples, are all that memory is needed for."""
+    rule = options.rule
+    together = rule.together or rule.blocks or rule.prior
+    return options.transform in (DWT, DWT2) and options.plain and options.trend is None and not together
+
+
+def _by_steps(
+    x: Array, options: Options, backend: Backend, level: int, report: bool, out: Array | None
+) -> tuple[Array, list[Estimate]]:
+    """Denoise segment by segment, one step after the other."""
+    given, begun = x, list[Pyramid]()
+    if level and x.size and options.trend is None:
+        peak, pyramid = backend.peak_and_pyramid(x, options.analysis(level), options.wanted(level))
+        begun += [pyramid] if pyramid else []
+    else:
+        peak = backend.peak(x)
+    finite = not x.size or math.isfinite(peak)
+    live = chunks.live_samples(x, finite) if options.dimensions == 2 and x.size else None
+    found = chunks.whole(x) if finite or live is not None else chunks.segments(x)
+    check_size(x, peak, level, options)
+    if live is not None:
+        x, found = chunks.filled(x, live)
+        begun.clear()
+    parts = [(part, min(level, options.deepest(*part.shape))) for part in found]
+    parts = [(part, depth) for part, depth in parts if depth > 0]
+    groups = [[part] for part in parts] if options.scope == "trace" else [parts]
+    noise = window_noise(x, parts, options, level, backend) if options.noise.window and parts else None
+    y: Array | None = None
+    estimates = []
+    for group in filter(None, groups):
+        for rows, estimate in _Group(x, group, options, backend, noise).denoised(report, begun, out):
+            y = _placed(rows, estimate, x, y)
+            estimates.append(estimate)
+    done = x.copy() if y is None else options.blended(x, y)
+    return done if live is None else np.where(live, done, given), estimates
+
+
+def _placed(rows: Array, estimate: Estimate, x: Array, y: Array | None) -> Array:
+    """Return the output with these denoised rows in it: all of it, or segments beside others.
+
+    Traces whose thresholds are all 0 stay unchanged bit for bit.
+    """
+    part, unchanged = estimate.segments, estimate.unchanged
+    if unchanged.any():
+        rows[unchanged] = part.of(x)[unchanged]
+    if rows.shape == x.shape:
+        return rows
+    y = x.copy() if y is None else y
+    y[part.places] = rows
+    return y
+
+
+def check_size(x: Array, peak: float, level: int, options: Options) -> None:
+    """Raise ValueError if the coefficients of samples of this size could overflow."""
+    if math.isnan(peak):
+        peak = float(np.nanmax(np.abs(x), initial=0))
+    if peak > np.finfo(x.dtype).max / options.transform.growth(options.filters, level):
+        raise ValueError(f"samples of {peak:.3g} overflow {x.dtype} in the transform; scale them down first")
+
+
+@dataclass
+class _Group:
+    """Segments with their levels that share thresholds: of one shape, or all of a record.
+
+    ``noise`` (bands, traces or 1) is that of a noise window.
+    """
+
+    x: Array
+    parts: Sequence[tuple[Segments, int]]
+    options: Options
+    backend: Backend
+    noise: Floats | None
+
+    def denoised(self, report: bool, begun: list[Pyramid], out: Array | None) -> list[tuple[Array, Estimate]]:
+        """Return the denoised rows and the estimate of each part.
+
+        With cycle spinning, rows are the mean over shifts, and estimates those without a shift. ``begun`` holds the
+        coefficients of the only part if they are known, and is emptied. ``out`` may take the rows of a part of its
+        shape.
+        """
+        options, done = self.options, list[tuple[Array, Estimate]]()
+        rows = [part.of(self.x) for part, _ in self.parts]
+        given, trends = [*rows], None
+        if options.trend is not None:
+            trends = [of_rows(own, options.trend) for own in rows]
+            rows = [trend.removed(own) for own, trend in zip(rows, trends, strict=True)]
+        shapes, shifts = [own.shape for own in rows], options.axis_shifts(max(depth for _, depth in self.parts))
+        for turn, shift in enumerate(shifts):
+            own_shifts = [tuple(along % (1 << depth) for along in shift) for _, depth in self.parts]
+            pyramids = [
+                begun.pop()
+                if begun
+                else self.backend.decompose(_shifted(own, at, options.mode), options.analysis(depth))
+                for own, at, (_, depth) in zip(rows, own_shifts, self.parts, strict=True)
+            ]
+            known, curves = self._known_noise(pyramids, own_shifts)
+            statistics = self._statistics(pyramids, rows)
+            measured = measure(options, statistics, self._samples(pyramids), known, report and not turn)
+            if not np.isfinite(measured.thresholds).all():
+                raise ValueError(SQUARES_OVERFLOW)
+            del statistics  # and the coefficients that it has copied
+            if turn == len(shifts) - 1:
+                rows.clear()  # copies, where a trend was removed
+            for i, (pyramid, (part, depth)) in enumerate(zip(pyramids, self.parts, strict=True)):
+                estimate = Estimate.of(measured, part, given[i], options, depth)
+                shrinkage = estimate.shrinkage(options, pyramid.samples)
+                if curves is None:
+                    into = None if turn or out is None or out.shape != shapes[i] else out
+                    y = self.backend.reconstruct(pyramid, shrinkage, into)
+                else:
+                    pyramid = self.backend.shrunk(pyramid, shrinkage)
+                    curves[i].change(np.multiply, pyramid)
+                    y = self.backend.reconstruct(pyramid)
+                y = _back(y, own_shifts[i], options.mode)
+                if turn:
+                    done[i][0][:] += (y - done[i][0]) / (turn + 1)
+                else:
+                    done.append((y, estimate))
+        for (y, _), trend in zip(done, trends or [], strict=False):
+            trend.restore(y)
+        return done
+
+    def _samples(self, pyramids: Sequence[Pyramid]) -> int:
+        """Return the samples of a group that are not filled gaps."""
+        total = 0
+        for pyramid, (part, _) in zip(pyramids, self.parts, strict=True):
+            own = pyramid.samples if part.live is None else np.count_nonzero(part.live)
+            total += int(own) * (len(part.rows) if self.options.scope == "record" else 1)
+        return total
+
+    def _known_noise(
+        self, pyramids: Sequence[Pyramid], shifts: Sequence[tuple[int, ...]]
+    ) -> tuple[Floats | None, list[NoiseCurves] | None]:
+        """Return the noise (bands, groups) that is not estimated from all coefficients, and its curves if it changes.
+
+        Coefficients are divided by the curves, which are relative to the mean noise, in place.
+        """
+        options = self.options
+        if options.noise.changing:
+            found = [
+                of_pyramid(pyramid, options, (part.starts - shift).tolist())
+                for pyramid, (part, _), (shift,) in zip(pyramids, self.parts, shifts, strict=True)
+            ]
+            sigma = found[0].sigma
+            if options.scope == "record":
+                deepest = max(found, key=lambda curves: len(curves.counts))
+                sigma = pooled([curves.sigma for curves in found], len(deepest.counts), options)
+            relative = [
+                curves.over(options.cut(sigma, depth)) for curves, (_, depth) in zip(found, self.parts, strict=True)
+            ]
+            for curves, pyramid in zip(relative, pyramids, strict=True):
+                curves.change(np.divide, pyramid)
+            return sigma, relative
+        if self.noise is None:
+            return None, None
+        own = self.noise[:, self.parts[0][0].rows if self.noise.shape[1] > 1 else [0]]
+        return options.cut(own, max(depth for _, depth in self.parts)), None
+
+    def _statistics(self, pyramids: Sequence[Pyramid], rows: Sequence[Array]) -> Statistics:
+        """Return the statistics of the group; of a section with gaps, those of its live rows side by side.
+
+        Interpolated rows have less noise than others, and add something other than noise to neighbouring coefficients.
+        """
+        options, backend = self.options, self.backend
+        measured, gappy = list(pyramids), list[Mask | None]([None] * len(pyramids))
+        mode = "symmetric" if "reflect" in options.mode else options.mode  # which cannot extend a single row
+        for i, (part, _) in enumerate(self.parts):
+            if part.live is not None:
+                there = part.live.any(axis=1)
+                analysis = options.transform.analysis(options.filters, mode, pyramids[i].level)
+                measured[i] = backend.decompose(np.ascontiguousarray(rows[i][:, there]), analysis)
+                gappy[i] = None if part.live[there].all() else part.live[there]
+        if options.shrinks_approximation:  # the approximation of fewer levels is no band of the others
+            deepest = max(pyramid.level for pyramid in measured)
+            measured = [p.with_approximation if p.level == deepest else p for p in measured]
+        if not any(live is not None for live in gappy):
+            return backend.statistics(measured, options.scope)
+        found: list[list[Array]] = []
+        for pyramid, live in zip(measured, gappy, strict=True):
+            details = pyramid.details
+            if live is not None:
+                shares = options.transform.live_shares(live, pyramid.analysis)
+                details = tuple(d[s >= min(LIVE_SHARE, s.max())] for d, s in zip(details, shares, strict=True))
+            found.append([np.ravel(d) for d in details])
+        return ReferenceStatistics([np.concatenate(bands)[None] for bands in zip(*found, strict=True)])
+
+
+def _shifted(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
+    """Shift rows or sections to begin earlier: into their extension, or circularly in periodic modes.
+
+    ``shifts`` has the samples for each axis except the first.
+    """
+    for axis, shift in enumerate(shifts, 1):
+        if shift and mode in modwt_boundary.ROUND:
+            x = np.roll(x, shift, axis=axis)
+        elif shift:
+            x = np.moveaxis(extended(np.moveaxis(x, axis, -1), mode, shift, 0), -1, axis)
+    return np.ascontiguousarray(x)
+
+
+def _back(x: Array, shifts: tuple[int, ...], mode: str) -> Array:
+    """Undo `_shifted`."""
+    for axis, shift in enumerate(shifts, 1):
+        if shift and mode in modwt_boundary.ROUND:
+            x = np.roll(x, -shift, axis=axis)
+        elif shift:
+            x = x[(slice(None),) * axis + (slice(shift, None),)]
+    return x
+
+
+def window_noise(
+    traces: Array, parts: Sequence[tuple[Segments, int]], options: Options, level: int, backend: Backend
+) -> Floats:
+    """Return the noise (bands, traces), or (bands, 1) of a record, from the details of the noise window.
+
+    Levels too coarse for the window have the noise of its coarsest level, scaled for white noise; with a rule for
+    coloured noise they are NaN, which stands for the estimate from all coefficients of the level.
+    """
+    window = options.noise.window_in(traces.shape[1])
+    length = window.stop - window.start
+    rows = np.ascontiguousarray(traces[:, window])
+    if not np.isfinite(rows).all():
+        raise ValueError(f"the noise window from sample {window.start} to {window.stop} has gaps or infinite samples")
+    if options.rule.local:
+        return _window_energy(traces, parts, options, level, backend)
+    depth = min(level, options.transform.usual_level((length,), options.filters))
+    if depth == 0:
+        filters = f"{options.filters.name} ({options.filters.dec_len} taps)"
+        raise ValueError(f"the noise window has {length} samples, too few for {filters}; give a longer one")
+    statistics = backend.statistics([backend.decompose(rows, options.analysis(depth))], options.scope)
+    found = options.transform.noise(statistics, "level", options.bands(depth))
+    return np.concatenate([found, found[-1:] * options.noise_gains(level - depth + 1, "global")[1:]])
+
+
+def _window_energy(
+    traces: Array, parts: Sequence[tuple[Segments, int]], options: Options, level: int, backend: Backend
+) -> Floats:
+    """Return the noise as `window_noise` does, from the mean square of the traces' own coefficients in the window.
+
+    The window is trimmed by `TRIMMED` periods at each end, but by at most a quarter; the rest must have `FEWEST` half
+    periods.
+    """
+    window, bands = options.noise.window_in(traces.shape[1]), len(options.bands(level))
+    length = window.stop - window.start
+    squares, real = np.full((bands, len(traces)), np.nan), options.transform.parts
+    for part, depth in parts:
+        starts = window.start - part.starts
+        around = (starts >= 0) & (starts + length <= part.samples)
+        for start in np.unique(starts[around]):
+            own = around & (starts == start)
+            rows = part.of(traces)[own]
+            if options.trend is not None:
+                rows = of_rows(rows, options.trend).removed(rows)
+            pyramid = backend.decompose(np.ascontiguousarray(rows), options.analysis(depth))
+            grids = options.transform.grids(pyramid.analysis, pyramid.shape)
+            for i, (band, grid) in enumerate(zip(pyramid.coefficients[::-1], grids, strict=True)):
+                period = 1 << min(i + 1, depth + 1)
+                trim = min(TRIMMED * 2 * period, length // 4)
+                first, last = start + trim, start + length - trim
+                if last - first >= FEWEST * period and (i < depth or depth == level):
+                    times = grid.first + grid.step * np.arange(grid.count)
+                    inside = band[:, (times >= first) & (times < last)]
+                    squares[i, part.rows[own]] = np.square(np.abs(inside), dtype=np.float64).mean(axis=1) / real
+    if options.scope == "record":
+        known = ~np.isnan(squares)
+        total, count = np.where(known, squares, 0).sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True)
+        squares = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return np.asarray(np.sqrt(squares))
+
+
+def joined(estimates: Iterable[Estimate]) -> list[Estimate]:
+    """Return one estimate for each shape of segments; sections with gaps keep their own."""
+    alike, alone = dict[tuple[int, ...], list[Estimate]](), list[Estimate]()
+    for own in estimates:
+        (alike.setdefault(own.segments.shape, []) if own.segments.live is None else alone).append(own)
+    return [*(_side_by_side(alike[shape]) for shape in sorted(alike)), *alone]
+
+
+def _side_by_side(found: Sequence[Estimate]) -> Estimate:
+    """Return one estimate for the segments of all, which have one shape."""
+
+    def columns(name: str) -> Any:
+        known = [getattr(own, name) for own in found if getattr(own, name) is not None]
+        return np.hstack(known) if known else None
+
+    parts = [own.segments for own in found]
+    rows, starts = np.concatenate([part.rows for part in parts]), np.concatenate([part.starts for part in parts])
+    numbers = {name: columns(name) for name in ("sigma", "thresholds", "power", "approximation")}
+    return replace(found[0], segments=replace(parts[0], rows=rows, starts=starts), **numbers)
+
+
+def spread(levels: Sequence[Floats]) -> tuple[list[float], list[list[float]]]:
+    """Return the median of the numbers of each level, and their 10th and 90th percentiles."""
+    ranges = [np.percentile(level, (10, 90)).tolist() for level in levels]
+    return [float(np.median(level)) for level in levels], ranges
