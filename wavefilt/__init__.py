@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wavefilt import backends
+    from wavefilt.advice import compare, trust, tune
     from wavefilt.api import denoise
     from wavefilt.decomposition import (
         dwt,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         waverec,
         waverec2,
     )
-    from wavefilt.advice import compare, trust, tune
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
     from wavefilt.io import read
@@ -63,6 +63,7 @@ __all__ = [
     "swt",
     "threshold",
     "threshold_firm",
+    "trust",
     "tune",
     "view",
     "wavedec",

@@ -1,7 +1,8 @@
 """The noise of a record as a power spectrum: declared, found in a quiet window, or estimated from whole traces.
 
 The estimates are: ``declared``, by a noise window or a standard deviation that the user gives; ``found``, by a
-stationary quiet window of the record, with its power raised by a quarter; ``median``, over parts of the whole trace,
+stationary quiet window of the record, with its power raised by a quarter; ``flat``, the same without the rise towards
+the frequencies that the window does not resolve; ``median``, over parts of the whole trace,
 frequency by frequency, which takes a signal that fills more than half of a trace for noise; ``extrapolated``, the same
 for the three highest octaves, continued with their slope, which takes other low-frequency noise for signal; ``white``,
 by the finest details.
@@ -25,7 +26,7 @@ from wavefilt.backends import Backend, registry
 from wavefilt.options import Keywords, NoiseForm, Options, check_names
 from wavefilt.wavelets.filters import WaveletLike
 
-Kind = Literal["declared", "found", "median", "extrapolated", "white"]
+Kind = Literal["declared", "found", "flat", "median", "extrapolated", "white"]
 SOURCES = {
     "median": "median of the whole trace, by frequency",
     "extrapolated": "extrapolated from the three highest octaves",
@@ -35,8 +36,8 @@ SOURCES = {
 SHORTEST, LONGEST, PARTS = 16, 4096, 8
 """Fewest and most samples of a segment of a trace, and the number of segments without overlap that a trace has."""
 RESOLVED, STEEPEST = 4, 3
-"""Periods in a noise window above which it determines the power at a frequency. Below, the power rises as it does in the
-two octaves above, at most with this negative power of the frequency, and not above the median of the whole trace."""
+"""Periods in a noise window above which it determines the power at a frequency. Below, the power rises as in the two
+octaves above, at most with this negative power of the frequency, and not above the median of the whole trace."""
 RAISED = 1.25
 """Factor on the power in a window that was found: the search prefers windows that happen to be quiet."""
 REAL = 0.656
@@ -56,7 +57,7 @@ class NoiseModel:
 
     Attributes
     ----------
-    kind : {"declared", "found", "median", "extrapolated", "white"}
+    kind : {"declared", "found", "flat", "median", "extrapolated", "white"}
     source : str
         The origin of the estimate in words.
     power : ndarray
@@ -147,12 +148,13 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
         declared = NoiseModel.estimated("declared", source, x, sigmas)
         alone = not any(isinstance(each, str | tuple) for each in sigmas)
         return (declared,) if alone else (declared, NoiseModel.undeclared("median", x))
-    window, changes = quiet_window(x)
-    extrapolated, median = (NoiseModel.undeclared(kind, x) for kind in ("extrapolated", "median"))
+    (window, changes), median = quiet_window(x), NoiseModel.undeclared("median", x)
     if window is not None:
         source = f"quiet window found from sample {window.start} to {window.stop}"
-        found = [("window", window.start, window.stop)] * len(x)
-        return NoiseModel.estimated("found", source, x, found), median, extrapolated
+        windows = [("window", window.start, window.stop)] * len(x)
+        found, flat = (NoiseModel.estimated(kind, source, x, windows) for kind in ("found", "flat"))
+        return found, median, flat
+    extrapolated = NoiseModel.undeclared("extrapolated", x)
     return (extrapolated, median, NoiseModel.undeclared("white", x)) if changes else (extrapolated, median)
 
 
@@ -181,14 +183,14 @@ def _power(kind: Kind, x: Array, sigmas: Sequence[NoiseForm]) -> Floats:
     for sigma in dict.fromkeys(sigmas):
         own = np.array([each == sigma for each in sigmas])
         if isinstance(sigma, tuple) and sigma[0] == "window":
-            power[own] = power_in_window(x[own], slice(*sigma[1:]))
+            power[own] = power_in_window(x[own], slice(*sigma[1:]), rising=kind != "flat")
         elif sigma == "global":
             power[own] = power_of_white_noise(x[own])
         elif isinstance(sigma, str | tuple):
             power[own] = power_of_traces(x[own])
         else:
             power[own] = np.where(np.isfinite(x[own]).any(axis=1), sigma**2, 0.0)[:, None]
-    return power * RAISED if kind == "found" else power
+    return power * RAISED if kind in ("found", "flat") else power
 
 
 def without_flat_parts(x: Array) -> Floats:
@@ -223,10 +225,11 @@ def power_of_traces(x: Array) -> Floats:
     return np.concatenate(found) if found else np.zeros((0, x.shape[1] // 2 + 1))
 
 
-def power_in_window(x: Array, window: slice) -> Floats:
+def power_in_window(x: Array, window: slice, rising: bool = True) -> Floats:
     """Return the power, as `power_of_traces`, of samples that contain only noise.
 
-    Frequencies with fewer than `RESOLVED` periods in the window continue the slope of those with more.
+    Frequencies with fewer than `RESOLVED` periods in the window continue the slope of those with more if ``rising``, and
+    otherwise their level.
     """
     frequencies, lowest = np.fft.rfftfreq(x.shape[1]), RESOLVED / (window.stop - window.start)
     octaves = [(frequencies >= low) & (frequencies <= 2 * low) for low in (lowest, 2 * lowest)]
@@ -237,7 +240,7 @@ def power_in_window(x: Array, window: slice) -> Floats:
         power = _at_all(np.nanmean(_periodograms(inside, _segment(inside.shape[1], 2)), axis=1), x.shape[1])
         if all(octave.any() for octave in octaves):
             lower, upper = (np.maximum(power[:, octave].mean(axis=1), 1e-300) for octave in octaves)
-            slope = np.clip(np.mean(np.log2(lower / upper)), 0, STEEPEST)
+            slope = np.clip(np.mean(np.log2(lower / upper)), 0, STEEPEST if rising else 0)
             rise = (1.5 * lowest / np.maximum(frequencies[unresolved], 0.5 / x.shape[1])) ** slope
             continued = lower[:, None] * np.maximum(rise, 1)
             power[:, unresolved] = np.fmin(continued, power_of_traces(rows)[:, unresolved])
@@ -490,7 +493,7 @@ def estimate_sigma(
     backend: str | Backend = "auto",
     **options: Unpack[Keywords],
 ) -> Floats:
-    """Estimate the standard deviation of the noise of each trace as `denoise` does: of the finest details, or all bands.
+    """Estimate the standard deviation of the noise of each trace as `denoise` does.
 
     Parameters
     ----------

@@ -113,7 +113,8 @@ def verdicts(case: Case) -> Iterator[Row]:
         harm = harmful(*growth(record, y))
         leaks = bool(leakage_test(y, record.x - y).flagged.any())
         for window in (None, record.quiet) if record.quiet else (None,):
-            verdict = trust.report(record.x, y, partial(_of_rows, method, record), sigma="level" if window is None else ("window", *window)).verdict
+            sigma = "level" if window is None else ("window", *window)
+            verdict = trust.report(record.x, y, partial(_of_rows, method, record), sigma=sigma).verdict
             said = {"harmful": True, "undecided": None, "untested": None}.get(verdict, False)
             row = {**record.about, "method": method.name, "declared": window is not None, "verdict": verdict}
             yield {**row, "gain_db": gain(record.clean, record.x, y), **judged(harm, said), "leakage_test": leaks}

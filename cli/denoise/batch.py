@@ -97,8 +97,8 @@ def _each(
 
 def _overview(path: str, found: Summary, overwrite: bool) -> None:
     """Write the trust report of several files. Raises Failure."""
-    from wavefilt.io import write_atomically
     from wavefilt.advice.page import overview
+    from wavefilt.io import write_atomically
 
     with run_errors(path):
         write_atomically(Path(path), overview(found.trust).encode(), overwrite=overwrite)

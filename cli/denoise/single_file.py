@@ -19,8 +19,8 @@ from .batch_summary import Facts
 from .options import Options
 
 if TYPE_CHECKING:
-    from wavefilt.backends import Backend
     from wavefilt.advice import TrustReport
+    from wavefilt.backends import Backend
 
 SAMPLE = 1 << 18
 """Samples of a file that -v tests."""

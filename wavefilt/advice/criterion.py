@@ -1,8 +1,9 @@
 """Estimate the error that a method leaves in samples whose signal is unknown: by its error on similar samples.
 
-The mean result of a few good methods (the pilot) is taken as the signal. NoiseForm with the spectrum of the record's noise
-is added to it, and the error of any method on these samples is known: the parametric bootstrap (Efron 2004). The pilot
-consists of the methods with the least risk by Stein's estimate (1981) with added noise (Ramani, Blu and Unser 2008),
+The mean result of a few good methods (the pilot) is taken as the signal. Noise with the spectrum of the noise of the
+record is added to it, and the error of any method on these samples is known: the parametric bootstrap (Efron 2004). The
+pilot consists of the methods with the least risk by Stein's estimate (1981) with added noise (Ramani, Blu and Unser
+2008),
 
 |y(x) - x|² - |n|² + 2 b·(y(x + εb) - y(x))/ε,
 

@@ -144,7 +144,9 @@ class Leakage:
         """Estimated ratio in dB of the energy of the error before and after, at most 30 dB; NaN without noise."""
         if not self.noise.any():
             return float("nan")
-        raised = RAISED if self.model.kind == "found" else 1.0  # makes the verdict careful, but would bias the gain
+        raised = (
+            RAISED if self.model.kind in ("found", "flat") else 1.0
+        )  # makes the verdict careful, but would bias the gain
         growth = raised * (self.total + self.expected) - self.expected
         return float(-10 * np.log10(max(1 + growth, 1e-3)))
 

@@ -118,6 +118,6 @@ def _document(title: str, body: str) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
-        f"<body>{body}<footer><p>wavefilt {__version__}. The numbers are estimates: docs/trust.md describes the tests and "
+        f"<body>{body}<footer><p>wavefilt {__version__}. Numbers are estimates: docs/trust.md describes the tests and "
         f"how often they are right.</p></footer></body></html>\n"
     )

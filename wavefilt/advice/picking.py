@@ -1,4 +1,7 @@
-"""First breaks before and after denoising, with a floor under the variance: silence before an onset misleads pickers."""
+"""First breaks before and after denoising.
+
+A floor under the variance keeps the silence before an onset from misleading the picker.
+"""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import panel as pn
 
+from wavefilt.advice.page import badge
 from wavefilt.arrays import Array
 from wavefilt.backends import Backend
 from wavefilt.recording import Recording
-from wavefilt.advice.page import badge
 
 from . import lines
 from .bandpass import BandPass
