@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from wavefilt.outofcore.sizes import in_bytes
+from wavefilt.memory import in_bytes
 
 Command = TypeVar("Command", bound=Callable[..., None])
 

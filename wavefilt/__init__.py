@@ -1,4 +1,25 @@
-"""Wavelet denoising of seismic and other sampled data."""
+"""Wavelet denoising of seismic and other sampled data, on the CPU and on NVIDIA GPUs.
+
+Denoise 24 traces of a decaying oscillation in noise, with time along the last axis:
+
+>>> import numpy as np
+>>> import wavefilt
+>>> t = np.arange(2000) / 1000
+>>> signal = np.exp(-3 * t) * np.sin(2 * np.pi * 12 * t)
+>>> traces = signal + 0.3 * np.random.default_rng(0).standard_normal((24, 2000))
+>>> denoised, residual = wavefilt.denoise(traces, return_residual=True)
+>>> round(float(wavefilt.quality.snr(signal, traces).mean()), 1)  # dB
+-3.4
+>>> round(float(wavefilt.quality.snr(signal, denoised).mean()), 1)
+9.0
+
+Denoise a file, with its headers, in its own format:
+
+>>> wavefilt.read("shot.sgy").denoise(rule="js").write("quiet.sgy")  # doctest: +SKIP
+
+The same from a shell: ``wavefilt denoise shot.sgy --rule js -o quiet.sgy``. Modules for other libraries are
+`wavefilt.obspy`, `wavefilt.xarray`, `wavefilt.dascore` and `wavefilt.dask`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +29,7 @@ TYPE_CHECKING = False  # importing typing would take longer than all else here
 if TYPE_CHECKING:
     from typing import Any
 
-    from wavefilt import backends
+    from wavefilt import backends, extending, plot, quality, ske
     from wavefilt.advice import compare, trust, tune
     from wavefilt.api import denoise
     from wavefilt.decomposition import (
@@ -27,10 +48,10 @@ if TYPE_CHECKING:
     )
     from wavefilt.dual_tree import dtcwt, idtcwt
     from wavefilt.errors import BackendUnavailable, FormatError
+    from wavefilt.files import denoise_file
     from wavefilt.io import read
     from wavefilt.noise import estimate_sigma
     from wavefilt.online.denoiser import OnlineDenoiser
-    from wavefilt.outofcore.streaming import denoise_file
     from wavefilt.packets import iwavelet_packets, wavelet_packets
     from wavefilt.recording import Recording
     from wavefilt.threads import get_num_threads, set_num_threads
@@ -49,6 +70,7 @@ __all__ = [
     "dtcwt",
     "dwt",
     "estimate_sigma",
+    "extending",
     "get_num_threads",
     "idtcwt",
     "idwt",
@@ -58,8 +80,11 @@ __all__ = [
     "iwavelet_packets",
     "modwt",
     "modwt2",
+    "plot",
+    "quality",
     "read",
     "set_num_threads",
+    "ske",
     "swt",
     "threshold",
     "threshold_firm",
@@ -88,50 +113,27 @@ _HOMES = {
     "online": ("OnlineDenoiser",),
     "packets": ("iwavelet_packets", "wavelet_packets"),
     "recording": ("Recording",),
-    "streaming": ("denoise_file",),
+    "files": ("denoise_file",),
     "threads": ("get_num_threads", "set_num_threads"),
     "thresholding.shrinkage": ("threshold", "threshold_firm"),
-
     "viewer": ("view",),
 }
-"""Where the names come from. All is imported when it is first asked for: the command handles signals from its start,
-before anything large is loaded."""
-_OPTIONAL = ("dascore", "dask", "obspy", "xarray")
-"""Modules for libraries of these names, which may not be installed."""
-_MODULES = (
-    *(
-        "advice",
-        "arrays",
-        "backends",
-        "errors",
-        "extending",
-        "io",
-        "noise",
-        "options",
-        "online",
-        "plot",
-        "quality",
-        "recording",
-        "registry",
-    ),
-    *("report", "ske", "streaming", "threads", "transforms", "vocabulary", "wavelets"),
-)
-"""Modules that are there without an import of their own, and those of `_OPTIONAL`."""
+"""The module of each name, imported when the name is first used: the command handles signals from its start, before
+anything large is loaded."""
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
+    from importlib.util import find_spec
 
-    if name in _MODULES or name in _OPTIONAL:
-        return import_module(f"wavefilt.{name}")
     for module, names in _HOMES.items():
         if name in names:
             found = globals()[name] = getattr(import_module(f"wavefilt.{module}"), name)
             return found
+    if not name.startswith("_") and find_spec(f"wavefilt.{name}"):
+        return import_module(f"wavefilt.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    from importlib.util import find_spec
-
-    return sorted({*globals(), *__all__, *_MODULES, *filter(find_spec, _OPTIONAL)})
+    return __all__

@@ -43,7 +43,7 @@ def denoise(
     axes: tuple[int, int] | None = None,
     backend: str | Backend = "auto",
     devices: Literal["all"] | Sequence[int] | None = None,
-    return_noise: bool = False,
+    return_residual: bool = False,
     wait: bool = True,
     out: arrays.Array | None = None,
 ) -> Any:
@@ -141,14 +141,14 @@ def denoise(
         ``"auto"``, a name of `wavefilt.backends.names`, or an object of `wavefilt.backends.get`.
     devices : "all" or sequence of int, optional
         With backend "cuda", the GPUs of this host to use; by default the current one.
-    return_noise : bool
+    return_residual : bool
         Also return the residual: the pair (denoised, ``x`` - denoised).
     wait : bool
         With False, an array on a GPU is returned as soon as its computation is enqueued on the current stream of its
         library; work that follows on this stream finds it complete. NaN are then no gaps, and dead traces of records
         and panels are not left out: the result of an array that has such, or infinite samples, is not valid, and
         ``wavefilt.backends.get("cuda").check()`` waits and raises ValueError if there was one. Rules whose thresholds
-        are computed on the host, ``spins``, ``blend``, noise windows and ``return_noise`` wait in any
+        are computed on the host, ``spins``, ``blend``, noise windows and ``return_residual`` wait in any
         case, and arrays in host memory do.
     out : array, optional
         Where the denoised samples go: a plain array with the shape and dtype of the result, of the library of ``x`` if
@@ -200,7 +200,7 @@ def denoise(
 
     The residual, to inspect for coherent arrivals, with options for weak signals:
 
-    >>> denoised, residual = wavefilt.denoise(traces, "sym8", level=4, rule="sure", return_noise=True)
+    >>> denoised, residual = wavefilt.denoise(traces, "sym8", level=4, rule="sure", return_residual=True)
     >>> np.allclose(denoised + residual, traces)
     True
 
@@ -227,9 +227,9 @@ def denoise(
         raise ValueError(f"`axes={axes!r}` must be a pair of axes")
     along = (axis,) if axes is None else tuple(axes)
     if arrays.on_gpu(x):
-        return _on_gpu(x, options, along, backend, return_noise, wait, out)
+        return _on_gpu(x, options, along, backend, return_residual, wait, out)
     if isinstance(x, list | tuple) and any(map(arrays.on_gpu, x)):
-        return _list_on_gpus(x, options, along, backend, return_noise, wait, out)
+        return _list_on_gpus(x, options, along, backend, return_residual, wait, out)
     if arrays.kind_of(x) in ("pandas.DataFrame", "pandas.Series"):
         taken: Any = arrays.take_pandas(x, axis, axes)
     else:
@@ -242,12 +242,12 @@ def denoise(
         others = options.transform.with_levels(size, options.filters) or "no wavelet has a level"
         warnings.warn(f"unchanged: {few}; {others}", stacklevel=2)
     y = taken.restore(outcome.samples)
-    residual = taken.restore(taken.rows - outcome.samples) if return_noise else None
+    residual = taken.restore(taken.rows - outcome.samples) if return_residual else None
     if out is not None:
         if not np.may_share_memory(out, y):
             out[...] = y
         y = out
-    return (y, residual) if return_noise else y
+    return (y, residual) if return_residual else y
 
 
 PLAIN = frozenset((str, int, float, type(None)))
@@ -286,7 +286,7 @@ def _on_gpu(
     options: Options,
     axes: tuple[int, ...],
     backend: str | Backend,
-    return_noise: bool,
+    return_residual: bool,
     wait: bool,
     out: arrays.Array | None,
 ) -> Any:
@@ -297,18 +297,18 @@ def _on_gpu(
     if name not in ("auto", home.name):
         raise TypeError(f"{type(x).__name__} lives on a GPU: copy it to the host for `backend={name!r}`")
     chosen: Any = home if isinstance(backend, str) else backend
-    y = None if return_noise or out is not None else chosen.at_once(x, options, axes, wait)
+    y = None if return_residual or out is not None else chosen.at_once(x, options, axes, wait)
     if y is not None:
         return y
     taken = home.take(x, *axes)
     into = None if out is None else taken.rows_of(out)
     rows = _rows_on_gpu(taken.rows, options, chosen, wait, into)
-    y, residual = _restored(taken, rows, chosen, return_noise)
+    y, residual = _restored(taken, rows, chosen, return_residual)
     if out is not None:
         if rows is not into:
             out[:] = y
         y = out
-    return (y, residual) if return_noise else y
+    return (y, residual) if return_residual else y
 
 
 def _list_on_gpus(
@@ -316,7 +316,7 @@ def _list_on_gpus(
     options: Options,
     axes: tuple[int, ...],
     backend: Any,
-    return_noise: bool,
+    return_residual: bool,
     wait: bool,
     out: arrays.Array | None,
 ) -> Any:
@@ -340,14 +340,14 @@ def _list_on_gpus(
     for one, rows in zip(taken, found, strict=True):
         with several.on_device_of(one.rows):
             rows = _rows_on_gpu(one.rows, options, several, wait) if rows is None else rows
-            y, residual = _restored(one, rows, several, return_noise)
-            results.append((y, residual) if return_noise else y)
+            y, residual = _restored(one, rows, several, return_residual)
+            results.append((y, residual) if return_residual else y)
     return results
 
 
-def _restored(taken: Taken, rows: Any, backend: DeviceBackend, return_noise: bool) -> tuple[Any, Any]:
+def _restored(taken: Taken, rows: Any, backend: DeviceBackend, return_residual: bool) -> tuple[Any, Any]:
     """Return rows in the caller's kind and shape, with the residual, or None if it is not asked for."""
-    if not return_noise:
+    if not return_residual:
         return taken.restore(rows), None
     residual = backend.to_device(backend.to_host(taken.rows) - backend.to_host(rows), taken.rows)
     return taken.restore(rows), taken.restore(residual)

@@ -34,7 +34,7 @@ def denoise(
     *,
     two_dimensional: bool = False,
     backend: str | Backend = "auto",
-    return_noise: bool = False,
+    return_residual: bool = False,
     **options: Unpack[Keywords],
 ) -> Data | tuple[Data, Data]:
     """A new stream (or trace) with every trace denoised, traces of one length together in one call.
@@ -57,7 +57,7 @@ def denoise(
     two_dimensional : bool
         Denoise the stream as a panel, along both axes: its traces in their order, neighbours beside each other. They
         must have one length and sampling rate, and begin together (to half a sample).
-    return_noise : bool
+    return_residual : bool
         Return the pair (denoised, removed), the second with the same headers.
 
     Raises
@@ -71,7 +71,7 @@ def denoise(
     if not isinstance(data, (Stream, Trace)):
         raise TypeError(f"an ObsPy Stream or Trace is needed, not {type(data).__name__}; wavefilt.denoise takes arrays")
     plain: Keywords = {**options, "sigma": "level"}
-    check_names(options, "return_noise", "two_dimensional")
+    check_names(options, "return_residual", "two_dimensional")
     registry.check_name(backend)
     chosen = Options(wavelet, **plain, dimensions=2 if two_dimensional else 1)
     traces = [data] if isinstance(data, Trace) else list(data)
@@ -98,10 +98,10 @@ def denoise(
         for i, x, y in zip(batch, rows, after.traces, strict=True):
             lines[i] = line
             quiet[i] = taken[i].restore(y.astype(x.dtype, copy=False))
-            if return_noise:
+            if return_residual:
                 noise[i] = taken[i].restore(x - y)
     denoised = _copied(data, traces, quiet, lines)
-    return (denoised, _copied(data, traces, noise, lines, "removed by ")) if return_noise else denoised
+    return (denoised, _copied(data, traces, noise, lines, "removed by ")) if return_residual else denoised
 
 
 def filter_samples(

@@ -46,7 +46,7 @@ def rmse(clean: ArrayLike, x: ArrayLike) -> Floats:
 def leakage(denoised: ArrayLike, removed: ArrayLike) -> Floats:
     """Correlation of the removed part with the denoised one, from -1 to 1, for each trace; 0 where either is constant.
 
-    (``wavefilt.denoise(..., return_noise=True)`` gives both arguments.) Soft thresholding takes the same from every
+    (``wavefilt.denoise(..., return_residual=True)`` gives both arguments.) Soft thresholding takes the same from every
     coefficient that it keeps, so this is above 0 without any leakage, in noise alone too: it compares results with one
     another. Whether signal leaked is for `leakage_test`. For complex samples it is the real part of the correlation.
     """

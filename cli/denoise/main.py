@@ -12,7 +12,7 @@ from wavefilt.cli.failure import usage_errors
 from wavefilt.cli.options import COUNT, FILE, FOLDER, INPUT, WAVELET, Named, Text, add
 from wavefilt.cli.reading import LAYOUT
 from wavefilt.io import FORMATS
-from wavefilt.outofcore.sizes import in_bytes
+from wavefilt.memory import in_bytes
 from wavefilt.thresholding.rules import RULES
 from wavefilt.thresholding.shrinkage import FUNCTIONS
 from wavefilt.vocabulary import DETRENDS, DISPLAYS, ESTIMATORS, PANELS, SCOPES, SIGMAS, TRACES_BY

@@ -7,7 +7,7 @@ import json
 import click
 
 from wavefilt.cli.failure import tell
-from wavefilt.outofcore.sizes import spelled
+from wavefilt.memory import spelled
 from wavefilt.transforms import find
 
 from .batch_summary import Facts

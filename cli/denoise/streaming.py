@@ -14,7 +14,7 @@ import click
 from wavefilt.cli.failure import Failure, read_errors, run_errors
 from wavefilt.cli.progress import bar, shown
 from wavefilt.errors import for_command
-from wavefilt.outofcore.sizes import spelled
+from wavefilt.memory import spelled
 
 from . import memory
 from .batch_summary import Facts
@@ -58,7 +58,7 @@ def needed_limit(source: str, target: str, options: Options) -> int | None:
     samples = samples_bytes(source, options)
     if samples is None:
         return None
-    from wavefilt.outofcore.memory_budget import whole_bytes_factor
+    from wavefilt.memory import whole_bytes_factor
 
     available = memory.available()
     needed = whole_bytes_factor(options.backend) * samples
@@ -97,9 +97,9 @@ def denoise(source: str, target: str, options: Options, backend: str | Backend, 
 
     Raises Failure, with 2 for a format that is not streamed, 3 for a file that cannot be read, else 1.
     """
+    from wavefilt.files import stream
     from wavefilt.io.sources import NotStreamed
     from wavefilt.options import Clock
-    from wavefilt.outofcore.streaming import stream
     from wavefilt.report import resolved, unchanged, versions
 
     unasked = [] if limit is None else [f"larger than memory: streamed within {spelled(limit)}"]

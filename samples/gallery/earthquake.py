@@ -19,7 +19,7 @@ record = obspy.read()
 # The record is nearly free of noise, and denoising hardly changes it. The long-period oscillation is microseism, which
 # is contained in the approximation coefficients and therefore kept; use ``filter("highpass")`` to remove it.
 
-_, removed = wavefilt.obspy.denoise(record, return_noise=True)
+_, removed = wavefilt.obspy.denoise(record, return_residual=True)
 shares = [float(np.sum(noise.data**2) / np.sum(trace.data**2)) for noise, trace in zip(removed, record, strict=True)]
 print("share of the energy removed:", ", ".join(f"{100 * share:.3f} %" for share in shares))
 

@@ -172,7 +172,7 @@ IMPOSSIBLE = [
     *((2, 500, {"sigma": sigma}) for sigma in (("window", 0, 100), ("running", 100))),
     *((2, -1, option) for option in ({"level": 20}, {"backend": "gpu"}, {"axis": 2}, {"axes": (0, 1)})),
     *((4, -1, {"axes": axes}) for axes in ((0, 1, 2), (0, 3))),
-    *((2, -1, option) for option in ({"thershold": 1}, {"return_noise": True}, {"rule": "fdr", "scope": "record"})),
+    *((2, -1, option) for option in ({"thershold": 1}, {"return_residual": True}, {"rule": "fdr", "scope": "record"})),
 ]
 
 

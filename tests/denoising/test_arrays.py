@@ -84,16 +84,16 @@ def test_host_memory_is_always_waited_for(backend):
 @pytest.mark.parametrize("dtype", ["int16", "float32"])
 def test_what_was_removed(dtype):
     x = (100 * np.random.default_rng(0).standard_normal((3, 500))).astype(dtype)
-    y, noise = wavefilt.denoise(x, return_noise=True)
+    y, noise = wavefilt.denoise(x, return_residual=True)
     assert np.array_equal(y, wavefilt.denoise(x))
     np.testing.assert_allclose(y + noise, x, rtol=1e-5)
     if dtype == "float32":
-        found = wavefilt.denoise(x, return_noise=True, out=x)
+        found = wavefilt.denoise(x, return_residual=True, out=x)
         assert found[0] is x
         assert np.array_equal(x, y)
         assert np.array_equal(found[1], noise)
     gappy = np.ma.masked_array(np.random.default_rng(0).standard_normal(500), np.arange(500) == 30)
-    y, noise = wavefilt.denoise(gappy, return_noise=True)
+    y, noise = wavefilt.denoise(gappy, return_residual=True)
     assert noise.mask[30]
     np.testing.assert_allclose((y + noise).compressed(), gappy.compressed())
 

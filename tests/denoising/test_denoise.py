@@ -271,8 +271,8 @@ def test_detrending(backend, rng, rule):
 def test_blending(backend, rng, rule):
     x = rng.standard_normal((2, 800)) + 5 * np.sin(np.arange(800) / 9)
     x[1, 500] = np.nan
-    quiet, noise = wavefilt.denoise(x, rule=rule, backend=backend, return_noise=True)
-    blended, less = wavefilt.denoise(x, rule=rule, backend=backend, blend=0.2, return_noise=True)
+    quiet, noise = wavefilt.denoise(x, rule=rule, backend=backend, return_residual=True)
+    blended, less = wavefilt.denoise(x, rule=rule, backend=backend, blend=0.2, return_residual=True)
     assert np.allclose(blended, quiet + 0.2 * noise, equal_nan=True)
     assert np.allclose(less, 0.8 * noise, equal_nan=True)
     section = wavefilt.denoise(x[:, :400], "haar", rule="bayes", axes=(0, 1), level=1, blend=0.5)

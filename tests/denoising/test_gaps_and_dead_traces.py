@@ -66,7 +66,7 @@ class TestDeadTraces:
         for dtype in ("f4", "f8"):
             x = rng.standard_normal((4, 300)).astype(dtype)
             x[1], x[2, :100], x[2, 100], x[3, 99] = value, value, np.nan, x[3, 100]
-            y, noise = wavefilt.denoise(x, "db4", mode=mode, backend=backend, return_noise=True, **options)
+            y, noise = wavefilt.denoise(x, "db4", mode=mode, backend=backend, return_residual=True, **options)
             assert np.array_equal(y[1], x[1])
             assert np.array_equal(y[2, :100], x[2, :100])  # a segment between gaps too
             assert not noise[1].any()
@@ -114,7 +114,7 @@ class TestRecordsWithDeadTraces:
         x, dead = partly_dead(rng, dtype=dtype)
         x = with_gaps(x, dead) if gaps else x
         options = {"level": 3, "scope": "record", "backend": backend, **options}
-        y, noise = wavefilt.denoise(x, "db4", return_noise=True, **options)
+        y, noise = wavefilt.denoise(x, "db4", return_residual=True, **options)
         np.testing.assert_array_equal(y[~dead], wavefilt.denoise(x[~dead], "db4", **options))
         np.testing.assert_array_equal(y[dead], x[dead])
         assert not np.array_equal(y[~dead], x[~dead])

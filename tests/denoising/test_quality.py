@@ -24,7 +24,7 @@ def flagged(x, live=None, **options):
     """Return the share of traces whose residual is flagged."""
     options = {"backend": "numba", **options}
     wavelet = options.get("wavelet", "db8")
-    found = quality.leakage_test(*wavefilt.denoise(x, return_noise=True, **options), wavelet=wavelet)
+    found = quality.leakage_test(*wavefilt.denoise(x, return_residual=True, **options), wavelet=wavelet)
     assert found.share.shape == found.p_value.shape == x.shape[:-1]
     return found.flagged[live if live is not None else ...].mean()
 

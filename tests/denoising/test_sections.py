@@ -47,7 +47,7 @@ def test_scope_trace_is_each_section_alone_and_record_pools_them(backend, rng):
 def test_other_dtypes_axes_and_what_was_removed(rng):
     _, x = section(rng, (40, 2, 50))
     expected = np.stack([wavefilt.denoise(x[:, i], "db2", axes=(0, 1)) for i in range(2)], axis=1)
-    y, removed = wavefilt.denoise(x, "db2", axes=(0, -1), return_noise=True)
+    y, removed = wavefilt.denoise(x, "db2", axes=(0, -1), return_residual=True)
     assert_allclose(y, expected, rtol=1e-12)
     assert_allclose(y + removed, x)
     for dtype, result in (("i2", "f4"), ("i4", "f8"), ("f2", "f2")):

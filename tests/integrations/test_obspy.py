@@ -42,10 +42,10 @@ def _same(found, expected):
 @pytest.mark.parametrize("options", [{}, {"wavelet": "sym4", "rule": "sure", "level": 3}], ids=str)
 def test_each_trace_has_the_result_of_its_samples(stream, options, backend):
     before = stream.copy()
-    quiet, noise = wavefilt.obspy.denoise(stream, backend=backend, return_noise=True, **options)
+    quiet, noise = wavefilt.obspy.denoise(stream, backend=backend, return_residual=True, **options)
     for old, new, rest in zip(stream, quiet, noise, strict=True):
         if len(old.data):
-            expected = wavefilt.denoise(old.data, backend=backend, return_noise=True, **options)
+            expected = wavefilt.denoise(old.data, backend=backend, return_residual=True, **options)
             _same(new.data, expected[0])
             _same(rest.data, expected[1])
         assert not np.shares_memory(old.data, new.data)

@@ -30,7 +30,7 @@ def test_a_frame_is_its_array_along_the_index(frame, options):
 
 def test_a_series_is_its_array(frame):
     series = frame["n"].astype("float32")
-    quiet, noise = wavefilt.denoise(series, return_noise=True)
+    quiet, noise = wavefilt.denoise(series, return_residual=True)
     assert (quiet.name, noise.name, quiet.dtype) == ("n", "n", np.float32)
     expected = wavefilt.denoise(series.to_numpy())
     pd.testing.assert_series_equal(quiet, pd.Series(expected, series.index, name="n"))

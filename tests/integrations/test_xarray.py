@@ -112,7 +112,7 @@ def test_variables_of_a_dataset(array):
 UNKNOWN = [{"dim": "tme"}, {"dim": ("time", "depth")}, {"dim": ("time", "time")}, {"rule": "best"}, {"backend": "gpu"}]
 
 
-@pytest.mark.parametrize("options", [*UNKNOWN, {"return_noise": True}], ids=str)
+@pytest.mark.parametrize("options", [*UNKNOWN, {"return_residual": True}], ids=str)
 def test_unknown_words_are_named(array, options):
     for one in (array, array.to_dataset(), array.chunk()):
         with pytest.raises(ValueError, match="dimension|" + next(iter(options))):

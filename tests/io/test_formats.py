@@ -481,7 +481,7 @@ def test_without_a_package_the_error_names_the_extra(tmp_path, monkeypatch, pack
 
 def test_an_unknown_option_or_layout_is_named():
     recording = wavefilt.read(SHOT)
-    for options in ({"return_noise": True}, {"rul": "sure"}, {"axes": (0, 1)}):
+    for options in ({"return_residual": True}, {"rul": "sure"}, {"axes": (0, 1)}):
         with pytest.raises(ValueError, match=next(iter(options))):
             recording.denoise(**options)
     for options in ({"ns": 5}, {"columns": (1,)}, {"dtype": "f4"}):

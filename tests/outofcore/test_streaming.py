@@ -183,7 +183,7 @@ def test_samples_that_cannot_be_are_named(tmp_path, backend, value, words):
     [
         ({"axes": (0, 1)}, "two_dimensional"),
         ({"two_dimensional": True}, "two_dimensional"),
-        ({"return_noise": True}, "return_noise"),
+        ({"return_residual": True}, "return_residual"),
         ({"rul": "bayes"}, "rul"),
         ({"devices": "all"}, "devices"),
         *(({"max_memory": size}, "memory") for size in ("", "much", "-1GiB", "0", 0, "1XB", "1e9", True, None, "nan")),

@@ -11,7 +11,7 @@ import wavefilt
 from tests.outofcore.test_memory import measured
 from tests.support.signals import partly_dead
 from tests.support.simulation import arrays_on_device, inside
-from wavefilt.outofcore import memory_budget
+from wavefilt import memory
 
 
 @pytest.fixture
@@ -27,10 +27,10 @@ def small(monkeypatch):
 @pytest.fixture
 def tiny(monkeypatch):
     """Return the limit for pieces of a number of float64 samples; traces are never whole."""
-    monkeypatch.setattr(memory_budget, "_extra", lambda method, level: 1e15)
-    monkeypatch.setattr(memory_budget, "FIXED", 0)
-    monkeypatch.setattr(memory_budget, "LEAST", 8)
-    return lambda size: int(memory_budget.RESIDENT * 8 * size) + 1
+    monkeypatch.setattr(memory, "_extra", lambda method, level: 1e15)
+    monkeypatch.setattr(memory, "FIXED", 0)
+    monkeypatch.setattr(memory, "LEAST", 8)
+    return lambda size: int(memory.RESIDENT * 8 * size) + 1
 
 
 def _traces(rows, n, dtype="f8"):

@@ -54,7 +54,7 @@ def test_importing_needs_none_of_the_optional_packages():
 
 
 def test_every_public_name_is_there_in_a_new_process():
-    assert set(wavefilt.__all__) <= set(dir(wavefilt))
+    assert dir(wavefilt) == wavefilt.__all__ == sorted(wavefilt.__all__)
     installed = [name for name in OPTIONAL if find_spec(name)]
     code = "import wavefilt\nfor name in dir(wavefilt): getattr(wavefilt, name)\n"
     code += f"print([getattr(wavefilt, name).__name__ for name in {installed}], hasattr(wavefilt, 'no'))"

@@ -63,7 +63,7 @@ def denoise(
 ) -> da.Array:
     """`wavefilt.denoise` of a dask array, lazily: a dask array of the same shape, chunks and floating dtype.
 
-    ``options`` are those of `wavefilt.denoise` but ``return_noise``: level, mode, rule, shrink, sigma, scope, keep,
+    ``options`` are those of `wavefilt.denoise` but ``return_residual``: level, mode, rule, shrink, sigma, scope, keep,
     transform, spins, detrend and blend. The backend is a name. Chunks may be of NumPy or CuPy arrays.
 
     Where chunks hold whole traces and thresholds are each trace's own, every option serves and gaps (NaN) are cut out.
@@ -90,8 +90,8 @@ def denoise(
     """
     if not isinstance(array, da.Array):
         raise TypeError(f"a dask array is needed, not {type(array).__name__}: dask.array.from_array(x, chunks=...)")
-    if "return_noise" in options:
-        raise ValueError("return_noise is no option for dask arrays: what was removed is array - quiet")
+    if "return_residual" in options:
+        raise ValueError("return_residual is no option for dask arrays: what was removed is array - quiet")
     method = Options.of(wavelet, options, "axis", "axes", dimensions=1 if axes is None else 2)
     if axes is not None and (axis != -1 or np.ndim(axes) != 1 or len(axes) != 2):
         raise ValueError(f"axes={axes!r} must be a pair of axes, instead of axis={axis}")

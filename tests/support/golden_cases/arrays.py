@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import MODES, NAMED, RULES, SCOPES, SHRINKS, TRANSFORMS, on_device, traces, with_gaps
+from .inputs import MODES, NAMED, RESIDUAL, RULES, SCOPES, SHRINKS, TRANSFORMS, on_device, traces, with_gaps
 from .running import Cases, area, sweep
 
 
@@ -45,13 +45,13 @@ def denoise(backend: str) -> Cases:
     cube = traces((4, 5, 150))
     cubes = {"3d": cube, "fortran": np.asfortranarray(cube), "reversed": cube[::-1, :, ::-1]}
     along = partial(sweep, "axis", run, x=cubes, axis=[0, 1, 2, -2], wavelet=["haar", "db4"])
-    yield from along(scope=SCOPES, return_noise=[False, True])
+    yield from along(scope=SCOPES, **{RESIDUAL: [False, True]})
     gapped = with_gaps("f4") | with_gaps() | {"masked-i4": with_gaps()["masked-f8"].astype("i4")}
     gapped["complex"] = np.where(np.isnan(gapped["runs-f8"]), np.nan, traces((5, 400), "c16"))
     short = partial(run, wavelet="db2")
     yield from sweep("gaps", short, x=gapped, rule=[*NAMED, 7.5], scope=SCOPES)
     yield from sweep("gaps/modwt", short, x=gapped, rule=["bayes", "sure", 7.5], scope=SCOPES, transform=["modwt"])
-    yield from sweep("gaps/noise", run, x=gapped, sigma=["global", 7.0], return_noise=[False, True], scope=SCOPES)
+    yield from sweep("gaps/noise", run, x=gapped, sigma=["global", 7.0], **{RESIDUAL: [False, True]}, scope=SCOPES)
     js = partial(run, rule="js", level=3, wavelet="db4")
     yield from sweep("js", js, x=both | {"c8": traces(dtype="c8")}, mode=MODES, transform=TRANSFORMS, keep=[0, 1])
     yield from sweep("gaps/js", js, x=gapped, sigma=["level", ("window", 0, 90)], transform=TRANSFORMS, scope=SCOPES)
@@ -59,7 +59,7 @@ def denoise(backend: str) -> Cases:
     yield from sweep("gaps/spins", run, x=gapped, spins=[3], mode=["symmetric", "periodization"], level=[2])
     forms = {"list": x.tolist(), "rows": list(x), "masked": list(gapped["masked-f8"]), "empty": x[:0], "scalar": 3.0}
     forms |= {"ragged": [x[0], x[1, :50]], "1d": x[0], "strided": x[:, ::2], "no-samples": x[:, :0]}
-    yield from sweep("form", run, x=forms, return_noise=[False, True])
+    yield from sweep("form", run, x=forms, **{RESIDUAL: [False, True]})
     large = {f"{d}-{shape[0]}": traces(shape, d) for d in ("f4", "f8") for shape in ((200, 2000), (1, 1 << 18))}
     yield from sweep("large", run, x=large, rule=[*NAMED, 7.5], scope=SCOPES)
     yield from sweep("large/modwt", partial(run, transform="modwt", level=3), x=large, rule=["bayes"])
@@ -86,7 +86,7 @@ def sections(backend: str) -> Cases:
     yield from sweep("rule", four, x=both, rule=RULES)
     yield from sweep("shrink", four, x={"f8": both["f8"][0]}, rule=RULES, shrink=SHRINKS[1:])
     noise = partial(sweep, "sigma", plane, x=both, wavelet=["db2"], sigma=["level", "global", 7.0, ("window", 0, 20)])
-    yield from noise(rule=["bayes", "sure", "universal"], scope=SCOPES, return_noise=[False, True])
+    yield from noise(rule=["bayes", "sure", "universal"], scope=SCOPES, **{RESIDUAL: [False, True]})
     yield from sweep("level", plane, x=both, wavelet=["db2", "db8"], level=[None, 0, 2, 9], keep=[0, 1])
     cube = {"cube": traces((20, 3, 40)), "fortran": np.asfortranarray(traces((20, 3, 40)))}
     axes = [(0, 2), (2, 0), (-1, -3), (1, 2), (0, 0), (0, 5), (1,)]

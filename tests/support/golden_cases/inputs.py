@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,10 @@ from typing import Any
 
 import numpy as np
 
+import wavefilt
+
+RESIDUAL = "return_residual" if "return_residual" in inspect.signature(wavefilt.denoise).parameters else "return_noise"
+"""Name of the option in the checkout that runs."""
 MODES = ["symmetric", "reflect", "periodic", "periodization", "zero"]
 MODES += ["constant", "smooth", "antisymmetric", "antireflect"]
 NAMED = ["universal", "minimax", "sure", "hybrid", "bayes", "fdr", "blockjs", "neighblock", "ebayes", "ebayes-cauchy"]

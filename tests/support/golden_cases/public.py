@@ -55,7 +55,7 @@ PUBLIC = {
     "dask": "denoise",
     "xarray": "DataArrayAccessor DatasetAccessor",
     "dascore": "WavefiltNameSpace",
-    "streaming": "Report denoise_file",
+    "files": "Report denoise_file",
     "errors": "BackendUnavailable FormatError",
     "online": "OnlineDenoiser",
     "recording": "Recording",

@@ -12,7 +12,7 @@ import numpy as np
 
 from .commands import command, flags
 from .files import Written, contents, files, hdf5, npy, raw, segy, stream, su, zarr
-from .inputs import MODES, NAMED, RULES, SCOPES, SHRINKS, TRANSFORMS, traces, with_gaps
+from .inputs import MODES, NAMED, RESIDUAL, RULES, SCOPES, SHRINKS, TRANSFORMS, traces, with_gaps
 from .running import Cases, Command, area, sweep
 
 
@@ -150,7 +150,7 @@ def ecosystem(backend: str) -> Cases:
     streams = {"stream": stream(rows), "trace": stream(rows)[0], "empty": stream([]), "array": rows[0]}
     streams["infinite"] = stream([np.array([1, np.inf, 2] * 20)])
     yield from sweep("obspy", streamed, data=streams, rule=[*NAMED, 7.5], scope=SCOPES)
-    yield from sweep("obspy/noise", streamed, data=streams, level=[None, 2], spins=[1, 2], return_noise=[True])
+    yield from sweep("obspy/noise", streamed, data=streams, level=[None, 2], spins=[1, 2], **{RESIDUAL: [True]})
     yield from sweep("obspy/typo", streamed, data=streams, lvel=[2])
     for rule in NAMED:
         yield f"obspy/filter/{rule}", lambda rule=rule: facts(stream(rows[:3]).filter("wavelet", rule=rule))

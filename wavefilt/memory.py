@@ -1,11 +1,13 @@
-"""What fits in a limit of memory: whole traces, chunks of them, or pieces of what a device's memory takes.
+"""Memory limits: which parts of a file fit, planned before anything is read.
 
-A `Plan` is made from the shape of the file, the options and the limit before anything is read. What a byte of samples
-takes is the backend's to know (`Backend.whole_bytes_factor`, `Backend.chunk_bytes_factor`).
+A `Plan` follows from the shape of the file, the options and the limit. How many bytes each byte of samples takes is a
+property of the backend (`Backend.whole_bytes_factor`, `Backend.chunk_bytes_factor`).
 """
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,30 +18,55 @@ from wavefilt.backends.interface import WHOLE_BYTES_FACTOR, Backend, DeviceBacke
 from wavefilt.chunks import cut
 from wavefilt.noise_curves import half_windows
 from wavefilt.options import Options
-from wavefilt.outofcore.sizes import spelled
 from wavefilt.statistics import summation
 
+UNITS = {"": 1, "b": 1, "bytes": 1}
+UNITS |= {f"{letter}{word}": base**power for power, letter in enumerate("kmgt", 1)
+          for base, words in ((1000, ("b",)), (1024, ("ib", "i", ""))) for word in words}  # fmt: skip
+"""Bytes of each unit, in lower case: KB and MB are powers of 1000; KiB, MiB, K and M are powers of 1024."""
+
+
+def in_bytes(size: str | int) -> int:
+    """Return the bytes of a size such as 1000, ``"500MB"`` or ``"1.5 GiB"``; ValueError for anything else."""
+    if isinstance(size, int) and not isinstance(size, bool):
+        found = float(size)
+    else:
+        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-zA-Z]*)\s*", str(size))
+        found = float(match[1]) * UNITS[match[2].lower()] if match and match[2].lower() in UNITS else 0
+    if not 1 <= found < math.inf:
+        raise ValueError(f"{size!r} is no amount of memory; write it as 500MB or 1GiB")
+    return int(found)
+
+
+def spelled(size: int) -> str:
+    """Return a size as text in the largest binary unit that it reaches, rounded up to three digits or more."""
+    for unit, base in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= base:
+            digits = 0 if size >= 100 * base else 1 if size >= 10 * base else 2
+            return f"{math.ceil(size * 10**digits / base) / 10**digits:.{digits}f} {unit}"
+    return f"{size} bytes"
+
+
 FIXED = 14 << 20
-"""Bytes for what does not grow with a chunk: conversions, blocks of details, lists."""
+"""Bytes that do not depend on the size of a chunk: conversions, blocks of details, lists."""
 RESIDENT = 5.5
-"""Bytes for each byte of samples in a piece of what a device's memory takes: two buffers ahead, one for what was sent,
-two for what comes back."""
+"""Bytes per byte of samples that are sent to a device: two buffers ahead, one for sent samples, two for results."""
 PIECE = 64 << 20
-"""Bytes of samples in such a piece, above which transfers are no faster."""
+"""Bytes of samples per transfer to a device; larger transfers are no faster."""
 SORTED = 10.0
-"""Bytes more where rules sort details or count them in histograms."""
+"""Additional bytes per byte of samples for rules that sort details or count them in histograms."""
 LEAST = 1 << 20
-"""Bytes of samples in a chunk, below which it is hardly more than overhead."""
+"""Smallest chunk in bytes of samples; smaller ones are mostly overhead."""
 REREAD = 4
-"""Times that one chunk of a file is decoded, and encoded, in a pass at most: with gzip that takes most of the time."""
+"""Largest number of times that a chunk of a file is decoded and encoded per pass; with gzip this dominates."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a file goes through memory.
+    """How a file is divided to fit in memory.
 
-    ``buffer`` is the largest part in samples, ``passes`` how often all are probably read, ``whole_memory`` the limit
-    that would keep traces (or the record) whole.
+    ``buffer`` is the largest part in samples, ``passes`` the expected number of times that all samples are read,
+    ``whole_memory`` the limit with which traces (or the record) stay whole.
     """
 
     backend: Backend
@@ -58,7 +85,7 @@ class WholeTraces(Plan):
 
 @dataclass(frozen=True)
 class Chunks(Plan):
-    """Traces are cut into chunks of ``chunk`` bytes, and medians searched with tables of ``bins`` bins."""
+    """Traces are divided into chunks of ``chunk`` bytes; medians are searched with tables of ``bins`` bins."""
 
     chunk: int
     bins: int
@@ -66,7 +93,7 @@ class Chunks(Plan):
 
 @dataclass(frozen=True)
 class DeviceResident(Plan):
-    """Whole traces in the memory of a device only, sent there in pieces of a buffer."""
+    """Traces are whole in device memory only, and are sent there buffer by buffer."""
 
     device: DeviceBackend
 
@@ -80,10 +107,10 @@ def plan(
     neighbours: int = 1,
     overhead: int = 0,
 ) -> Plan:
-    """The plan for traces of a dtype of computation; ``neighbours`` and ``overhead`` are those of the source.
+    """Return the plan for traces of a dtype of computation; ``neighbours`` and ``overhead`` are those of the source.
 
-    Raises ValueError if nothing fits, with the least that would, for what needs whole traces that do not fit, and where
-    chunks of the file would be read over and over.
+    Raises ValueError if the limit is too small, with the minimum; for options that need whole traces that do not fit;
+    and if chunks of the file would be read too often.
     """
     level = method.level_for(shape[1])
     analysis = method.analysis(level)
@@ -100,10 +127,7 @@ def plan(
 
 @dataclass(frozen=True)
 class _Budget:
-    """A file, a method, and a limit in bytes, of which ``fixed`` do not depend on the size.
-
-    ``factor`` are needed for each byte of samples of whole traces.
-    """
+    """A file, the options and a limit in bytes, with the ``fixed`` bytes and those per byte of samples (``factor``)."""
 
     shape: tuple[int, int]
     dtype: DType
@@ -116,29 +140,31 @@ class _Budget:
 
     @property
     def pooled(self) -> bool:
+        """Whether all traces share thresholds."""
         return self.method.scope == "record"
 
     @property
     def share(self) -> int:
-        """So many traces at a time, and their chunks in the file are not read too often."""
+        """Number of traces at a time with which chunks of the file are not read too often."""
         return -(-self.neighbours // REREAD)
 
     @property
     def unit(self) -> int:
-        """Bytes of samples that belong together: a trace, or the record."""
+        """Bytes of samples that share thresholds: a trace, or the record."""
         return self.shape[1] * self.dtype.itemsize * (self.shape[0] if self.pooled else 1)
 
     @property
     def whole(self) -> int:
-        """The limit that keeps them whole."""
+        """The limit with which they stay whole."""
         return self.fixed + int(self.factor * self.unit)
 
     @property
     def enough(self) -> int:
-        """The limit that keeps `share` of them whole."""
+        """The limit with which `share` of them stay whole."""
         return self.fixed + int(self.factor * self.unit * self.share)
 
     def whole_traces(self, backend: Backend) -> WholeTraces:
+        """Return the plan for whole traces."""
         rows, samples = self.shape
         fitting = rows if self.pooled else int((self.limit - self.fixed) / self.factor / self.unit)
         together = min(fitting, rows)
@@ -148,6 +174,7 @@ class _Budget:
         return WholeTraces(backend, self.level, together * samples, 1, spelled(self.whole), together)
 
     def device_resident(self, backend: DeviceBackend) -> DeviceResident | Chunks:
+        """Return the plan for traces that are whole in device memory."""
         rows, samples = self.shape
         least = self.fixed + int(RESIDENT * LEAST)
         if self.limit < least:
@@ -160,6 +187,7 @@ class _Budget:
         return DeviceResident(*found, backend) if self.level else Chunks(*found, piece * self.dtype.itemsize, 0)
 
     def chunks(self, backend: Backend) -> Chunks:
+        """Return the plan for traces in chunks."""
         (rows, samples), level, item = self.shape, self.level, self.dtype.itemsize
         analysis, kind = self.method.analysis(level), self.method.transform
         lengths = np.array(kind.sizes(analysis, (samples,)), np.int64) * (rows if self.pooled else 1)
@@ -174,8 +202,8 @@ class _Budget:
         factor = backend.chunk_bytes_factor + (SORTED if more else 0) + _undecimated(self.method, level)
 
         def takes(size: int) -> int:
-            """A limit with chunks of so many bytes."""
-            tables = 8 / 7  # which take an eighth of the limit at most
+            """Return the limit that chunks of this many bytes need."""
+            tables = 8 / 7  # tables take at most an eighth of the limit
             return min(self.whole, int(tables * (self.fixed + kept + 4 * 4096 * level + factor * size)) + 1)
 
         least = max(5 * halo * item, LEAST)
@@ -190,7 +218,7 @@ class _Budget:
         return Chunks(backend, level, longest, _passes(self.method, level), spelled(self.whole), chunk, bins)
 
     def _noise_curves(self) -> int:
-        """Bytes for running noise of the traces that belong together, and for what is sorted for it."""
+        """Return the bytes for running noise of the traces that share thresholds, and for sorting."""
         if self.method.noise.running is None:
             return 0
         rows, samples = self.shape
@@ -200,59 +228,59 @@ class _Budget:
         return int(32 * blocks.sum() * (rows if self.pooled else 1) + 12 * self.dtype.itemsize * half.sum())
 
     def _too_little(self, least: int) -> ValueError:
-        return ValueError(f"max_memory of {spelled(self.limit)} is too little here: {spelled(least)} is the least")
+        return ValueError(f"`max_memory` of {spelled(self.limit)} is too little here: the minimum is {spelled(least)}")
 
     def _check_neighbours(self, together: int, enough: int) -> None:
-        """Raise ValueError if chunks of the file that so many traces share would be read too often."""
+        """Raise ValueError if, with this many traces at a time, chunks of the file would be read too often."""
         if self.neighbours > REREAD * together:
             raise ValueError(
                 f"{self.neighbours} neighbouring traces lie in the same chunks of the file, of which this limit "
-                f"takes {together} at a time: max_memory={spelled(enough)!r} suits these chunks; raise "
-                "it, or rechunk the array to fewer traces in a chunk"
+                f"allows {together} at a time: raise it to `max_memory={spelled(enough)!r}`, or rechunk the array to "
+                "fewer traces per chunk"
             )
 
 
 def whole_bytes_factor(backend: str) -> float:
-    """`Backend.whole_bytes_factor` of a backend by its name; the largest of any for "auto"."""
+    """Return `Backend.whole_bytes_factor` of a backend by its name; for "auto" the largest of all."""
     return WHOLE_BYTES_FACTOR if backend == "auto" else backends.get(backend).whole_bytes_factor
 
 
 def _extra(method: Options, level: int) -> float:
-    """Bytes for each byte of samples of whole traces that an option takes beside the usual ones."""
+    """Return the additional bytes per byte of samples of whole traces for these options."""
     many = method.rule.needs & {"sorted", "histogram"} or method.rule.own_function
-    changing = 1.0 if method.noise.changing else 0.0  # shrunk beside what they were
+    changing = 1.0 if method.noise.changing else 0.0  # shrunk coefficients beside the original ones
     return _undecimated(method, level) + changing + (2.0 if method.spins > 1 else 0.0) + (SORTED if many else 0)
 
 
 def _undecimated(method: Options, level: int) -> float:
-    """The same for coefficients that are not decimated."""
-    shrunk = 1.5 if method.rule.together is not None else 0.0  # beside what they were, and energies
+    """Return the additional bytes per byte of samples for coefficients that are not decimated."""
+    shrunk = 1.5 if method.rule.together is not None else 0.0  # beside the original ones, and energies
     return method.transform.workspace * (level + 1) * (1.0 + shrunk + (1.0 if method.noise.changing else 0.0))
 
 
 def _check_chunks(method: Options, backend: Backend, whole: str) -> None:
-    """Raise ValueError for what chunks, or a device where the samples are resident, cannot do."""
+    """Raise ValueError for options that chunks, or samples resident on a device, do not support."""
     unit = "the whole record" if method.scope == "record" else "whole traces"
     cut = not backend.device
     whole_rule = "sorted" in method.rule.needs or method.rule.blocks
     refused = {
-        f"rule={method.rule.option!r}": cut and whole_rule,
-        f"transform={method.transform.word!r}": cut and method.transform.halo(method.filters.dec_len, 1) is None,
-        f"spins={method.spins}": method.spins > 1,
-        f"sigma={method.sigma!r}": method.noise.window is not None or method.noise.intervals is not None,
-        f"detrend={method.trend!r}": not cut and method.trend is not None,
-        f"blend={method.blend!r}": not cut and method.blend > 0,
-        f"backend={backend.name!r}": cut and backend.chunk_bytes_factor is None,
+        f"`rule={method.rule.option!r}`": cut and whole_rule,
+        f"`transform={method.transform.word!r}`": cut and method.transform.halo(method.filters.dec_len, 1) is None,
+        f"`spins={method.spins}`": method.spins > 1,
+        f"`sigma={method.sigma!r}`": method.noise.window is not None or method.noise.intervals is not None,
+        f"`detrend={method.trend!r}`": not cut and method.trend is not None,
+        f"`blend={method.blend!r}`": not cut and method.blend > 0,
+        f"`backend={backend.name!r}`": cut and backend.chunk_bytes_factor is None,
     }
     for option, needs_whole in refused.items():
         if needs_whole:
             raise ValueError(
-                f"{option} needs {unit} in memory, which takes max_memory={whole!r} here; raise it, or choose another"
+                f"{option} needs {unit} in memory: raise the limit to `max_memory={whole!r}`, or choose another option"
             )
 
 
 def _passes(method: Options, level: int) -> int:
-    """How often the samples are probably read."""
+    """Return the expected number of times that the samples are read."""
     if method.rule.values or level == 0:
         return 1
     spec = method.rule
