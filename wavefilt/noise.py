@@ -2,10 +2,9 @@
 
 The estimates are: ``declared``, by a noise window or a standard deviation that the user gives; ``found``, by a
 stationary quiet window of the record, with its power raised by a quarter; ``flat``, the same without the rise towards
-the frequencies that the window does not resolve; ``median``, over parts of the whole trace,
-frequency by frequency, which takes a signal that fills more than half of a trace for noise; ``extrapolated``, the same
-for the three highest octaves, continued with their slope, which takes other low-frequency noise for signal; ``white``,
-by the finest details.
+the frequencies that the window does not resolve; ``median``, over parts of the whole trace, frequency by frequency,
+which takes a signal that fills more than half of a trace for noise; and ``extrapolated``, the median of the three
+highest octaves, continued with their slope, which takes other low-frequency noise for signal.
 
 Only a declaration is certain. `estimates` therefore returns the models that have to agree on a conclusion.
 """
@@ -26,11 +25,10 @@ from wavefilt.backends import Backend, registry
 from wavefilt.options import Keywords, NoiseForm, Options, check_names
 from wavefilt.wavelets.filters import WaveletLike
 
-Kind = Literal["declared", "found", "flat", "median", "extrapolated", "white"]
+Kind = Literal["declared", "found", "flat", "median", "extrapolated"]
 SOURCES = {
     "median": "median of the whole trace, by frequency",
     "extrapolated": "extrapolated from the three highest octaves",
-    "white": "white, by the finest details",
 }
 """Estimates from the whole trace in words."""
 SHORTEST, LONGEST, PARTS = 16, 4096, 8
@@ -40,6 +38,8 @@ RESOLVED, STEEPEST = 4, 3
 octaves above, at most with this negative power of the frequency, and not above the median of the whole trace."""
 RAISED = 1.25
 """Factor on the power in a window that was found: the search prefers windows that happen to be quiet."""
+SUSTAINED = 2.0
+"""Variance of the median of a whole trace, over that in the window found, that shows a signal in most of the trace."""
 REAL = 0.656
 """Median over mean of the square of a normal number, 0.455, divided by that of an exponential number, ln 2."""
 FLAT = 16
@@ -57,7 +57,7 @@ class NoiseModel:
 
     Attributes
     ----------
-    kind : {"declared", "found", "flat", "median", "extrapolated", "white"}
+    kind : {"declared", "found", "flat", "median", "extrapolated"}
     source : str
         The origin of the estimate in words.
     power : ndarray
@@ -83,7 +83,7 @@ class NoiseModel:
     @classmethod
     def undeclared(cls, kind: Kind, x: Array) -> NoiseModel:
         """Estimate the noise of traces in which gaps are NaN from the whole traces."""
-        return cls.estimated(kind, SOURCES[kind], x, ["global" if kind == "white" else "level"] * len(x))
+        return cls.estimated(kind, SOURCES[kind], x, ["level"] * len(x))
 
     def of_others(self, x: Array, rows: Array) -> NoiseModel:
         """Return the same estimate for other samples of some of the traces, such as simulated noise."""
@@ -129,9 +129,9 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
     """Return the noise models that have to agree on a conclusion, the most plausible one first.
 
     A declared standard deviation stands alone. A declared window, and ``"global"`` (white noise), are accompanied by
-    the median of the whole trace. Without a declaration these are the window that is found, the median and the
-    extrapolated spectrum. If no window is found, they are the extrapolated spectrum, the median, and white noise if the
-    power of the record changes with time, which shows that it contains a signal.
+    the median of the whole trace. Without a declaration these are the window that is found, the median, and the window
+    with a flat spectrum at the frequencies that it does not resolve. If no window is found, they are the extrapolated
+    spectrum and the median.
 
     Parameters
     ----------
@@ -148,22 +148,28 @@ def estimates(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> tup
         declared = NoiseModel.estimated("declared", source, x, sigmas)
         alone = not any(isinstance(each, str | tuple) for each in sigmas)
         return (declared,) if alone else (declared, NoiseModel.undeclared("median", x))
-    (window, changes), median = quiet_window(x), NoiseModel.undeclared("median", x)
+    window, median = quiet_window(x), NoiseModel.undeclared("median", x)
     if window is not None:
         source = f"quiet window found from sample {window.start} to {window.stop}"
         windows = [("window", window.start, window.stop)] * len(x)
         found, flat = (NoiseModel.estimated(kind, source, x, windows) for kind in ("found", "flat"))
         return found, median, flat
-    extrapolated = NoiseModel.undeclared("extrapolated", x)
-    return (extrapolated, median, NoiseModel.undeclared("white", x)) if changes else (extrapolated, median)
+    return NoiseModel.undeclared("extrapolated", x), median
 
 
 def for_ranking(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> NoiseModel:
-    """Return the noise model with which methods are ranked: declared, the median if a window is found, or white."""
-    models = estimates(x, sigma)
-    if models[0].kind != "extrapolated":
-        return models[1] if models[0].kind == "found" else models[0]
-    return NoiseModel.undeclared("white", without_flat_parts(x))
+    """Return the noise model with which methods are ranked.
+
+    It is the declared one, the extrapolated one if no window is found, and otherwise the median of the whole trace, or
+    the flat spectrum of the window if the median is so much stronger that it must contain a signal.
+    """
+    first, *others = estimates(x, sigma)
+    if first.kind != "found":
+        return first
+    median, flat = others
+    live = first.variance > 0
+    sustained = live.any() and np.median(median.variance[live] / first.variance[live]) > SUSTAINED
+    return flat if sustained else median
 
 
 def _declaration(sigma: NoiseForm) -> str:
@@ -171,7 +177,7 @@ def _declaration(sigma: NoiseForm) -> str:
     if isinstance(sigma, tuple):
         return f"noise window from sample {sigma[1]} to {sigma[2]}" if sigma[0] == "window" else ""
     if isinstance(sigma, str):
-        return SOURCES["white"] if sigma == "global" else ""
+        return "white, by the finest details" if sigma == "global" else ""
     return f"standard deviation {sigma:g}"
 
 
@@ -228,8 +234,8 @@ def power_of_traces(x: Array) -> Floats:
 def power_in_window(x: Array, window: slice, rising: bool = True) -> Floats:
     """Return the power, as `power_of_traces`, of samples that contain only noise.
 
-    Frequencies with fewer than `RESOLVED` periods in the window continue the slope of those with more if ``rising``, and
-    otherwise their level.
+    Frequencies with fewer than `RESOLVED` periods in the window continue the slope of those with more, or their level
+    unless ``rising``.
     """
     frequencies, lowest = np.fft.rfftfreq(x.shape[1]), RESOLVED / (window.stop - window.start)
     octaves = [(frequencies >= low) & (frequencies <= 2 * low) for low in (lowest, 2 * lowest)]
@@ -397,15 +403,10 @@ GROWTH = 1.25, 2.0
 """Factor, and standard errors, by which quarters that are added may exceed the window."""
 
 
-CHANGE = 2.0, 6.0
-"""Decibels, and standard errors, between the quietest and the loudest window of a band that changes with time."""
+def quiet_window(x: Array) -> slice | None:
+    """Return the samples of a stationary quiet window that all traces share, None if there is none.
 
-
-def quiet_window(x: Array) -> tuple[slice | None, bool]:
-    """Return the samples of a stationary quiet window that all traces share, and whether the record changes with time.
-
-    The window is None if there is none. NaN are gaps. See the constants above for the tests; a window that passes is
-    extended in both directions.
+    NaN are gaps. See the constants above for the tests; a window that passes is extended in both directions.
     """
     samples = x.shape[1]
     length = max(8, min(CELL, 1 << max(samples // 64, 1).bit_length() - 1), 1 << max(0, samples // 4096).bit_length())
@@ -413,7 +414,7 @@ def quiet_window(x: Array) -> tuple[slice | None, bool]:
     size = 4 * max(1, round(SHARE * cells / 4))
     live = x[np.isfinite(x).any(axis=1)]
     if cells < 4 * size or not len(live):
-        return None, False
+        return None
     sums, weights = _cumulated(live, length)
 
     def levels(first: Array | int, count: int) -> Floats:
@@ -430,15 +431,14 @@ def quiet_window(x: Array) -> tuple[slice | None, bool]:
     independent = size * length * widths(bands)
     used = np.flatnonzero(independent >= COEFFICIENTS)
     if not len(used):
-        return None, False
+        return None
     errors = np.sqrt(2 / (independent[used] * len(live)))
     starts = np.arange(0, cells - size + 1, max(cells // 8, 1))
     found = levels(starts, size)[:, used]
     starts, found = starts[np.isfinite(found).all(axis=1)], found[np.isfinite(found).all(axis=1)]
     if not len(starts):
-        return None, False
+        return None
     decibel = math.log(10) / 10
-    changes = bool((np.ptp(found, axis=0) > CHANGE[0] * decibel + CHANGE[1] * errors).any())
     upper, least = np.quantile(found, 0.75, axis=0), found.min(axis=0)
     loudness = (found - np.median(found, axis=0)).mean(axis=1)
     for i in np.argsort(loudness, kind="stable"):
@@ -451,8 +451,8 @@ def quiet_window(x: Array) -> tuple[slice | None, bool]:
             and (np.ptp(quarters, axis=0) < STEADY[0] * math.log(2) + 2 * STEADY[1] * errors).all()
         )
         if passed:
-            return _grown(levels, int(starts[i]), size, cells, used, errors, length), changes
-    return None, changes
+            return _grown(levels, int(starts[i]), size, cells, used, errors, length)
+    return None
 
 
 def _cumulated(x: Array, length: int) -> tuple[Floats, Floats]:

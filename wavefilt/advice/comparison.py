@@ -216,13 +216,12 @@ class Contest:
         self.entries: dict[str, tuple[dict[str, Any], Risk]] = {}
         self.skipped: dict[str, str] = {}
 
-    def candidates(self, transforms: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """Return all rules with each of the transforms; by default with the DWT, and for sections "fk" and "dtcwt"."""
-        words = transforms or ("dwt",)
-        rules = [{"rule": rule, **({"transform": t} if t != "dwt" else {})} for t in words for rule in RULES.names()]
-        if self.whole.dimensions == 2 and not transforms:
-            rules += [{"transform": "fk"}, {"transform": "dtcwt"}]
-        return rules
+    def candidates(self, transforms: Sequence[str] = ("dwt",)) -> list[dict[str, Any]]:
+        """Return all rules with each of the transforms, and for sections "fk" and "dtcwt" with their own rule."""
+        found = combined(transforms, RULES.names())
+        if self.whole.dimensions == 2:
+            found += [{"transform": transform} for transform in ("fk", "dtcwt") if transform not in transforms]
+        return found
 
     def enter(self, own: dict[str, Any]) -> Risk:
         """Try a method with options of its own. Raises ValueError where options cannot be combined."""
@@ -283,7 +282,7 @@ def compare(
     wavelet: WaveletLike | None = None,
     *,
     rule: str | float | Sequence[str | float] | None = None,
-    transform: str | Sequence[str] | None = None,
+    transform: str | Sequence[str] = "dwt",
     methods: Sequence[Mapping[str, Any]] | None = None,
     axis: int = -1,
     axes: tuple[int, int] | None = None,
@@ -305,8 +304,8 @@ def compare(
         dimension "time". Never modified. NaN and masked samples are gaps; dead traces are left out. Of more than 2^18
         samples, evenly spread traces are used.
     rule, transform : str or sequence of str
-        The methods are all rules, or those named (numbers are thresholds), with each of the transforms: by default
-        "dwt", and for sections also "fk" and "dtcwt" with their own rule.
+        The methods are all rules, or those named (numbers are thresholds), with each of the transforms. For sections,
+        "fk" and "dtcwt" with their own rule are added to all rules.
     methods : sequence of dict, optional
         Options of `denoise` for each method instead: ``[{"rule": "js", "transform": "modwt"}, {"level": 8}]``.
     sigma : {"level", "global"}, float, or tuple
@@ -347,13 +346,11 @@ def compare(
     registry.check_name(backend)
     given = {name: value for name, value in {"wavelet": wavelet, **options}.items() if value is not None}
     contest = Contest(x, given, axis, axes, backend, seed)
-    transforms = [transform] if isinstance(transform, str) else list(transform or ())
+    transforms = [transform] if isinstance(transform, str) else transform
     if methods is not None:
         tried = [dict(method) for method in methods]
     elif rule is not None:
-        rules = rule if isinstance(rule, Sequence) and not isinstance(rule, str) else [rule]
-        pairs = [(t, each) for t in transforms or ["dwt"] for each in rules]
-        tried = [{"rule": each, **({"transform": t} if t != "dwt" else {})} for t, each in pairs]
+        tried = combined(transforms, rule if isinstance(rule, Sequence) and not isinstance(rule, str) else [rule])
     else:
         tried = contest.candidates(transforms)
     by_name = {words(own): own for own in tried}
@@ -365,6 +362,12 @@ def compare(
                 raise
             contest.skipped[name] = str(error)
     return contest.result()
+
+
+def combined(transforms: Sequence[str], rules: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the options of every rule with every transform."""
+    pairs = [(transform, rule) for transform in transforms for rule in rules]
+    return [{"rule": rule, **({} if transform == "dwt" else {"transform": transform})} for transform, rule in pairs]
 
 
 def words(options: Mapping[str, Any]) -> str:
