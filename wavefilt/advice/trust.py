@@ -219,10 +219,10 @@ class TrustReport:
         return next(answer for answer in self.answers if answer.name == name)
 
     def _gains(self) -> str:
-        gains = {f"{found.gain_db:+.1f}" for found in self.leakages}
-        if self.verdict != "undecided" or len(gains) == 1:
-            return f"{self.gain_db:+.1f} dB"
-        return f"{' to '.join(sorted(gains, key=float))} dB"
+        """Return the gains under all noise models in words."""
+        gains = sorted(found.gain_db for found in self.leakages)
+        low, high = f"{gains[0]:+.1f}", f"{gains[-1]:+.1f}"
+        return f"{low} dB" if low == high else f"{low} to {high} dB"
 
     def _doubt(self) -> str:
         """Return the question on which the verdict depends."""
