@@ -334,17 +334,21 @@ def _responses(options: Options, level: int) -> tuple[Floats, Floats]:
     The response is measured with sinusoids, up to a factor for each band. In sections, all traces have the same
     sinusoid with factors of their own; the responses along the traces and along time are separable.
     """
-    samples = max(512, 16 << level)
+    levels = level if options.transform.has_levels else 5
+    samples = max(512, 32 << levels)
     octaves = np.round(np.geomspace(1, samples // 2, 8 * int(math.log2(samples))))
     cycles = np.unique(np.concatenate([[0], octaves, np.arange(samples // 128, samples // 2, samples // 128)]))
     phases = 2 * np.pi * cycles[:, None] * np.arange(samples) / samples
     waves = np.concatenate([np.cos(phases), np.sin(phases)])
     if options.dimensions == 2:
-        waves = waves[:, None] * np.random.default_rng(0).standard_normal((max(32, 2 << level), 1))
-    analysis = replace(options, mode="periodization").analysis(level)
-    pyramid = registry.get("pywavelets").decompose(waves, analysis)
-    bands = (pyramid.with_approximation if options.shrinks_approximation else pyramid).details
-    squares = [np.square(np.abs(band.reshape(len(waves), -1))).mean(axis=1) for band in bands]
+        waves = waves[:, None] * np.random.default_rng(0).standard_normal((max(32, 2 << levels), 1))
+    pyramid = registry.get("pywavelets").decompose(waves, options.analysis(level))
+    bands = pyramid.coefficients[: None if options.shrinks_approximation else 0 : -1]
+    squares = []
+    for band in bands:
+        margin = band.shape[-1] // 4 if options.transform.has_levels else 0  # coefficients at the ends are left out
+        inner = band[..., margin : band.shape[-1] - margin].reshape(len(waves), -1)
+        squares.append(np.square(np.abs(inner)).mean(axis=1))
     return cycles / samples, np.array([square[: len(cycles)] + square[len(cycles) :] for square in squares])
 
 
