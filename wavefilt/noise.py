@@ -22,7 +22,7 @@ import numpy as np
 from wavefilt.api import run
 from wavefilt.arrays import Array, Floats, Mask
 from wavefilt.backends import Backend, registry
-from wavefilt.options import Keywords, NoiseForm, Options, check_names
+from wavefilt.options import Keywords, Noise, NoiseForm, Options, check_names
 from wavefilt.wavelets.filters import WaveletLike
 
 Kind = Literal["declared", "found", "flat", "median", "extrapolated"]
@@ -92,10 +92,8 @@ class NoiseModel:
     @property
     def window(self) -> tuple[int, int] | None:
         """First sample of the noise window and the one after its last, None without a window common to all traces."""
-        first = self.sigmas[0] if self.sigmas else "level"
-        if not isinstance(first, tuple) or first[0] != "window" or any(each != first for each in self.sigmas):
-            return None
-        return first[1], first[2]
+        windows = {Noise.of(sigma).window for sigma in dict.fromkeys(self.sigmas)}
+        return windows.pop() if len(windows) == 1 else None
 
     @property
     def variance(self) -> Floats:
@@ -174,9 +172,9 @@ def for_ranking(x: Array, sigma: NoiseForm | Sequence[NoiseForm] = "level") -> N
 
 def _declaration(sigma: NoiseForm) -> str:
     """Return a declared noise in words, "" for noise that is to be estimated from the whole trace."""
-    if isinstance(sigma, tuple):
-        return f"noise window from sample {sigma[1]} to {sigma[2]}" if sigma[0] == "window" else ""
-    if isinstance(sigma, str):
+    if window := Noise.of(sigma).window:
+        return f"noise window from sample {window[0]} to {window[1]}"
+    if isinstance(sigma, str | tuple):
         return "white, by the finest details" if sigma == "global" else ""
     return f"standard deviation {sigma:g}"
 
@@ -188,8 +186,8 @@ def _power(kind: Kind, x: Array, sigmas: Sequence[NoiseForm]) -> Floats:
     power = np.zeros((len(x), x.shape[1] // 2 + 1))
     for sigma in dict.fromkeys(sigmas):
         own = np.array([each == sigma for each in sigmas])
-        if isinstance(sigma, tuple) and sigma[0] == "window":
-            power[own] = power_in_window(x[own], slice(*sigma[1:]), rising=kind != "flat")
+        if window := Noise.of(sigma).window:
+            power[own] = power_in_window(x[own], slice(*window), rising=kind != "flat")
         elif sigma == "global":
             power[own] = power_of_white_noise(x[own])
         elif isinstance(sigma, str | tuple):
@@ -352,7 +350,8 @@ def _responses(options: Options, level: int) -> tuple[Floats, Floats]:
     return cycles / samples, np.array([square[: len(cycles)] + square[len(cycles) :] for square in squares])
 
 
-OCTAVES = Options("sym8", transform="modwt", rule="js")
+OCTAVE_WAVELET = "sym8"
+OCTAVES = Options(OCTAVE_WAVELET, transform="modwt", rule="js")
 """Transform by which windows are found and results are tested: octaves are well separated, energy is not shifted."""
 DEEPEST = 9
 
@@ -372,7 +371,7 @@ def octave_bands(rows: Floats, live: Mask) -> Iterator[Floats]:
     samples, depth = rows.shape[-1], depth_for(rows.shape[-1])
     mean = np.sum(rows, axis=-1, keepdims=True, where=live) / np.maximum(live.sum(axis=-1, keepdims=True), 1)
     centred = np.where(live, rows - mean, 0)
-    found = modwt(np.concatenate([centred, centred[:, ::-1]], axis=-1), OCTAVES.wavelet, depth)
+    found = modwt(np.concatenate([centred, centred[:, ::-1]], axis=-1), OCTAVE_WAVELET, depth)
     for level, band in zip([*range(1, depth + 1), depth], [*found[:0:-1], found[0]], strict=True):
         yield 2 ** (level / 2) * band[..., :samples]
 
@@ -382,7 +381,7 @@ def widths(count: int) -> Floats:
     return np.asarray(0.5 ** np.array([*range(1, count), count - 1]))
 
 
-def cell_means(values: Floats, live: Mask, length: int) -> tuple[Floats, Floats]:
+def cell_means(values: Array, live: Mask, length: int) -> tuple[Floats, Floats]:
     """Return means over cells of this many samples, and the live samples of each, arrays (traces, cells)."""
     edges = np.arange(max(1, values.shape[-1] // length)) * length
     weight = np.add.reduceat(live, edges, axis=-1, dtype=float)

@@ -165,8 +165,9 @@ class Criterion:
         def again(rows: Floats, traces: Array) -> Floats:
             own = rows.astype(taken.rows.dtype)
             if taken.dimensions == 2:
-                return denoised(own[None], methods, taken.sigmas[:1], self.backend)[0].astype(np.float64)
-            return denoised(own, methods, tuple(taken.sigmas[i] for i in traces), self.backend).astype(np.float64)
+                return np.asarray(denoised(own[None], methods, taken.sigmas[:1], self.backend)[0], np.float64)
+            sigmas = tuple(taken.sigmas[i] for i in traces)
+            return np.asarray(denoised(own, methods, sigmas, self.backend), np.float64)
 
         return leakage.find(taken.traces[:count], y[:count], again, sigma_by_trace(taken)[:count])
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from wavefilt.report import Facts
 
 from . import leakage, picking
 from .coherence import WINDOW
+from .leakage import Leakage, Verdict
 
 Finding = Literal["harmful", "undecided", "harmless", "untested", "signal", "none"]
 """The verdicts on a result, and those on the other questions."""
@@ -89,7 +90,7 @@ class TrustReport:
 
     noisy: Floats
     denoised: Floats
-    leakages: tuple[leakage.Leakage, ...]
+    leakages: tuple[Leakage, ...]
     first_breaks: Floats
     traces: Counts
     interval: float | None = None
@@ -99,7 +100,7 @@ class TrustReport:
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def leakage(self) -> leakage.Leakage:
+    def leakage(self) -> Leakage:
         """The effect of denoising under the most plausible noise model."""
         return self.leakages[0]
 
@@ -109,7 +110,7 @@ class TrustReport:
         return np.asarray(self.noisy - self.denoised)
 
     @cached_property
-    def verdict(self) -> leakage.Verdict:
+    def verdict(self) -> Verdict:
         """``"harmful"`` or ``"harmless"`` where all noise models agree, ``"undecided"``, or ``"untested"``."""
         return leakage.verdict(self.leakages)
 
@@ -351,7 +352,7 @@ class TrustReport:
 def call_in_python(source: str, options: Options) -> str:
     """Return a line of Python that denoises a file with these options."""
     default = Options(transform=options.transform.word, dimensions=options.dimensions)
-    words = {"rule": options.rule.option}
+    words: dict[str, Any] = {"rule": options.rule.option}
     for each in fields(Options):
         value = getattr(options, each.name)
         if each.init and each.name not in ("rule", "transform", "dimensions") and value != getattr(default, each.name):
